@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { copyCheckout } from './mutants/checkout-copy.ts';
 import { drawMutants, type Mutant } from './mutants/draw.ts';
 import { checkBaseline, type Judgement, judge } from './mutants/judge.ts';
+import { judgeRows } from './mutants/judge-rows.ts';
 import { type Part, parts } from './mutants/parts.ts';
 import { isEquivalent, type JudgedMutant, printTable } from './mutants/table.ts';
 import { root } from './steps.ts';
@@ -11,22 +12,25 @@ import { root } from './steps.ts';
 // `npm run mutants`: makes small faults in the code, one at a time, and counts those that the tests detect.
 
 const USAGE = `npm run mutants -- [options]
+  --rows [ID…]   one fault for each row of docs/behaviours.md, or for the rows whose ids begin so; the tests that the page names
   --part NAME    one part (${Object.keys(parts).join(', ')}); default: all
   --seed N       which mutants are drawn; default: 1
   --count N      mutants over all parts; default: 200
   --jobs N       mutants at a time; default: 1
-  --timeout S    seconds that the tests of one mutant may take; default: 60. More on a busy machine: a timeout counts as noticed
+  --timeout S    seconds that the tests of one mutant may take; default: 60, with --rows 300. More on a busy machine: a timeout counts as noticed
   --again        judge survivors and timeouts once more
   --fresh        forget earlier results of this seed
 Results: .cache/mutants/seed-N.json. A run that was stopped goes on where it was.`;
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
+    rows: { type: 'boolean', default: false },
     part: { type: 'string' },
     seed: { type: 'string', default: '1' },
     count: { type: 'string', default: '200' },
     jobs: { type: 'string', default: '1' },
-    timeout: { type: 'string', default: '60' },
+    timeout: { type: 'string' },
     again: { type: 'boolean', default: false },
     fresh: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -35,6 +39,12 @@ const { values } = parseArgs({
 
 async function main(): Promise<void> {
   if (values.help) return console.log(USAGE);
+  if (values.rows) {
+    const survivors = await judgeRows(root, positionals, Number(values.timeout ?? 300) * 1000);
+    process.exitCode = survivors.length === 0 ? 0 : 1;
+    return;
+  }
+  if (positionals.length > 0) throw new Error(`unknown words: ${positionals.join(' ')}\n${USAGE}`);
   const names = values.part === undefined ? Object.keys(parts) : values.part.split(',');
   const unknown = names.find((name) => parts[name] === undefined);
   if (unknown !== undefined) throw new Error(`no part has the name ${unknown}\n${USAGE}`);
@@ -48,7 +58,7 @@ async function judgePart(name: string, part: Part): Promise<JudgedMutant[]> {
   const order = await drawMutants(root, part, Number(values.seed));
   const wanted = Math.round((part.share * Number(values.count)) / 200);
   const judged: JudgedMutant[] = [];
-  const timeoutMs = Number(values.timeout) * 1000;
+  const timeoutMs = Number(values.timeout ?? 60) * 1000;
   let next = 0;
   let underWay = 0;
   const job = async (number: number): Promise<void> => {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { access, cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import type { Mutant } from './draw.ts';
@@ -15,7 +15,7 @@ export interface CheckoutCopy {
 
 /**
  * Copies the files that git knows or would add. The copy is in the checkout, so that packages are found in the folder
- * above it; the workspaces' own packages are linked to the copy. `name` keeps the copies of runs at the same time apart.
+ * above it; the workspaces' own packages are linked to the copy, and what is installed in a workspace is linked to the checkout. `name` keeps the copies of runs at the same time apart.
  */
 export async function copyCheckout(root: string, name: string): Promise<CheckoutCopy> {
   const folder = join(root, `.cache/mutants/copy-${name}`);
@@ -24,6 +24,7 @@ export async function copyCheckout(root: string, name: string): Promise<Checkout
   const paths = listed.stdout.split('\0').filter((path) => path !== '');
   for (const path of paths) await copyFile(root, folder, path);
   await linkWorkspaces(folder, paths);
+  await linkInstalled(root, folder, paths);
   return {
     folder,
     async withMutant(mutant, work) {
@@ -56,5 +57,17 @@ async function linkWorkspaces(folder: string, paths: readonly string[]): Promise
     await symlink(relative(dirname(link), join(folder, dirname(path))), link).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
+  }
+}
+
+/** A workspace has a node_modules of its own where it needs another version than the root has. */
+async function linkInstalled(root: string, folder: string, paths: readonly string[]): Promise<void> {
+  for (const path of paths.filter((one) => one.endsWith('/package.json'))) {
+    const installed = join(dirname(path), 'node_modules');
+    const isThere = await access(join(root, installed)).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) await symlink(join(root, installed), join(folder, installed));
   }
 }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -57,6 +57,8 @@ export async function checkBaseline(copy: CheckoutCopy, part: Part, timeoutMs: n
 
 async function runTests({ folder }: CheckoutCopy, filters: readonly string[], timeoutMs: number) {
   const temporary = await mkdtemp(join(tmpdir(), 'sf-mutant-'));
+  // Some tests run programs as other users, with files below this folder.
+  await chmod(temporary, 0o1777);
   const vitest = join(folder, '../../../node_modules/.bin/vitest');
   const args = ['run', '--bail=1', '--reporter=dot', '--no-color', ...filters];
   try {

@@ -1,33 +1,50 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { rowFaults } from '../mutants/row-faults.ts';
 import { root } from '../steps.ts';
+import { behaviourId, readBehavioursPage } from './behaviour-rows.ts';
 import { repositoryFiles } from './repository-files.ts';
 
-// docs/behaviours.md lists behaviours of other systems. Tests name the rows that they demonstrate.
+// docs/behaviours.md lists behaviours of other systems. Tests name the rows that they demonstrate, and the page names the tests.
 
-const id = /\bS[0-4]-\d{2}\b/g;
-const [rows = '', unshown = ''] = (await readFile(join(root, 'docs/behaviours.md'), 'utf8')).split(
-  '## Shown by no test',
-);
-const ids = Array.from(rows.matchAll(/^\| (S[0-4]-\d{2}) \|/gm), (match) => match[1] as string);
+const { rows, unshown } = await readBehavioursPage();
+const ids = rows.map(({ id }) => id);
 
-async function idsInTests(): Promise<Set<string>> {
-  const tests = await repositoryFiles((path) => path.endsWith('.test.ts') || /^tests\/.*\.ts$/.test(path));
-  return new Set(tests.filter(({ path }) => !path.startsWith('scripts/')).flatMap(({ text }) => text.match(id) ?? []));
+/** Cases that a test file runs stand in a folder of their own. */
+const cases = { 'tests/support/shell-semantics/': 'tests/integration/shell-semantics.test.ts' };
+
+async function testsNaming(): Promise<Map<string, string[]>> {
+  const files = await repositoryFiles((path) => path.endsWith('.test.ts') || /^tests\/.*\.ts$/.test(path));
+  const tests = new Map<string, Set<string>>();
+  for (const { path, text } of files) {
+    if (path.startsWith('scripts/')) continue;
+    const test = Object.entries(cases).find(([folder]) => path.startsWith(folder))?.[1] ?? path;
+    for (const id of text.match(behaviourId) ?? []) tests.set(id, (tests.get(id) ?? new Set()).add(test));
+  }
+  return new Map(Array.from(tests, ([id, paths]) => [id, [...paths].sort()]));
 }
 
-test('each behaviour is listed once', () => {
-  expect(ids).toEqual([...new Set(ids)].toSorted());
+describe('docs/behaviours.md', () => {
+  test('lists each behaviour once', () => {
+    expect(ids).toEqual([...new Set(ids)].toSorted());
+  });
+
+  test('names for each row exactly the tests that name the row', async () => {
+    const page = rows.filter(({ tests }) => tests.length > 0).map(({ id, tests }) => [id, tests.toSorted()] as const);
+    expect(Object.fromEntries(page)).toEqual(Object.fromEntries(await testsNaming()));
+  });
+
+  test('lists every row that no test shows', () => {
+    expect(unshown).toEqual(rows.filter(({ tests }) => tests.length === 0).map(({ id }) => id));
+  });
 });
 
-test('tests name no behaviour that is not listed', async () => {
-  expect([...(await idsInTests())].filter((named) => !ids.includes(named))).toEqual([]);
-});
-
-test('the list of behaviours that no test shows is complete, and only gets shorter', async () => {
-  const named = await idsInTests();
-  const missing = ids.filter((row) => !named.has(row));
-  // A row too many: a test names it now, so remove it from the list. A row too few: its last test was removed.
-  expect(unshown.match(id) ?? []).toEqual(missing);
+describe('the faults of npm run mutants -- --rows', () => {
+  test.each(rowFaults)('$row: the text to change stands once in $file', async ({ row, file, text, change }) => {
+    const source = await readFile(join(root, file), 'utf8');
+    expect(source.split(text).length - 1).toBe(1);
+    expect(change).not.toBe(text);
+    expect(rows.find(({ id }) => id === row)?.tests).not.toEqual([]);
+  });
 });

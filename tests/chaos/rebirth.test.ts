@@ -110,7 +110,7 @@ test.each([
   ['fails', 'false', "Startup command 'false' failed with exit code 1."],
   ['replaces the shell', 'exec true', "Startup command 'exec true' replaced the shell: "],
 ])(
-  'a shell whose startup command %s is not used: the next command tries again, from the first of them (S1-40, S1-41)',
+  'a shell whose startup command %s is not used: the next command tries again, from the first of them (S1-40, S1-41, S1-60)',
   async (what, command, message) => {
     const id = `partial-${what.replaceAll(' ', '-')}`;
     const startupCommands = ['from=startup', `[ -e /workspace/ok ] || ${command}`];

@@ -68,7 +68,7 @@ describe('A script', () => {
     [7, 'with a lone surrogate', 'echo \ud800', 'lone surrogate'],
     [8, 'a byte too long', 'x'.repeat(MIB + 1), '1048577 bytes; the limit is 1048576'],
     [8, 'too long in bytes alone', 'é'.repeat(MIB / 2 + 1), '1048578 bytes; the limit is 1048576'],
-  ])('case %i: %s is refused (S1-44, S2-20)', async (_row, _what, script, words) => {
+  ])('case %i: %s is refused (S1-44, S2-20, S2-31)', async (_row, _what, script, words) => {
     await expectRefusal(() => submitting(script), 'COMMAND_INVALID', [['script', words]]);
   });
 });

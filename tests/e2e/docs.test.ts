@@ -45,6 +45,7 @@ test('the commands of the documents that are not run are these', () => {
     "docs/client.md: SHELLFLEET_TEST_TREE_FILES=100000 SHELLFLEET_TEST_TREE_BYTES=1000000000 npx vitest run --project e2e tests/e2e/files-beside.test.ts -t 'neither client nor worker': this is a test itself",
     'docs/client.md: for await (const approval of fleet.approvals.watch()) {: a person answers',
     'docs/mutants.md: npm run mutants: takes an hour',
+    'docs/mutants.md: npm run mutants -- --rows: takes an hour',
     'docs/operations.md: npm install shellfleet: tests/packages installs the packages and starts such workers',
     'docs/operations.md: useradd --system --shell /usr/sbin/nologin shellfleet-sessions: adds a user to the machine; tests/e2e/host-policy.test.ts runs such a worker',
     "docs/output.md: npx vitest run --project figures tests/e2e/floods.test.ts -t 'flood costs': these are tests and a benchmark themselves",

@@ -137,6 +137,7 @@ test('output that looks like a report of the keeper is output (S1-01)', async ()
   );
 });
 
+// S1-57
 test('a traced shell shows its commands, and nothing of the loop', async () => {
   const session = await stack.fleet.session('traced');
   expect(await session.run('set -x; echo one')).toMatchObject({

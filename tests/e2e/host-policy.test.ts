@@ -7,6 +7,7 @@ import type { Result, SessionSpec } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
 import { filesOf, isRoot, processesOf } from '../support/host-leftovers.ts';
+import { reasonToWait } from '../support/reason-to-wait.ts';
 import { SessionTerminal } from '../support/session-terminal.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
@@ -217,7 +218,9 @@ describe.runIf(isRoot)('the host policy', () => {
       });
       expect(await readFile(join(shared, 'from-sandbox'), 'utf8')).toBe('back\n');
       for (const workspace of ['/etc', `${shared}/../..`, '/', stack.stateFolder])
-        refused(await runOnce('echo never', { workspace }), ['workspace']);
+        expect(await reasonToWait(stack.fleet, `host-${sessions++}`, { ...host, workspace })).toContain(
+          'SHELLFLEET_WORKSPACES',
+        );
     });
   });
 
@@ -289,9 +292,14 @@ describe.runIf(isRoot)('the host policy', () => {
     });
 
     test.each([
-      [{ limits: { diskBytes: 2 ** 30 } }, 'limits.diskBytes'],
       [{ limits: { cpus: 1_000 } }, 'limits.cpus'],
       [{ limits: { memoryBytes: 2 ** 49 } }, 'limits.memoryBytes'],
+    ] satisfies [SessionSpec, string][])('what no host has is waited for by name: %o', async (spec, field) => {
+      expect(await reasonToWait(stack.fleet, `host-${sessions++}`, { ...host, ...spec })).toContain(`${field}: `);
+    });
+
+    test.each([
+      [{ limits: { diskBytes: 2 ** 30 } }, 'limits.diskBytes'],
       [{ cwd: '/proc/self/fd/7' }, 'cwd'],
     ] satisfies [SessionSpec, string][])('what the host cannot enforce is refused by name: %o', async (spec, field) => {
       refused(await runOnce('echo never', spec), [field]);
@@ -319,7 +327,8 @@ describe.runIf(isRoot)('the host policy', () => {
       const { state, noHostReason } = await session.info();
       expect({ state, noHostReason }).toEqual({
         state: 'queued',
-        noHostReason: "No live host offers the policy 'docker'; they offer 'host'.",
+        noHostReason:
+          "No live host offers the policy 'docker'; they offer 'host'. The operator of a host lists what it offers in SHELLFLEET_POLICIES.",
       });
       expect(await waits.result()).toMatchObject({ outcome: 'timeout', exitCode: null, hostId: null, stdout: '' });
       await session.close();

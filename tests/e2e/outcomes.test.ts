@@ -25,6 +25,7 @@ interface Ending {
 }
 
 const removeContainer = async (id: string) => (await inspect.container(id)).remove({ force: true });
+const QUICK = 20;
 const KEPT = { state: 'kept', epoch: 1 } as const;
 const long = 'echo begun; sleep 600';
 
@@ -147,4 +148,13 @@ test.each(Object.entries(LOSSES))('a shell that is lost by %s', async (name, { l
   const shell = name === 'restart' ? { state: 'kept', epoch: 2 } : { state: 'lost', epoch: 2, reason };
   expect(next).toMatchObject({ stdout: '[]\n', shell });
   await session.close();
+});
+
+// S1-58: a fixed wait for late output would stand in the time of every command.
+test('the end of a command is found without a fixed wait for late output', async () => {
+  const session = await stack.fleet.session('quick');
+  const runMs: number[] = [];
+  for (let index = 0; index < QUICK; index += 1)
+    runMs.push((await session.run('echo out; echo err >&2')).timings.runMs);
+  expect(Math.min(...runMs)).toBeLessThan(40);
 });

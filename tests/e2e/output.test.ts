@@ -39,7 +39,7 @@ describe.each(['socket', 'attach'] as const)('Output over %s', (transport) => {
     expect(chunks.map(({ seq }) => seq)).toEqual(chunks.map((_chunk, index) => index));
   });
 
-  test('every byte value comes through both streams: exact in the chunks and in base64, decoded in text (S0-02, S2-14, S2-23)', async () => {
+  test('every byte value comes through both streams: exact in the chunks and in base64, decoded in text (S0-02, S1-61, S2-14, S2-23)', async () => {
     const session = await stack.fleet.session('binary');
     const script = `python3 -c 'import sys; b = bytes(range(256)) * 40; sys.stdout.buffer.write(b); sys.stderr.buffer.write(b[::-1])'`;
     const bytes = Buffer.from(Array.from({ length: 256 * 40 }, (_, index) => index % 256));

@@ -12,7 +12,8 @@ import { until } from '../support/until.ts';
 
 // Two hosts with different policies: h1 runs containers, in two slots; h2 has no engine and runs shells on the host itself.
 
-const NO_HOST = "No live host offers the policy 'host'; they offer 'docker'.";
+const NO_HOST =
+  "No live host offers the policy 'host'; they offer 'docker'. The operator of a host lists what it offers in SHELLFLEET_POLICIES.";
 const HOST_ONLY = {
   DOCKER_HOST: 'unix:///nonexistent/docker.sock',
   SHELLFLEET_POLICIES: 'host',

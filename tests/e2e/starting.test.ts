@@ -51,7 +51,7 @@ test('a session that is closed while it starts ends its commands, its sandbox an
   expect(await inspector.containers('starts-close')).toEqual([]);
 });
 
-test('the time limit of a command begins with its first byte, not while its session starts or others run (S1-14, S2-13)', async () => {
+test('the time limit of a command begins with its first byte, not while its session starts or others run (S0-53, S1-14, S2-13)', async () => {
   const session = await stack.fleet.session('starts-slowly', { startupCommands: ['sleep 1'] });
   const results = await Promise.all([
     session.run('sleep 0.5', { timeoutMs: 10_000 }),
@@ -66,7 +66,7 @@ test('the time limit of a command begins with its first byte, not while its sess
     expect(timings?.totalMs).toBe((timings?.queuedMs ?? 0) + (timings?.startMs ?? 0) + (timings?.runMs ?? 0));
 });
 
-test('a session leaves its stream and its records at its end, and no container, slot or job (S0-38)', async () => {
+test('a session leaves its stream and its records at its end, and no container, slot or job (S0-38, S0-54)', async () => {
   const ids = ['ends-a', 'ends-b', 'ends-c'];
   const sessions = await Promise.all(ids.map((id) => stack.fleet.session(id)));
   await Promise.all(sessions.map((session) => session.run('sleep 4321 & echo on')));

@@ -34,7 +34,7 @@ describe.each(['socket', 'attach'] as const)('A stopped command over %s', (trans
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('a timeout stops the whole process tree, keeps partial output, and leaves the session usable (S1-26, S1-51, S2-15, S2-16, S2-24, S3-23)', async () => {
+  test('a timeout stops the whole process tree, keeps partial output, and leaves the session usable (S1-26, S1-51, S2-15, S2-16, S2-24, S3-23, S3-29)', async () => {
     const session = await stack.fleet.session('wall');
     await session.run('kept=yes; cd /tmp');
     const result = await session.run(`echo before; echo too >&2; ${TREE}; echo after`, { timeoutMs: 500 });

@@ -106,6 +106,7 @@ describe('Processes', () => {
   );
 });
 
+// S4-22
 describe('A signal of the caller', () => {
   test('ends the process of its call, and call rejects with its reason', async () => {
     const path = join(folder, 'cancelled');

@@ -39,9 +39,14 @@ afterEach(async () => {
   }
 });
 
-async function startHost(hostId: string, offers: PlacementClass[], lockMs = 30_000): Promise<SessionJobs> {
+async function startHost(
+  hostId: string,
+  offers: PlacementClass[],
+  lockMs = 30_000,
+  serves = async (_job: SessionJob) => true,
+): Promise<SessionJobs> {
   const { redis } = await connectRedis(own.url, 'host', hostId);
-  const jobs = await createSessionJobs({ redis, fleet, hostId, offers, lockMs, stalledIntervalMs: 100 });
+  const jobs = await createSessionJobs({ redis, fleet, hostId, offers, lockMs, serves, stalledIntervalMs: 100 });
   opened.push({ redis, jobs });
   return jobs;
 }
@@ -97,6 +102,49 @@ test('a host with two classes takes sessions as from one line: by priority, then
   await add('h-soon', { policy: 'host', priority: 2 });
   await add('h-third', { policy: 'host' });
   expect(await fetchAll(both)).toEqual(['h-first', 'd-second', 'h-third', 'h-soon', 'd-late']);
+});
+
+const PARTICULAR = 'docker+particular';
+const particular = (session: string, priority = 0) => add(session, { particular: true, priority });
+
+test('a host passes over particular sessions that it cannot run; they keep their places for another', async () => {
+  const judged: string[] = [];
+  const choosy = await startHost('h1', ['docker', PARTICULAR], 30_000, async ({ session }) => {
+    judged.push(session);
+    return !session.startsWith('root');
+  });
+  await particular('root-1');
+  await particular('a');
+  await add('plain');
+  await particular('root-2', 3);
+  await particular('b', 3);
+  expect(await fetchAll(choosy)).toEqual(['a', 'plain', 'b']);
+  const rest = ['root-1', 'root-2'];
+  expect(await queue.waiting(PARTICULAR)).toEqual(rest.map((session) => sessionJobId('acme', session)));
+  // Each was judged once, and none that needs no judgement.
+  expect(judged.sort()).toEqual(['a', 'b', ...rest]);
+  expect(await fetchAll(await startHost('h2', [PARTICULAR]))).toEqual(rest);
+});
+
+test('a session behind a thousand that the host cannot run is found, by looks of bounded cost', async () => {
+  const host = await startHost('h1', [PARTICULAR], 30_000, async ({ session }) => session === 'mine');
+  await Promise.all(
+    Array.from({ length: 1_000 }, (_, n) => queue.ensureJob(jobFor(`root-${n}`, { particular: true }))),
+  );
+  await particular('mine');
+  const found = await until(
+    () => host.fetch(),
+    (job) => job !== undefined,
+  );
+  expect(found?.session).toBe('mine');
+});
+
+test('hosts that look at the same time take each session once, and leave none', async () => {
+  const hosts = await Promise.all(['h1', 'h2', 'h3'].map((id) => startHost(id, ['docker', PARTICULAR])));
+  const sessions = Array.from({ length: 60 }, (_, n) => `s-${n}`);
+  await Promise.all(sessions.map((session, n) => queue.ensureJob(jobFor(session, n % 2 ? { particular: true } : {}))));
+  const taken = (await Promise.all(hosts.map(fetchAll))).flat();
+  expect(taken.sort()).toEqual(sessions.sort());
 });
 
 test('a session that is added again keeps its priority and goes behind those that wait with it', async () => {
@@ -222,7 +270,7 @@ test('all classes of a host share its one connection, and so do those of a produ
   expect(names.filter((name) => name === '').length).toBe(1);
 });
 
-test('an idle look costs one call for each class that the host offers', async () => {
+test('an idle look costs one call, however many classes the host offers', async () => {
   const callsOfAnIdleLook = async (offers: PlacementClass[]) => {
     const { redis } = await connectRedis(own.url, 'host', 'idle');
     const jobs = await createSessionJobs({ redis, fleet, hostId: 'h1', offers, lockMs: 1, stalledIntervalMs: 60_000 });
@@ -235,7 +283,7 @@ test('an idle look costs one call for each class that the host offers', async ()
     return sent.mock.calls.map(([command]) => command.name);
   };
   expect(await callsOfAnIdleLook(['docker'])).toEqual(['evalsha']);
-  expect(await callsOfAnIdleLook(['docker', 'host'])).toEqual(['evalsha', 'evalsha']);
+  expect(await callsOfAnIdleLook(['docker', PARTICULAR, 'host'])).toEqual(['evalsha']);
 });
 
 test.each([0, 5])(

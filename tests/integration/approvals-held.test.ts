@@ -122,6 +122,7 @@ describe.concurrent('a command that waits for a person', { timeout: 60_000 }, ()
     expect([hasBegun(cancelled), hasBegun(closed)]).toEqual([false, false]);
   });
 
+  // S3-27
   test('asks the same as others only with the same variables and secrets of its session, and anew in its next life', async () => {
     const spec = { env: { STAGE: 'test' }, secrets: { TOKEN: 'a secret of one' } };
     const other = { ...spec, secrets: { TOKEN: 'a secret of two' } };

@@ -257,7 +257,7 @@ describe('an approval', () => {
     expect(await changed.result()).toMatchObject({ outcome: 'denial' });
   });
 
-  test('S3-01: of a prefix holds for every session of the tenant until it is revoked, and lifts nothing that is forbidden', async () => {
+  test('S3-01, S3-28: of a prefix holds for every session of the tenant until it is revoked, and lifts nothing that is forbidden', async () => {
     const first = await (await open()).submit('ask prefix 1');
     const { id } = await asked('ask prefix 1');
     await fleet.approvals.approve(id, { scope: 'prefix', answeredBy: 'dave' });

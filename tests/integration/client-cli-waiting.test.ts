@@ -48,7 +48,7 @@ test('a session that was closed while it waited has no place in the line any mor
 test('a policy that no host offers is named; Ctrl-C leaves no session that would wait again', async () => {
   const { child, output, end } = startCli(stage, ['exec', 'elsewhere', '--policy', 'host', '--', 'true']);
   const words =
-    "shellfleet: No live host offers the policy 'host'; they offer 'docker'. elsewhere waits until one can.\n";
+    "shellfleet: No live host offers the policy 'host'; they offer 'docker'. The operator of a host lists what it offers in SHELLFLEET_POLICIES. elsewhere waits until one can.\n";
   await untilFound('it says so', async () => output().stderr === words);
   child.kill('SIGINT');
   expect((await end).exitCode).toBe(130);

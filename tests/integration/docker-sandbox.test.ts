@@ -192,6 +192,7 @@ test('a folder is mounted where the spec wants it, beside the home of the sessio
   ).toBe('of the host\nrefused\n');
 });
 
+// S0-55, S0-56
 test('the program, the directory and the user of an image do not take the place of those of a session', async () => {
   const plain = await create();
   const changes = 'ENTRYPOINT ["/bin/false"]\nCMD ["never"]\nWORKDIR /usr\nUSER 2000\nENV FROM_IMAGE=yes';

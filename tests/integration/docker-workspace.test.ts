@@ -143,7 +143,7 @@ test('over attach only a folder that is itself listed is mounted', async () => {
   expect(await outcomeOf(await create(listed, sub), [sub])).toBe('a shell ran');
 });
 
-test('a missing folder below a listed one is made for the user of the session; a link on the way to it is not followed (S1-39)', async () => {
+test('a missing folder below a listed one is made for the user of the session; a link on the way to it is not followed (S0-55, S1-39)', async () => {
   const { sub, link } = await makeFolder('missing');
   const sandboxes = await open();
   const made = join(sub, 'a', 'b');

@@ -82,6 +82,7 @@ test('an answer is applied once, holds for its binding, and is told later', asyn
   expect(await ask('s1')).toEqual({ type: 'answered' });
 });
 
+// S3-28
 test('a grant of a session holds there for the same question, and one of a prefix is found by all, until they are revoked', async () => {
   await ask('s1');
   await answer('approve', idOf('1'), 'session');

@@ -2,7 +2,7 @@ import { createSessionJobs, newSessionJob, placementClass, type SessionJobs } fr
 import { append, connectRedis, declare, declareOwned, finish, grant, renew, submit, take } from '@shellfleet/mailbox';
 import { type FleetKeys, fleetKeys, sessionJobId, sessionJobLockKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { startRedisProxy } from '../chaos/inject/redis-proxy.ts';
 import { idsOf, outcomesOf, readEvents } from '../support/invariants.ts';
 import {
@@ -169,7 +169,14 @@ test('a job that was handed out with a reply that was lost is one of the jobs of
   const job = newSessionJob({ tenant: 't1', session: 's1' }, '1', placement);
   const jobs = await startJobs(through.redis, fleet);
   await jobs.ensure(job);
-  proxy.loseReply();
+  // The first call only looks.
+  const evalsha = through.redis.evalsha.bind(through.redis) as (...args: unknown[]) => Promise<unknown>;
+  let calls = 0;
+  vi.spyOn(through.redis, 'evalsha').mockImplementation((...args: unknown[]) => {
+    calls += 1;
+    if (calls === 2) proxy.loseReply();
+    return evalsha(...args);
+  });
   await expect(jobs.fetch()).rejects.toThrow();
   const own = await until(
     () => jobs.listOwn().catch(() => []),

@@ -170,6 +170,21 @@ describe.each(boxes)('%s', (_, options) => {
     expect((await file({ type: 'remove', path: '/tmp/rm/kept/x' })).code).toBe(0);
   });
 
+  // fault 107: with one descriptor for each level the keeper ran out of them.
+  test('a folder of 3,000 levels is removed, and a link at its end is not followed', async () => {
+    const half = '/x'.repeat(1_500); // a path of all 3,000 would be too long
+    for (const name of ['a', 'b'])
+      expect((await file({ type: 'mkdir', path: `/tmp/deep/${name}${half}` })).code).toBe(0);
+    await write('/tmp/deep/outside/kept', '');
+    const entries = [{ kind: 'symlink', name: 'l', mode: 0o777, content: Buffer.from('/tmp/deep/outside') }] as const;
+    expect((await file({ type: 'unpack', path: `/tmp/deep/b${half}`, entries })).code).toBe(0);
+    expect((await file({ type: 'rename', path: '/tmp/deep/b', renameTo: `/tmp/deep/a${half}/b` })).code).toBe(0);
+    expect((await file({ type: 'remove', path: '/tmp/deep/a' })).end.fileFailure).toBe('is-directory');
+    expect(await file({ type: 'remove', path: '/tmp/deep/a', recursive: true })).toMatchObject({ code: 0, err: '' });
+    const left = parseFileRecords((await file({ type: 'list', path: '/tmp/deep', depth: 0 })).stdout);
+    expect(left.map(({ name }) => name)).toEqual(['outside', 'outside/kept']);
+  });
+
   test.each([
     ['what is missing', { type: 'read', path: '/tmp/nothing', offset: 0, length: 1 }, 'not-found'],
     ['a folder as a file', { type: 'read', path: '/tmp', offset: 0, length: 1 }, 'is-directory'],

@@ -87,7 +87,7 @@ export const ASKING: Rules = {
   digest: 'asking',
   decideOpening: () => ({ type: 'allowed' }),
   refuseTerminal: () => undefined,
-  refuseTools: () => undefined,
+  decideTool: () => ({ type: 'allowed' }),
   decide({ payload }, granted: readonly PrefixRule[] = []) {
     const script = payload.type === 'command' ? payload.script : '';
     if (script.startsWith('forbid')) return { type: 'forbidden', reason: 'it is forbidden' };

@@ -127,6 +127,7 @@ test('SWE-ReX, LangChain, Cloudflare (`exit 3` ends the session, its code is los
   );
 });
 
+// S0-52
 test('LangChain, docker exec (an image without bash: every command runs into its timeout, or fails with an OCI error): any POSIX shell will do', async () => {
   const session = await stack.fleet.session('no-bash', { image: inject('testImages').dashOnly });
   expect(await session.run('command -v bash || echo none; kept=yes; cd /tmp', { timeoutMs: AT_ONCE_MS })).toEqual(

@@ -9,7 +9,7 @@ import {
   refuseMissingPermissions,
 } from '@shellfleet/mailbox';
 import type { WiderSettings } from '@shellfleet/policy';
-import { ATTRIBUTES, ensureShellfleetError, type HostBeat, toCommandId } from '@shellfleet/protocol';
+import { ATTRIBUTES, ensureShellfleetError, type HostOffer, toCommandId } from '@shellfleet/protocol';
 import { type Logger, pino } from 'pino';
 import type { Admission } from './admission/admission.ts';
 import { createAdmission } from './admission/create-admission.ts';
@@ -24,7 +24,8 @@ import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
 import { openJournal } from './journal/journal.ts';
 import { watchRedisLosses } from './journal/redis-losses.ts';
-import { openPolicies } from './sandbox/open-policies.ts';
+import { openPolicies, toBounds } from './sandbox/open-policies.ts';
+import type { HostLimits } from './sandbox/sandbox.ts';
 import type { Stop } from './session/session-state.ts';
 import { chooseTransport } from './shell/transport/choose-transport.ts';
 import { loadTools } from './tools/load-tools.ts';
@@ -124,7 +125,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     machine: createHash('sha256').update(hostKey).digest('hex').slice(0, 16),
     slots: config.slots,
     policies: config.policies,
-    allow: pickAllowed(config, missingRuntimes),
+    allow: toOffer(config, missingRuntimes, await sandboxes.limits?.()),
     tools: { offered: tools, slots: config.toolSlots, env: config.toolEnv },
     defaultImage: config.defaultImage,
     version: VERSION,
@@ -146,7 +147,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     wider: widerOf(config),
     room: { stateFolder: config.stateFolder, least: config.leastFree },
     admission: (answers) => admission ?? createAdmission({ signatures: signing.signatures, rules, answers }),
-    refuseTools: rules.refuseTools,
+    decideTool: rules.decideTool,
     warnings: () => [...ruleFiles.warnings, ...missingRuntimes.map(describeMissing)],
     logger,
     onReplaced: () => {
@@ -172,10 +173,17 @@ function widerOf({ file: { escalation, allow } }: WorkerConfig): WiderSettings |
   return escalation && { escalation, allow };
 }
 
-/** What decides where sessions are placed. */
-function pickAllowed({ file }: WorkerConfig, missingRuntimes: readonly string[]): HostBeat['allow'] {
-  const { modes, networks, runtimes } = file.allow;
-  return { modes, networks, runtimes: runtimes.filter((runtime) => !missingRuntimes.includes(runtime)) };
+/** What decides which sessions this host takes. */
+function toOffer(config: WorkerConfig, missingRuntimes: readonly string[], limits: HostLimits = {}): HostOffer {
+  const { users, uids, images, workspaces, redactFormats } = config;
+  const { modes, networks, hosts, runtimes } = config.file.allow;
+  return {
+    ...{ modes, networks, hosts, users, images, workspaces, redactFormats },
+    runtimes: runtimes.filter((runtime) => !missingRuntimes.includes(runtime)),
+    ownUids: uids !== undefined,
+    ...toBounds(config),
+    ...{ controlGroups: limits.controlGroups ?? true, diskQuota: limits.diskQuota ?? true },
+  };
 }
 
 const describeMissing = (runtime: string) =>

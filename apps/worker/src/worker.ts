@@ -1,15 +1,22 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createSessionJobs, offeredClasses } from '@shellfleet/admission';
+import { createSessionJobs, offeredClasses, type SessionJob } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
 import { type Connected, createSealer, recordRetention, type Verifier } from '@shellfleet/mailbox';
 import type { WiderSettings } from '@shellfleet/policy';
-import { fleetKeys, type HostBeat, LIMITS, PROTOCOL_VERSION, SCHEMA_VERSION } from '@shellfleet/protocol';
+import {
+  fleetKeys,
+  type HostOffer,
+  hostOfferSchema,
+  LIMITS,
+  PROTOCOL_VERSION,
+  SCHEMA_VERSION,
+} from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { ulid } from 'ulid';
 import { ADMIT_EVERYTHING, type Admission } from './admission/admission.ts';
-import type { Answers } from './admission/create-admission.ts';
+import type { Answers, Rules } from './admission/create-admission.ts';
 import { Announcer } from './approvals/announce-questions.ts';
 import { ANYONE_ANSWERS, type AnswerCheck } from './approvals/apply-answers.ts';
 import { HostApprovals } from './approvals/host-approvals.ts';
@@ -35,6 +42,7 @@ import type { Tool } from './tools/load-tools.ts';
 import { createToolHost } from './tools/tool-host.ts';
 import { startUpkeep } from './upkeep/upkeep.ts';
 import { watchHosts } from './upkeep/watch-hosts.ts';
+import { CanServe } from './worker/can-serve.ts';
 import { watchDrainRequest } from './worker/drain-request.ts';
 import { fetchSessions } from './worker/fetch-sessions.ts';
 import { readHostCalls } from './worker/host-calls.ts';
@@ -68,8 +76,8 @@ export interface WorkerDeps {
   slots: number;
   policies: string[];
   tools?: { offered: readonly Tool[]; slots: number; env: Record<string, string> };
-  /** What sessions may ask for, beside the policies. Default: no relaxed mode or network. */
-  allow?: HostBeat['allow'];
+  /** What sessions may ask for, beside the policies. Default: what needs no risk taken. */
+  allow?: HostOffer;
   defaultImage: string;
   version: string;
   sealKeys: readonly string[];
@@ -95,8 +103,8 @@ export interface WorkerDeps {
   admission?: (answers: Answers) => Admission;
   /** Who may answer, how many questions of one tenant may be pending, and where they are announced. */
   approvals?: { check?: AnswerCheck; pendingPerTenant?: number; webhook?: Webhook | undefined };
-  /** Why no tool may be called, the end of a sentence. Default: they may. */
-  refuseTools?(): string | undefined;
+  /** What the rules say about a call of a tool. Default: nothing is judged. */
+  decideTool?: Rules['decideTool'];
   /** What the operator of this host should mend. */
   warnings?(): string[];
   logger: Logger;
@@ -133,11 +141,13 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     policies: deps.policies,
     sealKeys: [...sealer.keyIds],
     schema: SCHEMA_VERSION,
-    allow: deps.allow ?? { modes: [], networks: [], runtimes: [] },
+    allow: deps.allow ?? hostOfferSchema.parse({}),
   };
   const offers = offeredClasses(abilities);
   const timing = { lockMs: FIRST_LOCK_MS, stalledIntervalMs: STALLED_INTERVAL_MS };
-  const jobs = await createSessionJobs({ ...host, offers, ...timing });
+  const canServe = new CanServe({ ...host, namespace }, abilities.allow, deps.defaultImage);
+  const serves = (job: SessionJob) => canServe.job(job);
+  const jobs = await createSessionJobs({ ...host, offers, serves, ...timing });
   const leases = createLeases(jobs);
   const heldTimes = createHeldTimes();
   const stopping = new AbortController();
@@ -168,6 +178,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
         jobs,
         leases,
         offers,
+        serves: (spec) => canServe.spec(spec),
         sandboxes,
         hostLog,
         journal: deps.journal,
@@ -255,7 +266,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     slots: toolSlots,
     env: toolEnv,
     isDraining,
-    refusal: () => deps.refuseTools?.(),
+    decide: deps.decideTool ?? (() => ({ type: 'allowed' })),
   });
   const onDrain = () => void drainRequest.look();
   const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog, onDrain });

@@ -86,6 +86,7 @@ export function open(
   const log = { append: async () => {}, async *restore() {} };
   const session = new HostedSession(job, {
     offers,
+    serves: async () => true,
     ...{ hostId: HOST, boot: 'boot-1', fleet: fleetKeys('ns'), sealer, sandboxes, lockMs: 60_000 },
     // Restored output is read here: there is none.
     redis: { xrangeBuffer: async () => [] } as never,

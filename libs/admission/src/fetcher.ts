@@ -1,86 +1,116 @@
-import { type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
-import type { Worker } from 'bullmq';
+import { lockFirstWaiting, lookAtLines, type WaitingJob } from '@shellfleet/mailbox';
+import { type FleetKeys, tryJson } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { fetchOrder, type QueueHead } from './fetch-order.ts';
-import type { PlacementClass } from './placement.ts';
+import { inOneLine } from './in-one-line.ts';
+import { type PlacementClass, parseClass } from './placement.ts';
 import { parseSessionJob, type SessionJob } from './session-job.ts';
 import type { SessionQueues } from './session-queues.ts';
 
-interface FetcherOptions {
+// BullMQ hands out the head of a queue, and a host must pass over sessions that it cannot run. So a host reads the first places of its lines
+// (`look`) and locks the first job that it can serve (`lock-job`), as BullMQ would have locked the head.
+
+/** Of each line: with this many places, hosts that look at the same time find a job each. */
+const FIRST_PLACES = 16;
+/** Of the lines whose first places this host cannot serve. The next look continues behind them, so its cost is bounded and nobody starves. */
+const FURTHER_PLACES = 400;
+/** Jobs that are tried in one call. */
+const MOST_TRIED = 8;
+const MOST_VERDICTS = 10_000;
+
+export interface FetcherOptions {
   redis: Redis;
   fleet: FleetKeys;
   hostId: string;
   offers: readonly PlacementClass[];
   lockMs: number;
+  /** Whether this host can run a session that is particular. Its answer about one life of a session does not change. Default: it can. */
+  serves?(job: SessionJob): Promise<boolean>;
 }
 
-export interface Fetcher {
-  fetch(): Promise<SessionJob | undefined>;
-  close(): Promise<void>;
-}
+type Candidate = WaitingJob & { placementClass: PlacementClass; job: SessionJob };
+type Part = { placementClass: PlacementClass; from: number; count: number };
 
-/** Takes jobs from the queues of the offered classes. */
-export async function createFetcher(options: FetcherOptions, queues: SessionQueues): Promise<Fetcher> {
-  const { hostId, offers } = options;
-  // A producer imports this package too, and takes no job.
-  const { createRedisBackend, Worker } = await import('bullmq');
-  const workers = new Map<PlacementClass, Worker>();
-  await Promise.all(offers.map((name) => workerOf(name).waitUntilReady()));
+/** Takes the jobs of the offered classes that this host can serve, as from one line. */
+export class Fetcher {
+  readonly #options: FetcherOptions;
+  readonly #queues: SessionQueues;
+  /** Whether this host serves a life of a session, by class, job and generation. */
+  readonly #verdicts = new Map<string, boolean>();
+  /** Where the next look behind the first places of a line begins. */
+  readonly #further = new Map<PlacementClass, number>();
 
-  return {
-    async fetch() {
-      for (const name of await inOrder()) {
-        const job = await fetchFrom(name);
-        if (job !== undefined) return job;
-      }
-      return undefined;
-    },
-    async close() {
-      await Promise.allSettled([...workers.values()].map((worker) => worker.close(true)));
-    },
-  };
-
-  /** With one class there is nothing to compare, and no call to Redis. */
-  async function inOrder(): Promise<readonly PlacementClass[]> {
-    if (offers.length < 2) return offers;
-    const heads = await Promise.all(offers.map(async (name) => ({ name, head: await readHead(name) })));
-    return fetchOrder(heads);
+  constructor(options: FetcherOptions, queues: SessionQueues) {
+    this.#options = options;
+    this.#queues = queues;
   }
 
-  async function readHead(name: PlacementClass): Promise<QueueHead | undefined> {
-    const [id] = await queues.waiting(name, 1);
-    const job = id === undefined ? undefined : await (await queues.of(name)).getJob(id);
-    return job === undefined ? undefined : { priority: job.priority, addedAt: job.timestamp };
+  async fetch(): Promise<SessionJob | undefined> {
+    const first = this.#options.offers.map((placementClass) => ({ placementClass, from: 0, count: FIRST_PLACES }));
+    const { taken, further } = await this.#takeFrom(first);
+    if (taken !== undefined || further.length === 0) return taken;
+    return (await this.#takeFrom(further)).taken;
   }
 
-  async function fetchFrom(name: PlacementClass): Promise<SessionJob | undefined> {
+  /** `further`: the parts behind these, of the lines in which this host serves none of these. */
+  async #takeFrom(parts: readonly Part[]): Promise<{ taken: SessionJob | undefined; further: Part[] }> {
+    const { redis, fleet } = this.#options;
     for (;;) {
-      const job = await workerOf(name).getNextJob(hostId, { block: false });
-      if (job === undefined) return undefined;
-      const parsed = parseSessionJob(job, name);
-      if (parsed !== undefined) return parsed;
-      // Its id names no session, so no host can do anything with it.
-      await job.moveToCompleted(null, hostId, false);
+      const lines = await lookAtLines(redis, fleet, parts);
+      const candidates = await Promise.all(lines.map(({ placementClass, jobs }) => this.#parse(placementClass, jobs)));
+      const servable = await this.#servable(inOneLine(candidates));
+      if (servable.length === 0) {
+        const further = parts.flatMap((part, index) => this.#behind(part, lines[index]?.waiting ?? 0));
+        return { taken: undefined, further };
+      }
+      const { hostId, lockMs } = this.#options;
+      const taken = servable[await lockFirstWaiting(redis, fleet, hostId, lockMs, servable)];
+      if (taken !== undefined) return { taken: taken.job, further: [] };
+      // Other hosts took all of them: look again.
     }
   }
 
-  function workerOf(name: PlacementClass): Worker {
-    const known = workers.get(name);
+  async #parse(placementClass: PlacementClass, jobs: readonly WaitingJob[]): Promise<Candidate[]> {
+    const candidates: Candidate[] = [];
+    for (const waiting of jobs) {
+      const job = parseSessionJob({ id: waiting.id, data: tryJson(waiting.data) }, placementClass);
+      if (job !== undefined) candidates.push({ ...waiting, placementClass, job });
+      // Its id names no session, so no host can do anything with it.
+      else await this.#queues.removeWaiting(placementClass, waiting.id);
+    }
+    return candidates;
+  }
+
+  async #servable(candidates: readonly Candidate[]): Promise<Candidate[]> {
+    const servable: Candidate[] = [];
+    for (const candidate of candidates) {
+      if (await this.#serves(candidate)) servable.push(candidate);
+      if (servable.length === MOST_TRIED) break;
+    }
+    return servable;
+  }
+
+  async #serves({ placementClass, id, job }: Candidate): Promise<boolean> {
+    const { serves } = this.#options;
+    if (serves === undefined || parseClass(placementClass)?.particular !== true) return true;
+    // A job without valid data is refused by the host that takes it.
+    if (job.data === undefined) return true;
+    const key = `${placementClass} ${id} ${job.data.generation}`;
+    const known = this.#verdicts.get(key);
     if (known !== undefined) return known;
-    const workerOptions = {
-      connection: options.redis,
-      prefix: options.fleet.admission,
-      autorun: false,
-      name: hostId,
-      lockDuration: options.lockMs,
-    };
-    // ADMISSION-4: without this factory BullMQ opens a second connection for blocking calls, of which there are none.
-    const worker = new Worker(sessionsQueue(name), null, workerOptions, (queue, opts) =>
-      createRedisBackend(queue, opts),
-    );
-    // A failure rejects the call that met it.
-    worker.on('error', () => {});
-    workers.set(name, worker);
-    return worker;
+    const verdict = await serves(job);
+    if (this.#verdicts.size >= MOST_VERDICTS) this.#verdicts.clear();
+    this.#verdicts.set(key, verdict);
+    return verdict;
+  }
+
+  #behind({ placementClass, from }: Part, waiting: number): Part[] {
+    if (from > 0) {
+      const next = from + FURTHER_PLACES;
+      this.#further.set(placementClass, next < waiting ? next : FIRST_PLACES);
+      return [];
+    }
+    if (waiting <= FIRST_PLACES || parseClass(placementClass)?.particular !== true) return [];
+    const at = this.#further.get(placementClass) ?? FIRST_PLACES;
+    return [{ placementClass, from: at < waiting ? at : FIRST_PLACES, count: FURTHER_PLACES }];
   }
 }

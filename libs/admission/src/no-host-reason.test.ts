@@ -1,13 +1,9 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { hostsFor, noHostReason } from './no-host-reason.ts';
 
 const host = (policies: string[], draining = false, problems: string[] = []) => ({
   ...{ policies, draining, problems },
-  ...{
-    sealKeys: ['key'],
-    schema: 1,
-    allow: { modes: ['read-only'], networks: ['restricted', 'limited'], runtimes: ['kata'] },
-  },
+  ...{ sealKeys: ['key'], schema: 1 },
 });
 
 test.each([
@@ -19,9 +15,13 @@ test.each([
   [
     'no host offers the policy',
     [host(['docker']), host(['docker'])],
-    "No live host offers the policy 'host'; they offer 'docker'.",
+    "No live host offers the policy 'host'; they offer 'docker'. The operator of a host lists what it offers in SHELLFLEET_POLICIES.",
   ],
-  ['no host offers any', [host([])], "No live host offers the policy 'host'; they offer none."],
+  [
+    'no host offers any',
+    [host([])],
+    "No live host offers the policy 'host'; they offer none. The operator of a host lists what it offers in SHELLFLEET_POLICIES.",
+  ],
   [
     'every host that offers it is draining',
     [host(['docker']), host(['docker', 'host'], true)],
@@ -43,19 +43,36 @@ test('only hosts that offer the class, and take new sessions, count for it', () 
   expect(hostsFor('host~1.key', hosts)).toEqual([hosts[1], hosts[3]]);
 });
 
-test.each([
-  ['docker+network-limited~1.key', undefined],
-  ['docker+runtime-kata~1.key', undefined],
-  ['docker+network-limited+runtime-runsc~1.key', "the network 'limited' and the runtime 'runsc'"],
-  ['docker+network-full~1.key', "the network 'full'"],
-  ['docker+mode-external+network-limited~1.key', "the mode 'external' and the network 'limited'"],
-])('the reason for %s says what the hosts allow', (name, asked) => {
-  const allowed = "the modes 'read-only' and the networks 'limited', 'restricted'";
-  const runtimes = name.includes('runtime') ? " and the runtimes 'kata'" : '';
-  expect(noHostReason(name, [host(['docker']), host(['host'])])).toBe(
-    asked &&
-      `No live host that offers the policy 'docker' allows ${asked}; they allow ${allowed}${runtimes}. Ask for less, or have the operator of a host allow it (\`allow:\` in SHELLFLEET_CONFIG).`,
-  );
+describe('a particular session', () => {
+  const refusesUser = { path: 'user', message: 'root is not allowed (SHELLFLEET_USERS)' };
+  const refusesImage = { path: 'image', message: 'it is not listed (SHELLFLEET_IMAGES)' };
+  const of = 'docker+particular~1.key';
+  const choosy = host(['docker']);
+  const choosier = host(['docker']);
+  const refusals = (one: typeof choosy) =>
+    one === choosier ? [refusesUser, refusesImage] : one === choosy ? [refusesUser] : [];
+
+  test('waits for the hosts that run it', () => {
+    const able = host(['docker']);
+    expect(hostsFor(of, [choosier, able, choosy], refusals)).toEqual([able]);
+    expect(noHostReason(of, [choosier, able], refusals)).toBeUndefined();
+  });
+
+  test('that no host runs is told what the host refuses that refuses least', () => {
+    expect(noHostReason(of, [choosier, choosy], refusals)).toBe(
+      "None of the 2 live hosts that offer the policy 'docker' runs what the session asks for. user: root is not allowed (SHELLFLEET_USERS). Ask for less, or have the operator of a host allow it.",
+    );
+    expect(noHostReason(of, [choosier, host(['host'])], refusals)).toBe(
+      "The one live host that offers the policy 'docker' does not run what the session asks for. user: root is not allowed (SHELLFLEET_USERS); image: it is not listed (SHELLFLEET_IMAGES). Ask for less, or have the operator of a host allow it.",
+    );
+  });
+
+  test('waits for the able host to take sessions again, and not for the others', () => {
+    const draining = host(['docker'], true);
+    expect(noHostReason(of, [choosy, draining], refusals)).toBe(
+      "Every live host that offers the policy 'docker' is draining.",
+    );
+  });
 });
 
 test.each([

@@ -6,10 +6,7 @@ import {
   type ResolvedSessionSpec,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
-import { offeredWants, wantsOf } from './wants.ts';
-
-/** What a session asks for that only some operators allow (`wantsOf`), each `mode-…`, `network-…` or `runtime-…`. */
-const wantsSchema = z.array(z.string().regex(/^(?:mode|network|runtime)-[A-Za-z0-9._-]{1,64}$/)).max(3);
+import { isParticular } from './particular.ts';
 
 /**
  * The parts of a session's spec that decide where and when it runs. They are stored in clear, in its job and in its state, because routing
@@ -19,8 +16,8 @@ export const placementSchema = z.strictObject({
   policy: z.enum(POLICY_NAMES),
   priority: prioritySchema,
   labels: labelsSchema,
-  /** Absent: nothing that every host does not serve. */
-  wants: wantsSchema.optional(),
+  /** It asks for something that a host of its policy may refuse. Absent: every host serves it. */
+  particular: z.literal(true).optional(),
   /** `<schema>.<key id>`: the schema version that understands the sealed spec, and the key that opens it; empty when neither is known. */
   sealedWith: z
     .string()
@@ -32,49 +29,50 @@ export type Placement = z.infer<typeof placementSchema>;
 /** `sealedWith`: of the sealed spec (sealMarkOf). */
 export function toPlacement(spec: ResolvedSessionSpec, sealedWith = ''): Placement {
   const { policy, priority, labels } = spec;
-  const wants = wantsOf(spec);
-  return { policy: policy.type, priority, labels, ...(wants.length === 0 ? {} : { wants }), sealedWith };
+  const particular = isParticular(spec) ? ({ particular: true } as const) : {};
+  return { policy: policy.type, priority, labels, ...particular, sealedWith };
 }
 
 /**
- * Sessions of one class can run on the same hosts, so they wait in one queue: `<policy>[+<want>…]~<schema>.<key id>`. So a host never fetches a
- * session whose spec it cannot open or whose sandbox its operator does not allow, and a session never waits behind one that no host can run.
+ * Sessions of one class wait in one queue: `<policy>[+particular]~<schema>.<key id>`. A host never fetches a session whose spec it cannot open. Those that
+ * are not particular run on every host of the class; of the others, a host takes those that it can run.
  */
 export type PlacementClass = string;
 
-const CLASS_PATTERN = /^([a-z]{1,32})((?:\+[A-Za-z0-9._-]{1,72}){0,3})(?:~([0-9]{1,6})\.([A-Za-z0-9_-]{1,32}))?$/;
+const CLASS_PATTERN = /^([a-z]{1,32})(\+particular)?(?:~([0-9]{1,6})\.([A-Za-z0-9_-]{1,32}))?$/;
 
 /** The only place that decides which queue a session waits in. */
 export function placementClass({
   policy,
-  wants = [],
+  particular,
   sealedWith,
-}: Pick<Placement, 'policy' | 'wants' | 'sealedWith'>): PlacementClass {
-  const sandbox = [policy, ...wants].join('+');
-  return sealedWith === '' ? sandbox : `${sandbox}~${sealedWith}`;
+}: Pick<Placement, 'policy' | 'particular' | 'sealedWith'>): PlacementClass {
+  const name = particular === true ? `${policy}+particular` : policy;
+  return sealedWith === '' ? name : `${name}~${sealedWith}`;
 }
 
 /** The parts of a class; undefined when the name is not one of a class. */
 export function parseClass(
   name: string,
-): { policy: string; wants: string[]; schema: number; keyId: string } | undefined {
+): { policy: string; particular: boolean; schema: number; keyId: string } | undefined {
   const match = CLASS_PATTERN.exec(name);
   if (match === null) return undefined;
-  const [, policy = '', wants = '', schema = '0', keyId = ''] = match;
-  return { policy, wants: wants.split('+').slice(1), schema: Number(schema), keyId };
+  const [, policy = '', particular = '', schema = '0', keyId = ''] = match;
+  return { policy, particular: particular !== '', schema: Number(schema), keyId };
 }
 
 /** The part of a heartbeat that decides which sessions a host can run. */
-export type Abilities = Pick<HostBeat, 'policies' | 'sealKeys' | 'schema' | 'allow'>;
+export type Abilities = Pick<HostBeat, 'policies' | 'sealKeys' | 'schema'>;
 
 /** The classes that a host offers. Its policies may come from another process; names that do not exist are left out. */
-export function offeredClasses({ policies, sealKeys, schema, allow }: Abilities): PlacementClass[] {
+export function offeredClasses({ policies, sealKeys, schema }: Abilities): PlacementClass[] {
   const schemas = Array.from({ length: schema }, (_, index) => index + 1);
   const marks = sealKeys.flatMap((keyId) => schemas.map((version) => `${version}.${keyId}`));
   return POLICY_NAMES.filter((policy) => policies.includes(policy)).flatMap((policy) =>
-    offeredWants(policy, allow).flatMap((wants) =>
-      marks.map((sealedWith) => placementClass({ policy, wants, sealedWith })),
-    ),
+    marks.flatMap((sealedWith) => [
+      placementClass({ policy, sealedWith }),
+      placementClass({ policy, particular: true, sealedWith }),
+    ]),
   );
 }
 

@@ -56,10 +56,11 @@ test('a host offers the classes of the policies that exist, for each of its keys
     policies: ['host', 'unheard-of', 'docker'],
     sealKeys: ['new', 'old'],
     schema: 2,
-    allow: { modes: [], networks: [], runtimes: [] },
   };
   expect(offeredClasses(abilities)).toEqual([
-    ...['docker~1.new', 'docker~2.new', 'docker~1.old', 'docker~2.old'],
-    ...['host~1.new', 'host~2.new', 'host~1.old', 'host~2.old'],
+    ...['docker~1.new', 'docker+particular~1.new', 'docker~2.new', 'docker+particular~2.new'],
+    ...['docker~1.old', 'docker+particular~1.old', 'docker~2.old', 'docker+particular~2.old'],
+    ...['host~1.new', 'host+particular~1.new', 'host~2.new', 'host+particular~2.new'],
+    ...['host~1.old', 'host+particular~1.old', 'host~2.old', 'host+particular~2.old'],
   ]);
 });

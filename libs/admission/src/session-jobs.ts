@@ -1,7 +1,7 @@
 import { declareOwned, type Granted, grant, type Lock, renew, requeue, toQueueError } from '@shellfleet/mailbox';
-import { type FleetKeys, sessionJobLockKey } from '@shellfleet/protocol';
+import { sessionJobLockKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { createFetcher } from './fetcher.ts';
+import { Fetcher, type FetcherOptions } from './fetcher.ts';
 import type { PlacementClass } from './placement.ts';
 import { classOf, jobIdOf, type NewSessionJob, parseSessionJob, type SessionJob } from './session-job.ts';
 import { SessionQueues } from './session-queues.ts';
@@ -11,7 +11,8 @@ import { SessionQueues } from './session-queues.ts';
 // ADMISSION-1. A session that holds a slot has one active job. The token of its lock is the host's id, so a restarted worker still owns it.
 // ADMISSION-2. A job whose lock ran out is handed out again: its next host takes the session over. It never fails. BullMQ's own check for
 //              stalled jobs is not used: a check that was sent before an outage would arrive before the hosts have renewed their locks.
-// ADMISSION-3. A host fetches only from the queues of the placement classes that it offers.
+// ADMISSION-3. A host fetches only from the queues of the placement classes that it offers, and of these only sessions that it can run: it passes
+//              over the others, which keep their places.
 // ADMISSION-4. All classes share the connection that the host gives. No call here blocks it.
 
 type HeldLock = Lock & { job: SessionJob };
@@ -48,14 +49,8 @@ export interface SessionJobs {
   close(): Promise<void>;
 }
 
-export interface SessionJobsOptions {
-  redis: Redis;
-  fleet: FleetKeys;
-  hostId: string;
-  /** the placement classes that this host offers */
-  offers: readonly PlacementClass[];
-  /** length of a lock just taken, until the session's own grace period is known */
-  lockMs: number;
+/** `offers`: the placement classes that this host offers. `lockMs`: length of a lock just taken, until the session's own grace period is known. */
+export interface SessionJobsOptions extends FetcherOptions {
   /** the shortest time between two searches for jobs whose lock ran out, over all hosts */
   stalledIntervalMs: number;
 }
@@ -63,7 +58,7 @@ export interface SessionJobsOptions {
 export async function createSessionJobs(options: SessionJobsOptions): Promise<SessionJobs> {
   const { redis, fleet, hostId } = options;
   const queues = new SessionQueues(redis, fleet);
-  const fetcher = await createFetcher(options, queues);
+  const fetcher = new Fetcher(options, queues);
   await queues.noteClasses(options.offers);
 
   return {
@@ -136,7 +131,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
     has: (job) => queues.has(job),
 
     async close() {
-      await Promise.allSettled([fetcher.close(), queues.close()]);
+      await queues.close();
     },
   };
 

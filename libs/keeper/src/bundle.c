@@ -27,50 +27,51 @@ static int set_path(const FileEntry *file, const uint8_t *name, size_t n) {
   return 1;
 }
 
-static int make_directory(mode_t mode) {
+static int make_directory(const Place *place, mode_t mode) {
   struct stat status;
-  int made = mkdir(path, mode);
-  if (made && errno == ENOENT && !make_parents(path)) made = mkdir(path, mode);
-  if (made && errno != EEXIST) return errno;
-  if (made && (stat(path, &status) || !S_ISDIR(status.st_mode))) return ENOTDIR;
-  return chmod(path, mode) ? errno : 0;
+  if (mkdirat(place->folder, place->name, mode) && errno != EEXIST) return errno;
+  if (fstatat(place->folder, place->name, &status, 0)) return errno;
+  return S_ISDIR(status.st_mode) ? change_mode(place->folder, place->name, mode) : ENOTDIR;
 }
 
 // Under another name first: readers see the old file or the new one. The pid is of this operation alone.
-static int write_file(mode_t mode, const void *bytes, size_t n) {
-  static char part[2 * PATH_MAX + 64];
-  const int folder = strrchr(path, '/') - path;
-  snprintf(part, sizeof part, "%.*s/.shellfleet-%d.part", folder, path, getpid());
-  const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
-  int fd = open(part, flags, 0600);
-  if (fd < 0 && errno == ENOENT && !make_parents(path)) fd = open(part, flags, 0600);
+static int write_file(const Place *place, mode_t mode, const void *bytes, size_t n) {
+  char part[64];
+  snprintf(part, sizeof part, ".shellfleet-%d.part", getpid());
+  const int fd = openat(place->folder, part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return errno;
   int error = write_all(fd, bytes, n);
-  if (!error && (fchmod(fd, mode) || rename(part, path))) error = errno;
-  close(fd);
-  if (error) unlink(part);
+  if (!error && fchmod(fd, mode)) error = errno;
+  if (close(fd) && !error) error = errno; // where a file system reports only then that there was no room
+  if (!error && renameat(place->folder, part, place->folder, place->name)) error = errno;
+  if (error) unlinkat(place->folder, part, 0);
   return error;
 }
 
-static int make_link(const uint8_t *target, size_t n) {
+static int make_link(const Place *place, const uint8_t *target, size_t n) {
   char text[PATH_MAX];
   if (!n || n >= sizeof text || memchr(target, 0, n)) return EINVAL;
   memcpy(text, target, n);
   text[n] = 0;
-  int made = symlink(text, path);
-  if (made && errno == ENOENT && !make_parents(path)) made = symlink(text, path);
-  if (made && errno == EEXIST && !unlink(path)) made = symlink(text, path);
+  int made = symlinkat(text, place->folder, place->name);
+  if (made && errno == EEXIST && !unlinkat(place->folder, place->name, 0))
+    made = symlinkat(text, place->folder, place->name);
   return made ? errno : 0;
 }
 
 static int unpack(uint32_t kind, mode_t mode, const uint8_t *content, size_t n) {
+  Place place;
+  int error = place_open(path, kind != 'm', &place);
+  if (error) return error;
   switch (kind) {
-    case 'd': return make_directory(mode);
-    case 'f': return write_file(mode, content, n);
-    case 'l': return make_link(content, n);
-    case 'm': return chmod(path, mode) ? errno : 0;
-    default: return EINVAL;
+    case 'd': error = make_directory(&place, mode); break;
+    case 'f': error = write_file(&place, mode, content, n); break;
+    case 'l': error = make_link(&place, content, n); break;
+    case 'm': error = change_mode(place.folder, place.name, mode); break;
+    default: error = EINVAL;
   }
+  place_close(&place);
+  return error;
 }
 
 int bundle_unpack(const FileEntry *file) {
@@ -96,7 +97,7 @@ static ssize_t read_whole(int fd, char *bytes, size_t room) {
 // Its content is in `bytes` afterwards; a file of which not all fits has none.
 static int pack(char *bytes, size_t room, struct stat *status, size_t *n) {
   int fd;
-  int error = open_regular(path, O_RDONLY | O_NOFOLLOW, &fd);
+  int error = open_regular(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW, &fd);
   *n = 0;
   if (!error && fstat(fd, status)) error = errno;
   if (!error && (uint64_t)status->st_size > room) error = EFBIG;

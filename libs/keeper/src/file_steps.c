@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "file_steps.h"
+#include "off_limits.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,29 +21,77 @@ int write_all(int fd, const void *bytes, size_t n) {
 }
 
 // Not blocking: a FIFO or a device is refused, not waited for.
-int open_regular(const char *path, int flags, int *fd) {
+int open_regular(int folder, const char *path, int flags, int *fd) {
   struct stat status;
-  *fd = open(path, flags | O_NONBLOCK | O_CLOEXEC, 0644);
+  *fd = openat(folder, path, flags | O_NONBLOCK | O_CLOEXEC, 0644);
   if (*fd < 0) return errno;
   if (fstat(*fd, &status)) return errno;
+  if (is_off_limits(&status)) return EPERM;
   if (S_ISDIR(status.st_mode)) return EISDIR;
   return S_ISREG(status.st_mode) ? 0 : EINVAL;
 }
 
-int make_parents(const char *path) {
-  char parent[PATH_MAX];
-  strcpy(parent, path);
-  for (char *slash = parent + 1; (slash = strchr(slash, '/')); slash++) {
-    *slash = 0;
-    if (mkdir(parent, 0755) && errno != EEXIST) {
-      struct stat status;
-      const int error = errno;
-      // A read-only directory above an existing one reports itself first.
-      if (stat(parent, &status) || !S_ISDIR(status.st_mode)) return error;
+static int open_folder(int folder, const char *path, int *fd) {
+  struct stat status;
+  *fd = openat(folder, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (*fd < 0) return errno;
+  const int error = fstat(*fd, &status) ? errno : is_off_limits(&status) ? EPERM : 0;
+  if (error) close(*fd);
+  return error;
+}
+
+// From the root folder on, one directory after the other, each made in the one that was opened before it.
+static int make_and_open(char *path, int *fd) {
+  int error = open_folder(AT_FDCWD, "/", fd);
+  for (char *name = path; !error && name;) {
+    char *slash = strchr(name, '/');
+    if (slash) *slash = 0;
+    int next = *fd;
+    if (*name) {
+      error = open_folder(*fd, name, &next);
+      if (error == ENOENT) error = mkdirat(*fd, name, 0755) && errno != EEXIST ? errno : open_folder(*fd, name, &next);
+      close(*fd);
     }
-    *slash = '/';
+    *fd = next;
+    name = slash ? slash + 1 : 0;
   }
-  return 0;
+  return error;
+}
+
+// The last name keeps the slashes behind it, which say that it is a directory.
+int place_open(const char *path, int makes_parents, Place *place) {
+  char parent[sizeof place->name];
+  size_t end = strlen(path);
+  if (end >= sizeof parent) return ENAMETOOLONG;
+  while (end > 1 && path[end - 1] == '/') end--;
+  while (end && path[end - 1] != '/') end--;
+  memcpy(parent, path, end);
+  parent[end] = 0;
+  strcpy(place->name, path[end] ? path + end : ".");
+  int error = open_folder(AT_FDCWD, end ? parent : "/", &place->folder);
+  if (error == ENOENT && makes_parents) error = make_and_open(parent, &place->folder);
+  return error;
+}
+
+void place_close(Place *place) { close(place->folder); }
+
+int look_at(int folder, const char *name, int is_removed) {
+  struct stat status;
+  if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW)) return errno;
+  if (is_off_limits(&status)) return EPERM;
+  return is_removed && S_ISDIR(status.st_mode) && leads_off_limits(&status) ? EPERM : 0;
+}
+
+// By a descriptor of what was looked at. chmod() does not take one of this kind; its entry in /proc is the same file.
+int change_mode(int folder, const char *name, mode_t mode) {
+  struct stat status;
+  char path[32];
+  const int fd = openat(folder, name, O_PATH | O_CLOEXEC);
+  if (fd < 0) return errno;
+  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  const int error = fstat(fd, &status) ? errno : is_off_limits(&status) ? EPERM : chmod(path, mode) ? errno : 0;
+  close(fd);
+  return error;
 }
 
 void say_record(int folder, const char *path, const char *name, const struct stat *status) {

@@ -4,11 +4,22 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
+// Where an operation makes, replaces or removes a name: the open directory, and the name in it. The directory stays the
+// one that was looked at, whatever happens to its path meanwhile.
+typedef struct {
+  int folder;
+  char name[2 * 4096];
+} Place;
+
 int write_all(int fd, const void *bytes, size_t n);
 // Refuses what is not a regular file.
-int open_regular(const char *path, int flags, int *fd);
-// Makes the directories above the path.
-int make_parents(const char *path);
+int open_regular(int folder, const char *path, int flags, int *fd);
+// Finds the place of a path, with makes_parents after the directories above it have been made.
+int place_open(const char *path, int makes_parents, Place *place);
+void place_close(Place *place);
+// Refuses the keeper's own folder, what is in it, and with is_removed what it is in.
+int look_at(int folder, const char *name, int is_removed);
+int change_mode(int folder, const char *name, mode_t mode);
 // Prints a record: type, size, mode, modified (ms), name, target of a symbolic link, each ended by a zero byte. Names
 // are bytes. `path` is relative to the open folder.
 void say_record(int folder, const char *path, const char *name, const struct stat *status);

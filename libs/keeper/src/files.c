@@ -3,8 +3,9 @@
 #include "bundle.h"
 #include "child.h"
 #include "file_steps.h"
+#include "off_limits.h"
+#include "remove.h"
 #include "tree.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -48,7 +49,7 @@ static int read_range(const FileEntry *file) {
   static char piece[PIECE_BYTES];
   struct stat status;
   int fd;
-  const int error = open_regular(file->path, O_RDONLY, &fd);
+  const int error = open_regular(AT_FDCWD, file->path, O_RDONLY, &fd);
   if (error) return error;
   if (fstat(fd, &status)) return errno;
   const int digits = snprintf(piece, sizeof piece, "%lld %o", (long long)status.st_size, status.st_mode & 07777);
@@ -67,82 +68,88 @@ static int read_range(const FileEntry *file) {
   return 0;
 }
 
+// A part that is there is opened before one is made, and is emptied only when it is known which file that is.
+static int open_part(const Place *place, const FileEntry *file, int *fd) {
+  const int is_later_part = file->offset > 0;
+  int error = open_regular(place->folder, place->name, O_WRONLY, fd);
+  if (error == ENOENT && is_later_part) return ESTALE;
+  if (error == ENOENT) error = open_regular(place->folder, place->name, O_WRONLY | O_CREAT | O_EXCL, fd);
+  if (error) return error;
+  // A later part continues a file that ends where the part begins. In a fresh sandbox, or after a part that was not
+  // written whole, there is no such file.
+  struct stat part;
+  if (fstat(*fd, &part)) return errno;
+  if (is_later_part && (uint64_t)part.st_size != file->offset) return ESTALE;
+  if (file->flags & FILE_TRUNCATE && ftruncate(*fd, 0)) return errno;
+  return lseek(*fd, file->offset, SEEK_SET) < 0 ? errno : 0;
+}
+
+// `old`: what the file replaces; null when there is no such file.
+static int put_in_place(const FileEntry *file, int fd, const Place *part, const struct stat *old) {
+  Place target;
+  int error = place_open(file->rename_to, 0, &target);
+  if (error) return error;
+  const mode_t mode = file->flags & FILE_MODE ? file->length & 07777 : old ? old->st_mode & 07777 : 0644;
+  const int has_mode = file->flags & FILE_MODE || old; // a replaced script stays executable
+  if (has_mode && fchmod(fd, mode)) error = errno;
+  if (!error && renameat(part->folder, part->name, target.folder, target.name)) error = errno;
+  place_close(&target);
+  return error;
+}
+
 static int write_range(const FileEntry *file) {
   const char *target = file->rename_to[0] ? file->rename_to : file->path;
   struct stat old;
   const int exists = !stat(target, &old);
   if (exists && S_ISDIR(old.st_mode)) return EISDIR;
   if (target[strlen(target) - 1] == '/') return EISDIR;
-  if (file->flags & FILE_PARENTS) {
-    const int error = make_parents(file->path);
-    if (error) return error;
-  }
-  // A later part continues a file that ends where the part begins. In a fresh sandbox, or after a part that was not
-  // written whole, there is no such file.
-  const int is_later_part = file->offset > 0;
+  Place place;
   int fd;
-  int error = open_regular(file->path,
-                           O_WRONLY | (is_later_part ? 0 : O_CREAT) | (file->flags & FILE_TRUNCATE ? O_TRUNC : 0), &fd);
-  if (is_later_part && error == ENOENT) return ESTALE;
+  int error = place_open(file->path, file->flags & FILE_PARENTS, &place);
+  if (error) return error == ENOENT && file->offset > 0 ? ESTALE : error;
+  error = open_part(&place, file, &fd);
   if (error) return error;
-  struct stat part;
-  if (fstat(fd, &part)) return errno;
-  if (is_later_part && (uint64_t)part.st_size != file->offset) return ESTALE;
-  if (lseek(fd, file->offset, SEEK_SET) < 0) return errno;
   error = write_all(fd, file->data, file->data_bytes);
-  if (!error && file->rename_to[0]) {
-    if (file->flags & FILE_MODE) fchmod(fd, file->length & 07777);
-    else if (exists && S_ISREG(old.st_mode)) fchmod(fd, old.st_mode & 07777); // a replaced script stays executable
-    if (rename(file->path, file->rename_to)) error = errno;
-  }
-  if (error && file->rename_to[0]) unlink(file->path);
+  if (!error && file->rename_to[0]) error = put_in_place(file, fd, &place, exists && S_ISREG(old.st_mode) ? &old : 0);
+  if (close(fd) && !error) error = errno; // where a file system reports only then that there was no room
+  if (error && file->rename_to[0]) unlinkat(place.folder, place.name, 0);
   return error;
 }
 
 static int describe(const FileEntry *file) {
   struct stat status;
   if (lstat(file->path, &status)) return errno;
+  if (is_off_limits(&status)) return EPERM;
   const char *slash = strrchr(file->path, '/');
   say_record(AT_FDCWD, file->path, slash && slash[1] ? slash + 1 : file->path, &status);
   return fflush(stdout) ? errno : 0;
 }
 
-// By descriptors, and never through a symbolic link.
-static int remove_at(int parent, const char *name, int recursive) {
-  if (!unlinkat(parent, name, 0)) return 0;
-  if (errno != EISDIR && errno != EPERM) return errno;
-  const int error = errno;
-  if (!unlinkat(parent, name, AT_REMOVEDIR)) return 0;
-  if (errno == ENOTDIR) return error;
-  if ((errno != ENOTEMPTY && errno != EEXIST) || !recursive) return errno;
-  const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  DIR *directory = fd < 0 ? 0 : fdopendir(fd);
-  if (!directory) return errno;
-  int failed = 0;
-  for (struct dirent *entry; !failed && (entry = readdir(directory));) {
-    if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) failed = remove_at(fd, entry->d_name, 1);
-  }
-  closedir(directory);
-  if (failed) return failed;
-  return unlinkat(parent, name, AT_REMOVEDIR) ? errno : 0;
-}
-
 static int make_directory(const FileEntry *file) {
-  const int error = make_parents(file->path);
-  if (error) return error;
+  Place place;
   struct stat status;
-  if (!mkdir(file->path, 0755)) return 0;
+  const int error = place_open(file->path, 1, &place);
+  if (error) return error;
+  if (!mkdirat(place.folder, place.name, 0755)) return 0;
   const int failed = errno;
-  if (stat(file->path, &status)) return failed;
+  if (fstatat(place.folder, place.name, &status, 0)) return failed;
   return S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
 }
 
 static int rename_path(const FileEntry *file) {
-  struct stat status;
-  if (lstat(file->path, &status)) return errno;
-  const int error = make_parents(file->rename_to);
+  Place from, to;
+  int error = place_open(file->path, 0, &from);
+  if (!error) error = look_at(from.folder, from.name, 1);
+  if (!error) error = place_open(file->rename_to, 1, &to);
   if (error) return error;
-  return rename(file->path, file->rename_to) ? errno : 0;
+  return renameat(from.folder, from.name, to.folder, to.name) ? errno : 0;
+}
+
+static int remove_path(const FileEntry *file) {
+  Place place;
+  int error = place_open(file->path, 0, &place);
+  if (!error) error = look_at(place.folder, place.name, 1);
+  return error ? error : remove_at(place.folder, place.name, file->flags & FILE_RECURSIVE);
 }
 
 static int run(const FileEntry *file) {
@@ -152,15 +159,18 @@ static int run(const FileEntry *file) {
     case FILE_WRITE: error = write_range(file); break;
     case FILE_LIST: error = tree_list(file); break;
     case FILE_STAT: error = describe(file); break;
-    case FILE_REMOVE: error = remove_at(AT_FDCWD, file->path, file->flags & FILE_RECURSIVE); break;
+    case FILE_REMOVE: error = remove_path(file); break;
     case FILE_MAKE_DIRECTORY: error = make_directory(file); break;
     case FILE_RENAME: error = rename_path(file); break;
-    case FILE_CHANGE_MODE: error = chmod(file->path, file->length & 07777) ? errno : 0; break;
+    case FILE_CHANGE_MODE: error = change_mode(AT_FDCWD, file->path, file->length & 07777); break;
     case FILE_UNPACK: error = bundle_unpack(file); break;
     case FILE_PACK: error = bundle_pack(file); break;
   }
   const char *path = file->operation == FILE_UNPACK ? bundle_path() : file->path;
-  if (error == EACCES || error == EPERM) fprintf(stderr, "%s: %s for uid %d\n", path, strerror(error), (int)geteuid());
+  if (error == EPERM && off_limits_is_met())
+    fprintf(stderr, "%s: the folder of the session's keeper is not for file operations\n", path);
+  else if (error == EACCES || error == EPERM)
+    fprintf(stderr, "%s: %s for uid %d\n", path, strerror(error), (int)geteuid());
   else if (error) fprintf(stderr, "%s: %s\n", path, strerror(error));
   return error;
 }
@@ -173,7 +183,7 @@ pid_t file_spawn(const FileEntry *file, int out, int error) {
     const int fd = i == 1 ? out : error;
     fcntl(fd, F_SETFL, O_WRONLY); // blocking: a full pipe is waited for
     dup2(fd, i);
-    close(fd);
   }
+  off_limits_keep_only();
   _exit(run(file) & 0xff);
 }

@@ -2,6 +2,7 @@
 #include "folder.h"
 #include "free_path.h"
 #include "log.h"
+#include "off_limits.h"
 #include "text.h"
 #include <fcntl.h>
 #include <ftw.h>
@@ -24,6 +25,7 @@ static int is_unchanged;
 
 void folder_open(const char *path) {
   folder = path;
+  off_limits_open(path);
   directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC); // without it every file is looked at every time
 }
 

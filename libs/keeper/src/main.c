@@ -18,10 +18,10 @@
 //   folder                      files for the shell         start       the START message
 //   files                       file operations             egress      the way to the proxy
 //   forwarder                   its process                 child       forks of the keeper
-//   tree, bundle                listings, many files        file_steps  what they share
+//   tree, bundle, remove        listings, many files        file_steps  what they share
 //   link, transport             the connection              begun       ids of earlier entries
 //   processes, reaper, cgroup   the process tree            events      epoll
-//   ring_buffer, text, memory, identity, workspace, wire, log, clock
+//   ring_buffer, text, memory, identity, workspace, wire, log, clock, off_limits
 #define _GNU_SOURCE
 #include "begun.h"
 #include "cgroup.h"

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "tree.h"
 #include "file_steps.h"
+#include "off_limits.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -50,6 +51,16 @@ static int read_names(DIR *directory, Names *names) {
 
 static int list_directory(int fd, size_t length, uint64_t depth, const char *cursor);
 
+static int enter(int folder, const char *name, int flags, int *fd) {
+  struct stat status;
+  *fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+  if (*fd < 0) return errno;
+  if (!fstat(*fd, &status) && !is_off_limits(&status)) return 0;
+  close(*fd);
+  *fd = -1;
+  return EPERM;
+}
+
 // Prints the entry unless the page before had it, then what is below it.
 static int list_entry(int folder, const char *name, size_t length, uint64_t depth, int is_known, const char *cursor) {
   struct stat status;
@@ -58,8 +69,8 @@ static int list_entry(int folder, const char *name, size_t length, uint64_t dept
   if (whole >= PATH_MAX) return ENAMETOOLONG;
   strcpy(walk.path + length, name);
   const int enters = S_ISDIR(status.st_mode) && depth != 1;
-  const int fd = enters ? openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-  const int refused = enters && fd < 0 ? errno : 0;
+  int fd = -1;
+  const int refused = enters ? enter(folder, name, O_NOFOLLOW, &fd) : 0;
   if (refused && refused != EACCES && refused != EPERM) return refused == ENOENT ? 0 : refused;
   if (!is_known) {
     const size_t bytes = RECORD_BYTES + whole + (S_ISLNK(status.st_mode) ? status.st_size : 0);
@@ -109,9 +120,9 @@ int tree_list(const FileEntry *file) {
   memcpy(cursor, file->data, file->data_bytes);
   cursor[file->data_bytes] = 0;
   walk.left = file->offset;
-  const int fd = open(file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return errno;
-  const int error = list_directory(fd, 0, file->length, file->data_bytes ? cursor : 0);
+  int fd;
+  int error = enter(AT_FDCWD, file->path, 0, &fd);
+  if (!error) error = list_directory(fd, 0, file->length, file->data_bytes ? cursor : 0);
   if (!error && walk.is_full) fputs("more", stderr);
   return error ? error : fflush(stdout) ? errno : 0;
 }

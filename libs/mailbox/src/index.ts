@@ -1,6 +1,8 @@
 export { declareOwned } from './admission/declare-owned.ts';
 export { forget } from './admission/forget.ts';
 export { type Granted, grant } from './admission/grant.ts';
+export { lockFirstWaiting } from './admission/lock-job.ts';
+export { lookAtLines, type WaitingJob } from './admission/look.ts';
 export { postpone } from './admission/postpone.ts';
 export { type Lock, renew } from './admission/renew.ts';
 export { requeue } from './admission/requeue.ts';

@@ -11,6 +11,7 @@ export const DEFAULTS = {
     startupTimeoutMs: 30_000,
     terminationTimeoutMs: 10_000,
     redaction: [],
+    redactFormats: true,
     secrets: {},
     idleTimeoutMs: 1_800_000,
     maxLifetimeMs: 86_400_000,

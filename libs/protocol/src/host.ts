@@ -10,6 +10,31 @@ import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
 /** A host without a heartbeat for this time counts as unreachable. Its sessions are told so within 5 s: the rest is for finding it. */
 export const ALIVE_MS = 4_000;
 
+const bytesOrCount = z.number().default(Number.MAX_SAFE_INTEGER);
+
+/**
+ * What the operator of a host lets sessions ask for, and what the host has: everything for which it may refuse a session. By default the
+ * least. `images`: 'any', or what the operator lists. `users`: beside plain uids. `ownUids`: each session has a uid of its own, which no spec
+ * chooses. `controlGroups`, `diskQuota`: whether it can bound sessions without a container, and the disk of a container.
+ */
+export const hostOfferSchema = z.object({
+  modes: z.array(z.string()).default(['read-only', 'workspace-write']),
+  networks: z.array(z.string()).default(['restricted']),
+  hosts: z.array(z.string()).default([]),
+  runtimes: z.array(z.string()).default([]),
+  users: z.array(z.string()).default([]),
+  ownUids: z.boolean().default(false),
+  images: z.union([z.literal('any'), z.array(z.string())]).default('any'),
+  workspaces: z.array(z.string()).default([]),
+  redactFormats: z.boolean().default(false),
+  memoryBytes: bytesOrCount,
+  cpus: bytesOrCount,
+  pids: bytesOrCount,
+  controlGroups: z.boolean().default(true),
+  diskQuota: z.boolean().default(true),
+});
+export type HostOffer = z.infer<typeof hostOfferSchema>;
+
 /** The heartbeat of a host. Its worker writes it every few seconds, to a key that expires when the worker stops. */
 export const hostBeatSchema = z.object({
   slots: z.number(),
@@ -28,10 +53,8 @@ export const hostBeatSchema = z.object({
   sealKeys: z.array(z.string()).default([]),
   /** The newest schema version of specs and entries that it understands. It understands all older ones. */
   schema: z.number().int().min(0).max(1_000).default(0),
-  /** What its operator lets sessions ask for: sandbox modes, networks, container runtimes. */
-  allow: z
-    .object({ modes: z.array(z.string()), networks: z.array(z.string()), runtimes: z.array(z.string()) })
-    .default({ modes: ['read-only', 'workspace-write'], networks: ['restricted'], runtimes: [] }),
+  /** What sessions may ask for on it. */
+  allow: hostOfferSchema.prefault({}),
   draining: z.boolean(),
   /** Why the host takes no new session at present, one sentence each. */
   problems: z.array(z.string()).default([]),

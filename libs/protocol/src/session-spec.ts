@@ -87,6 +87,12 @@ export interface SessionSpec {
    */
   redaction?: RedactionRule[] | undefined;
   /**
+   * Whether tokens of well-known formats are replaced in what commands print. With `false` only the `secrets` and what `redaction` names are, so a
+   * patch with a fixture in it arrives unchanged; the operator of the host must allow it (`allow.redactFormats`).
+   * @default true
+   */
+  redactFormats?: boolean | undefined;
+  /**
    * Variables of the shell whose values are redacted in every encoding. A name must not be in `env` as well.
    * @default none
    * @limit a value at most 16,384 bytes, all of them 1 MiB
@@ -143,7 +149,7 @@ export interface SessionSpec {
    */
   priority?: number | undefined;
   /**
-   * Names and values by which sessions are placed and listed. They are stored in clear.
+   * Names and values by which sessions are listed; nothing is placed by them. They are stored in clear.
    * @default none
    * @limit 32 labels; names and values of 1 to 63 of `A-Z a-z 0-9 . _ / -`, the first and the last a letter or digit
    */

@@ -120,6 +120,7 @@ const fieldsSchema = z.strictObject({
   terminationTimeoutMs: durationSchema().default(defaults.terminationTimeoutMs),
   output: outputSchema.default(DEFAULTS.output),
   redaction: redactionRulesSchema.default([]),
+  redactFormats: z.boolean('must be true or false').default(defaults.redactFormats),
   secrets: secretsSchema.default(defaults.secrets),
   sandbox: sandboxOptionsSchema.optional(),
   approval: approvalPolicySchema.optional(),

@@ -109,6 +109,7 @@ export const endings: Case[] = [
     steps: [set, ends('(exit 9); exit', { code: 9 }), kept],
   },
   {
+    // S1-56
     title: 'exit in a subshell ends nothing',
     steps: [ends('(exit 5)', { code: 5, state: 'kept' }), prints('echo $?', '5\n')],
   },

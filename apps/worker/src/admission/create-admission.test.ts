@@ -9,7 +9,7 @@ const NO_RULES: AdmissionSteps['rules'] = {
   decide: () => ({ type: 'allowed' }),
   decideOpening: () => ({ type: 'allowed' }),
   refuseTerminal: () => undefined,
-  refuseTools: () => undefined,
+  decideTool: () => ({ type: 'allowed' }),
 };
 const spec = (given: object = {}): ResolvedSessionSpec => sessionSpecSchema.parse(given);
 

@@ -32,8 +32,8 @@ export interface Rules {
   decideOpening(spec: ResolvedSessionSpec): RuleDecision;
   /** Why no terminal may be opened, the end of a sentence; undefined when it may. */
   refuseTerminal(spec: ResolvedSessionSpec): string | undefined;
-  /** Why no tool may be called, the end of a sentence; undefined when they may. */
-  refuseTools(): string | undefined;
+  /** About a call of this tool. It belongs to no session, so the operator's rules alone decide. */
+  decideTool(name: string): RuleDecision;
 }
 
 export type RuleDecision =

@@ -1,5 +1,11 @@
 import { compileOperatorRules } from '@shellfleet/policy';
-import { type CommandPayload, commandPayloadSchema, type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
+import {
+  type CommandPayload,
+  commandPayloadSchema,
+  type FileOperation,
+  type SessionSpec,
+  sessionSpecSchema,
+} from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import type { AdmissionQuestion } from './admission.ts';
 import { judgeByRules, type ReportedDecision } from './judge-by-rules.ts';
@@ -106,17 +112,45 @@ test('a stdin that is sent while the command runs is asked about where rules hol
   });
 });
 
-test('a terminal and a tool are refused where rules cannot judge them, with the setting and what to do', () => {
+test('a terminal is refused where rules cannot judge it, with the setting and what to do', () => {
   const plain = sessionSpecSchema.parse({});
   const asking = sessionSpecSchema.parse({ approval: 'on-request' });
-  expect([judge([]).refuseTerminal(plain), judge([]).refuseTools()]).toEqual([undefined, undefined]);
+  expect(judge([]).refuseTerminal(plain)).toBeUndefined();
   expect(judge([FORBID_PUSH]).refuseTerminal(plain)).toMatch(
     /^the rules of this host \(`rules:` in SHELLFLEET_CONFIG\).*unjudged: \[terminals\]/,
   );
   expect(judge([]).refuseTerminal(asking)).toMatch(/^the session's `approval`/);
-  expect(judge([FORBID_PUSH]).refuseTools()).toContain('unjudged: [tools]');
-  const lets = judge([FORBID_PUSH], ['terminals', 'tools']);
-  expect([lets.refuseTerminal(asking), lets.refuseTools()]).toEqual([undefined, undefined]);
+  expect(judge([FORBID_PUSH], ['terminals']).refuseTerminal(asking)).toBeUndefined();
+});
+
+test('a call of a tool is judged as the words `tool NAME`, by the rules of the operator', () => {
+  const { decideTool } = judge([
+    'rules: [{ pattern: [tool, deploy], decision: forbid, justification: At night. }, { pattern: [tool, [pay]], decision: prompt }]',
+  ]);
+  expect([decideTool('deploy'), decideTool('pay'), decideTool('resize')]).toMatchObject([
+    { type: 'forbidden', reason: 'The rule `tool deploy` forbids `tool deploy`. At night.' },
+    { type: 'asks', question: { reason: 'The rule `tool pay` asks about `tool pay`.' } },
+    { type: 'allowed' },
+  ]);
+});
+
+test('a file operation is judged by the rules of the operator and the session, and by its approval', () => {
+  const { decide } = judge(['rules: [{ pattern: [files.write, /etc], decision: forbid }]']);
+  const about = (operation: FileOperation, spec: SessionSpec = {}) =>
+    decide({ ...question({ spec }), payload: { type: 'file', operation } });
+  const write = (path: string): FileOperation => ({
+    ...{ name: 'write', path, offset: 0, last: true, transfer: 't', data: '' },
+  });
+  expect(about(write('/tmp/../etc/passwd'))).toEqual({
+    type: 'forbidden',
+    reason: 'The rule `files.write /etc` forbids `files.write /etc/passwd`.',
+  });
+  expect(about({ name: 'rename', path: '/tmp/a', to: '/etc/a' }).type).toBe('forbidden');
+  expect(about(write('/tmp/a')).type).toBe('allowed');
+  expect(about(write('/tmp/a'), { approval: 'unless-trusted' }).type).toBe('asks');
+  const execPolicy = [{ pattern: ['files.write', '/tmp'], decision: 'allow' as const }];
+  expect(about(write('/tmp/a'), { approval: 'unless-trusted', execPolicy }).type).toBe('allowed');
+  expect(about({ name: 'stat', path: '/tmp' }, { approval: 'unless-trusted' }).type).toBe('allowed');
 });
 
 test('only a command that asks to leave the sandbox leaves it, by a rule of the operator or by an answer', () => {
@@ -149,6 +183,6 @@ test('the rules of a file with reportOnly are reported and decide nothing (RULES
 });
 
 test('what no rule can read is judged by the operator alone where those rules only report', () => {
-  const { refuseTools, refuseTerminal } = judge([`${FORBID_PUSH}\nreportOnly: true`]);
-  expect([refuseTools(), refuseTerminal(sessionSpecSchema.parse({}))]).toEqual([undefined, undefined]);
+  const { decideTool, refuseTerminal } = judge([`${FORBID_PUSH}\nreportOnly: true`]);
+  expect([decideTool('add'), refuseTerminal(sessionSpecSchema.parse({}))]).toEqual([{ type: 'allowed' }, undefined]);
 });

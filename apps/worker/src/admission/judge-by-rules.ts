@@ -5,16 +5,25 @@ import {
   type Decision,
   type DecisionContext,
   decide,
+  decideOperations,
+  type OperationDecision,
   type OperatorRules,
   patternText,
   resolveSandbox,
 } from '@shellfleet/policy';
-import type { CommandPayload, PrefixRule, ResolvedSessionSpec } from '@shellfleet/protocol';
+import type {
+  CommandPayload,
+  EntryPayload,
+  FileOperation,
+  PrefixRule,
+  ResolvedSessionSpec,
+} from '@shellfleet/protocol';
 import type { Unjudged } from '../config/allow-section.ts';
 import type { AdmissionQuestion, ApprovalQuestion } from './admission.ts';
 import type { RuleDecision, Rules } from './create-admission.ts';
+import { wordsOfFile } from './file-words.ts';
 
-// What the rules of the operator and of the session say about an entry, and about what goes round the mailbox.
+// What the rules of the operator and of the session say about an entry, a file operation beside the entries, a terminal and a tool call.
 //
 // RULES-1. The strictest finding wins: of the script, of what else the entry brings to the shell, and of the commands that a fresh shell runs.
 // RULES-2. Where rules hold or the session's `approval` asks, nothing reaches the shell that they have not seen, unless the operator lists it
@@ -58,14 +67,13 @@ export function judgeByRules(host: RulesOfHost, { unjudged, onReported }: JudgeO
         findings.push(findingOf(question, payload, context));
         if (payload.input !== undefined && !lets('stdin', spec)) findings.push(unseenStdin(spec));
       }
+      if (payload.type === 'file') findings.push(findingOfFile(payload.operation, context));
       return strictest(findings);
     },
     decideOpening: (spec) => strictest(openingFindings(spec, openingContext(spec, host.rules.enforced))),
     refuseTerminal: (spec) => (lets('terminals', spec) ? undefined : terminalRefusal(spec, host)),
-    refuseTools: () =>
-      unjudged.includes('tools') || host.rules.enforced.length === 0
-        ? undefined
-        : 'the rules of this host (`rules:` in SHELLFLEET_CONFIG) cannot read what a tool does. Its operator allows tools beside them with `allow: { unjudged: [tools] }`',
+    decideTool: (name) =>
+      toFinding(decideOperations([{ words: ['tool', name] }], { operator: host.rules.enforced, approval: undefined })),
   };
 }
 
@@ -127,6 +135,17 @@ function findingOf(question: AdmissionQuestion, payload: CommandPayload, context
       ...(leaves ? { outside: true as const } : {}),
     },
   };
+}
+
+function findingOfFile(operation: FileOperation, context: Context): RuleDecision {
+  return toFinding(decideOperations(wordsOfFile(operation), context));
+}
+
+function toFinding({ requirement, reason = 'A rule forbids it.', matchedRules }: OperationDecision): RuleDecision {
+  if (requirement === 'skip') return { type: 'allowed' };
+  return requirement === 'forbidden'
+    ? { type: 'forbidden', reason }
+    : { type: 'asks', question: { reason, matchedRules } };
 }
 
 /** What the rules alone would ask about is asked again, with it. */
@@ -212,9 +231,15 @@ function report(
   onReported: JudgeOptions['onReported'],
 ): void {
   const { payload } = question;
-  if (reported.length === 0 || payload.type !== 'command') return;
-  const before = decide(payload.script, { ...context, operator: enforced }).matchedRules;
-  const { requirement, matchedRules } = decide(payload.script, { ...context, operator: [...enforced, ...reported] });
+  if (reported.length === 0 || payload.type === 'restart') return;
+  const before = decisionAbout(payload, { ...context, operator: enforced }).matchedRules;
+  const { requirement, matchedRules } = decisionAbout(payload, { ...context, operator: [...enforced, ...reported] });
   const added = matchedRules.filter((rule) => !before.includes(rule));
   if (added.length > 0) onReported({ question, requirement, rules: added.map(patternText) });
+}
+
+function decisionAbout(payload: Exclude<EntryPayload, { type: 'restart' }>, context: Context) {
+  return payload.type === 'command'
+    ? decide(payload.script, context)
+    : decideOperations(wordsOfFile(payload.operation), context);
 }

@@ -1,8 +1,8 @@
 import { hostNameSchema, listPolicyNames, NETWORK_ACCESSES, POLICY_NAMES, SANDBOX_MODES } from '@shellfleet/protocol';
 import { z } from 'zod';
 
-/** What no rule can read: a stdin that is sent while the command runs, what is typed at a terminal, what a tool does. */
-const UNJUDGED = ['stdin', 'terminals', 'tools'] as const;
+/** What no rule can read: a stdin that is sent while the command runs, and what is typed at a terminal. */
+const UNJUDGED = ['stdin', 'terminals'] as const;
 export type Unjudged = (typeof UNJUDGED)[number];
 
 export const policiesSchema = z
@@ -41,10 +41,16 @@ export const allowSchema = z.strictObject(
       )
       .default([])
       .describe('Container runtimes that a session may ask for, as the engine names them'),
+    redactFormats: z
+      .boolean('must be true or false')
+      .optional()
+      .describe(
+        'Whether sessions may have their output without the built-in redaction, in place of SHELLFLEET_ALLOW_UNREDACTED',
+      ),
     unjudged: z
       .array(z.enum(UNJUDGED, `must be one of ${UNJUDGED.join(', ')}`), 'must be a list')
       .default([])
       .describe('What no rule can read, and is allowed where rules hold or a session asks persons all the same'),
   },
-  'must have only these fields: policies, users, modes, networks, hosts, privateAddresses, runtimes, unjudged',
+  'must have only these fields: policies, users, modes, networks, hosts, privateAddresses, runtimes, redactFormats, unjudged',
 );

@@ -116,6 +116,10 @@ const environmentSchema = z.object({
     .pipe(usersSchema)
     .optional()
     .describe("More users that sessions may ask for: root, image (names, and the image's own); default: none"),
+  SHELLFLEET_ALLOW_UNREDACTED: z
+    .enum(['0', '1'], 'must be 1 or 0')
+    .default('0')
+    .describe('1: sessions may have their output without the built-in redaction of formats; default: 0'),
   SHELLFLEET_UIDS: z
     .string()
     .regex(/^[0-9]{1,9}-[0-9]{1,9}$/, 'must be a range such as 200000-200999')
@@ -206,6 +210,8 @@ export interface WorkerConfig {
   codexProgram: string | undefined;
   workspaces: string[];
   users: ('root' | 'image')[];
+  /** Whether sessions may have their output without the built-in redaction of formats. */
+  redactFormats: boolean;
   uids: { first: number; last: number } | undefined;
   images: string[] | 'any';
   defaultImage: string;
@@ -262,6 +268,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     codexProgram: values.SHELLFLEET_CODEX,
     workspaces,
     users,
+    // `up` sets the variable for its own workers: the file of an operator goes before it.
+    redactFormats: file.allow.redactFormats ?? values.SHELLFLEET_ALLOW_UNREDACTED === '1',
     uids,
     images: values.SHELLFLEET_IMAGES ?? 'any',
     defaultImage: values.SHELLFLEET_DEFAULT_IMAGE,

@@ -18,18 +18,22 @@ export interface SessionRedaction {
 }
 
 export function createSessionRedaction(
-  { redaction: rules, secrets }: Pick<ResolvedSessionSpec, 'redaction' | 'secrets'>,
+  { redaction: rules, secrets, redactFormats }: Pick<ResolvedSessionSpec, 'redaction' | 'secrets' | 'redactFormats'>,
   keys: SessionKeys,
   sealer: Sealer,
 ): SessionRedaction {
   const hashKey = sealer.deriveKey(['redaction', keys.namespace, keys.tenant]);
-  const compiled = compileRedaction({ rules, secrets, hashKey, now: () => performance.now() });
+  const compile = (tokens: boolean) =>
+    compileRedaction({ rules, secrets, hashKey, tokens, now: () => performance.now() });
+  const compiled = compile(true);
+  // What the shell prints is the session's own; messages and log lines are read by others, and keep the formats.
+  const ofOutput = redactFormats ? compiled : compile(false);
   const text = (given: string): string => {
     const redacted = compiled.text(given);
     return redacted.blocked === undefined ? redacted.text : `[withheld: detected ${redacted.blocked.type}]`;
   };
   return {
-    createRedactor: (options) => compiled.redactor(options),
+    createRedactor: (options) => ofOutput.redactor(options),
     text,
     value: <T>(value: T) => mapStrings(value, text) as T,
     warnings: compiled.warnings,

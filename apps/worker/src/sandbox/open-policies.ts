@@ -80,6 +80,7 @@ export async function openDocker(
       bounds: toBounds(config),
       runtimes: config.file.allow.runtimes,
       sandbox: config.file.allow,
+      redactFormats: config.redactFormats,
     },
   });
 }
@@ -99,7 +100,13 @@ export async function openCodexHost(
   config: WorkerConfig,
   { hostKey, codexSandboxes }: SandboxFolders,
 ): Promise<HostSandboxes> {
-  return openOnHost(config, hostKey, codexSandboxes, await openCodex(config.codexProgram));
+  const { configOverrides } = config.file.codex;
+  return openOnHost(
+    config,
+    hostKey,
+    codexSandboxes,
+    await openCodex({ program: config.codexProgram, configOverrides }),
+  );
 }
 
 /** Each policy has control groups of its own, because it removes those that none of its sandboxes has. */
@@ -121,6 +128,7 @@ async function openOnHost(
     workspaces: config.workspaces,
     bounds: toBounds(config),
     sandbox: config.file.allow,
+    redactFormats: config.redactFormats,
     controlGroups: {
       top: CONTROL_GROUPS,
       below: `shellfleet/${id}${wall === noWall ? '' : wall.policy}`,
@@ -130,6 +138,7 @@ async function openOnHost(
   });
 }
 
-function toBounds(config: WorkerConfig): { memoryBytes: number; cpus: number; pids: number } {
+/** The most that one session may have of this host. */
+export function toBounds(config: WorkerConfig): { memoryBytes: number; cpus: number; pids: number } {
   return { memoryBytes: config.hostMemoryBytes, cpus: config.hostCpus, pids: MOST_PIDS };
 }

@@ -19,6 +19,10 @@ export function createPolicySandboxes(offered: Partial<Record<PolicyName, Sandbo
     async pull(image, signal) {
       await offered.docker?.pull(image, signal);
     },
+    async limits() {
+      const limits = await Promise.all(all.map((sandboxes) => sandboxes.limits?.()));
+      return Object.assign({}, ...limits);
+    },
     missingRuntimes() {
       return all.flatMap((sandboxes) => sandboxes.missingRuntimes?.() ?? []);
     },

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { SandboxAllowances } from '@shellfleet/policy';
-import type { ResolvedSessionSpec } from '@shellfleet/protocol';
+import type { HostOffer, ResolvedSessionSpec } from '@shellfleet/protocol';
 
 // The environment of a shell. A sandbox outlives the worker, so the data for finding it again is stored with the sandbox itself.
 //
@@ -100,6 +100,9 @@ export interface Beside {
   allowances: SandboxAllowances;
 }
 
+/** Whether control groups bound sessions without a container, and the engine the disk of a container. */
+export type HostLimits = Partial<Pick<HostOffer, 'controlGroups' | 'diskQuota'>>;
+
 /** Creates and finds the sandboxes of one or several policies on this host. */
 export interface Sandboxes {
   /** Checks the spec against the operator's settings, then creates the sandbox without starting it. Throws MissingImage. */
@@ -108,6 +111,8 @@ export interface Sandboxes {
   list(): Promise<FoundSandbox[]>;
   /** Checks that this host can run the policies. Throws DOCKER_UNAVAILABLE, SANDBOX_UNAVAILABLE. */
   check(): Promise<void>;
+  /** What this host can enforce. Default: everything. */
+  limits?(): Promise<HostLimits>;
   /** Container runtimes that the operator lists, and that this host did not have at its check. Default: none. */
   missingRuntimes?(): string[];
   /** Fetches an image of a spec that was checked. May take minutes, so it is called outside every limit on opening. Throws IMAGE_UNAVAILABLE. */

@@ -11,6 +11,8 @@ import { createSessionParts, type SessionDeps, type SessionEvents, type SessionP
 interface AdoptedSession {
   adopted: Adopted;
   parts: SessionParts;
+  /** Whether this host still runs such sessions: its operator may have started it again with other settings. */
+  isOffered: boolean;
 }
 
 /**
@@ -46,5 +48,6 @@ export async function adoptSession(
   }
   const parts = createSessionParts(job, adopted, spec, owner, lease, signal, events, deps);
   lease.own(owner.fence, LEASE_MS + spec.hostGraceMs);
-  return { adopted, parts };
+  const isOffered = deps.offers.includes(placementClass) && (await deps.serves(spec));
+  return { adopted, parts, isOffered };
 }

@@ -65,6 +65,8 @@ export class HostedSession {
   #state: SessionState = 'starting';
   /** The parts that exist once this host has adopted the session. */
   #parts: SessionParts | undefined;
+  /** Whether this host still runs what the session asks for. */
+  #isOffered = false;
   #run: EntryRun | undefined;
   /** The life that a caller closed; perhaps not the one that this host serves. */
   #closedLife: string | undefined;
@@ -175,6 +177,7 @@ export class HostedSession {
     if (owned === undefined) return;
     const { adopted, parts } = owned;
     this.#parts = parts;
+    this.#isOffered = owned.isOffered;
     if (this.#serves(this.#closedLife) || (adopted.life === 'closing' && (await askedToClose(parts.context))))
       this.#become('closing');
     const { id = '', cancelReason } = adopted.running ?? {};
@@ -190,7 +193,7 @@ export class HostedSession {
       finishLost: (entry, reason) => this.#finishLost(entry, reason, parts),
     });
     parts.terminals.settle();
-    if (!this.#isOffered()) return leaveToOthers(parts);
+    if (!this.#isOffered) return leaveToOthers(parts);
     this.#become('serving');
     await this.#loop(next, parts);
   }
@@ -333,7 +336,7 @@ export class HostedSession {
 
   /** Whether the step that ends an entry may start the next one. */
   #mayTakeNext(): boolean {
-    const isServed = this.#state === 'serving' && this.#isOffered();
+    const isServed = this.#state === 'serving' && this.#isOffered;
     const mayTake = isServed && this.#parts?.lease.held() === true && this.#parts.shell.ready;
     if (mayTake && this.#parts?.admission.digest === '') this.#parts.rest.mayBegin();
     return mayTake;
@@ -362,11 +365,6 @@ export class HostedSession {
     if (this.#state === 'closing') return endClosing(parts);
     if (this.#state === 'handing-over') return parts.shell.hasState ? handOver(parts) : leaveInLine(parts);
     await giveUp(parts, 'the host was shut down', () => true);
-  }
-
-  /** The host still offers what the session runs in. */
-  #isOffered(): boolean {
-    return this.#deps.offers.includes(this.job.placementClass);
   }
 
   #isStopping(): boolean {

@@ -15,7 +15,11 @@ async function shown(
   const told = Buffer.from(command).subarray(0, 511).toString();
   const shell = { background: async () => [{ pid: 7, command: told }] } as unknown as LiveShell;
   const keys = sessionKeys('ns', 't', 's');
-  const of = createSessionRedaction({ redaction, secrets: { TOKEN } }, keys, createSealer([createSealKey()]));
+  const of = createSessionRedaction(
+    { redaction, secrets: { TOKEN }, redactFormats: true },
+    keys,
+    createSealer([createSealKey()]),
+  );
   const [process] = await listBackground(shell, of, new AbortController().signal);
   return process?.command ?? '';
 }

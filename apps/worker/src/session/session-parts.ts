@@ -51,6 +51,8 @@ export interface SessionDeps {
   leases: Leases;
   /** The placement classes that this host offers. */
   offers: readonly PlacementClass[];
+  /** Whether its operator's settings let this host run what the spec asks for. */
+  serves(spec: ResolvedSessionSpec): Promise<boolean>;
   /** Of a lock that was just taken, before the session's own grace is known. */
   lockMs: number;
   sandboxes: Sandboxes;

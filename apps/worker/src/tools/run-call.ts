@@ -25,6 +25,7 @@ import {
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import type { Rules } from '../admission/create-admission.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { RedisLosses } from '../journal/redis-losses.ts';
@@ -47,8 +48,8 @@ export interface CallDeps {
   logger: Logger;
   processes: ToolLauncher;
   redact(text: string): string;
-  /** Why no tool may be called; undefined when they may. */
-  refusal(): string | undefined;
+  /** What the rules say about a call of a tool. */
+  decide: Rules['decideTool'];
   /** Aborts when this process no longer stores the ends of calls. */
   abandoned: AbortSignal;
 }
@@ -127,11 +128,13 @@ async function runBegun(
   if (job.deadline !== undefined && (await redisTimeMs(redis)) > job.deadline) {
     return fail('not-started', `tool '${tool.name}' did not start in time`);
   }
-  const refusal = deps.refusal();
-  if (refusal !== undefined) {
+  const decision = deps.decide(tool.name);
+  if (decision.type !== 'allowed') {
+    const reason =
+      decision.type === 'asks' ? `${decision.question.reason} Nobody can be asked about it.` : decision.reason;
     // A denial is in the audit before it takes effect. Its call ends with AUDIT_UNAVAILABLE otherwise.
-    await deps.audit.record(job.tenant, toEndEvent(ref, fail('denied', refusal)));
-    return fail('denied', `tool '${tool.name}' was not called: ${refusal}`);
+    await deps.audit.record(job.tenant, toEndEvent(ref, fail('denied', reason)));
+    return fail('denied', `tool '${tool.name}' was not called: ${reason}`);
   }
   const opened = openArgs(job, ref, deps);
   if (isShellfleetError(opened)) return refused(opened, ref, deps);

@@ -4,6 +4,7 @@ import { isSignedToolCancel, REDIS_DEADLINE_MS, type Sealer } from '@shellfleet/
 import { ATTRIBUTES, type FleetKeys, LIMITS, type ToolJob } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import type { Rules } from '../admission/create-admission.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { RedisLosses } from '../journal/redis-losses.ts';
@@ -35,8 +36,8 @@ export interface ToolHostDeps {
   env: Record<string, string>;
   /** The host takes no new call. */
   isDraining(): boolean;
-  /** Why no tool may be called, the end of a sentence; undefined when they may. */
-  refusal(): string | undefined;
+  /** What the rules say about a call of a tool. */
+  decide: Rules['decideTool'];
 }
 
 export interface ToolHost {

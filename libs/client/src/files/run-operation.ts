@@ -46,6 +46,10 @@ async function readAnswer(
   hasAnswer: boolean,
 ): Promise<DoneStep> {
   const wire = await pending.result();
+  if (wire.outcome === 'denial')
+    throw new ShellfleetError('FILE_DENIED', `The ${what} was not done. ${wire.stderr.trimEnd()}`, {
+      reason: wire.reason,
+    });
   throwUnlessDone(wire, what);
   const { epoch } = wire.shell;
   if (!hasAnswer) return { epoch };

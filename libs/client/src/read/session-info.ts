@@ -12,6 +12,7 @@ import {
   tryJson,
 } from '@shellfleet/protocol';
 import { type AskContext, askHost } from '../hosts/ask-host.ts';
+import { readRefusals } from './read-refusals.ts';
 import { type LineContext, readWaitingLines, type WaitingLine } from './waiting-line.ts';
 
 /** The part of a view that is needed to read about sessions. */
@@ -67,11 +68,15 @@ export async function readSessionInfos(context: InfoContext, all: readonly Sessi
     const inLine = placed.filter(({ state }) => isQueued(state) && state.hasWork);
     const classes = new Set(inLine.flatMap(({ placementClass }) => placementClass ?? []));
     const lines = await readWaitingLines(context, classes, beats);
+    const needing = placed.filter(
+      ({ state, placementClass }) => needsHost(state, alive) && isParticular(placementClass),
+    );
+    const refusals = await readRefusals(context, needing);
     return placed.map(({ keys, state, placementClass }) => {
       const line = isQueued(state) && placementClass !== undefined ? lines.get(placementClass) : undefined;
       const info = toInfo(keys, state, alive, line);
       if (placementClass === undefined || !needsHost(state, alive)) return info;
-      const reason = noHostReason(placementClass, beats);
+      const reason = noHostReason(placementClass, beats, refusals.get(keys.session));
       return reason === undefined ? info : { ...info, noHostReason: reason };
     });
   } catch (error) {
@@ -91,6 +96,8 @@ const isQueued = (state: StoredState) => state.life === 'open' && !state.host;
 
 /** It has no host, or one that is not alive. */
 const needsHost = (state: StoredState, alive: ReadonlySet<string>) => state.life === 'open' && !alive.has(state.host);
+
+const isParticular = (placementClass: string | undefined) => parseClass(placementClass ?? '')?.particular === true;
 
 /** Undefined when the copy in clear is not valid. */
 const classOf = ({ placementClass }: StoredState) =>

@@ -6,6 +6,7 @@ import {
   toFieldIssues,
 } from '@shellfleet/protocol';
 import { addTo, type CompiledRule, type CompiledRules, matchingRules } from './compiled-rules.ts';
+import { isOperationName, operationRules } from './operation-words.ts';
 import { readScript } from './read-script.ts';
 
 /** Where a program may lie for the `allow` rules about its name to hold for its path. */
@@ -63,6 +64,8 @@ function matchesExample(alone: CompiledRules, example: string): boolean | undefi
   const { form, commands } = readScript(example);
   const [command] = commands;
   if (form !== 'plain' || !command || commands.length !== 1) return undefined;
+  const words = command.map(({ text }) => text);
+  if (isOperationName(words[0] ?? '')) return operationRules(alone, { words }).length > 0;
   return matchingRules(alone, command).length > 0;
 }
 

@@ -1,5 +1,6 @@
 import type { PrefixRule } from '@shellfleet/protocol';
 import { nameOf, withHiddenCommands } from './hidden-commands.ts';
+import { isOperationName } from './operation-words.ts';
 import type { CommandWords } from './plain-script.ts';
 
 export interface CompiledRule {
@@ -41,7 +42,8 @@ export function strictRules({ strict }: CompiledRules, commands: readonly Comman
 
 export function allowRules({ allow, names }: CompiledRules, command: CommandWords): PrefixRule[] {
   const first = command[0];
-  if (allow.size === 0 || !first?.literal) return [];
+  // WORDS-3
+  if (allow.size === 0 || !first?.literal || isOperationName(first.text)) return [];
   const matching = new Set<PrefixRule>();
   for (const name of [first.text, names.get(first.text)])
     for (const { rule, pattern } of name === undefined ? [] : (allow.get(name) ?? []))

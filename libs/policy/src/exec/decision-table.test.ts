@@ -4,17 +4,17 @@ import { expect, test } from 'vitest';
 import { asksAfterDenial } from './decision-table.ts';
 import { evaluate } from './evaluate.ts';
 
-const rule = (decision: PrefixRule['decision']): PrefixRule => ({ pattern: ['tool'], decision });
+const rule = (decision: PrefixRule['decision']): PrefixRule => ({ pattern: ['build'], decision });
 const inside: SandboxOptions = { mode: 'workspace-write' };
 const outside: SandboxOptions = { mode: 'external' };
 
 /** What of a script is judged, by its row in docs/policy.md. */
 const rows = {
-  'a rule forbids it': { script: 'tool', execPolicy: [rule('forbid'), rule('allow')] },
-  'a rule asks about it': { script: 'tool', execPolicy: [rule('prompt'), rule('allow')] },
-  'a rule allows it': { script: 'tool', execPolicy: [rule('allow')] },
+  'a rule forbids it': { script: 'build', execPolicy: [rule('forbid'), rule('allow')] },
+  'a rule asks about it': { script: 'build', execPolicy: [rule('prompt'), rule('allow')] },
+  'a rule allows it': { script: 'build', execPolicy: [rule('allow')] },
   'known to be safe': { script: 'ls -l' },
-  'neither safe nor dangerous': { script: 'tool' },
+  'neither safe nor dangerous': { script: 'build' },
   dangerous: { script: 'rm -rf x' },
   'more than plain commands': { script: 'ls > x' },
   'asks to leave the sandbox': { script: 'ls', escalate: true },
@@ -77,17 +77,17 @@ test('S3-24: without a sandbox the rows are the same, and there is nothing to le
 
 test('S3-07: a sandbox is left only on request, or where rules of the operator allow every command', () => {
   const execPolicy = [rule('allow')];
-  expect(evaluate('tool; tool x', { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: true });
-  expect(evaluate('tool; tool x', { execPolicy, escalate: true })).toMatchObject({
+  expect(evaluate('build; build x', { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: true });
+  expect(evaluate('build; build x', { execPolicy, escalate: true })).toMatchObject({
     requirement: s,
     bypassSandbox: true,
   });
-  expect(evaluate('tool; ls', { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: false });
-  expect(evaluate('tool > x', { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: false });
-  expect(evaluate("tool <<'E'\nx\nE\n", { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: false });
+  expect(evaluate('build; ls', { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: false });
+  expect(evaluate('build > x', { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: false });
+  expect(evaluate("build <<'E'\nx\nE\n", { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: false });
   const required: SandboxOptions = { selection: 'require' };
-  expect(evaluate('tool', { execPolicy, sandbox: required })).toMatchObject({ requirement: s, bypassSandbox: false });
-  expect(evaluate('tool', { execPolicy, sandbox: required, escalate: true, approval: 'on-request' })).toMatchObject({
+  expect(evaluate('build', { execPolicy, sandbox: required })).toMatchObject({ requirement: s, bypassSandbox: false });
+  expect(evaluate('build', { execPolicy, sandbox: required, escalate: true, approval: 'on-request' })).toMatchObject({
     requirement: f,
     reason: 'It asks to leave the sandbox, which the session requires.',
   });

@@ -53,12 +53,16 @@ describe('planDocker', () => {
     }
     expect(plan({}, { defaultImage: 'slim' })).toMatchObject({ image: 'shellfleet/session:slim' });
     expect(refusalOf({ image: 'full' }, { defaultImage: 'slim', images: ['node:24'] })?.issues).toEqual([
-      { path: 'image', message: "shellfleet/session:full is not on this host's list of images" },
+      {
+        path: 'image',
+        message:
+          "shellfleet/session:full is not on this host's list of images (its operator's setting: SHELLFLEET_IMAGES)",
+      },
     ]);
     expect(plan({ image: 'full' }, { defaultImage: 'slim', images: ['full'] }).image).toBe('shellfleet/session:full');
   });
 
-  test('read-only closes the root and the workspace, the mounted and the empty one; other modes close neither (S3-15)', () => {
+  test('read-only closes the root and the workspace, the mounted and the empty one; other modes close neither (S3-15, S3-31)', () => {
     const closed = { readOnlyRootfs: true, readOnlyWorkspace: true };
     const sandbox = { mode: 'read-only' };
     expect(plan({ sandbox })).toMatchObject({ ...closed, workspace: undefined });
@@ -78,7 +82,13 @@ describe('planDocker', () => {
     expect(plan({ sandbox }, { sandbox: { modes: [], networks: ['full'], hosts: [] } }).network).toBe('full');
     expect(refusalOf({ sandbox })).toEqual({
       code: 'SANDBOX_UNAVAILABLE',
-      issues: [{ path: 'sandbox.network', message: "this host does not allow 'full'; it allows 'restricted'" }],
+      issues: [
+        {
+          path: 'sandbox.network',
+          message:
+            "this host does not allow 'full'; it allows 'restricted' (its operator's setting: allow.networks of SHELLFLEET_CONFIG)",
+        },
+      ],
     });
   });
 

@@ -6,11 +6,13 @@ import {
   workspaceOf,
 } from '@shellfleet/protocol';
 import { checkBounds, checkEnforceable, type HostBounds } from '../limits.ts';
+import { checkFormats } from './check-formats.ts';
 import { checkCwd, checkWorkspace } from './folders.ts';
 import { isListedImage } from './image-list.ts';
-import { refuse } from './refusal.ts';
+import { refuse, withSetting } from './refusal.ts';
 import {
-  checkSandbox,
+  checkAllowed,
+  checkPossible,
   DEFAULT_SANDBOX_ALLOWANCES,
   type ResolvedSandbox,
   resolveSandbox,
@@ -42,9 +44,14 @@ export interface DockerAllowances {
   runtimes?: readonly string[];
   /** Default: DEFAULT_SANDBOX_ALLOWANCES. */
   sandbox?: SandboxAllowances;
+  /** Whether a session may have its output without the built-in redaction of formats. Default: no. */
+  redactFormats?: boolean;
 }
 
 const NO_DISK_QUOTA = "this host's storage driver cannot bound the disk of a container";
+const OWN_UIDS = 'this host gives each session a uid of its own: leave it out';
+/** By what an operator allows more users. */
+export const USERS_SETTING = 'SHELLFLEET_USERS, or allow.users of SHELLFLEET_CONFIG';
 const NO_CPU_TIME = 'the docker policy cannot bound CPU seconds: use limits.cpus and timeoutMs';
 
 /** The container's settings, fully decided. */
@@ -83,18 +90,11 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
       ? toDefaultImage(allowances.defaultImage, allowances.sessionImages)
       : { image: toWholeName(spec.image, allowances.sessionImages), otherwise: undefined };
   const { memoryBytes, cpus, pids, cpuTimeSeconds, diskBytes, fileSizeBytes } = withDefaultLimits(spec.limits);
-  const { bounds } = allowances;
-  const runtime = spec.policy.type === 'docker' ? spec.policy.runtime : undefined;
   refuse([
-    ...(spec.image === undefined ? [] : checkImage(image, allowances)),
-    ...checkUser(user, spec.user, allowances),
-    ...checkWorkspace(workspaceOf(spec)?.path, allowances.workspaces),
+    ...checkDockerOffer(spec, allowances),
     ...checkCwd(spec.cwd),
-    ...checkRuntime(runtime, allowances),
-    ...checkBounds({ memoryBytes, cpus, pids }, bounds),
-    ...(bounds.diskQuota ? [] : checkEnforceable('limits.diskBytes', diskBytes, NO_DISK_QUOTA)),
     ...checkEnforceable('limits.cpuTimeSeconds', cpuTimeSeconds, NO_CPU_TIME),
-    ...checkSandbox(spec, allowances.sandbox ?? DEFAULT_SANDBOX_ALLOWANCES),
+    ...checkPossible(spec),
   ]);
   const { mode, network } = resolveSandbox(spec);
   const isReadOnly = mode === 'read-only';
@@ -108,11 +108,29 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
     workspace: workspace && { ...workspace, readOnly: isReadOnly || workspace.readOnly },
     readOnlyWorkspace: isReadOnly || workspace?.readOnly === true,
     network,
-    runtime,
+    runtime: runtimeOf(spec),
     cwd: spec.cwd,
     limits: { memoryBytes, cpus, pids, diskBytes, fileSizeBytes },
   };
 }
+
+/** What of the spec this host refuses, and another may run. */
+export function checkDockerOffer(spec: ResolvedSessionSpec, allowances: DockerAllowances): FieldIssue[] {
+  const { memoryBytes, cpus, pids, diskBytes } = withDefaultLimits(spec.limits);
+  const { bounds } = allowances;
+  return [
+    ...(spec.image === undefined ? [] : checkImage(toWholeName(spec.image, allowances.sessionImages), allowances)),
+    ...checkUser(toSessionUser(spec.user ?? DEFAULT_USER), spec.user, allowances),
+    ...checkWorkspace(workspaceOf(spec)?.path, allowances.workspaces),
+    ...checkRuntime(runtimeOf(spec), allowances),
+    ...checkBounds({ memoryBytes, cpus, pids }, bounds),
+    ...(bounds.diskQuota ? [] : checkEnforceable('limits.diskBytes', diskBytes, NO_DISK_QUOTA)),
+    ...checkFormats(spec, allowances),
+    ...checkAllowed(spec, allowances.sandbox ?? DEFAULT_SANDBOX_ALLOWANCES),
+  ];
+}
+
+const runtimeOf = ({ policy }: ResolvedSessionSpec) => (policy.type === 'docker' ? policy.runtime : undefined);
 
 function checkImage(image: string, { images, defaultImage, sessionImages }: DockerAllowances): FieldIssue[] {
   if (images === 'any') return [];
@@ -120,21 +138,21 @@ function checkImage(image: string, { images, defaultImage, sessionImages }: Dock
   if (isListedImage(image, listed)) return [];
   const { image: usual, otherwise } = toDefaultImage(defaultImage, sessionImages);
   if (image === usual || image === otherwise) return [];
-  return [{ path: 'image', message: `${image} is not on this host's list of images` }];
+  const message = withSetting(`${image} is not on this host's list of images`, 'SHELLFLEET_IMAGES');
+  return [{ path: 'image', message }];
 }
 
 function checkRuntime(runtime: string | undefined, { runtimes = [] }: DockerAllowances): FieldIssue[] {
   if (runtime === undefined || runtimes.includes(runtime)) return [];
   const allowed = runtimes.length === 0 ? 'none' : runtimes.join(', ');
-  return [
-    { path: 'policy.runtime', message: `${runtime} is not among the runtimes that this host allows: ${allowed}` },
-  ];
+  const message = `${runtime} is not among the runtimes that this host allows: ${allowed}`;
+  return [{ path: 'policy.runtime', message: withSetting(message, 'allow.runtimes of SHELLFLEET_CONFIG') }];
 }
 
 function checkUser(user: SessionUser, asked: string | undefined, { users, ownUids }: DockerAllowances): FieldIssue[] {
   if (ownUids === true && asked !== undefined && !user.needs)
-    return [{ path: 'user', message: 'this host gives each session a uid of its own: leave it out' }];
+    return [{ path: 'user', message: withSetting(OWN_UIDS, 'SHELLFLEET_UIDS') }];
   if (!user.needs || users.includes(user.needs)) return [];
   const what = user.needs === 'root' ? 'root' : "users by name, nor the image's own (give uid:gid)";
-  return [{ path: 'user', message: `this host does not allow ${what}` }];
+  return [{ path: 'user', message: withSetting(`this host does not allow ${what}`, USERS_SETTING) }];
 }

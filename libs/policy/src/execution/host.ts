@@ -1,8 +1,9 @@
-import { type ResolvedSessionSpec, withDefaultLimits, workspaceOf } from '@shellfleet/protocol';
+import { type FieldIssue, type ResolvedSessionSpec, withDefaultLimits, workspaceOf } from '@shellfleet/protocol';
 import { checkBounds, checkEnforceable, type HostBounds } from '../limits.ts';
+import { checkFormats } from './check-formats.ts';
 import { checkCwd, checkWorkspace } from './folders.ts';
 import { refuse } from './refusal.ts';
-import { checkSandbox, DEFAULT_SANDBOX_ALLOWANCES, type SandboxAllowances } from './sandbox-modes.ts';
+import { checkAllowed, checkPossible, DEFAULT_SANDBOX_ALLOWANCES, type SandboxAllowances } from './sandbox-modes.ts';
 
 // The host policy as data: the settings of a session that runs on the host itself. The session sees the host's network, and
 // the host's files as far as its user may. The operator chooses that user; a spec cannot.
@@ -16,6 +17,8 @@ export interface HostAllowances {
   controlGroups: boolean;
   /** Default: DEFAULT_SANDBOX_ALLOWANCES. */
   sandbox?: SandboxAllowances;
+  /** Whether a session may have its output without the built-in redaction of formats. Default: no. */
+  redactFormats?: boolean;
 }
 
 /** The session's settings, fully decided. */
@@ -38,16 +41,11 @@ const NO_GROUPS = 'this host has no control group for its sessions, so nothing c
 export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances): HostPlan {
   const { limits } = spec;
   const { controlGroups } = allowances;
-  const wanted = controlGroups ? withDefaultLimits(limits) : limits;
   refuse([
-    ...checkWorkspace(workspaceOf(spec)?.path, allowances.workspaces),
+    ...checkHostOffer(spec, allowances),
     ...checkCwd(spec.cwd),
-    ...checkBounds(wanted, allowances.bounds),
-    ...(controlGroups ? [] : checkEnforceable('limits.cpus', limits.cpus, NO_GROUPS)),
-    // RLIMIT_NPROC counts the processes of a user in all sessions, so one session could starve the others.
-    ...(controlGroups ? [] : checkEnforceable('limits.pids', limits.pids, NO_GROUPS)),
     ...checkEnforceable('limits.diskBytes', limits.diskBytes, `the ${spec.policy.type} policy cannot bound the disk`),
-    ...checkSandbox(spec, allowances.sandbox ?? DEFAULT_SANDBOX_ALLOWANCES),
+    ...checkPossible(spec),
   ]);
   return {
     workspace: workspaceOf(spec)?.path,
@@ -58,6 +56,21 @@ export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances):
       fileSizeBytes: limits.fileSizeBytes,
     },
   };
+}
+
+/** What of the spec this host refuses, and another may run. Also for the policies that put a wall around the host policy. */
+export function checkHostOffer(spec: ResolvedSessionSpec, allowances: HostAllowances): FieldIssue[] {
+  const { limits } = spec;
+  const { controlGroups } = allowances;
+  return [
+    ...checkWorkspace(workspaceOf(spec)?.path, allowances.workspaces),
+    ...checkBounds(controlGroups ? withDefaultLimits(limits) : limits, allowances.bounds),
+    ...(controlGroups ? [] : checkEnforceable('limits.cpus', limits.cpus, NO_GROUPS)),
+    // RLIMIT_NPROC counts the processes of a user in all sessions, so one session could starve the others.
+    ...(controlGroups ? [] : checkEnforceable('limits.pids', limits.pids, NO_GROUPS)),
+    ...checkFormats(spec, allowances),
+    ...checkAllowed(spec, allowances.sandbox ?? DEFAULT_SANDBOX_ALLOWANCES),
+  ];
 }
 
 function toGroup({ memoryBytes, cpus, pids }: NonNullable<HostPlan['group']>): HostPlan['group'] {

@@ -100,9 +100,14 @@ describe('what the operator has not listed', () => {
     expect(checkSandbox(specOf('docker', sandbox), USUAL)).toEqual([
       {
         path: 'sandbox.mode',
-        message: "this host does not allow 'danger-full-access'; it allows 'workspace-write', 'read-only'",
+        message:
+          "this host does not allow 'danger-full-access'; it allows 'workspace-write', 'read-only' (its operator's setting: allow.modes of SHELLFLEET_CONFIG)",
       },
-      { path: 'sandbox.network', message: "this host does not allow 'full'; it allows 'restricted'" },
+      {
+        path: 'sandbox.network',
+        message:
+          "this host does not allow 'full'; it allows 'restricted' (its operator's setting: allow.networks of SHELLFLEET_CONFIG)",
+      },
     ]);
   });
 
@@ -114,11 +119,12 @@ describe('what the operator has not listed', () => {
     expect(checkSandbox(limited(['example.org', 'a.example.org', 'evil.net']), EVERYTHING)).toEqual([
       {
         path: 'sandbox.allowedHosts',
-        message: 'example.org, evil.net: this host does not allow it; it allows *.example.org, registry.npmjs.org:443',
+        message:
+          "example.org, evil.net: this host does not allow it; it allows *.example.org, registry.npmjs.org:443 (its operator's setting: allow.hosts of SHELLFLEET_CONFIG)",
       },
     ]);
     expect(checkSandbox(limited(['a.example.org']), { ...EVERYTHING, hosts: [] })[0]?.message).toBe(
-      'a.example.org: this host does not allow it; it allows none',
+      "a.example.org: this host does not allow it; it allows none (its operator's setting: allow.hosts of SHELLFLEET_CONFIG)",
     );
   });
 });

@@ -1,5 +1,6 @@
 import type { FieldIssue, NetworkAccess, PolicyName, ResolvedSessionSpec, SandboxMode } from '@shellfleet/protocol';
 import { isWithinPatterns } from './host-patterns.ts';
+import { withSetting } from './refusal.ts';
 
 // Sandbox mode × network × policy, as data. A cell says that the policy enforces the combination, or why it is refused: nothing weaker is
 // ever run in its place (invariant 9). docs/policy.md has the same table, and a test compares them.
@@ -112,11 +113,23 @@ export function resolveSandbox({ policy, sandbox }: AskedSandbox): ResolvedSandb
 
 /** What of it this host refuses, and why. */
 export function checkSandbox(spec: AskedSandbox, allowances: SandboxAllowances): FieldIssue[] {
+  return [...checkPossible(spec), ...checkAllowed(spec, allowances)];
+}
+
+/** What of it every host refuses. */
+export function checkPossible(spec: AskedSandbox): FieldIssue[] {
   const asked = resolveSandbox(spec);
-  const { usual, modes } = SANDBOX_TABLE[spec.policy.type];
   return [
     ...checkSelection(spec, asked),
-    ...checkTable(modes[asked.mode], asked.network),
+    ...checkTable(SANDBOX_TABLE[spec.policy.type].modes[asked.mode], asked.network),
+  ];
+}
+
+/** What of it the operator of this host does not allow. */
+export function checkAllowed(spec: AskedSandbox, allowances: SandboxAllowances): FieldIssue[] {
+  const asked = resolveSandbox(spec);
+  const { usual } = SANDBOX_TABLE[spec.policy.type];
+  return [
     // Less than what the policy gives anyway needs no listing either, so it is no reason to wait for a host.
     ...checkListed('mode', asked.mode, usual.mode, [LEAST_MODE, ...allowances.modes]),
     ...checkListed('network', asked.network, usual.network, allowances.networks),
@@ -145,7 +158,8 @@ function checkTable(row: ModeRow, network: NetworkAccess): FieldIssue[] {
 function checkListed<T extends string>(field: string, asked: T, usual: T, listed: readonly T[]): FieldIssue[] {
   if (asked === usual || listed.includes(asked)) return [];
   const rest = [...new Set([usual, ...listed])].map((value) => `'${value}'`).join(', ');
-  return [{ path: `sandbox.${field}`, message: `this host does not allow '${asked}'; it allows ${rest}` }];
+  const message = `this host does not allow '${asked}'; it allows ${rest}`;
+  return [{ path: `sandbox.${field}`, message: withSetting(message, `allow.${field}s of SHELLFLEET_CONFIG`) }];
 }
 
 function checkHosts(asked: readonly string[], allowed: readonly string[]): FieldIssue[] {
@@ -153,5 +167,5 @@ function checkHosts(asked: readonly string[], allowed: readonly string[]): Field
   if (outside.length === 0) return [];
   const most = allowed.length === 0 ? 'none' : allowed.join(', ');
   const message = `${outside.join(', ')}: this host does not allow it; it allows ${most}`;
-  return [{ path: 'sandbox.allowedHosts', message }];
+  return [{ path: 'sandbox.allowedHosts', message: withSetting(message, 'allow.hosts of SHELLFLEET_CONFIG') }];
 }

@@ -13,6 +13,7 @@ import {
   type Beside,
   type CreateOptions,
   type FoundSandbox,
+  type HostLimits,
   MissingImage,
   type Sandbox,
   type SandboxDeath,
@@ -250,6 +251,10 @@ class DockerSandboxes implements Sandboxes {
 
   async pull(image: string, signal?: AbortSignal): Promise<void> {
     await abortable(this.#images.pull(image), signal);
+  }
+
+  async limits(): Promise<HostLimits> {
+    return { diskQuota: await readDiskQuota(this.#engine) };
   }
 
   missingRuntimes(): string[] {

@@ -1,4 +1,4 @@
-import type { DockerPlan } from '@shellfleet/policy';
+import { type DockerPlan, USERS_SETTING, withSetting } from '@shellfleet/policy';
 import { ShellfleetError } from '@shellfleet/protocol';
 import { MissingImage } from '../sandbox.ts';
 import { isMissingImage, toShellfleetError } from './docker-errors.ts';
@@ -55,7 +55,7 @@ function toNumber(text: string | undefined): number | undefined {
 }
 
 function isRoot({ image, user }: DockerPlan): ShellfleetError {
-  const message = `${user === undefined ? 'the image runs as' : `${user} is`} root in ${image}, and this host does not allow root`;
+  const message = `${user === undefined ? 'the image runs as' : `${user} is`} root in ${image}, and ${withSetting('this host does not allow root', USERS_SETTING)}`;
   return new ShellfleetError(
     'SANDBOX_UNAVAILABLE',
     `The host does not run what the session asks for. user: ${message}. Leave it out, or give uid:gid.`,

@@ -21,6 +21,7 @@ import type {
   Beside,
   CreateOptions,
   FoundSandbox,
+  HostLimits,
   KeeperLink,
   Sandbox,
   SandboxDeath,
@@ -67,6 +68,8 @@ export interface HostSandboxesOptions {
   bounds: { memoryBytes: number; cpus: number; pids: number };
   /** What sessions may ask for. Default: DEFAULT_SANDBOX_ALLOWANCES. */
   sandbox?: SandboxAllowances;
+  /** Whether a session may have its output without the built-in redaction of formats. Default: no. */
+  redactFormats?: boolean;
   controlGroups: { top: string; below: string };
   /** Folders of the host that are hidden from sessions: those with its keys. */
   hidden: string[];
@@ -175,6 +178,10 @@ export class HostSandboxes implements Sandboxes {
     return plan.workspace ?? workspaces.create(name);
   }
 
+  async limits(): Promise<HostLimits> {
+    return { controlGroups: this.#parts.groups !== undefined };
+  }
+
   /** Sessions of this policy run no image. */
   async pull(): Promise<void> {}
 
@@ -224,10 +231,11 @@ export class HostSandboxes implements Sandboxes {
   }
 
   #allowancesOf(beside: Beside | undefined): HostAllowances {
-    const { workspaces, bounds } = this.#options;
+    const { workspaces, bounds, redactFormats = false } = this.#options;
     const sandbox = beside?.allowances ?? this.#options.sandbox;
     return {
       workspaces,
+      redactFormats,
       bounds: { ...bounds, diskQuota: false },
       controlGroups: this.#parts.groups !== undefined,
       ...(sandbox === undefined ? {} : { sandbox }),

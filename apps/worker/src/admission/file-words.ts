@@ -1,0 +1,49 @@
+import { normalizePath, type OperationWords } from '@shellfleet/policy';
+import type { FileOperation, WrittenEntry } from '@shellfleet/protocol';
+
+/** A step of a file operation as the rules compare it. A step about several files is judged for each of them. */
+export function wordsOfFile(operation: FileOperation): OperationWords[] {
+  const path = normalizePath(operation.path);
+  const within = (name: string) => normalizePath(`${path}/${name}`);
+  switch (operation.name) {
+    case 'read':
+    case 'stat':
+      return [{ words: [`files.${operation.name}`, path], isSafe: true }];
+    case 'list':
+      return [{ words: ['files.list', path], isSafe: true, takesFolder: operation.depth !== 1 }];
+    case 'pack':
+      return operation.names.map((name) => ({ words: ['files.read', within(name)], isSafe: true }));
+    case 'write':
+    case 'mkdir':
+      return [{ words: [`files.${operation.name}`, path] }];
+    case 'remove':
+      return [{ words: ['files.remove', path], takesFolder: true }];
+    case 'rename': {
+      const to = normalizePath(operation.to);
+      const alsoStrict = [
+        ['files.remove', path],
+        ['files.write', to],
+      ];
+      return [{ words: ['files.rename', path, to], takesFolder: true, alsoStrict }];
+    }
+    case 'chmod':
+      return [chmod(path, operation.mode)];
+    case 'unpack':
+      return operation.entries.map((entry) => wordsOfEntry(entry, within(entry.name)));
+  }
+}
+
+function wordsOfEntry({ kind, mode }: WrittenEntry, path: string): OperationWords {
+  switch (kind) {
+    case 'directory':
+      // One that is there gets the mode.
+      return { words: ['files.mkdir', path], alsoStrict: [chmod(path, mode).words] };
+    case 'mode':
+      return chmod(path, mode);
+    case 'file':
+    case 'symlink':
+      return { words: ['files.write', path] };
+  }
+}
+
+const chmod = (path: string, mode: number): OperationWords => ({ words: ['files.chmod', path, mode.toString(8)] });

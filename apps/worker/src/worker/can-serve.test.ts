@@ -1,0 +1,68 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { toPlacement } from '@shellfleet/admission';
+import { type HostOffer, hostOfferSchema, type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
+import { afterAll, expect, test } from 'vitest';
+import { CanServe } from './can-serve.ts';
+
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'sf-serve-')));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const canServe = (spec: SessionSpec, offer: Partial<HostOffer> = {}) =>
+  new CanServe({} as never, { ...hostOfferSchema.parse({}), ...offer }, 'slim').spec(sessionSpecSchema.parse(spec));
+
+/** A host that refuses whatever a host may refuse, and has no more than one session needs. */
+const LEAST: Partial<HostOffer> = {
+  ...{ images: [], ownUids: true, controlGroups: false, diskQuota: false },
+  ...{ memoryBytes: 512 * 2 ** 20, cpus: 1, pids: 256 },
+};
+const ASKED: Partial<Record<keyof SessionSpec, SessionSpec[keyof SessionSpec][]>> = {
+  policy: ['docker', 'host', 'bubblewrap', 'codex', { type: 'docker', runtime: 'runc' }],
+  image: [undefined, 'debian:12'],
+  user: [undefined, '7:7', 'root'],
+  workspace: [undefined, '/srv/a'],
+  redactFormats: [undefined, false],
+  sandbox: [
+    undefined,
+    { mode: 'read-only' },
+    { mode: 'danger-full-access' },
+    { network: 'full' },
+    { selection: 'forbid' },
+  ],
+  limits: [
+    undefined,
+    { memoryBytes: 2 ** 26 },
+    { memoryBytes: 2 ** 40 },
+    { cpus: 0.5 },
+    { pids: 4_096 },
+    { diskBytes: 1 },
+  ],
+};
+
+test('a session that waits in the queue of all hosts is run by the host that allows least', async () => {
+  const specs = Object.entries(ASKED).reduce<SessionSpec[]>(
+    (all, [field, values]) => all.flatMap((spec) => values.map((value) => ({ ...spec, [field]: value }))),
+    [{}],
+  );
+  let [usual, particular] = [0, 0];
+  for (const spec of specs) {
+    const parsed = sessionSpecSchema.safeParse(spec);
+    if (!parsed.success) continue;
+    const isParticular = toPlacement(parsed.data).particular === true;
+    if (isParticular) particular++;
+    else usual++;
+    if (!isParticular) expect(await canServe(spec, LEAST), JSON.stringify(spec)).toBe(true);
+  }
+  expect(usual).toBeGreaterThan(5);
+  expect(particular).toBeGreaterThan(500);
+});
+
+test('a workspace through a link counts by the folder that it leads to', async () => {
+  const [listed, other] = [join(folder, 'listed'), join(folder, 'other')];
+  for (const path of [listed, other]) mkdirSync(path);
+  symlinkSync(listed, join(other, 'link'));
+  const offer = { workspaces: [listed] };
+  expect(await canServe({ workspace: join(other, 'link', 'new') }, offer)).toBe(true);
+  expect(await canServe({ workspace: other }, offer)).toBe(false);
+});

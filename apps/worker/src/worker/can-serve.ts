@@ -1,0 +1,49 @@
+import type { SessionJob } from '@shellfleet/admission';
+import { readSealedSpec, type Sealer } from '@shellfleet/mailbox';
+import { refusedByOffer } from '@shellfleet/policy';
+import { type HostOffer, isShellfleetError, type ResolvedSessionSpec, sessionKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { withRealWorkspace } from '../sandbox/real-workspace.ts';
+import { tryOpenSpec } from '../session/open-spec.ts';
+
+interface Deps {
+  redis: Redis;
+  namespace: string;
+  sealer: Sealer;
+}
+
+/** Decides by the sealed spec whether this host runs a session, so that it leaves the others in line for hosts that do. */
+export class CanServe {
+  readonly #deps: Deps;
+  readonly #offer: HostOffer;
+  readonly #defaultImage: string;
+
+  constructor(deps: Deps, offer: HostOffer, defaultImage: string) {
+    this.#deps = deps;
+    this.#offer = offer;
+    this.#defaultImage = defaultImage;
+  }
+
+  /** Also true for a session that this host shall end: one that was closed, or whose spec nobody can open. */
+  async job({ tenant, session }: SessionJob): Promise<boolean> {
+    const { redis, namespace, sealer } = this.#deps;
+    const keys = sessionKeys(namespace, tenant, session);
+    const sealed = await readSealedSpec(redis, keys);
+    if (sealed === undefined || sealed.life === 'closed') return true;
+    const spec = tryOpenSpec(sealed, keys, sealer);
+    return isShellfleetError(spec) || this.spec(spec);
+  }
+
+  async spec(spec: ResolvedSessionSpec): Promise<boolean> {
+    const refused = this.#refused(spec);
+    if (refused.length === 0) return true;
+    // A path through a link may lead below a folder that the operator lists.
+    if (!refused.every(({ path }) => path === 'workspace')) return false;
+    const real = await withRealWorkspace(spec).catch(() => undefined);
+    return real !== undefined && this.#refused(real).length === 0;
+  }
+
+  #refused(spec: ResolvedSessionSpec) {
+    return refusedByOffer(spec, this.#offer, this.#defaultImage);
+  }
+}

@@ -1,0 +1,21 @@
+-- lock-job: give a host the first of these jobs that still waits. Does what BullMQ does when it hands out the head of a queue.
+-- KEYS 1 owners, which selects the node of a Cluster
+-- ARGV 1 prefix of the admission keys · 2 host · 3 lock ms · then for each job: its queue · its id
+-- Returns the place of the job in the arguments, from 1 · 0 none waits any more
+local prefix, host, lock_ms = ARGV[1], ARGV[2], ARGV[3]
+local time = redis.call('TIME')
+local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+for i = 4, #ARGV, 2 do
+  local keys, job = prefix .. ':' .. ARGV[i] .. ':', ARGV[i + 1]
+  if redis.call('LREM', keys .. 'wait', -1, job) + redis.call('ZREM', keys .. 'prioritized', job) > 0 then
+    -- A job without data was removed.
+    if redis.call('EXISTS', keys .. job) == 1 then
+      redis.call('LPUSH', keys .. 'active', job)
+      redis.call('SET', keys .. job .. ':lock', host, 'PX', lock_ms)
+      redis.call('HSET', keys .. job, 'processedOn', now, 'pb', host)
+      redis.call('HINCRBY', keys .. job, 'ats', 1)
+      return (i - 2) / 2
+    end
+  end
+end
+return 0

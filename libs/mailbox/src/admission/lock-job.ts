@@ -1,0 +1,18 @@
+import { type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { asNumber } from '../reply.ts';
+import { defineScript, runScript } from '../script.ts';
+
+const script = defineScript('admission/lock-job');
+
+/** Locks the first of these jobs that still waits, for a host. Returns its index, or -1 when none waits any more. */
+export async function lockFirstWaiting(
+  redis: Redis,
+  fleet: FleetKeys,
+  host: string,
+  lockMs: number,
+  jobs: readonly { placementClass: string; id: string }[],
+): Promise<number> {
+  const args = jobs.flatMap(({ placementClass, id }) => [sessionsQueue(placementClass), id]);
+  return asNumber(await runScript(redis, script, [fleet.owners], [fleet.admission, host, lockMs, ...args])) - 1;
+}

@@ -1,0 +1,51 @@
+import { type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { asArray, asNumber, asString } from '../reply.ts';
+import { defineScript, runScript } from '../script.ts';
+
+const script = defineScript('admission/look');
+
+/** A part of the line of one placement class. */
+export interface LookedAt {
+  placementClass: string;
+  /** how many wait in the class */
+  waiting: number;
+  jobs: WaitingJob[];
+}
+
+export interface WaitingJob {
+  id: string;
+  /** JSON, not validated */
+  data: string;
+  priority: number;
+  /** ms by the clock of the process that added it */
+  addedAt: number;
+}
+
+/** Reads the lines of these classes, each from a position on, in the order in which hosts take the jobs: one call for all. */
+export async function lookAtLines(
+  redis: Redis,
+  fleet: FleetKeys,
+  parts: readonly { placementClass: string; from: number; count: number }[],
+): Promise<LookedAt[]> {
+  if (parts.length === 0) return [];
+  const args = parts.flatMap(({ placementClass, from, count }) => [sessionsQueue(placementClass), from, count]);
+  const reply = await runScript(redis, script, [fleet.owners], [fleet.admission, ...args]);
+  return asArray(reply, script.name).map((line, index) => {
+    const [waiting, ...fields] = asArray(line, script.name);
+    return {
+      placementClass: parts[index]?.placementClass ?? '',
+      waiting: asNumber(waiting),
+      jobs: toJobs(fields.map(asString)),
+    };
+  });
+}
+
+function toJobs(fields: readonly string[]): WaitingJob[] {
+  const jobs: WaitingJob[] = [];
+  for (let at = 0; at + 3 < fields.length; at += 4) {
+    const [id = '', data = '', priority, addedAt] = fields.slice(at, at + 4);
+    jobs.push({ id, data, priority: Number(priority), addedAt: Number(addedAt) });
+  }
+  return jobs;
+}

@@ -1,0 +1,83 @@
+import type { PrefixRule } from '@shellfleet/protocol';
+import { patternText } from './compile-rules.ts';
+import type { CompiledRules } from './compiled-rules.ts';
+import type { Decision, DecisionContext, Segment } from './decide.ts';
+import { type Answer, answerFor } from './decision-table.ts';
+import { isOperationName, matchesAllow, type OperationWords, operationRules } from './operation-words.ts';
+
+export interface OperationDecision extends Pick<Decision, 'requirement' | 'reason' | 'matchedRules' | 'segments'> {
+  /** The operations that are asked about. */
+  asking: readonly OperationWords[];
+}
+
+interface Judged extends Segment {
+  operation: OperationWords;
+  answer: Answer;
+}
+
+/**
+ * Decides about file operations or a tool call by their words, with the rules and the table that hold for commands. The strictest answer about
+ * one of them is the answer about all.
+ */
+export function decideOperations(
+  operations: readonly OperationWords[],
+  context: Pick<DecisionContext, 'operator' | 'session' | 'approval'>,
+): OperationDecision {
+  const judged = operations.map((operation) => judge(operation, context));
+  const strictest = judged.reduce<Judged | undefined>(
+    (worst, one) => (worst === undefined || STRICTNESS[one.answer] > STRICTNESS[worst.answer] ? one : worst),
+    undefined,
+  );
+  const reason = strictest && reasonOf(strictest);
+  return {
+    requirement: REQUIREMENTS[strictest?.answer ?? 'skip'],
+    ...(reason === undefined ? {} : { reason }),
+    matchedRules: [...new Set(judged.flatMap(({ matchedRules }) => matchedRules))],
+    segments: judged.map(({ words, row, matchedRules }) => ({ words, row, matchedRules })),
+    asking: judged.flatMap(({ answer, operation }) => (answer === 'ask' ? [operation] : [])),
+  };
+}
+
+const STRICTNESS: Record<Answer, number> = { skip: 0, ask: 1, forbid: 2 };
+const REQUIREMENTS = { skip: 'skip', ask: 'needs-approval', forbid: 'forbidden' } as const;
+
+function judge(
+  operation: OperationWords,
+  { operator, session = [], approval }: Pick<DecisionContext, 'operator' | 'session' | 'approval'>,
+): Judged {
+  const matchedRules = [...operator, ...session].flatMap((rules) => operationRules(rules, operation));
+  const row = strictestRow(matchedRules) ?? (operation.isSafe ? 'safe' : 'unknown');
+  return { operation, words: operation.words, matchedRules, row, answer: answerFor(row, approval) };
+}
+
+function strictestRow(rules: readonly PrefixRule[]): 'forbid' | 'prompt' | 'allow' | undefined {
+  for (const decision of ['forbid', 'prompt', 'allow'] as const)
+    if (rules.some((rule) => rule.decision === decision)) return decision;
+  return undefined;
+}
+
+function reasonOf({ row, words, matchedRules, answer }: Judged): string | undefined {
+  if (answer === 'skip') return undefined;
+  const text = words.join(' ');
+  if (row === 'unknown') return `\`${text}\` is not known to be safe, and no rule allows it.`;
+  const rule = matchedRules.find(({ decision }) => decision === row);
+  const because = rule?.justification === undefined ? '' : ` ${rule.justification}`;
+  const verb =
+    row === 'forbid' ? 'forbids' : answer === 'forbid' ? 'asks about, and nothing may be asked about,' : 'asks about';
+  return `The rule \`${rule ? patternText(rule) : ''}\` ${verb} \`${text}\`.${because}`;
+}
+
+/** Whether every one of the operations is among those that a pattern names, as a folder that was granted covers what is in it. */
+export function coversAll(pattern: PrefixRule['pattern'], operations: readonly OperationWords[]): boolean {
+  const sets = pattern.map((element) => new Set(typeof element === 'string' ? [element] : element));
+  return operations.every(({ words }) => sets[0]?.has(words[0] ?? '') && matchesAllow(words, sets));
+}
+
+/** Whether a rule is about file operations. `names`: those that it has to be about. */
+export function rulesNameFiles(rules: readonly CompiledRules[], names?: readonly string[]): boolean {
+  const isMeant = (word: string) =>
+    names === undefined ? isOperationName(word) && word !== 'tool' : names.includes(word);
+  return rules.some(({ allow, strict }) =>
+    [...strict.keys(), ...(names === undefined ? allow.keys() : [])].some(isMeant),
+  );
+}

@@ -1,0 +1,26 @@
+import type { FieldIssue, HostOffer, NetworkAccess, ResolvedSessionSpec, SandboxMode } from '@shellfleet/protocol';
+import { checkDockerOffer } from './docker.ts';
+import { checkHostOffer } from './host.ts';
+import { checkPossible } from './sandbox-modes.ts';
+
+/**
+ * What of a spec a host refuses that publishes this offer, while another host may run it. Hosts decide by it which sessions they take, and
+ * readers why none takes a session. What every host refuses is left out: a host takes such a session, and its commands end with the refusal.
+ * `image`: the default image of the host.
+ */
+export function refusedByOffer(spec: ResolvedSessionSpec, offer: HostOffer, defaultImage: string): FieldIssue[] {
+  if (checkPossible(spec).length > 0) return [];
+  const { memoryBytes, cpus, pids, diskQuota, workspaces, controlGroups } = offer;
+  const bounds = { memoryBytes, cpus, pids, diskQuota };
+  const sandbox = {
+    modes: offer.modes as SandboxMode[],
+    networks: offer.networks as NetworkAccess[],
+    hosts: offer.hosts,
+  };
+  const { images, ownUids, runtimes, redactFormats } = offer;
+  const users = offer.users as ('root' | 'image')[];
+  const both = { workspaces, bounds, sandbox, redactFormats };
+  return spec.policy.type === 'docker'
+    ? checkDockerOffer(spec, { ...both, images, defaultImage, users, ownUids, runtimes })
+    : checkHostOffer(spec, { ...both, controlGroups });
+}

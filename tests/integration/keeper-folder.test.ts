@@ -1,0 +1,147 @@
+// fault 101. What file operations are asked for may name any path of the sandbox. None leads into the keeper's own folder, from which the shell has
+// its scripts and to which it writes its state.
+
+import { parseFileRecords } from '@shellfleet/keeper';
+import type { KeeperFileOperation } from '@shellfleet/worker/shell';
+import { ulid } from 'ulid';
+import { describe, expect, test } from 'vitest';
+import { type BoxOptions, host, useBox } from '../support/shell-box.ts';
+
+const TRIES = 10_000;
+const AT_ONCE = 4;
+
+const boxes: [string, string, BoxOptions][] = [
+  ['a mount of its own', '/run/shellfleet', {}],
+  ['a folder of a larger mount', '/tmp/own', { env: { SF_FOLDER: '/tmp/own' } }],
+  ...host.map((transport): [string, string, BoxOptions] => ['on the host', '/.shellfleet-run', { transport }]),
+];
+
+/** Other ways to a name in the folder. The links are made by `prepare`. */
+const waysTo = (folder: string, name: string): string[] => [
+  `${folder}/${name}`,
+  `${folder}/${name}/`,
+  `${folder}/${name}/.`,
+  `${folder}/./${name}`,
+  `/${folder}//${name}`,
+  `${folder}/../${folder.split('/').at(-1)}/${name}`,
+  `/proc/self/root${folder}/${name}`,
+  `/proc/1/root${folder}/${name}`,
+  `/proc/self/fd/3/${name}`,
+  `/proc/self/cwd/..${folder}/${name}`,
+  `/tmp/links/folder/${name}`,
+];
+
+const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/', path.length - 2) + 1);
+const nameOf = (path: string) => path.slice(parentOf(path).length);
+const data = Buffer.from('echo swapped\n');
+const unpack = (path: string, entry: object) =>
+  ({ type: 'unpack', path: parentOf(path), entries: [{ name: nameOf(path), mode: 0o777, ...entry }] }) as never;
+
+/** All that can be asked for about a path. */
+const everything = (path: string): KeeperFileOperation[] => [
+  { type: 'read', path, offset: 0, length: 100 },
+  { type: 'write', path, offset: 0, data, truncate: true, parents: true },
+  { type: 'write', path: '/tmp/links/part', offset: 0, data, truncate: true, renameTo: path },
+  { type: 'write', path: `${parentOf(path)}.part`, offset: 0, data, parents: true, renameTo: path },
+  { type: 'list', path },
+  { type: 'remove', path },
+  { type: 'remove', path, recursive: true },
+  { type: 'mkdir', path: `${path}/below` },
+  { type: 'rename', path, renameTo: '/tmp/links/taken' },
+  { type: 'rename', path: '/tmp/links/mine', renameTo: path },
+  { type: 'chmod', path, mode: 0 },
+  unpack(path, { kind: 'file', content: data }),
+  unpack(path, { kind: 'symlink', content: data }),
+  unpack(path, { kind: 'directory' }),
+  unpack(path, { kind: 'mode' }),
+];
+
+/** The others replace a link by another file, and leave alone what it led to. */
+const throughLink = (path: string) =>
+  everything(path).filter(
+    (operation) =>
+      /read|chmod/.test(operation.type) || (operation.type === 'write' && operation.truncate && !operation.renameTo),
+  );
+
+describe.each(boxes)('the folder of a keeper, as %s', (_, folder, options) => {
+  const it = useBox(options);
+
+  const call = (operation: KeeperFileOperation) => it.client.shell.files.call(ulid(), operation, 10_000);
+  /** What could be done, of all that was asked for. */
+  const done = async (operations: readonly KeeperFileOperation[]): Promise<string[]> => {
+    const found: string[] = [];
+    const waiting = [...operations];
+    const work = async () => {
+      for (let next = waiting.pop(); next; next = waiting.pop()) {
+        const { type } = await call(next);
+        if (type !== 'failed') found.push(`${type}: ${JSON.stringify(next)}`);
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    return found;
+  };
+  const prepare = async (): Promise<string[]> => {
+    const { out } = await it.client.run(
+      `cd ${folder}; rm -rf /tmp/links; mkdir -p /tmp/links; echo echo mine > /tmp/links/mine; ln -s ${folder} /tmp/links/folder
+      for n in *; do ln -s ${folder}/$n /tmp/links/to-$n; ln $n /tmp/links/hard-$n 2>/dev/null; done; cd /; ls ${folder} /tmp/links`,
+    );
+    return out.split('\n').filter((name) => name !== '' && !name.endsWith(':'));
+  };
+  const identities = async () => (await it.client.run(`ls -ind ${folder}; ls -in ${folder} | cut -c 1-40`)).out;
+
+  test('no operation reaches any of its names by any way, and commands run as judged', async () => {
+    const found = await prepare();
+    const links = found.filter((name) => /^(hard|to)-/.test(name));
+    const names = found.filter((name) => !links.includes(name) && !['folder', 'mine'].includes(name));
+    expect(links.filter((name) => name.startsWith('hard')).length > 0).toBe(folder.startsWith('/tmp'));
+    expect(names).toEqual(expect.arrayContaining(['go', 'report', 'state', 'options', 'stdout', 'stderr']));
+    const every = [
+      ...names.flatMap((name) => waysTo(folder, name)).flatMap(everything),
+      ...links.flatMap((name) => throughLink(`/tmp/links/${name}`)),
+    ];
+    const before = await identities();
+    const rounds = options.env || options.transport ? 1 : Math.ceil(TRIES / every.length);
+    let isOver = false;
+    const commands = (async () => {
+      for (let n = 0; !isOver; n++) expect((await it.client.run(`echo ${n}`)).out).toBe(`${n}\n`);
+    })();
+    const reached: string[] = [];
+    for (let round = 0; round < rounds; round++) reached.push(...(await done(every)));
+    isOver = true;
+    await commands;
+    expect(reached).toEqual([]);
+    expect(await identities()).toBe(before);
+  });
+
+  test('neither it nor what it is in can be removed or renamed', async () => {
+    await prepare();
+    const above = folder.split('/').slice(0, -1).join('/') || folder;
+    const before = await identities();
+    expect(
+      await done([
+        ...[folder, `${folder}/`, above, `/proc/self/root${above}`, '/tmp/links/folder/'].flatMap(
+          (path): KeeperFileOperation[] => [
+            { type: 'remove', path, recursive: true },
+            { type: 'rename', path, renameTo: '/tmp/links/taken' },
+          ],
+        ),
+        { type: 'list', path: folder },
+        { type: 'chmod', path: folder, mode: 0o777 },
+        { type: 'write', path: `${folder}/new`, offset: 0, data },
+        { type: 'mkdir', path: `${folder}/new/er` },
+      ]),
+    ).toEqual([]);
+    expect(await identities()).toBe(before);
+    const { stderr } = (await call({ type: 'read', path: `${folder}/state`, offset: 0, length: 1 })) as {
+      stderr: Buffer;
+    };
+    expect(stderr.toString()).toBe(`${folder}/state: the folder of the session's keeper is not for file operations\n`);
+  });
+
+  test('a list of the whole tree says of it that it may not be entered', async () => {
+    const listed = await call({ type: 'list', path: parentOf(folder), depth: 2 });
+    expect(listed).toMatchObject({ type: 'done' });
+    const names = parseFileRecords((listed as { stdout: Buffer }).stdout).map(({ name }) => name);
+    expect(names.filter((name) => name.startsWith(nameOf(folder)))).toEqual([nameOf(folder)]);
+  });
+});
