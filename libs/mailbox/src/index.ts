@@ -38,7 +38,7 @@ export {
   readQuestions,
 } from './approvals/read.ts';
 export { recordWritten } from './approvals/written-files.ts';
-export { anchorAuditHeads, readAuditHeads } from './audit/audit-heads.ts';
+export { type AuditPlace, anchorAudit, readAuditHeads, readAuditPlaces } from './audit/audit-heads.ts';
 export {
   type AuditChainOf,
   type AuditKey,
@@ -47,6 +47,7 @@ export {
   parseAuditLine,
   toAuditLine,
 } from './audit/audit-line.ts';
+export { hostFolderName } from './audit/host-folder.ts';
 export { type AuditFinding, type AuditSegment, isTampering, verifyAudit } from './audit/verify-audit.ts';
 export { REDIS_DEADLINE_MS } from './call-rules.ts';
 export { type Connected, checkRedis, connectRedis } from './connection.ts';

@@ -43,7 +43,7 @@ export {
   SESSION_IMAGES,
   type SessionImages,
 } from './execution/session-images.ts';
-export { checkEscalation, type WiderSettings, widenSandbox } from './execution/wider-sandbox.ts';
+export { checkEscalation, isPlainShell, type WiderSettings, widenSandbox } from './execution/wider-sandbox.ts';
 export type { HostBounds } from './limits.ts';
 export {
   compileRedaction,
