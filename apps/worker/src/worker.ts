@@ -21,6 +21,7 @@ import type { EgressSettings } from './egress/create-session-egress.ts';
 import type { HostLog } from './host-log/host-log.ts';
 import type { Journal } from './journal/journal.ts';
 import type { RedisLosses } from './journal/redis-losses.ts';
+import { KeptSandboxes } from './kept/kept-sandboxes.ts';
 import { claimHostId } from './lease/boot-claim.ts';
 import { refuseOtherProtocol } from './lease/fleet-protocol.ts';
 import { refuseOtherRetention } from './lease/fleet-retention.ts';
@@ -161,6 +162,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     signal: closed.signal,
   });
   const hostEntries = new RunningEntries();
+  const kept = new KeptSandboxes({ redis, fleet, hostId, sandboxes, logger });
   const sessions = new HostedSessions(
     {
       ...host,
@@ -170,6 +172,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
         offers,
         sandboxes,
         hostLog,
+        kept,
         journal: deps.journal,
         redisLosses,
         audit,
@@ -258,7 +261,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     refusal: () => deps.refuseTools?.(),
   });
   const onDrain = () => void drainRequest.look();
-  const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog, onDrain });
+  const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog, kept, onDrain });
   const subscription = await subscribeToWakeUps(deps.connected, fleet, hostId, {
     ...{ sessions, tools, readCalls, approvals },
     jobs: wakeUps,
@@ -284,7 +287,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const asking = lookAfterApprovals({ redis, fleet, approvals, jobs, audit, logger }, settling);
   const anchoring = anchorHeadsRegularly(audit, { ...host, namespace });
   const logSweeping = sweepLogsRegularly(hostLog, logger);
-  const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, redis, fleet, logger });
+  const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, kept, redis, fleet, logger });
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 
   return {

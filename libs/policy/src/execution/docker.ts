@@ -27,6 +27,8 @@ import { DEFAULT_USER, type SessionUser, toSessionUser } from './user.ts';
 export interface DockerAllowances {
   /** Whole names, repositories, or prefixes that end in '/'. 'any' allows every image. */
   images: readonly string[] | 'any';
+  /** How many containers the host keeps for a post-mortem. Default: none. */
+  kept?: number;
   /** The whole names of `full` and `slim`. Default: those of a host on which no `up` has run. */
   sessionImages?: SessionImages | undefined;
   /** `full`: that one where the host has it, else `slim`. */
@@ -45,6 +47,7 @@ export interface DockerAllowances {
 }
 
 const NO_DISK_QUOTA = "this host's storage driver cannot bound the disk of a container";
+const KEEPS_NONE = 'this host keeps no container (its operator allows that with SHELLFLEET_KEEP_CONTAINERS)';
 const NO_CPU_TIME = 'the docker policy cannot bound CPU seconds: use limits.cpus and timeoutMs';
 
 /** The container's settings, fully decided. */
@@ -91,6 +94,7 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
     ...checkWorkspace(workspaceOf(spec)?.path, allowances.workspaces),
     ...checkCwd(spec.cwd),
     ...checkRuntime(runtime, allowances),
+    ...(spec.keepOnFailure && (allowances.kept ?? 0) === 0 ? [{ path: 'keepOnFailure', message: KEEPS_NONE }] : []),
     ...checkBounds({ memoryBytes, cpus, pids }, bounds),
     ...(bounds.diskQuota ? [] : checkEnforceable('limits.diskBytes', diskBytes, NO_DISK_QUOTA)),
     ...checkEnforceable('limits.cpuTimeSeconds', cpuTimeSeconds, NO_CPU_TIME),
