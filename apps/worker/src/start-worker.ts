@@ -188,6 +188,7 @@ function toOffer(config: WorkerConfig, missingRuntimes: readonly string[], limit
     ...{ modes, networks, hosts, users, images, workspaces, redactFormats },
     runtimes: runtimes.filter((runtime) => !missingRuntimes.includes(runtime)),
     ownUids: uids !== undefined,
+    kept: config.keep.containers,
     ...toBounds(config),
     ...{ controlGroups: limits.controlGroups ?? true, diskQuota: limits.diskQuota ?? true },
   };

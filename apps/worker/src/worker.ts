@@ -28,6 +28,7 @@ import type { EgressSettings } from './egress/create-session-egress.ts';
 import type { HostLog } from './host-log/host-log.ts';
 import type { Journal } from './journal/journal.ts';
 import type { RedisLosses } from './journal/redis-losses.ts';
+import { KeptSandboxes } from './kept/kept-sandboxes.ts';
 import { claimHostId } from './lease/boot-claim.ts';
 import { refuseOtherProtocol } from './lease/fleet-protocol.ts';
 import { refuseOtherRetention } from './lease/fleet-retention.ts';
@@ -171,6 +172,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     signal: closed.signal,
   });
   const hostEntries = new RunningEntries();
+  const kept = new KeptSandboxes({ redis, fleet, hostId, sandboxes, logger });
   const sessions = new HostedSessions(
     {
       ...host,
@@ -181,6 +183,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
         serves: (spec) => canServe.spec(spec),
         sandboxes,
         hostLog,
+        kept,
         journal: deps.journal,
         redisLosses,
         audit,
@@ -269,7 +272,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     decide: deps.decideTool ?? (() => ({ type: 'allowed' })),
   });
   const onDrain = () => void drainRequest.look();
-  const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog, onDrain });
+  const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog, kept, onDrain });
   const subscription = await subscribeToWakeUps(deps.connected, fleet, hostId, {
     ...{ sessions, tools, readCalls, approvals },
     jobs: wakeUps,
@@ -295,7 +298,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const asking = lookAfterApprovals({ redis, fleet, approvals, jobs, audit, logger }, settling);
   const anchoring = anchorHeadsRegularly(audit, { ...host, namespace });
   const logSweeping = sweepLogsRegularly(hostLog, logger);
-  const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, redis, fleet, logger });
+  const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, kept, redis, fleet, logger });
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 
   return {

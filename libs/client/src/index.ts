@@ -26,6 +26,7 @@ export type {
   FirstAttempt,
   HostInfo,
   HostPolicy,
+  KeptSandbox,
   LimitOptions,
   LogChunk,
   LostResult,

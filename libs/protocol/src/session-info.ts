@@ -1,3 +1,5 @@
+import type { KeptSandbox } from './kept-sandbox.ts';
+
 export const SESSION_STATES = [
   'queued',
   'starting',
@@ -48,6 +50,8 @@ export interface SessionInfo {
   imageDigest?: string;
   /** Those of its spec. */
   labels: Record<string, string>;
+  /** Its containers that are kept for a post-mortem. Absent when there is none. */
+  kept?: KeptSandbox[];
   /** When it was opened; ISO 8601, by the clock of Redis. */
   createdAt: string;
   /** When its newest event happened; ISO 8601. */

@@ -69,6 +69,7 @@ export async function openDocker(
     transport: config.transport,
     socketPath: config.dockerSocketPath,
     ...(config.uids === undefined ? {} : { uids: config.uids }),
+    keep: config.keep,
     disk: { limitBytes: config.diskBytes, leastFreeBytes: config.leastFree.diskBytes },
     logger,
     allowances: {
@@ -78,6 +79,7 @@ export async function openDocker(
       users: config.users,
       workspaces: config.workspaces,
       bounds: toBounds(config),
+      kept: config.keep.containers,
       runtimes: config.file.allow.runtimes,
       sandbox: config.file.allow,
       redactFormats: config.redactFormats,

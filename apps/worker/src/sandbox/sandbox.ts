@@ -66,6 +66,21 @@ export interface Sandbox {
   start(): Promise<void>;
   /** Ends the sandbox and removes everything that belongs to it from this host. Does nothing when it is gone. */
   remove(): Promise<void>;
+  /**
+   * In place of `remove`: ends everything that runs in it, and keeps its files for a post-mortem, within the host's bounds. False when there is
+   * nothing to keep: then it is removed. Absent where it cannot be kept.
+   */
+  keep?(): Promise<boolean>;
+}
+
+/** A container of this host that is kept for a post-mortem. It is stopped, and cannot be started again. */
+export interface KeptContainer {
+  session: SessionRef;
+  /** Id of the sandbox that it was. */
+  sandbox: string;
+  containerId: string;
+  /** In ms, by the clock of this host. */
+  keptAt: number;
 }
 
 export interface FoundSandbox {
@@ -124,5 +139,9 @@ export interface Sandboxes {
    * of another namespace. Returns how many were removed.
    */
   sweep(isGone: (hostId: string) => Promise<boolean>): Promise<number>;
+  /** What is kept for a post-mortem, after the removal of what is beyond the host's bounds. */
+  listKept?(): Promise<KeptContainer[]>;
+  /** Removes what is kept of a session. */
+  removeKept?(session: SessionRef): Promise<void>;
   close(): Promise<void>;
 }

@@ -17,6 +17,7 @@ import { createSessionEgress, type EgressSettings } from '../egress/create-sessi
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { RedisLosses } from '../journal/redis-losses.ts';
+import type { KeptSandboxes } from '../kept/kept-sandboxes.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
 import { createTerminalChain } from '../output/output-chains.ts';
 import { createOutside } from '../outside/create-outside.ts';
@@ -61,6 +62,7 @@ export interface SessionDeps {
   /** Limits how many sandboxes of the host are opened at a time. */
   limitOpening<T>(open: () => Promise<T>): Promise<T>;
   hostLog: HostLog;
+  kept: KeptSandboxes;
   hostEntries: RunningEntries;
   journal: Journal;
   redisLosses: RedisLosses;
@@ -177,6 +179,9 @@ export function createSessionParts(
       ...{ ref, spec, redaction, sandboxes, egress, logger },
       fence: owner.fence,
       limitOpening: deps.limitOpening,
+      ...(spec.keepOnFailure && {
+        keep: (sandbox, reason) => deps.kept.keep(sandbox, generation, redaction.value(reason)),
+      }),
       onLate: late.push.bind(late),
       onAbandoned: () => void late.end(),
       onGone: onShellGone,

@@ -29,6 +29,8 @@ import { DEFAULT_USER, type SessionUser, toSessionUser } from './user.ts';
 export interface DockerAllowances {
   /** Whole names, repositories, or prefixes that end in '/'. 'any' allows every image. */
   images: readonly string[] | 'any';
+  /** How many containers the host keeps for a post-mortem. Default: none. */
+  kept?: number;
   /** The whole names of `full` and `slim`. Default: those of a host on which no `up` has run. */
   sessionImages?: SessionImages | undefined;
   /** `full`: that one where the host has it, else `slim`. */
@@ -52,6 +54,7 @@ const NO_DISK_QUOTA = "this host's storage driver cannot bound the disk of a con
 const OWN_UIDS = 'this host gives each session a uid of its own: leave it out';
 /** By what an operator allows more users. */
 export const USERS_SETTING = 'SHELLFLEET_USERS, or allow.users of SHELLFLEET_CONFIG';
+const KEEPS_NONE = withSetting('this host keeps no container', 'SHELLFLEET_KEEP_CONTAINERS');
 const NO_CPU_TIME = 'the docker policy cannot bound CPU seconds: use limits.cpus and timeoutMs';
 
 /** The container's settings, fully decided. */
@@ -123,6 +126,7 @@ export function checkDockerOffer(spec: ResolvedSessionSpec, allowances: DockerAl
     ...checkUser(toSessionUser(spec.user ?? DEFAULT_USER), spec.user, allowances),
     ...checkWorkspace(workspaceOf(spec)?.path, allowances.workspaces),
     ...checkRuntime(runtimeOf(spec), allowances),
+    ...(spec.keepOnFailure && (allowances.kept ?? 0) === 0 ? [{ path: 'keepOnFailure', message: KEEPS_NONE }] : []),
     ...checkBounds({ memoryBytes, cpus, pids }, bounds),
     ...(bounds.diskQuota ? [] : checkEnforceable('limits.diskBytes', diskBytes, NO_DISK_QUOTA)),
     ...checkFormats(spec, allowances),

@@ -14,6 +14,7 @@ import {
   type CreateOptions,
   type FoundSandbox,
   type HostLimits,
+  type KeptContainer,
   MissingImage,
   type Sandbox,
   type SandboxDeath,
@@ -41,6 +42,7 @@ import { ImageUsers } from './image-users.ts';
 import { checkVolumes, planVolumes } from './image-volumes.ts';
 import { Images } from './images.ts';
 import { toKeeperLink } from './keeper-link.ts';
+import { beyondBounds, keepContainer, keptAtOf } from './kept-containers.ts';
 import { hostFilter, ofHost, ofNamespace, type SandboxLabels, toLabels } from './labels.ts';
 import { checkSameWorkspace, type OwnContainer, readOwnContainer, safeEnv } from './own-container.ts';
 import { Runtimes } from './runtimes.ts';
@@ -64,6 +66,8 @@ export interface DockerSandboxesOptions {
   socketPath: string;
   /** A uid for each session. Default: all have the same. */
   uids?: UidRange;
+  /** What is kept for a post-mortem. Default: nothing. */
+  keep?: { containers: number; ageMs: number };
   /** Default: the usual bounds of the watch. */
   disk?: DiskBounds;
   logger?: Logger;
@@ -237,7 +241,10 @@ class DockerSandboxes implements Sandboxes {
     const containers = await listContainers(this.#engine, ofHost(this.#options.hostId));
     // The folders of this host are shared by all namespaces under which it was ever started.
     await this.#folders.sweep(new Set(containers.map(({ labels }) => nameOf(labels))));
-    const own = containers.filter(({ labels }) => labels.session.namespace === this.#options.namespace);
+    const own = containers.filter(
+      // KEPT-2
+      (one) => one.labels.session.namespace === this.#options.namespace && keptAtOf(one) === undefined,
+    );
     return own.map(({ labels, Id, Image, ImageID, Created, State }) => {
       const state = toFoundState(State);
       const image = { name: labels.image ?? Image, digest: ImageID };
@@ -275,11 +282,41 @@ class DockerSandboxes implements Sandboxes {
     }
     const isLeftover = ({ labels }: FoundContainer) =>
       labels.hostId === hostId ? !this.#used.has(labels.sandboxId) : goneHosts.get(labels.hostId) === true;
-    const leftovers = containers.filter(isLeftover);
+    // What a host that is gone has kept goes with it.
+    const leftovers = containers.filter(
+      (one) => isLeftover(one) && !(one.labels.hostId === hostId && keptAtOf(one) !== undefined),
+    );
     for (const { Id } of leftovers) await removeContainer(this.#engine, Id, this.#options.engineTimes?.callTimeoutMs);
     const staying = (await listContainers(this.#engine, ofHost(hostId))).map(({ labels }) => nameOf(labels));
     await this.#folders.sweep(new Set([...staying, ...this.#used.values()]));
     return leftovers.length;
+  }
+
+  async listKept(): Promise<KeptContainer[]> {
+    const kept = await this.#readKept();
+    const beyond = beyondBounds(kept, this.#options.keep ?? { containers: 0, ageMs: 0 }, Date.now());
+    for (const { containerId } of beyond) await this.#removeContainer(containerId);
+    return kept.filter((one) => !beyond.includes(one));
+  }
+
+  async removeKept({ tenant, session }: SessionRef): Promise<void> {
+    for (const kept of await this.#readKept())
+      if (kept.session.tenant === tenant && kept.session.session === session)
+        await this.#removeContainer(kept.containerId);
+  }
+
+  async #readKept(): Promise<KeptContainer[]> {
+    const { namespace, hostId } = this.#options;
+    return (await listContainers(this.#engine, ofHost(hostId))).flatMap((found) => {
+      const keptAt = keptAtOf(found);
+      const { session, sandboxId } = found.labels;
+      if (keptAt === undefined || session.namespace !== namespace) return [];
+      return [{ session, sandbox: sandboxId, containerId: found.Id, keptAt }];
+    });
+  }
+
+  #removeContainer(id: string): Promise<void> {
+    return removeContainer(this.#engine, id, this.#options.engineTimes?.callTimeoutMs);
   }
 
   async close(): Promise<void> {
@@ -374,9 +411,17 @@ class DockerSandboxes implements Sandboxes {
         // Should the engine not remove it now, the next sweep does.
         this.#used.delete(labels.sandboxId);
         this.#uids?.release(labels.sandboxId);
-        await removeContainer(this.#engine, containerId, this.#options.engineTimes?.callTimeoutMs);
+        await this.#removeContainer(containerId);
         await folder.remove();
         died.resolve({ reason: 'removed', exitCode: null });
+      },
+      keep: async () => {
+        if (!(await keepContainer(this.#engine, containerId, labels.sandboxId))) return false;
+        this.#used.delete(labels.sandboxId);
+        this.#uids?.release(labels.sandboxId);
+        await this.#folders.empty(nameOf(labels));
+        died.resolve({ reason: 'removed', exitCode: null });
+        return true;
       },
     };
   }
