@@ -259,7 +259,7 @@ export class SessionShell {
       ?.end({ terminationTimeoutMs })
       .catch((err: unknown) => this.#deps.logger.warn({ err }, 'shell.end-failed'));
     await this.abandon(this.#death === undefined ? reason : this.#describeEnd(), {
-      inOrder: live !== undefined && this.#death === undefined,
+      inOrder: live !== undefined,
     });
   }
 
