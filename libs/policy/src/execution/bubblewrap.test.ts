@@ -81,6 +81,21 @@ describe('the arguments of bubblewrap', () => {
     expect(words).not.toMatch(/--share-net|\/run |\/etc\/(?:shadow|hosts|resolv\.conf) |--(?:ro-)?bind \/ /);
   });
 
+  test('are these in this order, and no others', () => {
+    const settings = `alternatives bash.bashrc ca-certificates debian_version group inputrc ld.so.cache ld.so.conf ld.so.conf.d locale.conf localtime mime.types
+      nsswitch.conf os-release passwd pki/ca-trust/extracted pki/tls/certs profile profile.d protocols services shells ssl/certs ssl/openssl.cnf terminfo timezone`;
+    expect(bubblewrapArguments(plan({}), root)).toEqual(
+      [
+        '--unshare-all --die-with-parent --new-session --as-pid-1 --cap-drop ALL --hostname shellfleet',
+        '--ro-bind /usr /usr --symlink usr/bin /bin',
+        ...settings.split(/\s+/).map((name) => `--ro-bind-try /etc/${name} /etc/${name}`),
+        '--proc /proc --ro-bind /proc/sys /proc/sys --ro-bind /dev/null /proc/keys --dev /dev --remount-ro /dev --ro-bind /sys/fs/cgroup /sys/fs/cgroup',
+        '--bind /dev/shm /dev/shm --bind /tmp /tmp --bind /tmp /var/tmp --bind /workspace /workspace --ro-bind /.shellfleet /.shellfleet',
+        '--bind /.shellfleet-run /.shellfleet-run --seccomp 10 --remount-ro / --chdir /workspace --',
+      ].flatMap((words) => words.split(' ')),
+    );
+  });
+
   test('with the network full share it, and what finds the names of hosts; with read-only bind the workspace to be read', () => {
     expect(of({ sandbox: { network: 'full' } }, everything)).toMatch(
       /--unshare-all .*--share-net .*\/etc\/resolv\.conf /,
