@@ -149,6 +149,7 @@ describe('S3-25: a command that its sandbox has denied something', () => {
         ...{ outcome: 'failure', denied: FIRST.denied, refused: 'bob denied it: no' },
         totals: { stdoutLines: 4_001 },
       });
+      await session.close();
     },
   );
 

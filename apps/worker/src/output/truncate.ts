@@ -27,7 +27,7 @@ export interface Truncated {
 /** The part of the limits that the head may use. */
 const SHARES = { head: 1, tail: 0, 'head-tail': 0.5 } as const;
 /** The end of the input that is kept beside the text, whatever the text keeps: in it a program reports why it failed. */
-export const LAST_BYTES = 10_240;
+const LAST_BYTES = 10_240;
 /** Room for the marker. */
 const MARKER_BYTES = 100;
 

@@ -52,7 +52,6 @@ describe('planBubblewrap', () => {
   });
 
   test.each([
-    ['no sandbox', { sandbox: { selection: 'forbid' } }, ['sandbox.mode', 'sandbox.mode']],
     ['a proxy that nobody listed', { sandbox: { network: 'limited' } }, ['sandbox.network']],
     ['a network that nobody listed', { sandbox: { network: 'full' } }, ['sandbox.network']],
     [
