@@ -110,6 +110,7 @@ function openingContext(spec: ResolvedSessionSpec, operator: readonly CompiledRu
   return {
     ...{ operator, session: ownRules(spec), approval: spec.approval, escalate: false },
     env: Object.keys({ ...spec.env, ...spec.secrets }),
+    askByDefault: spec.askByDefault,
     sandboxed: resolveSandbox(spec).sandboxed,
     mustStay: spec.sandbox?.selection === 'require',
   };

@@ -17,7 +17,6 @@ import { createSessionEgress, type EgressSettings } from '../egress/create-sessi
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { RedisLosses } from '../journal/redis-losses.ts';
-import type { KeptSandboxes } from '../kept/kept-sandboxes.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
 import { createTerminalChain } from '../output/output-chains.ts';
 import { createOutside } from '../outside/create-outside.ts';
@@ -27,6 +26,7 @@ import { FileCalls } from '../run/file-calls.ts';
 import { LateOutput } from '../run/late-output.ts';
 import type { RunningEntries } from '../run/running-entries.ts';
 import type { SessionContext } from '../run/session-context.ts';
+import type { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import { SessionTerminals } from '../terminals/session-terminals.ts';

@@ -13,8 +13,8 @@ import type { Logger } from 'pino';
 import { answerQuestion } from '../calls/answer-question.ts';
 import { readCalls } from '../calls/read-calls.ts';
 import type { HostLog } from '../host-log/host-log.ts';
-import type { KeptSandboxes } from '../kept/kept-sandboxes.ts';
 import type { EntryRun } from '../run/entry-run.ts';
+import type { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
 import type { ToolHost } from '../tools/tool-host.ts';
 import type { HostedSessions } from './hosted-sessions.ts';
 

@@ -1,7 +1,7 @@
 import type { FleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import type { KeptSandboxes } from '../kept/kept-sandboxes.ts';
+import type { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
 
 export interface SweepTimes {

@@ -1,7 +1,7 @@
 import { type FleetKeys, type KeptSandbox, keptField, keptSandboxSchema, tryJson } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import type { Sandbox, Sandboxes, SessionRef } from '../sandbox/sandbox.ts';
+import type { Sandbox, Sandboxes, SessionRef } from './sandbox.ts';
 
 interface KeptDeps {
   redis: Redis;
