@@ -37,6 +37,7 @@ export {
   readQuestion,
   readQuestions,
 } from './approvals/read.ts';
+export { isWanted, keepWanted } from './approvals/wanted.ts';
 export { recordWritten } from './approvals/written-files.ts';
 export { anchorAuditHeads, readAuditHeads } from './audit/audit-heads.ts';
 export {

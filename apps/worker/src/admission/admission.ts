@@ -71,6 +71,8 @@ export interface ApprovalQuestion {
   matchedRules?: readonly unknown[];
   /** It would run outside the sandbox. */
   outside?: true;
+  /** Of file operations: what an approval of scope `session` allows, and whether one that allows a pattern is about all that asks here. */
+  covers?: { pattern: PrefixRule['pattern']; isCoveredBy(pattern: PrefixRule['pattern']): boolean };
 }
 
 export const ADMIT_EVERYTHING: Admission = {

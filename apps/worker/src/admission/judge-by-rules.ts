@@ -2,6 +2,7 @@ import {
   answerFor,
   type CompiledRules,
   compileRules,
+  coversAll,
   type Decision,
   type DecisionContext,
   decide,
@@ -21,7 +22,7 @@ import type {
 import type { Unjudged } from '../config/allow-section.ts';
 import type { AdmissionQuestion, ApprovalQuestion } from './admission.ts';
 import type { RuleDecision, Rules } from './create-admission.ts';
-import { wordsOfFile } from './file-words.ts';
+import { folderPattern, wordsOfFile } from './file-words.ts';
 
 // What the rules of the operator and of the session say about an entry, a file operation beside the entries, a terminal and a tool call.
 //
@@ -138,7 +139,16 @@ function findingOf(question: AdmissionQuestion, payload: CommandPayload, context
 }
 
 function findingOfFile(operation: FileOperation, context: Context): RuleDecision {
-  return toFinding(decideOperations(wordsOfFile(operation), context));
+  const decision = decideOperations(wordsOfFile(operation), context);
+  const finding = toFinding(decision);
+  const pattern = finding.type === 'asks' ? folderPattern(operation, decision.asking) : undefined;
+  if (finding.type !== 'asks' || pattern === undefined) return finding;
+  const covers = { pattern, isCoveredBy: (granted: PrefixRule['pattern']) => coversAll(granted, decision.asking) };
+  // A rule that asks goes on to ask: only an answer for the session is about it.
+  const amendment = decision.segments.some(({ row }) => row === 'prompt')
+    ? {}
+    : { amendment: { pattern, decision: 'allow' as const } };
+  return { type: 'asks', question: { ...finding.question, ...amendment, covers } };
 }
 
 function toFinding({ requirement, reason = 'A rule forbids it.', matchedRules }: OperationDecision): RuleDecision {

@@ -2,14 +2,16 @@ import { createHash } from 'node:crypto';
 import { type EntryPayload, type ResolvedSessionSpec, type StoredQuestion, toCommandId } from '@shellfleet/protocol';
 import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
+import { describeFiles } from './describe-files.ts';
 
 /** What a person is shown. Every text of it is redacted. */
 export function describeQuestion(
   { session, entryId, payload, spec, attempt, outside: wider }: AdmissionQuestion,
   asked: ApprovalQuestion,
   redaction: Pick<SessionRedaction, 'value'>,
+  under = '',
 ): StoredQuestion {
-  const { reason, justification, amendment, outside } = asked;
+  const { reason, justification, amendment, outside, covers } = asked;
   const { number, ...firstAttempt } = attempt;
   const question = {
     sessionId: session,
@@ -21,17 +23,25 @@ export function describeQuestion(
     ...(outside === undefined ? {} : { outside }),
     ...('output' in firstAttempt ? { firstAttempt } : {}),
   };
-  // A rule that redaction changed would allow something else than it shows.
-  const shown = amendment === undefined ? undefined : redaction.value(amendment);
-  const isWhole = shown !== undefined && JSON.stringify(shown) === JSON.stringify(amendment);
-  return { ...redaction.value(question), ...(isWhole ? { amendment: shown } : {}) };
+  return {
+    ...redaction.value(question),
+    ...(amendment !== undefined && isShownWhole(amendment, redaction) ? { amendment } : {}),
+    ...(covers !== undefined && isShownWhole(covers.pattern, redaction)
+      ? { covers: { pattern: covers.pattern, under } }
+      : {}),
+  };
 }
 
-type Described = Pick<StoredQuestion, 'script' | 'env' | 'cwd' | 'stdin'>;
+/** A rule that redaction changed would allow something else than it shows. */
+function isShownWhole(rule: unknown, redaction: Pick<SessionRedaction, 'value'>): boolean {
+  return JSON.stringify(redaction.value(rule)) === JSON.stringify(rule);
+}
+
+type Described = Pick<StoredQuestion, 'script' | 'env' | 'cwd' | 'stdin' | 'content'>;
 
 function describePayload(payload: EntryPayload): Described {
   if (payload.type === 'restart') return { script: '# a fresh shell in place of the present one', env: [] };
-  if (payload.type === 'file') return { script: `# ${payload.operation.name} ${payload.operation.path}`, env: [] };
+  if (payload.type === 'file') return { ...describeFiles(payload.operation), env: [] };
   const { script, env, cwd, stdin } = payload;
   const bytes = stdin === undefined ? undefined : Buffer.from(stdin, 'base64');
   const sha256 = bytes === undefined ? undefined : createHash('sha256').update(bytes).digest('hex');

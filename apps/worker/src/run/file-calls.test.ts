@@ -40,7 +40,7 @@ function stage() {
     context: context as never,
     shell: shell as never,
     isHeld: () => state.held,
-    admit: async () => {},
+    admit: async (_file, begin) => begin(),
   });
   const ask = (id: string, operation: FileOperation) => {
     const place = sealPlace('file', keys, { operation: id, generation: 'g' });
