@@ -164,9 +164,7 @@ test('a file of several parts is one question about all of its bytes, and other 
 
 test('an approval of a folder for the session is asked for once, and reaches neither another folder nor another session', async () => {
   const session = await openAsking();
-  const writes = Array.from({ length: 200 }, (_, index) =>
-    session.files.write(`/workspace/out/${index}`, `${index}`),
-  );
+  const writes = Array.from({ length: 200 }, (_, index) => session.files.write(`/workspace/out/${index}`, `${index}`));
   const question = await asked(session.id);
   expect(question.covers?.pattern).toEqual(['files.write', '/workspace/out']);
   await stack.fleet.approvals.approve(question.id, { scope: 'session' });
@@ -263,7 +261,7 @@ test('`cp` says on stderr that it waits, and `approvals ls` shows what for', asy
   expect(listed.stdout.toString()).toContain('files.write /workspace/one');
   await stack.fleet.approvals.approve(question.id);
   expect(await copied).toMatchObject({
-    code: 0,
+    exitCode: 0,
     stderr: expect.stringContaining(`waits for an approval (${question.id}`),
   });
 });
