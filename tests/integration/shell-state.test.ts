@@ -255,3 +255,20 @@ describe('the choice of the shell', () => {
     await expect(ending.client.run('true')).rejects.toThrow('refused: no-shell');
   });
 });
+
+// The image of dash has no programs.
+describe.each(shells.filter(([name]) => name !== 'dash'))('the directory of %s', (_name, options) => {
+  const it = useBox(options);
+  const at = (path?: string) => it.client.shell.directory(path === undefined ? {} : { path });
+
+  // fault 103
+  test('is the one that the kernel has, whatever the shell was told', async () => {
+    const folder = (await it.client.run('D=$(mktemp -d); cd -P "$D"; pwd -P')).out.trim();
+    await it.client.run('mkdir real gone; ln -s real link; ln -s nowhere broken');
+    await it.client.run('cd link; PWD=/; cd() { :; }; alias pwd="echo /"');
+    const told = [await at(), await at('../link'), await at('/'), await at('../broken'), await at('\0')];
+    expect(told).toEqual([`${folder}/real`, `${folder}/real`, '/', undefined, undefined]);
+    await it.client.run('unset -f cd; cd "$D/gone"; rmdir "$D/gone"');
+    expect(await at()).toBeUndefined();
+  });
+});

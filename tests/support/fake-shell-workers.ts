@@ -60,6 +60,7 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
     readerStallMs: 60_000,
     admission: (answers) => createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }),
     audit: {
+      stateFolderId: undefined,
       record: async (_tenant, event) => void audited.push(event),
       recorded: async () => {},
       note: (_tenant, describe) => void audited.push(describe()),

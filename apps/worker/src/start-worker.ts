@@ -104,7 +104,14 @@ async function run(admission: Admission | undefined): Promise<void> {
   const missingRuntimes = sandboxes.missingRuntimes?.() ?? [];
   const sealKeys = config.sealKeys ?? [await readSealKey(config.stateFolder, createSealKey)];
   const audit = await openAudit({
-    ...{ folder: folder.audit, namespace: config.namespace, hostId, sealKeys, logger },
+    ...{
+      folder: folder.audit,
+      stateFolderId: folder.stateFolderId,
+      namespace: config.namespace,
+      hostId,
+      sealKeys,
+      logger,
+    },
     retentionMs: config.file.audit.retention,
     noted: config.file.audit.commands,
     anchored: await readAuditHeads(connected.redis, config.namespace, hostId),

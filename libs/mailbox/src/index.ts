@@ -39,7 +39,7 @@ export {
 } from './approvals/read.ts';
 export { isWanted, keepWanted } from './approvals/wanted.ts';
 export { recordWritten } from './approvals/written-files.ts';
-export { anchorAuditHeads, readAuditHeads } from './audit/audit-heads.ts';
+export { type AuditPlace, anchorAudit, readAuditHeads, readAuditPlaces } from './audit/audit-heads.ts';
 export {
   type AuditChainOf,
   type AuditKey,
@@ -48,6 +48,7 @@ export {
   parseAuditLine,
   toAuditLine,
 } from './audit/audit-line.ts';
+export { hostFolderName } from './audit/host-folder.ts';
 export { type AuditFinding, type AuditSegment, isTampering, verifyAudit } from './audit/verify-audit.ts';
 export { REDIS_DEADLINE_MS } from './call-rules.ts';
 export { type Connected, checkRedis, connectRedis } from './connection.ts';

@@ -152,6 +152,8 @@ export interface FleetKeys {
   retention: string;
   /** sorted set: host id → time of its last heartbeat (ms) */
   hosts: string;
+  /** hash: host id → id of the state folder in which its audit is; written every minute, never removed */
+  audits: string;
   /** pub/sub: wake-ups of all hosts, for the sessions queues */
   sessionsWakeUps: string;
   /** prefix of the BullMQ queues of tools, one for each tool. They are on a Cluster slot of their own */
@@ -176,6 +178,7 @@ export function fleetKeys(namespace: string): FleetKeys {
     fence: `${admission}:fence`,
     retention: `${admission}:retention`,
     hosts: `${admission}:hosts`,
+    audits: `${admission}:audits`,
     sessionsWakeUps: `${admission}:wakeups`,
     tools,
     knownTools: `${tools}:known`,

@@ -6,6 +6,7 @@ import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission
 //
 // BIND-1. Questions of one tenant have one hash exactly when they differ in the session alone.
 // BIND-2. An answer holds for one binding: that question, in this life of this session, for this entry, attempt and shell.
+//         In another directory a command is another question, also when both have the same words.
 // BIND-4. Files are a session's own, so a question about them is of one session and one life of it.
 // BIND-3. What cannot be written as a key has none. It is never approved by the answer to another question.
 
@@ -27,7 +28,7 @@ export function bindQuestion(
   const { tenant, session, generation, entryId, payload, spec, epoch, attempt, opens } = question;
   // They do not change what runs.
   const { labels, priority, idleTimeoutMs, maxLifetimeMs, hostGraceMs, onHostLoss, approvalTimeoutMs, ...place } = spec;
-  const { matchedRules = [], reason } = asked;
+  const { matchedRules = [], reason, directory } = asked;
   const outside = asked.outside && { sandbox: question.outside.sandbox };
   // An answer about a command in a shell that is there says nothing about the commands that open one.
   const opening = opens && spec.startupCommands.length + spec.shutdownCommands.length > 0;
@@ -44,6 +45,7 @@ export function bindQuestion(
     outside ?? null,
     reason,
     ...(asked.covers === undefined ? [] : [session, generation]),
+    directory ?? null,
   ]);
   const under = digest(['approval of a folder', namespace, tenant, session, generation, place, matchedRules]);
   const binding = digest(['approval of', what, session, generation, entryId, epoch]);

@@ -11,14 +11,16 @@ export function describeQuestion(
   redaction: Pick<SessionRedaction, 'value'>,
   under = '',
 ): StoredQuestion {
-  const { reason, justification, amendment, outside, covers } = asked;
+  const { reason, justification, amendment, outside, covers, directory } = asked;
   const { number, ...firstAttempt } = attempt;
   const question = {
     sessionId: session,
     commandId: toCommandId(session, entryId),
     reason,
     place: placeOf(outside ? { ...spec, sandbox: wider.sandbox } : spec, payload),
+    env: namesOf(spec, payload),
     ...describePayload(payload),
+    ...(directory && ('path' in directory ? { cwd: directory.path } : { cwdUnknown: directory.unknown })),
     ...(justification === undefined ? {} : { justification }),
     ...(outside === undefined ? {} : { outside }),
     ...('output' in firstAttempt ? { firstAttempt } : {}),
@@ -37,18 +39,23 @@ function isShownWhole(rule: unknown, redaction: Pick<SessionRedaction, 'value'>)
   return JSON.stringify(redaction.value(rule)) === JSON.stringify(rule);
 }
 
-type Described = Pick<StoredQuestion, 'script' | 'env' | 'cwd' | 'stdin' | 'content'>;
+/** Of all variables that its submitter sets for it, those of the session and its secrets included. */
+function namesOf({ env, secrets }: ResolvedSessionSpec, payload: EntryPayload): string[] {
+  if (payload.type === 'file') return [];
+  const own = payload.type === 'command' ? payload.env : {};
+  return Object.keys({ ...own, ...env, ...secrets });
+}
+
+type Described = Pick<StoredQuestion, 'script' | 'stdin' | 'content'>;
 
 function describePayload(payload: EntryPayload): Described {
-  if (payload.type === 'restart') return { script: '# a fresh shell in place of the present one', env: [] };
-  if (payload.type === 'file') return { ...describeFiles(payload.operation), env: [] };
-  const { script, env, cwd, stdin } = payload;
+  if (payload.type === 'restart') return { script: '# a fresh shell in place of the present one' };
+  if (payload.type === 'file') return describeFiles(payload.operation);
+  const { script, stdin } = payload;
   const bytes = stdin === undefined ? undefined : Buffer.from(stdin, 'base64');
   const sha256 = bytes === undefined ? undefined : createHash('sha256').update(bytes).digest('hex');
   return {
     script,
-    env: Object.keys(env ?? {}),
-    ...(cwd === undefined ? {} : { cwd }),
     ...(bytes === undefined || sha256 === undefined ? {} : { stdin: { bytes: bytes.byteLength, sha256 } }),
   };
 }

@@ -22,8 +22,10 @@ export interface DecisionContext {
   escalate: boolean;
   /** Whether `selection` is 'require': it may not leave the sandbox. */
   mustStay?: boolean;
-  /** Names of the variables that are set for this script alone. */
+  /** Names of the variables that its submitter sets: those of the command, and those of the session with its secrets. */
   env?: readonly string[];
+  /** Whether the operator lets commands out of their sandbox whose variables are not known to be harmless. */
+  anyVariables?: boolean;
 }
 
 /** One command of a script, and what it is to the rules. */
@@ -60,10 +62,11 @@ interface Cause {
 
 /** Decides about a script by its words: whether it may run, must be asked about, or may not run. */
 export function decide(script: string, context: DecisionContext): Decision {
-  const reading = underVariables(readScript(script), context);
+  const moving = movingVariables(context);
+  const reading = underVariables(readScript(script), moving);
   const judged = reading.commands.map((command) => judge(command, reading.form, context));
   const causes: Cause[] = judged.map((segment) => ({ answer: segment.answer, reason: reasonOf(segment) }));
-  causes.push(...wholeCauses(reading, context));
+  causes.push(...wholeCauses(reading, moving, context));
   const escapes = context.sandboxed && context.escalate;
   const bypassSandbox =
     reading.form === 'plain' && judged.length > 0 && judged.every(({ byOperator }) => byOperator) && !context.mustStay;
@@ -91,9 +94,20 @@ const REQUIREMENTS = { skip: 'skip', ask: 'needs-approval', forbid: 'forbidden' 
 /** Which program a name means, and what a known one loads or runs: a script that sets them before a command is not plain either. */
 const MOVES_PROGRAMS = /^(PATH|LD_.*|GCONV_PATH|RIPGREP_CONFIG_PATH)$/;
 
-function underVariables(reading: Reading, { env = [] }: DecisionContext): Reading {
-  const isKnown = reading.form === 'unreadable' || !env.some((name) => MOVES_PROGRAMS.test(name));
-  return isKnown ? reading : { ...reading, form: 'opaque' };
+/** They change what programs print, and let none start another. */
+const HARMLESS = /^(LANG|LC_[A-Z]+|TZ|CI|NO_COLOR|COLUMNS|LINES)$/;
+
+/**
+ * The variables that may change what the words of the script do. Inside the sandbox those count that choose programs for every script. What
+ * leaves it is what the rules allow, so there every variable counts that is not known to be harmless: many make a program start others.
+ */
+function movingVariables({ env = [], escalate, sandboxed, anyVariables }: DecisionContext): string[] {
+  const leaves = sandboxed && escalate && anyVariables !== true;
+  return env.filter((name) => (leaves ? !HARMLESS.test(name) : MOVES_PROGRAMS.test(name)));
+}
+
+function underVariables(reading: Reading, moving: readonly string[]): Reading {
+  return reading.form === 'unreadable' || moving.length === 0 ? reading : { ...reading, form: 'opaque' };
 }
 
 function judge(
@@ -134,6 +148,7 @@ function classify({ form }: Reading, judged: readonly Judged[]): Decision['class
 /** What is asked about a script as a whole: what its commands are is not known. */
 function wholeCauses(
   { form, tooLong }: Reading,
+  moving: readonly string[],
   { approval, sandboxed, operator, session = [] }: DecisionContext,
 ): Cause[] {
   if (form === 'opaque') {
@@ -142,7 +157,9 @@ function wholeCauses(
       {
         answer,
         reason:
-          'It holds more than plain commands, or its `env` changes which programs they are, so that no rule can allow it.',
+          moving.length > 0
+            ? `The variables ${moving.join(', ')} may change what it runs, so that no rule can allow it.`
+            : 'It holds more than plain commands, so that no rule can allow it.',
       },
     ];
   }

@@ -7,14 +7,14 @@ import { toPrintable } from '../printable.ts';
  * on. Texts of the caller are printable, and marked as the caller's. `widest`: how the person names that answer.
  */
 export function describeQuestion(approval: Approval, widest = '--for prefix'): string[] {
-  const { id, sessionId, commandId, script, reason, place, outside, cwd, env, stdin, content, expiresAt } = approval;
+  const { id, sessionId, commandId, script, reason, place, outside, env, stdin, content, expiresAt } = approval;
   const { justification, firstAttempt, amendment, covers, count, filesWritten = [] } = approval;
   const others = count > 1 ? ` and ${count - 1} other ${count === 2 ? 'session' : 'sessions'}` : '';
   const rows: (readonly [string, string])[] = [
     ['question', `${id}, until ${expiresAt}`],
     ['session', `${sessionId}${others}`],
     ['command', commandId],
-    ['where', `${outside ? 'OUTSIDE its sandbox: ' : ''}${place}${cwd === undefined ? '' : `, in ${cwd}`}`],
+    ['where', `${outside ? 'OUTSIDE its sandbox: ' : ''}${place}${inDirectory(approval)}`],
     ...(env.length === 0 ? [] : [['brings', `the variables ${env.join(', ')}`] as const]),
     ...(stdin === undefined ? [] : [['stdin', `${stdin.bytes} bytes, SHA-256 ${stdin.sha256}`] as const]),
     ...(content === undefined ? [] : [['writes', describeContent(content)] as const]),
@@ -36,6 +36,11 @@ export function describeQuestion(approval: Approval, widest = '--for prefix'): s
 
 function describeContent({ files, bytes, sha256 }: NonNullable<Approval['content']>): string {
   return `${files === 1 ? '' : `${files} files, `}${bytes} bytes, SHA-256 ${sha256}${files === 1 ? '' : ' of their list'}`;
+}
+
+function inDirectory({ cwd, cwdUnknown }: Approval): string {
+  if (cwd !== undefined) return `, in ${cwd}`;
+  return cwdUnknown === undefined ? '' : `, in a directory that is not known: ${cwdUnknown}`;
 }
 
 function describeFirstAttempt({ exitCode, output }: NonNullable<Approval['firstAttempt']>): string[] {
