@@ -75,6 +75,17 @@ test('a tool that a rule forbids is not called, and another one is', async () =>
   expect(await stack.fleet.tools.call('add', { a: 1, b: 2 })).toMatchObject({ ok: true, output: { sum: 3 } });
 });
 
+test.each([{ ordered: false }, { ordered: true }])('a link leads round no rule, %j', async ({ ordered }) => {
+  const { files, run } = await open().then((session) => ({ files: session.files, run: session.run.bind(session) }));
+  await run('mkdir kept hidden; echo secret > hidden/a; ln -s kept way; ln -s hidden look; ln -s hidden/a one');
+  const refused = { code: 'PATH_INVALID', message: expect.stringContaining('symbolic link') };
+  await expect(files.write('/workspace/way/a', 'a', { ordered })).rejects.toMatchObject(refused);
+  await expect(files.readText('/workspace/look/a', { ordered })).rejects.toMatchObject(refused);
+  await expect(files.readText('/workspace/one', { ordered })).rejects.toMatchObject(refused);
+  await expect(files.list('/workspace/look', { ordered })).rejects.toMatchObject(refused);
+  expect(await run('ls kept')).toMatchObject({ stdout: '' });
+});
+
 const sha256 = (data: string | Uint8Array) => createHash('sha256').update(data).digest('hex');
 const questionsOf = (sessionId: string) => stack.fleet.approvals.list({ sessionId });
 const asked = async (sessionId: string) =>
@@ -182,6 +193,16 @@ test('an approval of a folder for the session is asked for once, and reaches nei
   const after = denied(session.files.write('/workspace/out/y', ''));
   await stack.fleet.approvals.deny((await asked(session.id)).id);
   await after;
+});
+
+test('an approval of a folder does not reach what a link in it leads to', async () => {
+  const session = await openAsking({ execPolicy: [{ pattern: [['mkdir', 'ln', 'ls']], decision: 'allow' }] });
+  await session.run('mkdir /workspace/out; ln -s /tmp /workspace/out/away');
+  const written = session.files.write('/workspace/out/a', 'a');
+  await stack.fleet.approvals.approve((await asked(session.id)).id, { scope: 'session' });
+  await written;
+  await expect(session.files.write('/workspace/out/away/b', 'b')).rejects.toMatchObject({ code: 'PATH_INVALID' });
+  expect(await session.run('ls /tmp')).toMatchObject({ outcome: 'success', stdout: '' });
 });
 
 test('a directory that is uploaded is one question for each group, with the number and size of its files', async () => {

@@ -87,6 +87,7 @@ export const newFleet = () => ({ namespace: `a-${ulid().toLowerCase()}`, sealKey
 export const ASKING: Rules = {
   digest: 'asking',
   decideOpening: () => ({ type: 'allowed' }),
+  judgesPath: () => false,
   refuseTerminal: () => undefined,
   decideTool: () => ({ type: 'allowed' }),
   decide({ payload }, granted: readonly PrefixRule[] = []) {

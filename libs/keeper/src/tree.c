@@ -121,7 +121,9 @@ int tree_list(const FileEntry *file) {
   cursor[file->data_bytes] = 0;
   walk.left = file->offset;
   int fd;
-  int error = enter(AT_FDCWD, file->path, 0, &fd);
+  Place place;
+  int error = place_open(file->path, 0, &place);
+  if (!error) error = enter(place.folder, place.name, unless_links_are_followed(O_NOFOLLOW), &fd);
   if (!error) error = list_directory(fd, 0, file->length, file->data_bytes ? cursor : 0);
   if (!error && walk.is_full) fputs("more", stderr);
   return error ? error : fflush(stdout) ? errno : 0;

@@ -12,6 +12,7 @@ import {
   type OperatorRules,
   patternText,
   resolveSandbox,
+  rulesNameFiles,
 } from '@shellfleet/policy';
 import type {
   CommandPayload,
@@ -79,6 +80,7 @@ export function judgeByRules(host: RulesOfHost, { unjudged, onReported }: JudgeO
       const findings = openingFindings(spec, openingContext(spec, host.rules.enforced));
       return strictest(seesShell(spec) ? findings : [...findings, unseenShell(spec)]);
     },
+    judgesPath: (operation, spec) => judgesPath(operation, spec, host.rules.enforced),
     refuseTerminal: (spec) => (lets('terminals', spec) ? undefined : terminalRefusal(spec, host)),
     decideTool: (name) =>
       toFinding(decideOperations([{ words: ['tool', name] }], { operator: host.rules.enforced, approval: undefined })),
@@ -157,6 +159,15 @@ function findingOfFile(operation: FileOperation, context: Context): RuleDecision
     ? {}
     : { amendment: { pattern, decision: 'allow' as const } };
   return { type: 'asks', question: { ...finding.question, ...amendment, covers } };
+}
+
+const READS = ['files.read', 'files.list', 'files.stat'];
+
+/** Where it does, a link must not lead to another path. What only reads is safe unless a rule names it. */
+function judgesPath(operation: FileOperation, spec: ResolvedSessionSpec, enforced: readonly CompiledRules[]): boolean {
+  const rules = [...enforced, ...ownRules(spec)];
+  if (wordsOfFile(operation).every(({ isSafe }) => isSafe)) return rulesNameFiles(rules, READS);
+  return rulesNameFiles(rules) || answerFor('unknown', spec.approval) !== 'skip';
 }
 
 function toFinding({ requirement, reason = 'A rule forbids it.', matchedRules }: OperationDecision): RuleDecision {

@@ -27,6 +27,7 @@ function stage() {
     generation: 'g',
     signal: new AbortController().signal,
     audit: NO_AUDIT,
+    takesRealPaths: () => false,
     redaction: { value: (value: unknown) => JSON.parse(JSON.stringify(value).replaceAll('/hush', '/[REDACTED]')) },
     sealer: {
       openSigned: (sealed: string, place: unknown) => {

@@ -132,10 +132,11 @@ export class FileCalls {
   async #checkWhole(operation: FileOperation): Promise<void> {
     if (operation.name !== 'write' || !operation.last || operation.whole === undefined) return;
     const hash = createHash('sha256');
-    const { path } = toKeeperOperation(operation);
+    const exact = this.#deps.context.takesRealPaths(operation);
+    const { path } = toKeeperOperation(operation, exact);
     for (let offset = 0; offset < operation.offset; ) {
       const length = Math.min(READ_BYTES, operation.offset - offset);
-      const end = await this.#readPart({ type: 'read', path, offset, length });
+      const end = await this.#readPart({ type: 'read', path, offset, length, exact });
       if (end?.type !== 'done' || end.stdout.byteLength === 0)
         throw toFileError(operation, 'parts-missing', Buffer.alloc(0));
       hash.update(end.stdout);
@@ -156,7 +157,8 @@ export class FileCalls {
   }
 
   #call(id: string, operation: FileOperation): Promise<FileCallEnd> | undefined {
-    return this.#callKeeper(id, toKeeperOperation(operation), fileTimeoutMs(operation));
+    const exact = this.#deps.context.takesRealPaths(operation);
+    return this.#callKeeper(id, toKeeperOperation(operation, exact), fileTimeoutMs(operation));
   }
 
   /** Undefined when there is no shell, so it was not begun. */

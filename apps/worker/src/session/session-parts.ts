@@ -143,6 +143,7 @@ export function createSessionParts(
       signal,
       onFenced,
     },
+    takesRealPaths: (operation) => admission.digest !== '' && admission.takesRealPaths(operation),
     stoppedUnstored: new Set<string>(),
     readerStallMs,
     ...{ egress, onEgressRefused },
