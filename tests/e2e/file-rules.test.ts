@@ -26,7 +26,11 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'rules.yaml'), RULES);
   writeFileSync(join(folder, 'config.yaml'), `rules: [${join(folder, 'rules.yaml')}]\n`);
   const SHELLFLEET_CONFIG = join(folder, 'config.yaml');
-  stack = await startFleet({ workers: 2, env: { SHELLFLEET_CONFIG, SHELLFLEET_TOOLS: toolModules('everyday') } });
+  stack = await startFleet({
+    workers: 2,
+    slots: 16,
+    env: { SHELLFLEET_CONFIG, SHELLFLEET_TOOLS: toolModules('everyday') },
+  });
 });
 afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();
@@ -277,7 +281,7 @@ test('`cp` says on stderr that it waits, and `approvals ls` shows what for', asy
   writeFileSync(local, 'abc');
   const cli = new FleetCli(stack);
   const copied = cli.run(['cp', local, `${session.id}:/workspace/one`]);
-  const question = await asked(session.id);
+  const question = await Promise.race([asked(session.id), copied.then((run) => Promise.reject(new Error(run.stderr)))]);
   const listed = await cli.run(['approvals', 'ls']);
   expect(listed.stdout.toString()).toContain('files.write /workspace/one');
   await stack.fleet.approvals.approve(question.id);

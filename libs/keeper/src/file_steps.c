@@ -37,15 +37,16 @@ int open_regular(int folder, const char *path, int flags, int *fd) {
   return S_ISREG(status.st_mode) ? 0 : EINVAL;
 }
 
-static int is_link(int folder, const char *name) {
+int not_a_folder(int folder, const char *name) {
   struct stat status;
-  return !fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) && S_ISLNK(status.st_mode);
+  const int is_link = refuses_links && !fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) && S_ISLNK(status.st_mode);
+  return is_link ? ELOOP : ENOTDIR;
 }
 
 static int open_folder(int folder, const char *path, int *fd) {
   struct stat status;
   *fd = openat(folder, path, O_PATH | O_DIRECTORY | unless_links_are_followed(O_NOFOLLOW) | O_CLOEXEC);
-  if (*fd < 0) return errno == ENOTDIR && refuses_links && is_link(folder, path) ? ELOOP : errno;
+  if (*fd < 0) return errno == ENOTDIR ? not_a_folder(folder, path) : errno;
   const int error = fstat(*fd, &status) ? errno : is_off_limits(&status) ? EPERM : 0;
   if (error) close(*fd);
   return error;

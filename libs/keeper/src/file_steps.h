@@ -26,6 +26,8 @@ int change_mode(int folder, const char *name, mode_t mode);
 int change_mode_of(const char *path, mode_t mode);
 // Takes the flags of openat() or fstatat() that keep it from following a link, and returns those that hold.
 int unless_links_are_followed(int flags);
+// ENOTDIR, or ELOOP for a link that is not followed.
+int not_a_folder(int folder, const char *name);
 // Prints a record: type, size, mode, modified (ms), name, target of a symbolic link, each ended by a zero byte. Names
 // are bytes. `path` is relative to the open folder.
 void say_record(int folder, const char *path, const char *name, const struct stat *status);

@@ -136,7 +136,7 @@ static int make_directory(const FileEntry *file) {
   if (!mkdirat(place.folder, place.name, 0755)) return 0;
   const int failed = errno;
   if (fstatat(place.folder, place.name, &status, unless_links_are_followed(AT_SYMLINK_NOFOLLOW))) return failed;
-  return S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
+  return S_ISDIR(status.st_mode) ? 0 : not_a_folder(place.folder, place.name);
 }
 
 static int rename_path(const FileEntry *file) {

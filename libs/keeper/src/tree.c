@@ -54,7 +54,7 @@ static int list_directory(int fd, size_t length, uint64_t depth, const char *cur
 static int enter(int folder, const char *name, int flags, int *fd) {
   struct stat status;
   *fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
-  if (*fd < 0) return errno;
+  if (*fd < 0) return errno == ENOTDIR ? not_a_folder(folder, name) : errno;
   if (!fstat(*fd, &status) && !is_off_limits(&status)) return 0;
   close(*fd);
   *fd = -1;
