@@ -5,7 +5,7 @@ import { allowRules, type CompiledRules, strictRules } from './compiled-rules.ts
 import { isDangerous } from './dangerous.ts';
 import { type Answer, answerFor, type Row } from './decision-table.ts';
 import { defaultRequirement, REJECTED_PROMPT } from './default-requirement.ts';
-import { withHiddenCommands } from './hidden-commands.ts';
+import { hiddenCommands } from './hidden-commands.ts';
 import { isKnownSafe } from './known-safe.ts';
 import type { CommandWords } from './plain-script.ts';
 import { type Reading, readScript } from './read-script.ts';
@@ -53,6 +53,8 @@ interface Judged extends Segment {
   classification: Decision['classification'];
   byOperator: boolean;
   answer: Answer;
+  /** It starts something that cannot be read, and no rule allows that. */
+  hides: boolean;
 }
 
 interface Cause {
@@ -67,6 +69,8 @@ export function decide(script: string, context: DecisionContext): Decision {
   const judged = reading.commands.map((command) => judge(command, reading.form, context));
   const causes: Cause[] = judged.map((segment) => ({ answer: segment.answer, reason: reasonOf(segment) }));
   causes.push(...wholeCauses(reading, moving, context));
+  for (const { words } of judged.filter(({ hides }) => hides))
+    causes.push(unreadableCause(`\`${words.join(' ')}\` starts what cannot be read.`, context));
   const escapes = context.sandboxed && context.escalate;
   const bypassSandbox =
     reading.form === 'plain' && judged.length > 0 && judged.every(({ byOperator }) => byOperator) && !context.mustStay;
@@ -89,6 +93,7 @@ export function decide(script: string, context: DecisionContext): Decision {
 
 const SKIP: Cause = { answer: 'skip', reason: undefined };
 const STRICTNESS: Record<Answer, number> = { skip: 0, ask: 1, forbid: 2 };
+const ANSWERS = { skip: 'skip', 'needs-approval': 'ask', forbidden: 'forbid' } as const;
 const REQUIREMENTS = { skip: 'skip', ask: 'needs-approval', forbid: 'forbidden' } as const;
 
 /** Which program a name means, and what a known one loads or runs: a script that sets them before a command is not plain either. */
@@ -115,7 +120,7 @@ function judge(
   form: Reading['form'],
   { operator, session = [], approval }: DecisionContext,
 ): Judged {
-  const commands = withHiddenCommands(command);
+  const { commands, unreadable } = hiddenCommands(command);
   // What else an opaque script runs is not known, so that nothing allows a part of it.
   const mayAllow = form === 'plain' || form === 'document';
   const matching = (rules: CompiledRules): PrefixRule[] =>
@@ -126,7 +131,17 @@ function judge(
   const classification = isDangerous(commands) ? 'dangerous' : classifyCommand(command, form, words);
   const row = strictestRow(matchedRules) ?? classification;
   const byOperator = row === 'allow' && ofOperator.length > 0;
-  return { words, command, matchedRules, row, classification, byOperator, answer: answerFor(row, approval) };
+  const answer = answerFor(row, approval);
+  return {
+    words,
+    command,
+    matchedRules,
+    row,
+    classification,
+    byOperator,
+    answer,
+    hides: unreadable && row !== 'allow',
+  };
 }
 
 function strictestRow(rules: readonly PrefixRule[]): 'forbid' | 'prompt' | 'allow' | undefined {
@@ -146,11 +161,8 @@ function classify({ form }: Reading, judged: readonly Judged[]): Decision['class
 }
 
 /** What is asked about a script as a whole: what its commands are is not known. */
-function wholeCauses(
-  { form, tooLong }: Reading,
-  moving: readonly string[],
-  { approval, sandboxed, operator, session = [] }: DecisionContext,
-): Cause[] {
+function wholeCauses({ form, tooLong }: Reading, moving: readonly string[], context: DecisionContext): Cause[] {
+  const { approval, operator, session = [] } = context;
   if (form === 'opaque') {
     const answer = answerFor('unknown', approval);
     return [
@@ -167,9 +179,12 @@ function wholeCauses(
   // A comment that makes it too long to read must not hide a command from the rules.
   if (tooLong && [...operator, ...session].some(({ strict }) => strict.size > 0))
     return [{ answer: 'forbid', reason: 'It is too long to be compared with the rules that forbid or ask.' }];
+  return [unreadableCause(tooLong ? 'It is too long to be read.' : 'No parser can read it.', context)];
+}
+
+function unreadableCause(because: string, { approval, sandboxed }: DecisionContext): Cause {
   const { requirement, reason } = defaultRequirement(approval, sandboxed);
-  const answer = requirement === 'needs-approval' ? 'ask' : requirement === 'forbidden' ? 'forbid' : 'skip';
-  return [{ answer, reason: reason ?? (tooLong ? 'It is too long to be read.' : 'No parser can read it.') }];
+  return { answer: ANSWERS[requirement], reason: reason ?? because };
 }
 
 function escalation({ approval, mustStay }: DecisionContext): Cause {
