@@ -56,7 +56,7 @@ export interface Approval {
   id: string;
   /** Whether it waits for an answer, and how it ended. */
   state: ApprovalState;
-  /** The session that asked first. */
+  /** The session that asked first, of those that still ask. */
   sessionId: string;
   /** Its command. */
   commandId: string;
