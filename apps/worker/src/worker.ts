@@ -243,7 +243,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   });
   // Once more, because another worker may have started at the same time: at least one of the two sees the heartbeat of the other.
   await refuseOtherRetention(redis, fleet, hostId, deps.retentionMs).catch(async (error: unknown) => {
-    await heartbeat.close();
+    await heartbeat.close({ leaves: false, retentionMs: deps.retentionMs });
     throw error;
   });
   await recordRetention(redis, fleet, deps.retentionMs);
@@ -345,7 +345,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       closed.abort();
       await audit.close();
       await anchoring.close();
-      await heartbeat.close();
+      await heartbeat.close({ leaves: left === 0, retentionMs: deps.retentionMs });
       subscription.close();
       await jobs.close();
       await sandboxes.close();

@@ -24,6 +24,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   close: ['shellfleet close build', 'shellfleet close job-1 job-2 job-3', 'shellfleet close --label team=ci'],
   queue: ['shellfleet queue', 'shellfleet queue --json'],
   'hosts ls': ['shellfleet hosts ls', 'shellfleet hosts ls --json'],
+  'hosts rm': ['shellfleet hosts rm host-7'],
   'hosts drain': ['shellfleet hosts drain host-7', 'shellfleet hosts drain host-7 --undo'],
   'audit verify': ['shellfleet audit verify', 'shellfleet audit verify --heads heads.jsonl --json'],
   'audit heads': ['shellfleet audit heads > heads.jsonl'],
