@@ -37,7 +37,6 @@ import { Announcements } from './announcements.ts';
 import { auditEgress } from './audit-egress.ts';
 import { DriverWatch } from './driver-watch.ts';
 import { HeldHead } from './held-head.ts';
-import { listWritten } from './list-written.ts';
 import { Rest } from './rest.ts';
 
 /** Everything that the worker gives each of its sessions. */
@@ -146,6 +145,7 @@ export function createSessionParts(
       signal,
       onFenced,
     },
+    takesRealPaths: (operation) => admission.digest !== '' && admission.takesRealPaths(operation),
     stoppedUnstored: new Set<string>(),
     readerStallMs,
     ...{ egress, onEgressRefused },
@@ -197,10 +197,8 @@ export function createSessionParts(
   const files = new FileCalls({
     ...{ context, shell },
     isHeld: () => lease.held(),
-    admit: async (entryId, operation, signature) => {
-      await admitFile(operation, admission, { ...aboutSession({ context, shell }), entryId, signature }, context);
-      await listWritten(operation, admission, context);
-    },
+    admit: (file, begin) =>
+      admitFile(file, { context, admission, about: aboutSession({ context, shell }) }, deps.approvals, begin),
   });
   const announcements = new Announcements(context, shell, adopted.epoch);
   const placement = toPlacement(spec, sealMarkOf(adopted.spec));
