@@ -19,6 +19,7 @@ import { type LineContext, readWaitingLines, type WaitingLine } from './waiting-
 /** The part of a view that is needed to read about sessions. */
 export interface InfoContext extends AskContext, LineContext {
   readonly tenant: string;
+  readonly place: string;
   keysOf(sessionId: string): SessionKeys;
 }
 
@@ -79,7 +80,10 @@ export async function readSessionInfos(context: InfoContext, all: readonly Sessi
       const info = { ...toInfo(keys, state, alive, line), ...toKept(kept.get(keys.session)) };
       if (placementClass === undefined || !needsHost(state, alive)) return info;
       const reason = noHostReason(placementClass, beats, refusals.get(keys.session));
-      return reason === undefined ? info : { ...info, noHostReason: reason };
+      if (reason === undefined) return info;
+      // Most often the caller looks in the wrong place.
+      const where = beats.length === 0 ? ` It is looked for in ${context.place}` : '';
+      return { ...info, noHostReason: `${reason}${where}` };
     });
   } catch (error) {
     throw toQueueError(error);
