@@ -38,6 +38,7 @@ import { createHeldTimes } from './lease/held-times.ts';
 import { createLeases, LEASE_MS } from './lease/leases.ts';
 import { Settling } from './lease/settling.ts';
 import { RunningEntries } from './run/running-entries.ts';
+import { KeptSandboxes } from './sandbox/kept-sandboxes.ts';
 import type { Sandboxes } from './sandbox/sandbox.ts';
 import type { Stop } from './session/session-state.ts';
 import type { Tool } from './tools/load-tools.ts';
@@ -55,6 +56,7 @@ import { sweepLogsRegularly } from './worker/sweep-logs-regularly.ts';
 import { type SweepTimes, sweepSandboxesRegularly } from './worker/sweep-sandboxes-regularly.ts';
 import { takeBack } from './worker/take-back.ts';
 import { subscribeToWakeUps } from './worker/wake-ups.ts';
+import { watchOtherFleets } from './worker/watch-other-fleets.ts';
 
 /** Duration of a lock that was just taken, before the session's own grace is known. */
 const FIRST_LOCK_MS = LEASE_MS + 60_000;
@@ -180,6 +182,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     signal: closed.signal,
   });
   const hostEntries = new RunningEntries();
+  const kept = new KeptSandboxes({ redis, fleet, hostId, sandboxes, logger });
   const sessions = new HostedSessions(
     {
       ...host,
@@ -190,6 +193,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
         serves: (spec) => canServe.spec(spec),
         sandboxes,
         hostLog,
+        kept,
         journal: deps.journal,
         redisLosses,
         audit,
@@ -212,6 +216,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     },
   );
 
+  const otherFleets = await watchOtherFleets({ sandboxes, redis, namespace, logger });
   const heartbeat = await startHeartbeat({
     ...{ redis, fleet, claim, leases, logger },
     onReplaced: deps.onReplaced,
@@ -233,7 +238,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       boot: claim.boot,
       draining: isDraining(),
       problems: problems(),
-      warnings: [...(deps.warnings?.() ?? []), ...(announcer?.warnings ?? [])],
+      warnings: [...(deps.warnings?.() ?? []), ...(announcer?.warnings ?? []), ...otherFleets.warnings()],
       defaultImage: deps.defaultImage,
       heldMs: heldTimes.median(),
       retentionMs: deps.retentionMs,
@@ -241,7 +246,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   });
   // Once more, because another worker may have started at the same time: at least one of the two sees the heartbeat of the other.
   await refuseOtherRetention(redis, fleet, hostId, deps.retentionMs).catch(async (error: unknown) => {
-    await heartbeat.close();
+    await heartbeat.close({ leaves: false, retentionMs: deps.retentionMs });
     throw error;
   });
   await recordRetention(redis, fleet, deps.retentionMs);
@@ -284,7 +289,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     decide: deps.decideTool ?? (() => ({ type: 'allowed' })),
   });
   const onDrain = () => void drainRequest.look();
-  const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog, onDrain });
+  const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog, kept, onDrain });
   const subscription = await subscribeToWakeUps(deps.connected, fleet, hostId, {
     ...{ sessions, tools, readCalls, approvals },
     jobs: wakeUps,
@@ -310,7 +315,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const asking = lookAfterApprovals({ redis, fleet, approvals, jobs, audit, logger }, settling);
   const anchoring = anchorHeadsRegularly(audit, { ...host, namespace });
   const logSweeping = sweepLogsRegularly(hostLog, logger);
-  const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, redis, fleet, logger, times: deps.sweepTimes });
+  const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, kept, redis, fleet, logger, times: deps.sweepTimes });
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 
   return {
@@ -336,13 +341,14 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       logSweeping.close();
       sandboxSweeping.close();
       room?.close();
+      otherFleets.close();
       requeueing.close();
       drainRequest.close();
       await Promise.all([upkeep.close(), watch.close(), asking.close(), announcer?.close()]);
       closed.abort();
       await audit.close();
       await anchoring.close();
-      await heartbeat.close();
+      await heartbeat.close({ leaves: left === 0, retentionMs: deps.retentionMs });
       subscription.close();
       await jobs.close();
       await sandboxes.close();

@@ -21,12 +21,13 @@ test.each<[string, SessionSpec]>([
   ['a workspace', { workspace: '/srv/work' }],
   ['a container runtime', { policy: { type: 'docker', runtime: 'runsc' } }],
   ['no sandbox', { sandbox: { selection: 'forbid' } }],
-  ['a relaxed mode', { sandbox: { mode: 'external' } }],
+  ['a relaxed mode', { sandbox: { mode: 'danger-full-access' } }],
   ['a network', { policy: 'bubblewrap', sandbox: { network: 'full' } }],
   ['much memory', { limits: { memoryBytes: 2 * GIB } }],
   ['a quota of its disk', { limits: { diskBytes: GIB } }],
   ['bounds of a session without a container', { policy: 'host', limits: { pids: 32 } }],
   ['output without the built-in redaction', { redactFormats: false }],
+  ['a container for a post-mortem', { keepOnFailure: true }],
 ])('a session that asks for %s may be refused by a host of its policy', (_title, spec) => {
   expect(particular(spec)).toBe(true);
 });

@@ -15,12 +15,14 @@ import { Command } from './command.ts';
 import { type ConnectOptions, resolveSettings } from './connect-settings.ts';
 import { type DrainOptions, drainHost } from './hosts/drain-host.ts';
 import { listHosts } from './hosts/list-hosts.ts';
+import { removeHost } from './hosts/remove-host.ts';
 import { listSessions, type SessionFilter } from './read/list-sessions.ts';
 import { resultExpired } from './results/read-result.ts';
 import { runOneShot } from './run-one-shot.ts';
 import { Session } from './session.ts';
 import { attachSession, openSession, type SessionOptions } from './submit/open-session.ts';
 import { checkCommand, type RunOptions } from './submit/parse-command.ts';
+import { purgeSession } from './submit/purge-session.ts';
 import { Tools } from './tools/tools.ts';
 import { openView, type View } from './view.ts';
 
@@ -146,12 +148,28 @@ export class Fleet implements AsyncDisposable {
   }
 
   /**
+   * Removes the containers of a session that hosts keep for a post-mortem (`keepOnFailure`). Returns how many there were. Rejects with
+   * HOST_UNREACHABLE when some are still there after 10 s.
+   */
+  purge(id: string): Promise<number> {
+    return purgeSession(this.#view, this.#view.keysOf(id));
+  }
+
+  /**
    * Asks a host to take no new session and no new tool call (its state is then `draining`). Sessions with a living shell stay until they end;
    * the others go to other hosts at once. The request also holds for later processes of the host, until `undo`, or until `forMs` have passed.
    * Rejects with COMMAND_INVALID for a host that the fleet does not have.
    */
   drainHost(id: string, options: DrainOptions = {}): Promise<void> {
     return drainHost(this.#view, id, options);
+  }
+
+  /**
+   * Takes a host that is not up off the list of `hosts()`, until it is back. A host that ended in order with no session left is not listed anyway.
+   * Rejects with COMMAND_INVALID for a host that is up, or that the fleet does not have.
+   */
+  removeHost(id: string): Promise<void> {
+    return removeHost(this.#view, id);
   }
 
   /**

@@ -5,6 +5,7 @@ export type {
   ApprovalRequestedData,
   ApprovalScope,
   ApprovalState,
+  AskByDefault,
   AuditHead,
   BlockedOutput,
   BlockedResult,
@@ -26,6 +27,7 @@ export type {
   FirstAttempt,
   HostInfo,
   HostPolicy,
+  KeptSandbox,
   LimitOptions,
   LogChunk,
   LostResult,
@@ -69,7 +71,8 @@ export { DEFAULTS, isShellfleetError, OUTPUT_PROFILES, ShellfleetError, TIMEOUT_
 export type { Approvals, ApproveOptions, DenyOptions } from './approvals/approvals.ts';
 export type { ApprovalFilter } from './approvals/list-approvals.ts';
 export type { Batch } from './batch/batch.ts';
-export { type BatchOptions, type BatchTotals, checkTask, type Task, type TaskResult } from './batch/task.ts';
+export { checkTask } from './batch/check-task.ts';
+export type { BatchOptions, BatchTotals, Task, TaskResult } from './batch/task.ts';
 export type { Command, FollowOptions } from './command.ts';
 export type { ConnectOptions } from './connect-settings.ts';
 export type {
@@ -97,4 +100,5 @@ export { checkCommand, type RunOptions } from './submit/parse-command.ts';
 export type { AttachOptions } from './terminal/open-terminal.ts';
 export type { Terminal, TerminalEnd } from './terminal/terminal.ts';
 export type { ToolCallOptions } from './tools/call-tool.ts';
+export type { ToolFilter } from './tools/list-tools.ts';
 export type { Tools } from './tools/tools.ts';

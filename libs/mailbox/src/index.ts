@@ -45,6 +45,7 @@ export {
   readQuestions,
 } from './approvals/read.ts';
 export { stillAsks } from './approvals/still-asks.ts';
+export { isWanted, keepWanted } from './approvals/wanted.ts';
 export { recordWritten } from './approvals/written-files.ts';
 export { type AuditPlace, anchorAudit, readAuditHeads, readAuditPlaces } from './audit/audit-heads.ts';
 export {
@@ -60,7 +61,7 @@ export { type AuditFinding, type AuditSegment, isTampering, verifyAudit } from '
 export { REDIS_DEADLINE_MS } from './call-rules.ts';
 export { type Connected, checkRedis, connectRedis } from './connection.ts';
 export { type Entry, type Rung, type Taken, toRung } from './entry.ts';
-export { declareFleet, joinFleet, requireFleet } from './fleet-identity.ts';
+export { declareFleet, findFleet, joinFleet, requireFleet } from './fleet-identity.ts';
 export { type Adopted, adopt } from './host/adopt.ts';
 export { announce } from './host/announce.ts';
 export { type Appended, append } from './host/append.ts';

@@ -7,9 +7,15 @@ export interface RejectedQuestions {
   sandboxApproval?: boolean | undefined;
   /** Questions that a `prompt` rule asks. */
   rules?: boolean | undefined;
-  /** Questions about more permissions. */
+  /**
+   * Questions about more permissions. Nothing asks them yet, so `true` is refused.
+   * @default false
+   */
   requestPermissions?: boolean | undefined;
-  /** Questions that a tool asks. */
+  /**
+   * Questions that a tool asks. Nothing passes them on yet, so `true` is refused.
+   * @default false
+   */
   mcpElicitations?: boolean | undefined;
 }
 
@@ -23,14 +29,29 @@ export interface RejectedQuestions {
  */
 export type ApprovalPolicy = 'never' | 'on-failure' | 'on-request' | 'unless-trusted' | { reject: RejectedQuestions };
 
+/**
+ * Which commands are asked about when no rule decides about them, where `approval` lets a person be asked.
+ * - `unreadable`: scripts that no parser can read, and what `approval` itself names.
+ * - `sandboxed`: every command of a sandbox that is `read-only` or `workspace-write`, also one that is known to be safe.
+ */
+export const ASK_BY_DEFAULT = ['unreadable', 'sandboxed'] as const;
+export type AskByDefault = (typeof ASK_BY_DEFAULT)[number];
+
 const flag = () => z.boolean('must be true or false').default(false);
+/** A kind of question that nothing asks yet: to refuse it would promise something that is not there. */
+const unread = (kind: string) =>
+  flag().refine((set) => !set, `cannot be true: nothing asks ${kind} yet, so there is nothing to refuse. Leave it out`);
 export const approvalPolicySchema = z.union(
   [
     z.enum(['never', 'on-failure', 'on-request', 'unless-trusted']),
     z.strictObject(
       {
         reject: z.strictObject(
-          { sandboxApproval: flag(), rules: flag(), requestPermissions: flag(), mcpElicitations: flag() },
+          {
+            ...{ sandboxApproval: flag(), rules: flag() },
+            requestPermissions: unread('for more permissions'),
+            mcpElicitations: unread("a tool's questions"),
+          },
           'must be an object of sandboxApproval, rules, requestPermissions, mcpElicitations',
         ),
       },
@@ -78,6 +99,13 @@ export interface Approval {
   env: string[];
   /** Its stdin: size, and SHA-256 in hex. Absent when it has none. */
   stdin?: { bytes: number; sha256: string } | undefined;
+  /**
+   * Of a file operation that writes: number of files, size of their contents, and SHA-256 in hex: of one file its content's, of several that
+   * of their list as `sha256sum` prints it. Exactly these bytes are written. Absent when it writes none.
+   */
+  content?: { files: number; bytes: number; sha256: string } | undefined;
+  /** Of a file operation: what the scope `session` allows its session from then on, such as `files.write` in a folder. `under`: keyed hash of the rules and the session for which it holds. */
+  covers?: { pattern: PrefixRule['pattern']; under: string } | undefined;
   /** Files that were changed beside the commands of its sessions since it was asked: it may read them. The newest 100, redacted. Absent when there are none. */
   filesWritten?: string[] | undefined;
   /** The first attempt, which the sandbox denied something: its exit code, and the end of its output, redacted. Untrusted text. */

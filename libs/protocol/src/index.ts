@@ -20,6 +20,7 @@ export * from './host.ts';
 export * from './ids.ts';
 export * from './is-on.ts';
 export * from './json-text.ts';
+export * from './kept-sandbox.ts';
 export * from './keys.ts';
 export * from './labels.ts';
 export * from './limits.ts';
@@ -31,6 +32,14 @@ export * from './redaction.ts';
 export * from './result.ts';
 export * from './run-options.ts';
 export * from './sandbox-options.ts';
+export {
+  type AskedSandbox,
+  isSandboxed,
+  type ResolvedSandbox,
+  refusedSandbox,
+  resolveSandbox,
+  SANDBOX_TABLE,
+} from './sandbox-table.ts';
 export * from './session.ts';
 export * from './session-event.ts';
 export * from './session-info.ts';

@@ -6,7 +6,7 @@ export interface PrefixRule {
   pattern: (string | string[])[];
   /** `prompt` asks a person. Of all rules that match, the strictest wins. */
   decision: 'allow' | 'prompt' | 'forbid';
-  /** Shown with the decision. */
+  /** Shown with the decision. Not blank. */
   justification?: string | undefined;
   /** Commands that the rule must match. Checked when it is loaded. */
   match?: string[] | undefined;
@@ -22,20 +22,26 @@ const examplesSchema = z
   .array(z.string('must be a string').min(1, 'must not be empty').max(4_096, 'must be at most 4096 characters'))
   .max(64, 'must hold at most 64 examples');
 
+export const patternSchema = z
+  .array(
+    z.union([
+      wordSchema,
+      z.array(wordSchema).min(1, 'must hold an alternative').max(64, 'must hold at most 64 alternatives'),
+    ]),
+    'must be a list of words',
+  )
+  .min(1, 'must hold a word')
+  .max(64, 'must hold at most 64 words');
+
 export const prefixRuleSchema: z.ZodType<PrefixRule, PrefixRule> = z.strictObject(
   {
-    pattern: z
-      .array(
-        z.union([
-          wordSchema,
-          z.array(wordSchema).min(1, 'must hold an alternative').max(64, 'must hold at most 64 alternatives'),
-        ]),
-        'must be a list of words',
-      )
-      .min(1, 'must hold a word')
-      .max(64, 'must hold at most 64 words'),
+    pattern: patternSchema,
     decision: z.enum(['allow', 'prompt', 'forbid'], "must be 'allow', 'prompt' or 'forbid'"),
-    justification: z.string('must be a string').max(1_024, 'must be at most 1024 characters').optional(),
+    justification: z
+      .string('must be a string')
+      .max(1_024, 'must be at most 1024 characters')
+      .refine((text) => text.trim() !== '', 'must say why: leave it out, or give a text that is not blank')
+      .optional(),
     match: examplesSchema.optional(),
     notMatch: examplesSchema.optional(),
   },

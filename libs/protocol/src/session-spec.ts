@@ -1,4 +1,4 @@
-import type { ApprovalPolicy } from './approval.ts';
+import type { ApprovalPolicy, AskByDefault } from './approval.ts';
 import type { ExecutionPolicy, PolicyName } from './execution-policy.ts';
 import type { PrefixRule } from './prefix-rule.ts';
 import type { RedactionRule } from './redaction.ts';
@@ -106,6 +106,13 @@ export interface SessionSpec {
    */
   approval?: ApprovalPolicy | undefined;
   /**
+   * Which commands `approval` asks about when no rule decides: scripts that cannot be read (`unreadable`), or every command of a sandbox that is
+   * `read-only` or `workspace-write` (`sandboxed`). With `sandboxed`, `unless-trusted` asks always, and `never` and `on-failure` never.
+   * @default 'unreadable'
+   * @limit only with `approval`
+   */
+  askByDefault?: AskByDefault | undefined;
+  /**
    * Time in ms that a question waits for an answer. Then its command ends as `error` (APPROVAL_EXPIRED).
    * @default 600,000
    * @limit 1 to 86,400,000 ms (a day)
@@ -142,6 +149,12 @@ export interface SessionSpec {
    * @limit 0 to 3,600,000 ms (an hour)
    */
   hostGraceMs?: number | undefined;
+  /**
+   * Its container stays for a post-mortem, stopped, when the session ends after its last command failed (`failure`, `timeout`, `lost` or `error`), or
+   * when its shell is lost. Its host keeps as many, and for as long, as its operator allows. Only under the policy `docker`.
+   * @default false
+   */
+  keepOnFailure?: boolean | undefined;
   /**
    * Place in the queue of sessions; 0 is first.
    * @default 0

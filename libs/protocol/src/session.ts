@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { approvalPolicySchema } from './approval.ts';
+import { ASK_BY_DEFAULT, approvalPolicySchema } from './approval.ts';
 import { DEFAULTS } from './defaults.ts';
 import { envSchema, secretsSchema } from './env.ts';
 import { executionPolicySchema } from './execution-policy.ts';
@@ -9,6 +9,7 @@ import { LIMITS } from './limits.ts';
 import { sessionRulesSchema } from './prefix-rule.ts';
 import { redactionRulesSchema } from './redaction.ts';
 import { sandboxOptionsSchema } from './sandbox-options.ts';
+import { refusedSandbox } from './sandbox-table.ts';
 import { workspaceOf, workspaceSchema } from './workspace.ts';
 
 const IMAGE_PATTERN =
@@ -124,6 +125,7 @@ const fieldsSchema = z.strictObject({
   secrets: secretsSchema.default(defaults.secrets),
   sandbox: sandboxOptionsSchema.optional(),
   approval: approvalPolicySchema.optional(),
+  askByDefault: z.enum(ASK_BY_DEFAULT, "must be 'unreadable' or 'sandboxed'").optional(),
   approvalTimeoutMs: durationSchema().default(defaults.approvalTimeoutMs),
   execPolicy: sessionRulesSchema.optional(),
   limits: limitsSchema.default({}),
@@ -131,6 +133,7 @@ const fieldsSchema = z.strictObject({
   maxLifetimeMs: durationSchema(1, 30 * 86_400_000).default(defaults.maxLifetimeMs),
   onHostLoss: z.enum(['fail', 'recreate'], "must be 'fail' or 'recreate'").default(defaults.onHostLoss),
   hostGraceMs: durationSchema(0, 3_600_000).default(defaults.hostGraceMs),
+  keepOnFailure: z.boolean('must be true or false').default(defaults.keepOnFailure),
   priority: prioritySchema.default(defaults.priority),
   labels: labelsSchema.default(defaults.labels),
 });
@@ -143,13 +146,18 @@ function refuseDoubles({ env, secrets }: { env: object; secrets: object }, conte
 
 /** The spec of a session. Parsing fills in every default; two specs are the same when they are equal after that. */
 export const sessionSpecSchema = fieldsSchema
-  .check(({ value: { policy, image, user, cwd, workspace }, issues }) => {
+  .check(({ value, issues }) => {
+    const { policy, image, user, cwd, workspace, approval, askByDefault, keepOnFailure } = value;
     const refuse = (field: string, message: string) =>
       issues.push({ code: 'custom', path: [field], message, input: field });
+    if (askByDefault !== undefined && approval === undefined)
+      refuse('askByDefault', 'has a meaning only with `approval`: without one nothing is asked by default');
     if (cwd === IMAGE_CWD && workspace !== undefined)
       refuse('cwd', 'must be an absolute path where a workspace is mounted');
     if (policy.type === 'docker') return;
     if (image !== undefined) refuse('image', `has no meaning under the ${policy.type} policy, which runs no image`);
+    if (keepOnFailure)
+      refuse('keepOnFailure', `has no meaning under the ${policy.type} policy, which has no container`);
     if (cwd === IMAGE_CWD) refuse('cwd', `is no absolute path; the ${policy.type} policy runs no image`);
     const mount = workspaceOf({ workspace });
     if (policy.type !== 'bubblewrap' && mount?.readOnly)
@@ -157,6 +165,10 @@ export const sessionSpecSchema = fieldsSchema
     if (mount !== undefined && mount.target !== defaults.cwd)
       refuse('workspace', `can only be at ${defaults.cwd} under the ${policy.type} policy`);
     if (user !== undefined) refuse('user', `is named by the host's operator under the ${policy.type} policy`);
+  })
+  .check(({ value, issues }) => {
+    for (const { path, message } of refusedSandbox(value))
+      issues.push({ code: 'custom', path: path.split('.'), message, input: value.sandbox });
   })
   .superRefine(refuseDoubles)
   .transform((spec) => {
@@ -167,8 +179,8 @@ export const sessionSpecSchema = fieldsSchema
 export type ResolvedSessionSpec = z.infer<typeof sessionSpecSchema>;
 
 /** The lowest schema version that understands the spec. */
-export function specSchema({ sandbox, approval, execPolicy }: ResolvedSessionSpec): number {
-  return [sandbox, approval, execPolicy].some((field) => field !== undefined) ? 2 : 1;
+export function specSchema({ sandbox, approval, execPolicy, keepOnFailure }: ResolvedSessionSpec): number {
+  return [sandbox, approval, execPolicy, keepOnFailure || undefined].some((field) => field !== undefined) ? 2 : 1;
 }
 
 /** The reason of the event `session.closed` of a driven session that nobody closed. */

@@ -26,6 +26,9 @@ export function createPolicySandboxes(offered: Partial<Record<PolicyName, Sandbo
     missingRuntimes() {
       return all.flatMap((sandboxes) => sandboxes.missingRuntimes?.() ?? []);
     },
+    async otherFleets() {
+      return (await Promise.all(all.map((sandboxes) => sandboxes.otherFleets?.() ?? []))).flat();
+    },
     problem() {
       const problems = all.flatMap((sandboxes) => sandboxes.problem() ?? []);
       return problems.length === 0 ? undefined : problems.join(' ');
@@ -33,6 +36,12 @@ export function createPolicySandboxes(offered: Partial<Record<PolicyName, Sandbo
     async sweep(isGone) {
       const removed = await Promise.all(all.map((sandboxes) => sandboxes.sweep(isGone)));
       return removed.reduce((sum, count) => sum + count, 0);
+    },
+    async listKept() {
+      return (await Promise.all(all.map((sandboxes) => sandboxes.listKept?.() ?? []))).flat();
+    },
+    async removeKept(session) {
+      await Promise.all(all.map((sandboxes) => sandboxes.removeKept?.(session)));
     },
     async close() {
       await Promise.all(all.map((sandboxes) => sandboxes.close()));
