@@ -96,7 +96,7 @@ export { parseInfo, type RedisHistory, type RedisIdentity, readRedisIdentity } f
 export { readRetention, recordRetention, retentionOf } from './retention.ts';
 export { type AvailabilityListener, isRedisDown, retryWhileRedisIsDown } from './retry-while-redis-is-down.ts';
 export { isRedisFull, loadMailboxScripts, toQueueError } from './script.ts';
-export { createSealer, createSealKey, type Sealer, sealMarkOf } from './seal.ts';
+export { createKeylessSealer, createSealer, createSealKey, type Sealer, sealMarkOf } from './seal.ts';
 export { type SealPlace, sealPlace } from './seal-place.ts';
 export {
   checkInputEnd,

@@ -95,9 +95,7 @@ export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
         .env('SHELLFLEET_REDACT'),
     )
     .addOption(
-      new Option('--keep-formats', 'print tokens of well-known formats as they are').env(
-        'SHELLFLEET_KEEP_FORMATS',
-      ),
+      new Option('--keep-formats', 'print tokens of well-known formats as they are').env('SHELLFLEET_KEEP_FORMATS'),
     )
     .addOption(
       new Option('--spec <file>', 'JSON file with any fields of the spec; flags win')
