@@ -5,7 +5,8 @@ import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { root } from '../steps.ts';
 import { bundleCli } from './bundle-cli.ts';
-import { type Manifest, toPublished } from './published-manifest.ts';
+import { type Manifest, placeOf, toPublished } from './published-manifest.ts';
+import { shipDocs } from './ship-docs.ts';
 
 const run = promisify(execFile);
 /** The one package that is published as a bundle. */
@@ -90,10 +91,10 @@ async function stage({ folder, manifest }: PublicPackage, to: string): Promise<s
   const published = toPublished(manifest);
   if (manifest.name === CLI) published.dependencies = await bundleCli(manifest, join(folder, 'dist'), to);
   else await copyFiles(folder, manifest, to);
+  if (manifest.name === CLI) await shipDocs(join(to, 'docs'));
   await cp(join(folder, 'README.md'), join(to, 'README.md'));
   await cp(join(root, 'LICENSE'), join(to, 'LICENSE'));
-  const { repository } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { repository?: object };
-  const place = repository && { repository: { ...repository, directory: relative(root, folder) } };
+  const place = placeOf(JSON.parse(await readFile(join(root, 'package.json'), 'utf8')), relative(root, folder));
   await writeFile(join(to, 'package.json'), `${JSON.stringify({ ...published, ...place }, null, 2)}\n`);
   return to;
 }

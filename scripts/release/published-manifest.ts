@@ -32,6 +32,19 @@ export function toPublished(manifest: Manifest): Record<string, unknown> {
   return published;
 }
 
+/**
+ * Where a published package is from: `repository` and `homepage`, both by the `repository` of the root's package.json, and none while that names
+ * none. `directory`: of the package.
+ */
+export function placeOf(
+  { repository }: { repository?: { type: string; url: string } },
+  directory: string,
+): { repository?: object; homepage?: string } {
+  if (repository === undefined) return {};
+  const site = repository.url.replace(/^git\+/, '').replace(/\.git$/, '');
+  return { repository: { ...repository, directory }, homepage: `${site}#readme` };
+}
+
 function withoutSource(exports: Manifest['exports']): Manifest['exports'] {
   const published: Manifest['exports'] = {};
   for (const [entrance, target] of Object.entries(exports)) {

@@ -5,7 +5,8 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { root } from '../steps.ts';
-import { toPublished } from './published-manifest.ts';
+import { placeOf, toPublished } from './published-manifest.ts';
+import { withoutDeadLinks } from './ship-docs.ts';
 
 const run = promisify(execFile);
 
@@ -62,4 +63,20 @@ test('a published package.json has the entrances of users, and nothing that only
     publishConfig: { access: 'public' },
   });
   expect(() => toPublished({ ...manifest, dependencies: { b: '*' } })).toThrow('a depends on any version of b');
+});
+
+test('homepage and repository of a package come from one setting, and are absent without it', () => {
+  const repository = { type: 'git', url: 'git+https://git.example/shellfleet.git' };
+  expect([placeOf({}, 'libs/client'), placeOf({ repository }, 'libs/client')]).toEqual([
+    {},
+    { repository: { ...repository, directory: 'libs/client' }, homepage: 'https://git.example/shellfleet#readme' },
+  ]);
+});
+
+test('a page that is shipped links to shipped pages and to other sites only', () => {
+  const page =
+    'See [the `cli`](cli.md#a), [why](adr/1.md), [it](#here), [there](https://a.example/b) and [that](../README.md).';
+  expect(withoutDeadLinks(page, (target) => target === 'cli.md')).toBe(
+    'See [the `cli`](cli.md#a), why, [it](#here), [there](https://a.example/b) and that.',
+  );
 });

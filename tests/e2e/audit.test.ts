@@ -5,6 +5,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
@@ -12,9 +13,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Fleet } from '@shellfleet/client';
 import { openRedis, parseRedisUrl } from '@shellfleet/mailbox';
-import { hostKeys } from '@shellfleet/protocol';
+import { fleetKeys, hostKeys } from '@shellfleet/protocol';
 import { logErrorsInto, openAudit } from '@shellfleet/worker/test-support';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { FleetCli } from '../support/fleet-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
@@ -85,8 +86,9 @@ async function writeAged(): Promise<void> {
     const audit = await openAudit({
       ...{
         folder: auditOf(stack.stateFolder, 'h2'),
-        namespace: stack.namespace,
+        namespace: stack.keyspace,
         hostId: 'h2',
+        stateFolderId: 'any',
         sealKeys: [stack.sealKey],
       },
       ...{ retentionMs: 24 * HOUR_MS, noted: true, anchored: new Map(), logger: logErrorsInto([]) },
@@ -122,7 +124,7 @@ function copy(stateFolder: string): string {
   const to = join(folder, `copy-${++copies}`);
   for (const [host, name] of Object.entries(names)) {
     cpSync(auditOf(stateFolder, host), auditOf(to, host), { recursive: true });
-    writeFileSync(join(to, 'hosts', name, 'key'), '');
+    cpSync(join(stateFolder, 'hosts', name, 'key'), join(to, 'hosts', name, 'key'));
   }
   return to;
 }
@@ -278,7 +280,7 @@ test.each<[Tampering[]]>([
         what: 'the audit of a host removed',
         chain: 'h2 *',
         tamper: (at) => rmSync(auditOf(at, 'h2'), { recursive: true }),
-        findings: ['missing h2 * /hosts/h2/audit: the audit is missing'],
+        findings: ['missing h2 * /hosts/h2/audit: the audit of this host is missing'],
       },
     ],
   ],
@@ -294,8 +296,88 @@ test.each<[Tampering[]]>([
   }
 });
 
+// Fault 106: what a folder says of itself proves nothing.
+describe('an audit that is not in its place', () => {
+  const heads = join(folder, 'kept-heads.jsonl');
+  beforeAll(async () => {
+    writeFileSync(heads, (await cli.text(['audit', 'heads', '--state-dir', whole])).stdout);
+  });
+  const hostOf = (at: string, host: string) => join(at, 'hosts', names[host] ?? '');
+  const replace = (from: string, to: string) => {
+    rmSync(to, { recursive: true });
+    cpSync(from, to, { recursive: true });
+  };
+  const GONE = 'missing h2 * /hosts: the audit of this host is missing';
+  const FOREIGN = [
+    'misplaced h1 * /hosts/h2/audit: this is not the folder of host h1',
+    expect.stringMatching(/^misplaced h1 \* \/hosts\/h2\/audit: .*\/hosts\/h1\/audit is an audit of the same host$/),
+  ];
+
+  test.each<[string, (at: string) => void, unknown[]]>([
+    ['the whole folder of a host removed', (at) => rmSync(hostOf(at, 'h2'), { recursive: true }), [GONE]],
+    [
+      "the audit replaced by a copy of another host's",
+      (at) => replace(auditOf(at, 'h1'), auditOf(at, 'h2')),
+      ['missing h2 * /hosts/h2/audit: the audit of this host is missing', ...FOREIGN],
+    ],
+    [
+      "the whole folder replaced by a copy of another host's",
+      (at) => replace(hostOf(at, 'h1'), hostOf(at, 'h2')),
+      [
+        'missing h2 * /hosts/h2/audit: the audit of this host is missing',
+        ...FOREIGN,
+        expect.stringMatching(
+          /^misplaced h1 \* \/hosts\/h2\/audit: its host has the key of .*\/hosts\/h1: one of the two/,
+        ),
+      ],
+    ],
+    [
+      'the folder of a host under another name',
+      (at) => renameSync(hostOf(at, 'h2'), join(at, 'hosts', 'default')),
+      ['misplaced h2 * /hosts/default/audit: this is not the folder of host h2'],
+    ],
+  ])('%s is found with the heads of Redis and with kept ones', async (_what, tamper, expected) => {
+    const at = copy(whole);
+    tamper(at);
+    expect(await verify(at)).toMatchObject({ exitCode: 1, findings: expected });
+    expect(await verify(at, '--heads', heads)).toMatchObject({ exitCode: 1, findings: expected });
+  });
+
+  test('a state folder from which every host was removed does not pass', async () => {
+    const empty = mkdtempSync(join(folder, 'empty-'));
+    expect(await verify(empty)).toMatchObject({
+      exitCode: 1,
+      findings: ['missing * * /hosts: no host has its audit here'],
+      stderr: expect.stringContaining('in other state folders: h1, h2.'),
+    });
+    expect(await verify(empty, '--heads', heads)).toMatchObject({ exitCode: 1, findings: [expect.any(String), GONE] });
+  });
+
+  test("another machine's hosts are named as not checked, and are no finding", async () => {
+    const { audits } = fleetKeys(stack.namespace);
+    await redis.hset(audits, 'far', 'another');
+    expect(await verify(whole)).toMatchObject({
+      exitCode: 0,
+      findings: [],
+      stderr: expect.stringContaining('Not checked, because their audits are in other state folders: far.'),
+    });
+    await redis.hdel(audits, 'far');
+  });
+
+  test('a host of which Redis has nothing is named: its end is not proven', async () => {
+    const { audits } = fleetKeys(stack.namespace);
+    const place = (await redis.hget(audits, 'h1')) ?? '';
+    await redis.hdel(audits, 'h1');
+    expect(await verify(whole)).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining('records that were cut off are not found: h1.'),
+    });
+    await redis.hset(audits, 'h1', place);
+  });
+});
+
 test('a head that was changed in Redis differs from the records', async () => {
-  const key = hostKeys(stack.namespace, 'h1').audit;
+  const key = hostKeys(stack.keyspace, 'h1').audit;
   const genuine = (await redis.hget(key, 'default')) ?? '';
   const { n, mac } = JSON.parse(genuine) as { n: number; mac: string };
   for (const [head, message] of [

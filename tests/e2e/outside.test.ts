@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, mkdtemp, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +15,7 @@ import { until } from '../support/until.ts';
 // the approvals.
 
 const preload = new URL('../fixtures/resolves-names.ts', import.meta.url).href;
-const PROGRAMS = ['sh', 'ls', 'touch', 'cat', 'greet', 'll', 'cd', 'export', 'sleep', 'echo'];
+const PROGRAMS = ['sh', 'bash', 'ls', 'touch', 'cat', 'greet', 'll', 'cd', 'export', 'sleep', 'echo'];
 const escalate = { justification: 'the test needs it' };
 
 let folder: string;
@@ -32,7 +33,7 @@ beforeAll(async () => {
   const { port } = server.address() as AddressInfo;
   const sections = {
     rules: [join(folder, 'rules.yaml')],
-    allow: { hosts: [`server.test:${port}`], privateAddresses: ['127.0.0.1/32'] },
+    allow: { hosts: [`server.test:${port}`], privateAddresses: ['127.0.0.1/32'], unjudged: ['variables'] },
   };
   // JSON is YAML.
   await writeFile(join(folder, 'rules.yaml'), JSON.stringify({ rules: [{ decision: 'allow', pattern: [PROGRAMS] }] }));
@@ -123,7 +124,7 @@ const FILES = {
   'evil/evil': '#!/bin/sh\necho EVIL\n',
   ...Object.fromEntries(['.bashrc', '.profile', '.bash_profile', '.shrc'].map((name) => [name, 'echo SOURCED\n'])),
 };
-const REPORTED = `/workspace/sub\ndata x y'z /workspace \n\n`;
+const REPORTED = '/workspace/sub\ndata  /workspace \n\n';
 
 const shells: [string, () => SessionSpec][] = [
   ['bash in a container', () => ({})],
@@ -133,7 +134,7 @@ const shells: [string, () => SessionSpec][] = [
 ];
 
 test.concurrent.each(shells)(
-  'a command leaves %s with its files, directory and exported variables, and nothing else (S3-25)',
+  'a command leaves %s with its files and its directory, and nothing else of its shell (S3-25)',
   async (_, spec) => {
     const { session, workspace, outside } = await open(spec());
     for (const folder of ['sub', 'evil']) await mkdir(join(workspace, folder));
@@ -153,6 +154,42 @@ test.concurrent.each(shells)(
   },
 );
 
+const PRINTS_ENVIRONMENT = 'while read -r -d "" v; do printf "%s\\0" "$v"; done </proc/self/environ';
+/** Of each shell and each container. */
+const OF_SHELLS = ['_', 'SHLVL', 'PWD', 'OLDPWD', 'HOSTNAME'];
+
+function environmentOf(result: Result): Record<string, string> {
+  const pairs = result.stdout.split('\0').slice(0, -1);
+  const named = pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)] as const);
+  return Object.fromEntries(named.filter(([name]) => !OF_SHELLS.includes(name)));
+}
+
+// fault 104
+test('a wider shell has the variables of spec, secrets and command, whatever a thousand random names were exported', async () => {
+  const given = { env: { OF_SPEC: 'spec', BOTH: 'spec' }, secrets: { OF_SECRETS: 'correct-horse' } };
+  const { session, workspace, outside } = await open(given);
+  await writeFile(join(workspace, 'environment.sh'), PRINTS_ENVIRONMENT);
+  const plain = await open({});
+  await writeFile(join(plain.workspace, 'environment.sh'), PRINTS_ENVIRONMENT);
+  const fixed = environmentOf(await plain.session.run('bash environment.sh'));
+  const known = [
+    'TAR_OPTIONS',
+    'NODE_OPTIONS',
+    'PYTHONPATH',
+    'GIT_SSH_COMMAND',
+    'LD_LIBRARY_PATH',
+    'MAKEFLAGS',
+    'HOME',
+  ];
+  const random = Array.from({ length: 1_000 }, () => `V_${randomBytes(6).toString('hex')}`);
+  const exports = [...known, ...random].map((name) => `export ${name}=/workspace/evil`).join('\n');
+  await writeFile(join(workspace, 'exports.sh'), `${exports}\nexport OF_SPEC=changed\n`);
+  expect(await session.run('. ./exports.sh; env | grep -c /workspace/evil')).toMatchObject({ stdout: '1007\n' });
+  const left = await outside('bash environment.sh', { env: { OF_COMMAND: 'command', BOTH: 'command' } });
+  const own = { OF_SPEC: 'spec', BOTH: 'command', OF_SECRETS: '[REDACTED_SECRET]', OF_COMMAND: 'command' };
+  expect(environmentOf(left)).toEqual({ ...fixed, ...own });
+});
+
 test('what cannot leave ends with the reason: nothing of it runs, and the session goes on', async () => {
   const { session, workspace, outside } = await open({});
   const refused = (code: string, reason: string) => ({
@@ -165,9 +202,12 @@ test('what cannot leave ends with the reason: nothing of it runs, and the sessio
   // Where the rules can read the command all the same.
   const unsafe = { cwd: '/workspace', env: { CDPATH: '/workspace', A: '1' } };
   expect(await outside('touch ran', unsafe)).toMatchObject(refused('SANDBOX_UNAVAILABLE', 'CDPATH would'));
-  await session.run('cd /workspace; for n in 1 2 3 4 5 6; do export "A$n=$(printf %0100000d 0)"; done');
-  expect(await outside('touch ran')).toMatchObject(refused('SANDBOX_UNAVAILABLE', 'exports more than 524288 bytes'));
-  expect(await session.run('echo $(ls) $A6 | wc -c')).toMatchObject({ stdout: '100001\n' });
+  await session.run('mkdir /workspace/gone; cd /workspace/gone; rmdir /workspace/gone');
+  expect(await outside('touch ran')).toMatchObject(refused('SANDBOX_UNAVAILABLE', 'is not there any more'));
+  const own = await open({ env: { CDPATH: '/workspace' } });
+  const ofSpec = await own.outside('touch ran');
+  expect(ofSpec).toMatchObject({ outcome: 'error', error: { code: 'SANDBOX_UNAVAILABLE' } });
+  expect(ofSpec.outcome === 'error' && ofSpec.error.message).toContain('its spec sets CDPATH');
   expect(await exists(join(workspace, 'ran'))).toBe(false);
   const alone = await stack.fleet.session('outside-alone');
   const left = await alone.run('touch ran', { escalate });

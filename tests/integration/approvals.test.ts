@@ -174,7 +174,7 @@ describe('a question', () => {
     const session = await open();
     const command = await session.submit('ask after a loss');
     const { id } = await asked('ask after a loss');
-    const keys = approvalKeys(of.namespace, 'default');
+    const keys = approvalKeys(of.keyspace, 'default');
     await own.redis.del(keys.asked, keys.pending, keys.questions, keys.rounds, askersKey(keys, id));
     const again = await asked('ask after a loss');
     expect(again.id).not.toBe(id);
@@ -335,7 +335,7 @@ test.each([
     const before = begun();
     const command = await session.submit('ask nobody');
     await asked('ask nobody');
-    const keys = sessionKeys(of.namespace, 'default', session.id);
+    const keys = sessionKeys(of.keyspace, 'default', session.id);
     await change(keys, command.id.slice(session.id.length + 1));
     const { hostId } = await session.info();
     const wakeUp = encodeWakeUp({ type: 'session', tenant: 'default', session: session.id });
@@ -352,7 +352,7 @@ test.each([
 test('an answer that no process of the fleet has sealed is refused', async () => {
   const command = await (await open()).submit('ask a forger');
   const { id } = await asked('ask a forger');
-  const keys = approvalKeys(of.namespace, 'default');
+  const keys = approvalKeys(of.keyspace, 'default');
   await own.redis.xadd(
     keys.answers,
     '*',

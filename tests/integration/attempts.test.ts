@@ -217,7 +217,7 @@ test('no record in Redis lets a command out of its sandbox: what a host has not 
   const command = await session.submit('write');
   const { id } = await asked(session);
   const before = begun();
-  const keys = sessionKeys(of.namespace, 'default', session.id);
+  const keys = sessionKeys(of.keyspace, 'default', session.id);
   const firstEnd = JSON.stringify({ outcome: 'failure', exitCode: 1, reason: 'exited' });
   await own.redis.hset(recordKey(keys, command.id.slice(session.id.length + 1)), { first: 'forged', firstEnd });
   await fleet.approvals.approve(id);

@@ -25,7 +25,7 @@ describe.runIf(isRoot)('the codex policy', () => {
   let codex: string;
   beforeAll(async () => {
     codex = await installCodex();
-    boxes = await openBoxesBehindWall(UID, () => openCodex(codex));
+    boxes = await openBoxesBehindWall(UID, () => openCodex({ program: codex }));
     shared = await boxes.start();
   }, 300_000);
   afterAll(() => boxes?.close());
@@ -33,12 +33,23 @@ describe.runIf(isRoot)('the codex policy', () => {
 
   test('S0-26: is offered on this machine, and refused with what to install where there is no Codex', async () => {
     await boxes.sandboxes.check();
-    await expect(openCodex('/nonexistent/codex')).rejects.toMatchObject({
+    await expect(openCodex({ folders: '/nonexistent' })).rejects.toMatchObject({
+      code: 'SANDBOX_UNAVAILABLE',
+      message: expect.stringContaining('npm install --global @openai/codex, or name its path in SHELLFLEET_CODEX'),
+    });
+    await expect(openCodex({ program: '/nonexistent/codex' })).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',
       message: expect.stringContaining('/nonexistent/codex does not run'),
     });
-    await expect(openCodex('/bin/true')).rejects.toMatchObject({
+    await expect(openCodex({ program: '/bin/true' })).rejects.toMatchObject({
       message: expect.stringContaining('sandbox --help` names no way to run a command'),
+    });
+  });
+
+  test('S0-24: is refused on a platform that it has no sandbox for', async () => {
+    await expect(openCodex({ program: codex, platform: 'darwin' })).rejects.toMatchObject({
+      code: 'SANDBOX_UNAVAILABLE',
+      message: expect.stringContaining('it needs Linux, and this host has darwin'),
     });
   });
 
@@ -50,7 +61,7 @@ describe.runIf(isRoot)('the codex policy', () => {
     await writeFile(program, `#!/bin/sh\n[ "$2" = --help ] && echo '${help}' && exit\necho '${refusal}' >&2; exit 1\n`);
     await chmod(folder, 0o755);
     await chmod(program, 0o755);
-    const lacking = await createHostSandboxes({ ...boxes.options, wall: await openCodex(program) });
+    const lacking = await createHostSandboxes({ ...boxes.options, wall: await openCodex({ program }) });
     try {
       await expect(lacking.check()).rejects.toMatchObject({
         code: 'SANDBOX_UNAVAILABLE',
@@ -106,6 +117,21 @@ describe.runIf(isRoot)('the codex policy', () => {
       delete process.env.OF_THE_WORKER;
       const { out } = await client.run(`env | cut -d= -f1 | sort | tr '\\n' ' '`);
       expect(out).toBe('CODEX_HOME CODEX_SANDBOX_NETWORK_DISABLED HOME PATH PWD SHLVL _ ');
+    });
+
+    test('S0-21: settings of the operator reach Codex, and those of a session take their place', async () => {
+      const exclude = 'sandbox_workspace_write.exclude_slash_tmp';
+      const wall = await openCodex({ program: codex, configOverrides: { [exclude]: false, model: 'of-the-operator' } });
+      const programOf = (configOverrides: Record<string, unknown>) => {
+        const spec = sessionSpecSchema.parse({ policy: { type: 'codex', configOverrides } });
+        const bounds = { ...boxes.options.bounds, diskQuota: false };
+        return wall.plan(spec, { ...boxes.options, bounds, controlGroups: true }).program;
+      };
+      const common = ['-c', 'model="of-the-operator"', '-c', 'sandbox_mode="workspace-write"'];
+      const network = ['-c', 'sandbox_workspace_write.network_access=false', '--'];
+      const settings = (value: boolean) => [...common, '-c', `${exclude}=${value}`, ...network];
+      expect(programOf({}).slice(-settings(false).length)).toEqual(settings(false));
+      expect(programOf({ [exclude]: true }).slice(-settings(true).length)).toEqual(settings(true));
     });
 
     test('S0-23: an override of the spec reaches Codex', async () => {
@@ -203,7 +229,7 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 17, 40):
     await copyFile(await launcherPath(), own('launch'));
     await mkdir(own('workspace'));
     for (const path of [place, own('launch'), own('workspace')]) await chown(path, UID, UID);
-    const wall = await openCodex(codex);
+    const wall = await openCodex({ program: codex });
     const bounds = { memoryBytes: 2 ** 40, cpus: 64, pids: 4096, diskQuota: false };
     const spec = sessionSpecSchema.parse({ policy: 'codex' });
     const { program } = wall.plan(spec, { workspaces: [], bounds, controlGroups: false });

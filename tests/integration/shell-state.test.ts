@@ -136,9 +136,9 @@ describe.each(shells)('%s', (name, options) => {
 
   test("shows the user's trace and none of the keeper's", async () => {
     expect(await run('set -x')).toMatchObject({ err: '' });
-    expect((await run('echo t')).err).toMatch(/^\++ echo t\n$/);
-    expect((await run('exit 0')).err).toMatch(/^\++ exit 0\n$/);
-    expect((await run('set +x')).err).toMatch(/^\++ set \+x\n$/);
+    expect((await run('echo t')).err).toMatch(/^(\+|\+{3}) echo t\n$/);
+    expect((await run('exit 0')).err).toMatch(/^(\+|\+{3}) exit 0\n$/);
+    expect((await run('set +x')).err).toMatch(/^(\+|\+{3}) set \+x\n$/);
     expect((await run('echo u')).err).toBe('');
   });
 
@@ -253,5 +253,22 @@ describe('the choice of the shell', () => {
     await expect.poll(starts, { timeout: 10_000 }).toBe('started\n'.repeat(3));
     for (let look = 0; look < 3; look += 1) expect(await starts()).toBe('started\n'.repeat(3));
     await expect(ending.client.run('true')).rejects.toThrow('refused: no-shell');
+  });
+});
+
+// The image of dash has no programs.
+describe.each(shells.filter(([name]) => name !== 'dash'))('the directory of %s', (_name, options) => {
+  const it = useBox(options);
+  const at = (path?: string) => it.client.shell.directory(path === undefined ? {} : { path });
+
+  // fault 103
+  test('is the one that the kernel has, whatever the shell was told', async () => {
+    const folder = (await it.client.run('D=$(mktemp -d); cd -P "$D"; pwd -P')).out.trim();
+    await it.client.run('mkdir real gone; ln -s real link; ln -s nowhere broken');
+    await it.client.run('cd link; PWD=/; cd() { :; }; alias pwd="echo /"');
+    const told = [await at(), await at('../link'), await at('/'), await at('../broken'), await at('\0')];
+    expect(told).toEqual([`${folder}/real`, `${folder}/real`, '/', undefined, undefined]);
+    await it.client.run('unset -f cd; cd "$D/gone"; rmdir "$D/gone"');
+    expect(await at()).toBeUndefined();
   });
 });

@@ -54,7 +54,9 @@ test('a tarball holds programs, types, what they read, a README and the licence,
         .trim()
         .split('\n')
         .map((path) => path.replace('package/', ''));
-      const own = files.filter((path) => !/^dist\/.*(?<!\.(test|bench))\.(js|d\.ts)$/.test(path));
+      const own = files
+        .filter((path) => !/^docs\/(reference\/)?[\w-]+\.md$/.test(path) || path === 'docs/operations.md')
+        .filter((path) => !/^dist\/.*(?<!\.(test|bench))\.(js|d\.ts)$/.test(path));
       // The keeper for the other architecture is there if this machine has a compiler for it.
       const elsewhere = new RegExp(`^(dist/.*[.]lua|prebuilt/linux-(?!${process.arch}/).*)$`);
       return [tarball.replace(/-\d.*/, ''), own.filter((path) => !elsewhere.test(path)).sort()];
@@ -64,7 +66,7 @@ test('a tarball holds programs, types, what they read, a README and the licence,
   const programs = ['keeper', 'launch'].map((name) => `prebuilt/linux-${process.arch}/${name}`);
   const images = ['full.Dockerfile', 'full.txt', 'slim.txt'].map((name) => `dist/infra/images/session/${name}`);
   expect(Object.fromEntries(others)).toEqual({
-    shellfleet: [...always, 'THIRD-PARTY-NOTICES.txt'].sort(),
+    shellfleet: [...always, 'THIRD-PARTY-NOTICES.txt', 'docs/operations.md'].sort(),
     'shellfleet-admission': always,
     'shellfleet-client': always,
     'shellfleet-concurrency': always,

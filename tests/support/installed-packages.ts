@@ -22,8 +22,11 @@ export async function installPackages(tarballs: string, version: string, folder:
   const node = await nodeOf(version);
   const env = environmentOf(node, folder);
   await mkdir(folder, { recursive: true });
-  await writeManifest(tarballs, folder);
-  await install({ folder, node, env });
+  await writeFile(join(folder, 'package.json'), '{ "name": "a-project", "private": true, "type": "module" }');
+  const { devDependencies } = JSON.parse(await readFile(join(checkoutRoot, 'package.json'), 'utf8'));
+  // As README has it: all at once, because each asks for others of this version, which no registry has.
+  const ours = (await readdir(tarballs)).map((file) => join(tarballs, file));
+  await install({ folder, node, env }, ...ours, `@types/node@${devDependencies['@types/node']}`);
   await cp(join(checkoutRoot, 'tests/fixtures/installed'), folder, { recursive: true });
   return { folder, node, env };
 }
@@ -62,19 +65,6 @@ export async function runInProject(
 ): Promise<string> {
   const { stdout } = await run(node, args, { cwd: folder, ...options, env: { ...env, ...options.env } });
   return String(stdout);
-}
-
-async function writeManifest(tarballs: string, folder: string): Promise<void> {
-  const { devDependencies } = JSON.parse(await readFile(join(checkoutRoot, 'package.json'), 'utf8'));
-  const ours: Record<string, string> = {};
-  for (const file of await readdir(tarballs)) {
-    const name = file.replace(/-\d.*$/, '').replace(/^shellfleet-/, '@shellfleet/');
-    ours[name] = `file:${join(tarballs, file)}`;
-  }
-  const dependencies = { ...ours, '@types/node': devDependencies['@types/node'] };
-  // Packages of these names in the registry are not those to be tested.
-  const manifest = { name: 'a-project', private: true, type: 'module', dependencies, overrides: ours };
-  await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
 }
 
 /** Node itself comes from the registry, once for this checkout. The one that runs this serves its own major version. */

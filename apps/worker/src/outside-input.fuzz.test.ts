@@ -2,11 +2,10 @@ import { fuzz, fuzzBytes, fuzzText } from '@shellfleet/protocol/test-support';
 import { expect, test } from 'vitest';
 import { ConfigError, readConfig } from './config/config.ts';
 import { decodeFrames, encodeFrame } from './host-log/overflow-frame.ts';
-import { parseSurroundings } from './outside/parse-surroundings.ts';
 import { parseLabels, toLabels } from './sandbox/docker/labels.ts';
 import { parseReport } from './tools/parse-report.ts';
 
-// The environment, labels of containers, files of the host log, reports of tools and what shells export: each is used, or refused.
+// The environment, labels of containers, files of the host log, and reports of tools: each is used, or refused.
 
 test('any environment is a configuration, or is refused by an error that names the variable and does not repeat its value', () => {
   const valid = {
@@ -65,19 +64,5 @@ test('the report of a tool’s process is one of ours, or none', () => {
   fuzzText(valid, (text) => {
     const parsed = parseReport(Buffer.from(text));
     if (parsed !== undefined) expect(['described', 'refused', 'output', 'failed']).toContain(parsed.report.type);
-  });
-});
-
-test('what a shell says that it exports is variables that choose no program, or nothing', () => {
-  const mark = 'ab12';
-  const whole = Buffer.from(`${mark}\0/workspace\n\0A=1\0PATH=/x\0LD_PRELOAD=y\0BASH_FUNC_z%%=() { :; }\0${mark}\0`);
-  fuzzBytes([whole, Buffer.concat([whole, whole])], (bytes) => {
-    const parsed = parseSurroundings(Buffer.from(bytes), mark);
-    if (parsed === undefined) return;
-    expect(parsed.cwd).toMatch(/^\//);
-    for (const [name, value] of Object.entries(parsed.env)) {
-      expect(name).toMatch(/^(?!PATH$|LD_|BASH)[A-Za-z_][A-Za-z0-9_]*$/);
-      expect(`${parsed.cwd}${value}`).not.toContain('\0');
-    }
   });
 });

@@ -2,15 +2,17 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSessionJobs, offeredClasses, type SessionJob } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
-import { type Connected, createSealer, recordRetention, type Verifier } from '@shellfleet/mailbox';
+import { type Connected, createSealer, recordRetention, requireFleet, type Verifier } from '@shellfleet/mailbox';
 import type { WiderSettings } from '@shellfleet/policy';
 import {
   fleetKeys,
   type HostOffer,
   hostOfferSchema,
+  isShellfleetError,
   LIMITS,
   PROTOCOL_VERSION,
   SCHEMA_VERSION,
+  type ShellfleetError,
 } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
@@ -50,7 +52,7 @@ import { type LeastFree, watchHostRoom } from './worker/host-room.ts';
 import { HostedSessions } from './worker/hosted-sessions.ts';
 import { requeueRegularly } from './worker/requeue-regularly.ts';
 import { sweepLogsRegularly } from './worker/sweep-logs-regularly.ts';
-import { sweepSandboxesRegularly } from './worker/sweep-sandboxes-regularly.ts';
+import { type SweepTimes, sweepSandboxesRegularly } from './worker/sweep-sandboxes-regularly.ts';
 import { takeBack } from './worker/take-back.ts';
 import { subscribeToWakeUps } from './worker/wake-ups.ts';
 
@@ -69,6 +71,9 @@ const UPKEEP_QUIET_MS = 60_000;
 
 export interface WorkerDeps {
   connected: Connected;
+  /** Where Redis is, for messages. */
+  place?: string;
+  /** The keyspace of the fleet. */
   namespace: string;
   hostId: string;
   /** Names the machine (its state folder), which outlives a process. */
@@ -110,8 +115,12 @@ export interface WorkerDeps {
   logger: Logger;
   /** Another process acts as this host now. */
   onReplaced(): void;
+  /** Redis has another fleet now: it was replaced, or emptied while no host of this one was up. The shells are to live on. */
+  onOtherFleet(error: ShellfleetError): void;
   /** The disk and the memory that have to be free before it takes a session. Default: not measured. */
   room?: { stateFolder: string; least: LeastFree };
+  /** When sandboxes that nobody owns are removed. Default: the usual times. */
+  sweepTimes?: SweepTimes | undefined;
 }
 
 export interface Worker {
@@ -206,6 +215,12 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const heartbeat = await startHeartbeat({
     ...{ redis, fleet, claim, leases, logger },
     onReplaced: deps.onReplaced,
+    async requireFleet(via) {
+      await requireFleet(via, namespace, deps.place ?? 'its address').catch((error: unknown) => {
+        if (isShellfleetError(error) && error.code === 'FLEET_CONFLICT') deps.onOtherFleet(error);
+        throw error;
+      });
+    },
     beat: () => ({
       slots: deps.slots,
       free: Math.max(0, deps.slots - sessions.size),
@@ -295,7 +310,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const asking = lookAfterApprovals({ redis, fleet, approvals, jobs, audit, logger }, settling);
   const anchoring = anchorHeadsRegularly(audit, { ...host, namespace });
   const logSweeping = sweepLogsRegularly(hostLog, logger);
-  const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, redis, fleet, logger });
+  const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, redis, fleet, logger, times: deps.sweepTimes });
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 
   return {

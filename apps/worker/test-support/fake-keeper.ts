@@ -182,6 +182,10 @@ class FakeConnection implements Shell {
     return [];
   }
 
+  async directory({ path = '/workspace' }: { path?: string } = {}): Promise<string | undefined> {
+    return path;
+  }
+
   async end(): Promise<void> {
     this.disconnect();
   }

@@ -5,7 +5,6 @@ export { judgeByRules } from '../src/admission/judge-by-rules.ts';
 export { auditAnswers } from '../src/approvals/audit-answers.ts';
 export { HostApprovals } from '../src/approvals/host-approvals.ts';
 export { openAudit } from '../src/audit/file-audit.ts';
-export { readSurroundings } from '../src/outside/read-surroundings.ts';
 export type { Outside } from '../src/run/outside.ts';
 export { LiveShell } from '../src/shell/live-shell.ts';
 export { DENIED } from './fake-keeper.ts';

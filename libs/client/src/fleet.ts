@@ -1,4 +1,4 @@
-import { readAuditHeads, readRecord } from '@shellfleet/mailbox';
+import { readAuditHeads, readAuditPlaces, readRecord } from '@shellfleet/mailbox';
 import {
   type AuditHead,
   type HostInfo,
@@ -124,6 +124,15 @@ export class Fleet implements AsyncDisposable {
   /** Every registered host of the fleet, with its last heartbeat. */
   hosts(): Promise<HostInfo[]> {
     return listHosts(this.#view);
+  }
+
+  /**
+   * Every host that ever kept an audit, with the id of the state folder in which it is. Hosts with one state folder are on one machine.
+   */
+  async auditPlaces(): Promise<{ namespace: string; host: string; stateFolderId: string }[]> {
+    const { redis, namespace } = this.#view;
+    const places = await readAuditPlaces(redis, namespace);
+    return [...places].map(([host, stateFolderId]) => ({ namespace, host, stateFolderId }));
   }
 
   /**

@@ -24,6 +24,7 @@ export {
 export { isPrebuilt, keeperPath, launcherPath } from './keeper-path.ts';
 export {
   type CommandStartPayload,
+  decodeDirectory,
   decodeEnd,
   decodeFileEnd,
   decodeHello,
@@ -42,6 +43,7 @@ export {
   type Hello,
   INPUT_END,
   INPUT_WINDOW_BYTES,
+  Question,
   uint32s,
   uint64s,
 } from './messages.ts';

@@ -5,7 +5,6 @@
 //   keeper <socket path | -> [shell [argument ...]]
 //   environment: SF_TOKEN, SF_SYNC (hex; for -), SF_FOLDER, SF_WORKSPACE, SF_EGRESS;
 //     for - without SF_TOKEN both are the first line of stdin
-//   keeper environment: prints its own, for the worker, which asks in the shell for what that exports
 //
 // One thread, one loop. Every file is one part of it; a file includes only files of lines below its own.
 //   closing                     the end of the keeper       hello       the HELLO message
@@ -15,6 +14,7 @@
 //   shell                       the user's shell            clocks      deadlines
 //   output, late, input         a command's streams         report      the reports of the shell's loop
 //   file_calls                  files beside the entry
+//   directory                   where the shell is
 //   folder                      files for the shell         start       the START message
 //   files                       file operations             egress      the way to the proxy
 //   forwarder                   its process                 child       forks of the keeper
@@ -27,6 +27,7 @@
 #include "cgroup.h"
 #include "clocks.h"
 #include "closing.h"
+#include "directory.h"
 #include "egress.h"
 #include "entry.h"
 #include "events.h"
@@ -73,10 +74,12 @@ static void greet(void) {
   if (is_giving_up) send_log();
 }
 
-static void pong(const Header *ping) {
-  static uint8_t processes[MAX_OUTBOUND_PAYLOAD];
-  const size_t n = ping->flags ? processes_describe(processes, sizeof processes, entry_since(), shell_pid()) : 0;
-  link_put(PONG, 0, ping->flags, 0, ping->offset, processes, n); // without room the worker asks again
+static void pong(const Header *ping, const uint8_t *payload) {
+  static uint8_t text[MAX_OUTBOUND_PAYLOAD];
+  size_t n = 0;
+  if (ping->flags == WITH_PROCESSES) n = processes_describe(text, sizeof text, entry_since(), shell_pid());
+  if (ping->flags == WITH_DIRECTORY) n = directory_describe(text, sizeof text, payload, ping->length);
+  link_put(PONG, 0, ping->flags, 0, ping->offset, text, n); // without room the worker asks again
 }
 
 // The messages go first: a worker that gives up because of the HELLO has them.
@@ -106,7 +109,7 @@ static void on_frame(const Header *header, const uint8_t *payload) {
       terminals_hang_up();
       closing_begin(take_u32(&cursor));
       break;
-    case PING: pong(header); break;
+    case PING: pong(header, payload); break;
     case INPUT: input_on_frame(header, payload); break;
     case TERMINAL_OPEN: terminal_start(header, payload); break;
     case TERMINAL_INPUT: terminal_input(header, payload); break;
@@ -223,16 +226,7 @@ static void refuse_to_start(enum ExitCode code, const char *reason) {
   exit(code);
 }
 
-// Each variable with a NUL after it, whatever programs the image has.
-static int print_environment(void) {
-  for (char **variable = environ; *variable; variable++) {
-    if (fwrite(*variable, strlen(*variable) + 1, 1, stdout) != 1) return 1;
-  }
-  return fflush(stdout) ? 1 : 0;
-}
-
 int main(int argc, char **argv) {
-  if (argc == 2 && !strcmp(argv[1], "environment")) return print_environment();
   // Without a pid namespace of its own the sweeps would reach processes that are not the session's. A wall may have the
   // first process; then orphans come to the keeper all the same.
   if (getpid() > 2) refuse_to_start(EXIT_NOT_FIRST, "must be the first process of its own pid namespace");

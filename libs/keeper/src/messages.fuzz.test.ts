@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { parseFileRecords, parsePackedFiles } from './file-records.ts';
 import { MalformedFrame } from './frames.ts';
 import {
+  decodeDirectory,
   decodeEnd,
   decodeFileEnd,
   decodeHello,
@@ -25,6 +26,7 @@ test.each<[string, (bytes: Uint8Array) => unknown, Uint8Array]>([
   ['REFUSED', (bytes) => decodeRefusal(bytes[0] ?? 0), Uint8Array.of(1)],
   ['LOG', decodeLogMessage, Buffer.from('dialing failed')],
   ['a list of processes', decodeProcesses, Buffer.from('12 sleep 100\0')],
+  ['a directory', decodeDirectory, Buffer.from('/workspace/ä')],
   ['a list of files', parseFileRecords, Buffer.from('f\x0012\x00644\x0017\0name\0\0')],
   [
     'packed files',

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { MalformedFrame } from './frames.ts';
 import {
+  decodeDirectory,
   decodeEnd,
   decodeHello,
   decodeLogMessage,
@@ -76,4 +77,13 @@ test('processes are a number and the rest', () => {
     { pid: 12, command: 'sleep 100' },
     { pid: 13, command: 'node server.js' },
   ]);
+});
+
+test.each([
+  ['/a b', Buffer.from('/a b')],
+  [undefined, Buffer.alloc(0)],
+  [undefined, Buffer.from('(unreachable)/a')],
+  [undefined, Buffer.from([0x2f, 0xff])],
+])('the directory %s is read only from an absolute path that is text', (directory, payload) => {
+  expect(decodeDirectory(payload)).toBe(directory);
 });

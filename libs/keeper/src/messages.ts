@@ -16,6 +16,8 @@ const FileOperationCode = {
   pack: 10,
 } as const;
 const StdinKind = { none: 0, given: 1, open: 2 } as const;
+/** Flags of PING, and of the PONG that answers it. */
+export const Question = { processes: 1, directory: 2 } as const;
 export const FileFlag = { truncate: 1, parents: 2, recursive: 4, mode: 8 } as const;
 
 const helloStates = ['idle', 'running', 'ended', 'no-shell'] as const;
@@ -243,6 +245,13 @@ export function decodeProcesses(payload: Uint8Array): { pid: number; command: st
     const space = text.indexOf(' ');
     return { pid: Number.parseInt(text.slice(0, space), 10), command: text.slice(space + 1) };
   });
+}
+
+/** The path of a directory. Undefined: there is none, or it is no text. */
+export function decodeDirectory(payload: Uint8Array): string | undefined {
+  const path = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
+  const text = path.toString('utf8');
+  return text.startsWith('/') && path.equals(Buffer.from(text)) ? text : undefined;
 }
 
 export function textsOf(bytes: Uint8Array): string[] {

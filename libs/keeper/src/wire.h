@@ -49,6 +49,9 @@ enum FrameType {
   FILE_ENDED = 77,
 };
 
+// Flags of PING and PONG.
+enum Question { WITH_PROCESSES = 1, WITH_DIRECTORY = 2 };
+
 enum EntryKind { COMMAND_ENTRY = 0, FILE_ENTRY = 1, RESTART_ENTRY = 2 };
 
 enum Refusal {

@@ -38,7 +38,7 @@ export {
   readQuestions,
 } from './approvals/read.ts';
 export { recordWritten } from './approvals/written-files.ts';
-export { anchorAuditHeads, readAuditHeads } from './audit/audit-heads.ts';
+export { type AuditPlace, anchorAudit, readAuditHeads, readAuditPlaces } from './audit/audit-heads.ts';
 export {
   type AuditChainOf,
   type AuditKey,
@@ -47,10 +47,12 @@ export {
   parseAuditLine,
   toAuditLine,
 } from './audit/audit-line.ts';
+export { hostFolderName } from './audit/host-folder.ts';
 export { type AuditFinding, type AuditSegment, isTampering, verifyAudit } from './audit/verify-audit.ts';
 export { REDIS_DEADLINE_MS } from './call-rules.ts';
 export { type Connected, checkRedis, connectRedis } from './connection.ts';
 export { type Entry, type Rung, type Taken, toRung } from './entry.ts';
+export { declareFleet, joinFleet, requireFleet } from './fleet-identity.ts';
 export { type Adopted, adopt } from './host/adopt.ts';
 export { announce } from './host/announce.ts';
 export { type Appended, append } from './host/append.ts';

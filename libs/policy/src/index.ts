@@ -37,7 +37,7 @@ export {
 export { type SeccompProfile, type SeccompRule, sessionSeccompProfile } from './execution/seccomp.ts';
 export { compileSeccomp } from './execution/seccomp-filter.ts';
 export { isMadeHere, SESSION_IMAGES } from './execution/session-images.ts';
-export { checkEscalation, type WiderSettings, widenSandbox } from './execution/wider-sandbox.ts';
+export { checkEscalation, isPlainShell, type WiderSettings, widenSandbox } from './execution/wider-sandbox.ts';
 export type { HostBounds } from './limits.ts';
 export {
   compileRedaction,

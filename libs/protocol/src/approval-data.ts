@@ -22,6 +22,7 @@ export const approvalQuestionSchema = z.object({
   place: z.string(),
   outside: z.literal(true).optional(),
   cwd: z.string().optional(),
+  cwdUnknown: z.string().optional(),
   env: z.array(z.string()),
   stdin: z.object({ bytes: z.number(), sha256: z.string() }).optional(),
   firstAttempt: firstAttemptSchema.optional(),

@@ -70,9 +70,11 @@ export interface Approval {
   place: string;
   /** It asks to run outside the sandbox of its session. */
   outside?: true | undefined;
-  /** The directory in which it will run. Absent when it is that of the shell. */
+  /** The directory in which it will run, without links. Absent when it is not known before, or when nothing depends on it. */
   cwd?: string | undefined;
-  /** Names of the variables that it brings. */
+  /** Why that is not known, in words: then an approval of scope `session` answers this question alone. Redacted. */
+  cwdUnknown?: string | undefined;
+  /** Names of the variables that its submitter sets: its own, and those of its session with its secrets. */
   env: string[];
   /** Its stdin: size, and SHA-256 in hex. Absent when it has none. */
   stdin?: { bytes: number; sha256: string } | undefined;

@@ -1,4 +1,25 @@
-/** Every Redis key, queue and channel of Shellfleet. `<ns>` is the namespace; a session's keys share one hash tag, so one Cluster slot. */
+/**
+ * Every Redis key, queue and channel of Shellfleet. `<ns>` is the keyspace of a fleet, which these functions take as `namespace`; a session's
+ * keys share one hash tag, so one Cluster slot.
+ */
+
+/** The random identity of a fleet. Names of containers, folders and sockets are made from it, so it is short. */
+export const FLEET_ID_PATTERN = /^[0-9a-f]{12}$/;
+
+/**
+ * The beginning of every key and channel of a fleet, and the place of everything that it seals: its namespace, and the identity that tells it
+ * from other fleets of this name. Channels need it most: Redis has one set of them for all its databases.
+ */
+export const toKeyspace = (namespace: string, fleetId: string) => `${namespace}:${fleetId}`;
+
+/** The parts of a keyspace. `fleetId` is empty where the text is a namespace alone. */
+export function parseKeyspace(keyspace: string): { namespace: string; fleetId: string } {
+  const [namespace = '', fleetId = ''] = keyspace.split(':');
+  return { namespace, fleetId };
+}
+
+/** string: the identity of the fleet that has this namespace in this Redis. The only key that does not begin with a keyspace */
+export const fleetIdentityKey = (namespace: string) => `${namespace}:{x0}:fleet`;
 
 /** Keys of one session. Only the mailbox scripts write them. */
 export interface SessionKeys {
@@ -148,6 +169,8 @@ export interface FleetKeys {
   retention: string;
   /** sorted set: host id → time of its last heartbeat (ms) */
   hosts: string;
+  /** hash: host id → id of the state folder in which its audit is; written every minute, never removed */
+  audits: string;
   /** pub/sub: wake-ups of all hosts, for the sessions queues */
   sessionsWakeUps: string;
   /** prefix of the BullMQ queues of tools, one for each tool. They are on a Cluster slot of their own */
@@ -172,6 +195,7 @@ export function fleetKeys(namespace: string): FleetKeys {
     fence: `${admission}:fence`,
     retention: `${admission}:retention`,
     hosts: `${admission}:hosts`,
+    audits: `${admission}:audits`,
     sessionsWakeUps: `${admission}:wakeups`,
     tools,
     knownTools: `${tools}:known`,

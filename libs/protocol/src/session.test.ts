@@ -36,6 +36,11 @@ test('a command has 10 minutes, starting 30 s and ending 10 s (S2-03)', () => {
   });
 });
 
+test('S2-03: the profile of that seed gives a command 10 s', () => {
+  const { commandTimeoutMs } = sessionSpecSchema.parse(TIMEOUT_PROFILES.codex);
+  expect(commandTimeoutMs).toBe(10_000);
+});
+
 test('every default of a session is the one of the table, and an undefined field gets it too', () => {
   const { policy, user: _user, ...session } = DEFAULTS.session;
   const { limits, output } = DEFAULTS;

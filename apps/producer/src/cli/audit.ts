@@ -1,21 +1,11 @@
-import { readFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import { type AuditFinding, isTampering } from '@shellfleet/mailbox';
-import { type AuditHead, auditHeadSchema, ShellfleetError, tryJson } from '@shellfleet/protocol';
+import { isTampering } from '@shellfleet/mailbox';
 import { stateFolder } from '@shellfleet/setup';
 import { type Command, Option } from 'commander';
-import { z } from 'zod';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
-import {
-  type AuditFolder,
-  findMissingAudits,
-  type HostAudit,
-  readAuditFolders,
-  readHostAudits,
-  readSealKeys,
-  verifyFolder,
-} from './read-audit.ts';
+import { type KeptHead, type Known, readAnchoredHeads, readKeptHeads } from './kept-heads.ts';
+import { type HostFolder, readAuditFolders, readHostFolders, readSealKeys, verifyFolder } from './read-audit.ts';
+import { verifyHosts } from './verify-hosts.ts';
 
 const TAMPERED = 1;
 
@@ -24,9 +14,6 @@ interface Flags {
   heads?: string;
   json?: boolean;
 }
-
-const keptHeadSchema = auditHeadSchema.extend({ namespace: z.string(), host: z.string(), tenant: z.string() });
-type KeptHead = z.infer<typeof keptHeadSchema>;
 
 export function registerAudit(program: Command, context: Context): void {
   const audit = program.command('audit').description('what the hosts of this machine have written down');
@@ -55,51 +42,22 @@ export function registerAudit(program: Command, context: Context): void {
 }
 
 async function verify({ config, terminal, withFleet, setExitCode }: Context, flags: Flags): Promise<void> {
-  const audits = await readHostAudits(folderOf(config.env, flags));
-  const sealKeys = await readSealKeys(folderOf(config.env, flags), config.env);
-  const findings: (AuditFinding & { host: string; tenant: string })[] = [];
-  for (const where of await findMissingAudits(folderOf(config.env, flags)))
-    findings.push({
-      type: 'missing',
-      host: basename(dirname(where)),
-      tenant: '*',
-      where,
-      message: 'the audit is missing',
-    });
-  let records = 0;
-  let chains = 0;
-  const check = async (headsOf: (audit: HostAudit) => Promise<KeptHeads>) => {
-    for (const audit of audits) {
-      const heads = await headsOf(audit);
-      for (const chain of withRemoved(audit, heads)) {
-        const verified = verifyFolder(chain, sealKeys, heads.get(chain.tenant) ?? []);
-        records += verified.records;
-        chains += 1;
-        const { host, tenant } = chain;
-        for (const { where, ...finding } of verified.findings)
-          findings.push({ host, tenant, where: where || join(audit.folder, `t-${tenant}`), ...finding });
-      }
-    }
-  };
-  if (flags.heads === undefined)
-    await withFleet((fleet) =>
-      check(async ({ host, namespace }) => {
-        const heads = Object.entries(await fleet.auditHeads({ id: host, namespace }));
-        return new Map(heads.map(([tenant, head]) => [tenant, [head]]));
-      }),
-    );
-  else {
-    const kept = await readKeptHeads(flags.heads);
-    await check(async ({ namespace, host }) => {
-      const own = kept.filter((head) => head.namespace === namespace && head.host === host);
-      return new Map(own.map(({ tenant }) => [tenant, own.filter((head) => head.tenant === tenant)]));
-    });
-  }
+  const stateFolder = folderOf(config.env, flags);
+  const folders = await readHostFolders(stateFolder);
+  const sealKeys = await readSealKeys(stateFolder, config.env);
+  const { hosts, elsewhere } = await readKnown(withFleet, stateFolder, folders, flags.heads);
+  const { findings, records, chains, uncompared } = verifyHosts({ stateFolder, folders, hosts, sealKeys });
   for (const finding of findings) {
     const { type, host, tenant, where, message } = finding;
     if (flags.json) await terminal.json(finding);
     else await terminal.line(`${type}: host ${host}, tenant ${tenant}, ${where}: ${message}`);
   }
+  if (elsewhere.length > 0)
+    terminal.say(`Not checked, because their audits are in other state folders: ${elsewhere.sort().join(', ')}.`);
+  if (uncompared.length > 0)
+    terminal.say(
+      `No head is kept of these hosts, so records that were cut off are not found: ${uncompared.join(', ')}.`,
+    );
   const tampered = findings.filter(isTampering).length;
   if (tampered > 0) setExitCode(TAMPERED);
   terminal.say(
@@ -107,13 +65,18 @@ async function verify({ config, terminal, withFleet, setExitCode }: Context, fla
   );
 }
 
-/** The heads that were kept of a host's chains, by tenant. */
-type KeptHeads = ReadonlyMap<string, readonly AuditHead[]>;
-
-/** The chains of a host, and those of which only a head is left. */
-function withRemoved({ namespace, host, chains }: HostAudit, heads: KeptHeads): AuditFolder[] {
-  const removed = [...heads.keys()].filter((tenant) => !chains.some((chain) => chain.tenant === tenant));
-  return [...chains, ...removed.map((tenant) => ({ namespace, host, tenant, segments: [] }))];
+async function readKnown(
+  withFleet: Context['withFleet'],
+  stateFolder: string,
+  folders: readonly HostFolder[],
+  headsPath: string | undefined,
+): Promise<Known> {
+  if (headsPath !== undefined) return readKeptHeads(headsPath);
+  let known: Known = { hosts: [], elsewhere: [] };
+  await withFleet(async (fleet) => {
+    known = await readAnchoredHeads(fleet, stateFolder, folders);
+  });
+  return known;
 }
 
 async function printHeads({ config, terminal }: Context, flags: Flags): Promise<void> {
@@ -136,20 +99,4 @@ async function exportRecords({ config, terminal }: Context, flags: Flags): Promi
 
 function folderOf(env: NodeJS.ProcessEnv, { stateDir }: Flags): string {
   return stateDir || stateFolder(env);
-}
-
-async function readKeptHeads(path: string): Promise<KeptHead[]> {
-  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
-    throw new ShellfleetError('COMMAND_INVALID', `--heads: ${path} cannot be read.`, { issues: [] }, { cause });
-  });
-  return text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => {
-      const head = keptHeadSchema.safeParse(tryJson(line)).data;
-      if (head !== undefined) return head;
-      throw new ShellfleetError('COMMAND_INVALID', `--heads: ${path} has a line that \`audit heads\` did not print.`, {
-        issues: [{ path: 'heads', message: 'must be lines of `audit heads`' }],
-      });
-    });
 }

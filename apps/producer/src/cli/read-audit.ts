@@ -18,44 +18,61 @@ const chainOfSchema = z.object({ namespace: z.string(), host: z.string() });
 export interface HostAudit {
   namespace: string;
   host: string;
-  folder: string;
   chains: AuditFolder[];
 }
 
-/** The audits of all hosts that have this state folder. */
-export async function readHostAudits(stateFolder: string): Promise<HostAudit[]> {
-  const hosts = await readdir(join(stateFolder, 'hosts')).catch(() => []);
-  const audits = await Promise.all(hosts.sort().map((name) => readHost(join(stateFolder, 'hosts', name, 'audit'))));
-  return audits.flat();
+/** The folder of a host in a state folder. */
+export interface HostFolder {
+  name: string;
+  path: string;
+  /** Of a host whose id nobody chose: the id that it made. */
+  ownId: string | undefined;
+  /** Its secret. Each host makes one. */
+  key: string | undefined;
+  /** Where its audit is, or has to be: each worker begins one when it starts. */
+  auditPath: string;
+  audit: HostAudit | undefined;
 }
 
-/** The folders of hosts without an audit: each worker begins one when it starts. */
-export async function findMissingAudits(stateFolder: string): Promise<string[]> {
+/** The folders of all hosts that have this state folder. What is no host's and has no audit is left out. */
+export async function readHostFolders(stateFolder: string): Promise<HostFolder[]> {
   const hosts = await readdir(join(stateFolder, 'hosts')).catch(() => []);
-  const missing = await Promise.all(
-    hosts.sort().map(async (name) => {
-      const folder = join(stateFolder, 'hosts', name);
-      const isHost = (await readdir(folder).catch((): string[] => [])).includes('key');
-      return isHost && (await readHost(join(folder, 'audit'))).length === 0 ? [join(folder, 'audit')] : [];
-    }),
-  );
-  return missing.flat();
+  const folders = await Promise.all(hosts.sort().map((name) => readHostFolder(join(stateFolder, 'hosts', name), name)));
+  return folders.filter(({ key, audit }) => key !== undefined || audit !== undefined);
 }
 
 export async function readAuditFolders(stateFolder: string): Promise<AuditFolder[]> {
-  return (await readHostAudits(stateFolder)).flatMap(({ chains }) => chains);
+  return (await readHostFolders(stateFolder)).flatMap(({ audit }) => audit?.chains ?? []);
 }
 
-async function readHost(folder: string): Promise<HostAudit[]> {
-  const text = await readFile(join(folder, 'chain-of.json'), 'utf8').catch(() => undefined);
-  const of = chainOfSchema.safeParse(tryJson(text)).data;
-  if (of === undefined) return [];
+/** The id by which Redis knows the hosts of this state folder. */
+export const readStateFolderId = (stateFolder: string) => readText(join(stateFolder, 'id'));
+
+async function readHostFolder(path: string, name: string): Promise<HostFolder> {
+  const auditPath = join(path, 'audit');
+  const [ownId, key, audit] = await Promise.all([
+    readText(join(path, 'id')),
+    readText(join(path, 'key')),
+    readHostAudit(auditPath),
+  ]);
+  return { name, path, ownId, key, auditPath, audit };
+}
+
+async function readHostAudit(folder: string): Promise<HostAudit | undefined> {
+  const of = chainOfSchema.safeParse(tryJson(await readText(join(folder, 'chain-of.json')))).data;
+  if (of === undefined) return undefined;
   const names = (await readdir(folder)).filter((name) => name.startsWith('t-')).sort();
   const chains = await Promise.all(
     names.map(async (name) => ({ ...of, tenant: name.slice(2), segments: await readSegments(join(folder, name)) })),
   );
-  return [{ ...of, folder, chains }];
+  return { ...of, chains };
 }
+
+const readText = (path: string) =>
+  readFile(path, 'utf8').then(
+    (text) => text.trim(),
+    () => undefined,
+  );
 
 async function readSegments(folder: string): Promise<AuditSegment[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.jsonl')).sort();

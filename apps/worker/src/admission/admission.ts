@@ -52,12 +52,17 @@ export interface AdmissionQuestion {
   /** A shell is opened for it, which runs the startup commands first. */
   opens: boolean;
   attempt: Attempt;
+  /** Asks where it would run. Only when there is something to ask a person: it takes a message to the keeper. Of commands alone. */
+  directory?: (() => Promise<Directory>) | undefined;
   /** Why it cannot leave its sandbox, the end of a sentence, or undefined; and the wider sandbox in which it would run. */
   outside: { refusal: string | undefined; sandbox: ResolvedSessionSpec['sandbox'] };
 }
 
 /** `2`: the sandbox denied the first attempt something. `output`: the end of what that attempt printed, at most 500 bytes, redacted. */
 type Attempt = { number: 1 } | { number: 2; exitCode: number | null; output: string };
+
+/** The directory in which a command would run. `unknown`: which one it is cannot be told before it runs; in words. */
+export type Directory = { path: string } | { unknown: string };
 
 /** What a person is asked. Nothing in it is redacted yet. */
 export interface ApprovalQuestion {
@@ -71,6 +76,8 @@ export interface ApprovalQuestion {
   matchedRules?: readonly unknown[];
   /** It would run outside the sandbox. */
   outside?: true;
+  /** Absent: nothing of it depends on a directory. */
+  directory?: Directory;
 }
 
 export const ADMIT_EVERYTHING: Admission = {

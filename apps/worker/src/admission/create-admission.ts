@@ -114,15 +114,12 @@ async function judge(question: AdmissionQuestion, { signatures, rules, answers }
       return { type: 'deny', reason: decision.reason };
     case 'allowed':
       return { type: 'admit', ...(outside && { outside }) };
-    case 'asks':
-      return toVerdict(
-        decision.question,
-        await answers.find(
-          question,
-          decision.question,
-          (granted) => rules.decide(question, granted).type === 'allowed',
-        ),
-      );
+    case 'asks': {
+      const directory = await question.directory?.();
+      const asked = { ...decision.question, ...(directory && { directory }) };
+      const allows = (granted: readonly PrefixRule[]) => rules.decide(question, granted).type === 'allowed';
+      return toVerdict(asked, await answers.find(question, asked, allows));
+    }
   }
 }
 

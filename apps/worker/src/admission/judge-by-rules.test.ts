@@ -73,6 +73,81 @@ test('a rule allows no command that brings a PATH of its own', () => {
   expect(decide(question({ ...asked, env: { PATH: '/workspace' } })).type).toBe('asks');
 });
 
+// fault 105
+test('variables of the session and its secrets count as those of the command do', () => {
+  const { decide } = judge(['rules: [{ pattern: [git], decision: allow }]']);
+  const ask = (spec: SessionSpec) => decide(question({ script: 'ls', spec: { approval: 'unless-trusted', ...spec } }));
+  expect(ask({ env: { CI: '1' }, secrets: { TOKEN: 'x' } })).toEqual({ type: 'allowed' });
+  expect(ask({ env: { PATH: '/workspace/bin:/bin' } }).type).toBe('asks');
+  expect(ask({ secrets: { LD_LIBRARY_PATH: '/workspace' } }).type).toBe('asks');
+  const spec = { approval: 'unless-trusted', env: { PATH: '/x' }, startupCommands: ['ls'] } as const;
+  expect(judge([]).decideOpening(sessionSpecSchema.parse(spec)).type).toBe('asks');
+});
+
+// fault 104
+test('a rule lets no command out of its sandbox whose variables may make it start others', () => {
+  const files = ['rules: [{ pattern: [tar], decision: allow }]'];
+  const ask = (of: Asked, unjudged: Parameters<typeof judge>[1] = []) =>
+    judge(files, unjudged).decide(question({ script: 'tar c x', escalate: { justification: 'j' }, ...of })).type;
+  expect(ask({ env: { LANG: 'C', LC_ALL: 'C', TZ: 'UTC' }, spec: { approval: 'on-request' } })).toBe('allowed');
+  for (const given of [
+    { env: { TAR_OPTIONS: 'x' } },
+    { spec: { env: { A: 'x' } } },
+    { spec: { secrets: { A: 'x' } } },
+  ]) {
+    expect(ask({ ...given, spec: { approval: 'on-request', ...('spec' in given ? given.spec : {}) } })).toBe('asks');
+    expect(ask(given)).toBe('forbidden');
+    expect(ask(given, ['variables'])).toBe('allowed');
+    expect(ask({ ...given, escalate: undefined })).toBe('allowed');
+  }
+  expect(ask({ env: { PATH: '/workspace' } }, ['variables'])).toBe('forbidden');
+});
+
+// fault 113
+test('a shell that may run more than it is given is asked about where rules hold or persons are asked, or refused', () => {
+  const opened = (spec: SessionSpec, files: string[] = [], unjudged: 'shells'[] = []) => {
+    const { decide, decideOpening } = judge(files, unjudged);
+    const [parsed, live] = [sessionSpecSchema.parse(spec), question({ spec })];
+    const restart = { ...live, payload: { type: 'restart' as const } };
+    const all = [decide(question({ spec, opens: true })), decide(restart), decideOpening(parsed)].map(
+      ({ type }) => type,
+    );
+    expect(decide(live).type).toBe('allowed');
+    expect(new Set(all).size).toBe(1);
+    return all[0];
+  };
+  for (const shell of [['/bin/bash', '-c', 'id'], ['/bin/bash', '--login'], ['/bin/zsh'], ['/workspace/bash']]) {
+    expect(opened({ shell })).toBe('allowed');
+    expect(opened({ shell, approval: 'unless-trusted' })).toBe('asks');
+    expect(opened({ shell, approval: 'on-request' }, [FORBID_PUSH])).toBe('asks');
+    expect(opened({ shell }, [PROMPT_FETCH])).toBe('asks');
+    expect(opened({ shell, approval: 'never' }, [FORBID_PUSH])).toBe('forbidden');
+    expect(opened({ shell, approval: 'never' }, [FORBID_PUSH], ['shells'])).toBe('allowed');
+  }
+  for (const shell of [undefined, ['/bin/bash'], ['dash'], ['/bin/busybox', 'ash']])
+    expect(opened({ approval: 'unless-trusted', ...(shell && { shell }) }, [FORBID_PUSH])).toBe('allowed');
+});
+
+test('a restart is asked about as the opening of its shell is', () => {
+  const spec: SessionSpec = { startupCommands: ['git fetch'] };
+  const restart = { ...question({ spec }), payload: { type: 'restart' as const } };
+  expect(judge([PROMPT_FETCH]).decide(restart).type).toBe('asks');
+});
+
+test('whoever is asked about the opening learns that a rule lets the command out, and why it asks to leave', () => {
+  const { decide } = judge(['rules: [{ pattern: [make], decision: allow }, { pattern: [setup], decision: prompt }]']);
+  const escalate = { justification: 'it needs the network' };
+  const asked = { script: 'make', escalate, spec: { approval: 'on-request' } } as const;
+  const leaves = { outside: true, justification: 'it needs the network' };
+  const ask = (of: Asked) => decide(question({ ...asked, ...of }));
+  const opening = ask({ opens: true, spec: { ...asked.spec, startupCommands: ['setup'] } });
+  expect(opening).toMatchObject({ type: 'asks', question: leaves });
+  expect(ask({ input: 'open' })).toMatchObject({ type: 'asks', question: leaves });
+  // What asks by itself, together with what leaves.
+  const both = ask({ opens: true, script: 'cc', spec: { ...asked.spec, startupCommands: ['setup', 'setup twice'] } });
+  expect(both).toMatchObject({ type: 'asks', question: leaves });
+});
+
 test('rules of a session that are not valid are an error of its commands', () => {
   const execPolicy = [{ pattern: ['git'], decision: 'allow' as const, match: ['make'] }];
   expect(() => judge([]).decide(question({ spec: { execPolicy } }))).toThrow('The rules of the session (execPolicy)');

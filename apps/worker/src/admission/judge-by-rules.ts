@@ -6,6 +6,7 @@ import {
   type DecisionContext,
   decide,
   decideOperations,
+  isPlainShell,
   type OperationDecision,
   type OperatorRules,
   patternText,
@@ -51,26 +52,32 @@ interface JudgeOptions {
 export function judgeByRules(host: RulesOfHost, { unjudged, onReported }: JudgeOptions): Rules {
   const reported = new WeakMap<ResolvedSessionSpec, string>();
   const seesAll = (spec: ResolvedSessionSpec) => host.rules.enforced.length > 0 || judgesItself(spec);
+  const anyVariables = unjudged.includes('variables');
   const lets = (what: Unjudged, spec: ResolvedSessionSpec) => unjudged.includes(what) || !seesAll(spec);
+  const seesShell = (spec: ResolvedSessionSpec) => lets('shells', spec) || isPlainShell(spec);
   return {
     get digest() {
       return host.rules.digest;
     },
     decide(question, granted = []) {
       const { payload, spec } = question;
-      const context = contextOf(question, host.rules.enforced, granted);
+      const context = { ...contextOf(question, host.rules.enforced, granted), anyVariables };
       // It is judged again when its shell is ready.
       if (reported.get(spec) !== question.entryId) report(question, context, host.rules, onReported);
       reported.set(spec, question.entryId);
-      const findings = question.opens ? openingFindings(spec, context) : [];
+      const findings = question.opens || payload.type === 'restart' ? openingFindings(spec, context) : [];
+      if ((question.opens || payload.type === 'restart') && !seesShell(spec)) findings.push(unseenShell(spec));
       if (payload.type === 'command') {
         findings.push(findingOf(question, payload, context));
         if (payload.input !== undefined && !lets('stdin', spec)) findings.push(unseenStdin(spec));
       }
       if (payload.type === 'file') findings.push(findingOfFile(payload.operation, context));
-      return strictest(findings);
+      return strictest(findings, payload);
     },
-    decideOpening: (spec) => strictest(openingFindings(spec, openingContext(spec, host.rules.enforced))),
+    decideOpening(spec) {
+      const findings = openingFindings(spec, openingContext(spec, host.rules.enforced));
+      return strictest(seesShell(spec) ? findings : [...findings, unseenShell(spec)]);
+    },
     refuseTerminal: (spec) => (lets('terminals', spec) ? undefined : terminalRefusal(spec, host)),
     decideTool: (name) =>
       toFinding(decideOperations([{ words: ['tool', name] }], { operator: host.rules.enforced, approval: undefined })),
@@ -93,15 +100,16 @@ function contextOf(
 ): Context {
   const escalate = attempt.number === 2 || (payload.type === 'command' && payload.escalate !== undefined);
   const answered = granted.length === 0 ? [] : [compileRules(granted, { source: 'approvals' })];
-  const { session = [], ...context } = openingContext(spec, operator);
-  const env = payload.type === 'command' ? Object.keys(payload.env ?? {}) : [];
-  return { ...context, session: [...session, ...answered], escalate, env };
+  const { session = [], env = [], ...context } = openingContext(spec, operator);
+  const own = payload.type === 'command' ? Object.keys(payload.env ?? {}) : [];
+  return { ...context, session: [...session, ...answered], escalate, env: [...new Set([...env, ...own])] };
 }
 
 /** Nothing that a fresh shell runs leaves the sandbox. */
 function openingContext(spec: ResolvedSessionSpec, operator: readonly CompiledRules[]): Context {
   return {
     ...{ operator, session: ownRules(spec), approval: spec.approval, escalate: false },
+    env: Object.keys({ ...spec.env, ...spec.secrets }),
     sandboxed: resolveSandbox(spec).sandboxed,
     mustStay: spec.sandbox?.selection === 'require',
   };
@@ -156,8 +164,10 @@ function reasonOfSecond({ script }: CommandPayload, context: Context): string {
 }
 
 /** The commands that a fresh shell runs, and those that run before it ends: they are decided before there is a shell. */
-function openingFindings({ startupCommands, shutdownCommands }: ResolvedSessionSpec, context: Context): RuleDecision[] {
-  const inside = { ...context, escalate: false, env: [] };
+function openingFindings(spec: ResolvedSessionSpec, context: Context): RuleDecision[] {
+  const { startupCommands, shutdownCommands } = spec;
+  // A variable of the command is not set for them.
+  const inside = { ...context, escalate: false, env: Object.keys({ ...spec.env, ...spec.secrets }) };
   return [
     ...startupCommands.map((script) => ofOpening('startup', script, inside)),
     ...shutdownCommands.map((script) => ofOpening('shutdown', script, inside)),
@@ -197,10 +207,23 @@ function forbidden({ reason = 'A rule forbids it.' }: Decision): RuleDecision {
   return { type: 'forbidden', reason };
 }
 
+/** RULES-2: a shell with arguments may hold a script, or read a file of the session. */
+function unseenShell({ approval, shell = [] }: ResolvedSessionSpec): RuleDecision {
+  const reason = `Its session's shell (${JSON.stringify(shell.join(' '))}) is not plainly bash, dash, ash or sh of the system, so that it may run what no rule has read.`;
+  if (answerFor('prompt', approval) === 'ask') return { type: 'asks', question: { reason } };
+  return {
+    type: 'forbidden',
+    reason: `${reason} The session's \`approval\` lets nobody be asked. Leave \`shell\` out, or have the operator allow it (\`allow: { unjudged: [shells] }\` in SHELLFLEET_CONFIG).`,
+  };
+}
+
 const STRICTNESS: Record<RuleDecision['type'], number> = { allowed: 0, asks: 1, forbidden: 2 };
 
-/** RULES-1. Several questions are one: its answer is about all of them. */
-function strictest(findings: readonly RuleDecision[]): RuleDecision {
+/**
+ * RULES-1. Several questions are one: its answer is about all of them, and about leaving the sandbox also where a rule lets the command out.
+ * Whatever of an entry is asked about, the person learns whether it leaves, and why its submitter wants that.
+ */
+function strictest(findings: readonly RuleDecision[], payload?: EntryPayload): RuleDecision {
   const worst = findings.reduce<RuleDecision>(
     (strict, finding) => (STRICTNESS[finding.type] > STRICTNESS[strict.type] ? finding : strict),
     { type: 'allowed' },
@@ -209,7 +232,15 @@ function strictest(findings: readonly RuleDecision[]): RuleDecision {
     return findings.find((finding) => finding.type === 'allowed' && finding.outside) ?? worst;
   if (worst.type === 'forbidden') return worst;
   const asking = findings.flatMap((finding) => (finding.type === 'asks' ? [finding.question] : []));
-  return { type: 'asks', question: asking.length === 1 ? worst.question : together(asking) };
+  const question = asking.length === 1 ? worst.question : together(asking);
+  const leaves = findings.some((finding) => finding.type === 'allowed' && finding.outside);
+  return { type: 'asks', question: leaves ? { ...question, ...leavingOf(payload) } : question };
+}
+
+/** What a person is told of a command that a rule lets out, while something else of its entry is asked about. */
+function leavingOf(payload: EntryPayload | undefined): Partial<ApprovalQuestion> {
+  const escalate = payload?.type === 'command' ? payload.escalate : undefined;
+  return { outside: true, ...(escalate && { justification: escalate.justification }) };
 }
 
 /** No amendment: a rule would answer one of them. */

@@ -29,6 +29,7 @@ function question(given: Partial<AdmissionQuestion> = {}): AdmissionQuestion {
 
 const bind = (of: AdmissionQuestion, about = asked, namespace = 'n') => bindQuestion(of, about, namespace, sealer);
 const first = bind(question());
+const second = bind(question({ attempt: { number: 2, exitCode: 1, output: 'no' } }));
 const spec = (given: object) =>
   sessionSpecSchema.parse({ env: { A: '1' }, secrets: { S: 'secret' }, image: 'debian', ...given });
 
@@ -68,9 +69,25 @@ describe('BIND-2: an answer holds for nothing else', () => {
     ['image', { spec: spec({ image: 'alpine' }) }],
     ['sandbox', { spec: spec({ sandbox: { mode: 'read-only' } }) }],
     ['opening with startup commands', { opens: true, spec: spec({ startupCommands: ['true'] }) }],
+    ['exit code of its first attempt', { attempt: { number: 2 as const, exitCode: 2, output: 'no' } }],
+    ['output of its first attempt', { attempt: { number: 2 as const, exitCode: 1, output: 'yes' } }],
     ['attempt', { attempt: { number: 2 as const, exitCode: 1, output: '' } }],
   ])('another %s is another question', (_name, other) => {
-    expect(bind(question(other)).hash).not.toBe(first.hash);
+    const compared = 'attempt' in other ? [first, second] : [first];
+    for (const { hash, binding } of compared) {
+      expect(bind(question(other)).hash).not.toBe(hash);
+      expect(bind(question(other)).binding).not.toBe(binding);
+    }
+  });
+
+  // fault 103
+  test('another directory is another question, and so is one that is not known', () => {
+    const at = (directory?: ApprovalQuestion['directory']) =>
+      bind(question(), { ...asked, ...(directory && { directory }) });
+    const bound = [at(), at({ path: '/a' }), at({ path: '/b' }), at({ unknown: '/a' }), at({ unknown: '/b' })];
+    expect(new Set(bound.map(({ hash }) => hash)).size).toBe(5);
+    expect(new Set(bound.map(({ binding }) => binding)).size).toBe(5);
+    expect(at({ path: '/a' })).toEqual(bound[1]);
   });
 
   test('other rules, another reason, another namespace and the way out of the sandbox are other questions', () => {

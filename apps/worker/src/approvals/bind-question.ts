@@ -6,6 +6,7 @@ import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission
 //
 // BIND-1. Questions of one tenant have one hash exactly when they differ in the session alone.
 // BIND-2. An answer holds for one binding: that question, in this life of this session, for this entry, attempt and shell.
+//         In another directory a command is another question, also when both have the same words.
 // BIND-3. What cannot be written as a key has none. It is never approved by the answer to another question.
 
 export interface BoundQuestion {
@@ -24,7 +25,7 @@ export function bindQuestion(
   const { tenant, session, generation, entryId, payload, spec, epoch, attempt, opens } = question;
   // They do not change what runs.
   const { labels, priority, idleTimeoutMs, maxLifetimeMs, hostGraceMs, onHostLoss, approvalTimeoutMs, ...place } = spec;
-  const { matchedRules = [], reason } = asked;
+  const { matchedRules = [], reason, directory } = asked;
   const outside = asked.outside && { sandbox: question.outside.sandbox };
   // An answer about a command in a shell that is there says nothing about the commands that open one.
   const opening = opens && spec.startupCommands.length + spec.shutdownCommands.length > 0;
@@ -40,6 +41,7 @@ export function bindQuestion(
     matchedRules,
     outside ?? null,
     reason,
+    directory ?? null,
   ]);
   const binding = digest(['approval of', what, session, generation, entryId, epoch]);
   return { hash: toHex(what).slice(0, 20), binding };

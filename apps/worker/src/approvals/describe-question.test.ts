@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { commandPayloadSchema, sessionSpecSchema } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
-import type { AdmissionQuestion } from '../admission/admission.ts';
+import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission.ts';
 import { describeQuestion } from './describe-question.ts';
 
 const shown = {
@@ -17,10 +17,13 @@ const question: AdmissionQuestion = {
     ...{ type: 'command', script: 'login hunter2', timeoutMs: 1_000, encoding: 'utf8' },
     ...{ env: { TOKEN: 'x' }, cwd: '/tmp', network: 'restricted', stdin: Buffer.from('abc').toString('base64') },
   }),
-  spec: sessionSpecSchema.parse({ sandbox: { mode: 'read-only', network: 'full' }, image: 'debian' }),
+  spec: sessionSpecSchema.parse({
+    ...{ sandbox: { mode: 'read-only', network: 'full' }, image: 'debian' },
+    ...{ env: { PATH: '/workspace/bin', TOKEN: 'y' }, secrets: { KEY: 'hunter2' } },
+  }),
 };
 const common = {
-  ...{ sessionId: 's', commandId: 's.01J', script: 'login [REDACTED_SECRET]', env: ['TOKEN'], cwd: '/tmp' },
+  ...{ sessionId: 's', commandId: 's.01J', script: 'login [REDACTED_SECRET]', env: ['TOKEN', 'PATH', 'KEY'] },
   stdin: { bytes: 3, sha256: createHash('sha256').update('abc').digest('hex') },
   place: 'policy docker, mode read-only, network restricted, image debian',
 };
@@ -44,6 +47,15 @@ test('the question about a second attempt shows why it is repeated: how the firs
     ...{ ...common, reason: 'denied' },
     firstAttempt: { exitCode: 1, output: '[REDACTED_SECRET]: Read-only file system' },
   });
+});
+
+// fault 103
+test('a question shows the directory of the shell, or why that is not known, redacted', () => {
+  const at = (directory: ApprovalQuestion['directory']) =>
+    describeQuestion(question, { reason: 'r', ...(directory && { directory }) }, shown);
+  expect(at(undefined)).toEqual({ ...common, reason: 'r' });
+  expect(at({ path: '/tmp/hunter2' })).toEqual({ ...common, reason: 'r', cwd: '/tmp/[REDACTED_SECRET]' });
+  expect(at({ unknown: 'in hunter2' })).toEqual({ ...common, reason: 'r', cwdUnknown: 'in [REDACTED_SECRET]' });
 });
 
 test('an amendment that redaction would change is not offered: it would allow something else than it shows', () => {

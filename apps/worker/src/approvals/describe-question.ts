@@ -9,14 +9,16 @@ export function describeQuestion(
   asked: ApprovalQuestion,
   redaction: Pick<SessionRedaction, 'value'>,
 ): StoredQuestion {
-  const { reason, justification, amendment, outside } = asked;
+  const { reason, justification, amendment, outside, directory } = asked;
   const { number, ...firstAttempt } = attempt;
   const question = {
     sessionId: session,
     commandId: toCommandId(session, entryId),
     reason,
     place: placeOf(outside ? { ...spec, sandbox: wider.sandbox } : spec, payload),
+    env: namesOf(spec, payload),
     ...describePayload(payload),
+    ...(directory && ('path' in directory ? { cwd: directory.path } : { cwdUnknown: directory.unknown })),
     ...(justification === undefined ? {} : { justification }),
     ...(outside === undefined ? {} : { outside }),
     ...('output' in firstAttempt ? { firstAttempt } : {}),
@@ -27,18 +29,22 @@ export function describeQuestion(
   return { ...redaction.value(question), ...(isWhole ? { amendment: shown } : {}) };
 }
 
-type Described = Pick<StoredQuestion, 'script' | 'env' | 'cwd' | 'stdin'>;
+/** Of all variables that its submitter sets for it, those of the session and its secrets included. */
+function namesOf({ env, secrets }: ResolvedSessionSpec, payload: EntryPayload): string[] {
+  const own = payload.type === 'command' ? payload.env : {};
+  return Object.keys({ ...own, ...env, ...secrets });
+}
+
+type Described = Pick<StoredQuestion, 'script' | 'stdin'>;
 
 function describePayload(payload: EntryPayload): Described {
-  if (payload.type === 'restart') return { script: '# a fresh shell in place of the present one', env: [] };
-  if (payload.type === 'file') return { script: `# ${payload.operation.name} ${payload.operation.path}`, env: [] };
-  const { script, env, cwd, stdin } = payload;
+  if (payload.type === 'restart') return { script: '# a fresh shell in place of the present one' };
+  if (payload.type === 'file') return { script: `# ${payload.operation.name} ${payload.operation.path}` };
+  const { script, stdin } = payload;
   const bytes = stdin === undefined ? undefined : Buffer.from(stdin, 'base64');
   const sha256 = bytes === undefined ? undefined : createHash('sha256').update(bytes).digest('hex');
   return {
     script,
-    env: Object.keys(env ?? {}),
-    ...(cwd === undefined ? {} : { cwd }),
     ...(bytes === undefined || sha256 === undefined ? {} : { stdin: { bytes: bytes.byteLength, sha256 } }),
   };
 }

@@ -41,6 +41,7 @@ import { type SessionJobsOfAnswers, tellDecided } from './tell-decided.ts';
 // HOST-APPROVALS-3. A question is added to its tenant before its entry is held. An entry that is held and asks nothing is judged again.
 // HOST-APPROVALS-4. An approval that this host cannot use, because it does not know the key of its approver or cannot open it, answers
 //                   nothing: its question is asked again.
+// HOST-APPROVALS-5. An approval of scope `session` answers a later command only where the directory of both is known, and the same.
 
 /** A revocation waits for a host that does not confirm it for longer than this. */
 const START_WITHIN_MS = 1_500;
@@ -99,7 +100,7 @@ export class HostApprovals implements Answers {
       const found = await retryWhileRedisIsDown(() => findAnswer(redis, keys, question, looked), signal);
       return found.unapplied > 0
         ? undefined
-        : toAnswer(found, bound.hash, (id, sealed) => this.#grants.open(id, sealed, keys), allows);
+        : toAnswer(found, bound.hash, asked, (id, sealed) => this.#grants.open(id, sealed, keys), allows);
     };
     const look = () => this.starts.look(question, find, (answer) => answer?.type === 'granted');
     let answer = await look();
@@ -222,13 +223,16 @@ export class HostApprovals implements Answers {
 function toAnswer(
   { at, grant, end, prefixes }: FoundAnswer,
   hash: string,
+  { directory }: ApprovalQuestion,
   open: (id: string, sealed: string) => ApprovalGrant | undefined,
   allows: (rules: readonly PrefixRule[]) => boolean,
 ): Answer {
   const granted = { type: 'granted', startBy: at + START_WITHIN_MS } as const;
   // The id begins with the hash of the question, and the grant has its scope, whatever the keys of its asker and its tenant hold.
   const opened = grant?.id.startsWith(`${hash}.`) ? open(grant.id, grant.sealed) : undefined;
-  if (opened !== undefined && !(grant?.ofSession && opened.scope !== 'session')) return granted;
+  // HOST-APPROVALS-5
+  const holdsAgain = opened?.scope === 'session' && !(directory && 'unknown' in directory);
+  if (opened !== undefined && (holdsAgain || !grant?.ofSession)) return granted;
   if (end?.state === 'denied') return { type: 'denied', reason: describeDenial(end), by: 'approver' };
   if (end?.state === 'expired') throw approvalExpired();
   const wide = prefixes.map(({ id, sealed }) => open(id, sealed)).filter((one) => one?.scope === 'prefix');

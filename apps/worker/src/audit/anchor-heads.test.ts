@@ -6,7 +6,7 @@ import { anchorHeadsRegularly } from './anchor-heads.ts';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test('the heads that have changed are stored every minute, those that Redis refused again, and all at the end', async () => {
+test('the place and the changed heads are stored every minute, and at the end', async () => {
   const heads = new Map<string, AuditHead>([['empty', { n: 0, mac: '' }]]);
   const stored: string[] = [];
   let isDown = false;
@@ -18,21 +18,25 @@ test('the heads that have changed are stored every minute, those that Redis refu
   };
   const logger = pino({ level: 'silent' });
   const anchoring = anchorHeadsRegularly(
-    { heads: () => heads },
+    { heads: () => heads, stateFolderId: 'f' },
     { redis: redis as never, namespace: 'n', hostId: 'h', logger },
   );
+  const place = 'n:{x0}:audits h f';
+  // A host that wrote nothing yet is known as well.
+  await vi.advanceTimersByTimeAsync(0);
+  expect(stored.splice(0)).toEqual([place]);
   heads.set('t', { n: 1, mac: 'a' });
   await vi.advanceTimersByTimeAsync(60_000);
-  expect(stored.splice(0)).toEqual(['n:{x0}:host:h:audit t {"n":1,"mac":"a"}']);
+  expect(stored.splice(0)).toEqual([place, 'n:{x0}:host:h:audit t {"n":1,"mac":"a"}']);
   await vi.advanceTimersByTimeAsync(60_000);
-  expect(stored).toEqual([]);
+  expect(stored.splice(0)).toEqual([place]);
   heads.set('t', { n: 2, mac: 'b' });
   isDown = true;
   await vi.advanceTimersByTimeAsync(60_000);
   isDown = false;
   await vi.advanceTimersByTimeAsync(60_000);
-  expect(stored.splice(0)).toEqual(['n:{x0}:host:h:audit t {"n":2,"mac":"b"}']);
+  expect(stored.splice(0)).toEqual([place, 'n:{x0}:host:h:audit t {"n":2,"mac":"b"}']);
   heads.set('u', { n: 1, mac: 'c' });
   await anchoring.close();
-  expect(stored).toEqual(['n:{x0}:host:h:audit u {"n":1,"mac":"c"}']);
+  expect(stored).toEqual([place, 'n:{x0}:host:h:audit u {"n":1,"mac":"c"}']);
 });

@@ -1,4 +1,4 @@
-import { anchorAuditHeads } from '@shellfleet/mailbox';
+import { anchorAudit } from '@shellfleet/mailbox';
 import type { AuditHead } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -6,27 +6,36 @@ import type { Audit } from './audit.ts';
 
 const EVERY_MS = 60_000;
 
-/** Stores the heads that have changed in Redis every minute, and at the end. */
+/**
+ * Stores in Redis where the audit is, and the heads that have changed: at once, every minute, and at the end. A host that wrote no record yet is
+ * known from then on: an audit that goes missing is noticed.
+ */
 export function anchorHeadsRegularly(
-  audit: Pick<Audit, 'heads'>,
+  audit: Pick<Audit, 'heads' | 'stateFolderId'>,
   { redis, namespace, hostId, logger }: { redis: Redis; namespace: string; hostId: string; logger: Logger },
 ): { close(): Promise<void> } {
+  const { stateFolderId } = audit;
+  if (stateFolderId === undefined) return { close: async () => {} };
   const stored = new Map<string, string>();
   const anchor = async () => {
     const changed = new Map<string, AuditHead>(
       [...audit.heads()].filter(([tenant, { n, mac }]) => n > 0 && stored.get(tenant) !== mac),
     );
     try {
-      await anchorAuditHeads(redis, namespace, hostId, changed);
+      await anchorAudit(redis, { namespace, host: hostId, stateFolderId }, changed);
       for (const [tenant, { mac }] of changed) stored.set(tenant, mac);
     } catch (err) {
       logger.warn({ err }, 'audit.anchor-failed');
     }
   };
-  const timer = setInterval(() => void anchor(), EVERY_MS);
+  let anchoring = anchor();
+  const timer = setInterval(() => {
+    anchoring = anchoring.then(anchor);
+  }, EVERY_MS);
   return {
     async close() {
       clearInterval(timer);
+      await anchoring;
       await anchor();
     },
   };

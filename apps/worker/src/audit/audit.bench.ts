@@ -20,7 +20,7 @@ const ABOUT = { session: 'build', generation: '1795399776358', entry: '01M832MY3
 const folder = mkdtempSync(join(tmpdir(), 'sf-audit-bench-'));
 const sealKeys = [createSealKey()];
 const audit = await openAudit({
-  ...{ folder, namespace: 'n', hostId: 'h', sealKeys, retentionMs: 90 * 86_400_000, noted: true },
+  ...{ folder, namespace: 'n', hostId: 'h', stateFolderId: 'f', sealKeys, retentionMs: 90 * 86_400_000, noted: true },
   ...{ anchored: new Map(), logger: pino({ level: 'silent' }) },
 });
 const spec = sessionSpecSchema.parse({ image: 'debian:12' });

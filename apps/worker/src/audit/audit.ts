@@ -7,6 +7,8 @@ import type { AuditEvent, AuditHead } from '@shellfleet/protocol';
  *     audit.note(tenant, () => ({ type: 'start', … })); // when there is time
  */
 export interface Audit {
+  /** The state folder in which it is. Undefined: nothing is written down. */
+  readonly stateFolderId: string | undefined;
   /** Resolves when the event is on disk. Throws AUDIT_UNAVAILABLE: what it reports must not take effect then. */
   record(tenant: string, event: AuditEvent): Promise<void>;
   /** Resolves when everything that was recorded before is on disk. Throws AUDIT_UNAVAILABLE when the last of it is not. */
@@ -23,6 +25,7 @@ export interface Audit {
 }
 
 export const NO_AUDIT: Audit = {
+  stateFolderId: undefined,
   record: async () => {},
   recorded: async () => {},
   note: () => {},

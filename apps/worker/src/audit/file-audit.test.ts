@@ -8,6 +8,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
+import { type FileHandle, open as openFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { auditKeys, createSealKey, verifyAudit } from '@shellfleet/mailbox';
@@ -30,7 +31,16 @@ const event = (entry: string): AuditEvent => ({
 });
 const open = (folder: string, anchored = new Map<string, AuditHead>()) =>
   openAudit({
-    ...{ folder, namespace: 'n', hostId: 'h', sealKeys, retentionMs: 60_000, noted: true, anchored },
+    ...{
+      folder,
+      namespace: 'n',
+      hostId: 'h',
+      stateFolderId: 'f',
+      sealKeys,
+      retentionMs: 60_000,
+      noted: true,
+      anchored,
+    },
     logger: pino({ level: 'silent' }),
   });
 
@@ -54,6 +64,23 @@ test('what is recorded is on disk before the call resolves, behind what was note
   expect(readdirSync(path).map((name) => statSync(join(path, name)).mode & 0o777)).toEqual([0o600]);
   expect(statSync(path).mode & 0o777).toBe(0o700);
   await audit.close();
+});
+
+test('what is recorded was synced to the disk when its call resolves; what is noted need not be', async () => {
+  const folder = freshFolder();
+  const audit = await open(folder);
+  await using handle = await openFile(join(folder, 'any'), 'w');
+  const synced = vi.spyOn(Object.getPrototypeOf(handle) as FileHandle, 'datasync');
+  try {
+    await audit.record('t', event('a'));
+    expect(synced).toHaveBeenCalledTimes(1);
+    audit.note('t', () => event('b'));
+    await audit.close();
+    expect(verify(folder).events).toEqual([event('a'), event('b')]);
+    expect(synced).toHaveBeenCalledTimes(1);
+  } finally {
+    synced.mockRestore();
+  }
 });
 
 test('what is noted is written without another call, and at the end', async () => {

@@ -20,6 +20,7 @@ export interface FileAuditOptions {
   folder: string;
   namespace: string;
   hostId: string;
+  stateFolderId: string;
   sealKeys: readonly string[];
   retentionMs: number;
   /** Whether what is only noted is written. */
@@ -59,6 +60,10 @@ class FileAudit implements Audit {
 
   constructor(options: FileAuditOptions) {
     this.#options = options;
+  }
+
+  get stateFolderId(): string {
+    return this.#options.stateFolderId;
   }
 
   async open(tenant: string, anchored: AuditHead | undefined): Promise<void> {

@@ -1,8 +1,11 @@
 import { hostNameSchema, listPolicyNames, NETWORK_ACCESSES, POLICY_NAMES, SANDBOX_MODES } from '@shellfleet/protocol';
 import { z } from 'zod';
 
-/** What no rule can read: a stdin that is sent while the command runs, and what is typed at a terminal. */
-const UNJUDGED = ['stdin', 'terminals'] as const;
+/**
+ * What no rule can read: a stdin that is sent while the command runs, what is typed at a terminal, a shell that runs more than it is given, and
+ * what the variables of a command that leaves its sandbox make programs do.
+ */
+const UNJUDGED = ['stdin', 'terminals', 'shells', 'variables'] as const;
 export type Unjudged = (typeof UNJUDGED)[number];
 
 export const policiesSchema = z

@@ -26,6 +26,7 @@ const DEFAULTS = {
   },
   approvals: { pendingPerTenant: 10_000 },
   audit: { retention: 90 * 86_400_000, commands: true },
+  codex: { configOverrides: {} },
 };
 
 test('without a file, and with an empty one, every section has its defaults', () => {
@@ -48,6 +49,8 @@ approvals:
 audit:
   retention: 30d
   commands: false
+codex:
+  configOverrides: { model: of-the-host }
 `;
   expect(readFile(text)).toEqual({
     rules: ['/etc/shellfleet/rules.yaml'],
@@ -61,13 +64,14 @@ audit:
     },
     approvals: { pendingPerTenant: 50 },
     audit: { retention: 30 * 86_400_000, commands: false },
+    codex: { configOverrides: { model: 'of-the-host' } },
   });
 });
 
 test.each([
   [
     'rulez: []',
-    "line 1: must have only these sections: rules, allow, escalation, approvals, keys, audit; it has the unknown field 'rulez'",
+    "line 1: must have only these sections: rules, allow, escalation, approvals, keys, audit, codex; it has the unknown field 'rulez'",
   ],
   ['rules: rules.yaml', 'line 1: rules must be a list of files'],
   ['rules:\n  - rules.yaml', 'line 2: rules[0] must be an absolute path'],
@@ -75,6 +79,11 @@ test.each([
   ['allow:\n  hosts: [10.0.0.1]', 'line 2: allow.hosts[0] must be a name, not an address'],
   ['allow:\n  privateAddresses:\n    - 10.0.0.0', 'line 3: allow.privateAddresses[0] must be a range of addresses'],
   ['allow: {', 'line 1: '],
+  [
+    'codex:\n  configOverrides: { sandbox_mode: read-only }',
+    'line 2: codex.configOverrides must not name sandbox_mode',
+  ],
+  ['codex:\n  configOverrides: { "a b": 1 }', 'line 2: codex.configOverrides'],
   ['rules: []\nrules: []', 'line 2: Map keys must be unique'],
 ])('refuses %j with the file, the line, the field and what is allowed', (text, message) => {
   expect(() => readFile(text)).toThrow(ConfigError);

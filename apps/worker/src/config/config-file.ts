@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { allowSchema } from './allow-section.ts';
 import { approvalsSchema } from './approvals-section.ts';
 import { auditSchema } from './audit-section.ts';
+import { codexSchema } from './codex-section.ts';
 import { escalationSchema } from './escalation-section.ts';
 import { keysSchema } from './keys-section.ts';
 
@@ -20,8 +21,9 @@ const configFileSchema = z.strictObject(
     approvals: approvalsSchema.prefault({}).describe('The questions that wait for a person'),
     keys: keysSchema.optional().describe('Who may submit and who may answer; without it nothing has to be signed'),
     audit: auditSchema.prefault({}).describe('What this host writes down about commands and approvals'),
+    codex: codexSchema.prefault({}).describe('Settings of the Codex CLI, for the policy of that name'),
   },
-  'must have only these sections: rules, allow, escalation, approvals, keys, audit',
+  'must have only these sections: rules, allow, escalation, approvals, keys, audit, codex',
 );
 export type ConfigFile = z.output<typeof configFileSchema>;
 

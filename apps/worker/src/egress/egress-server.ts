@@ -10,6 +10,8 @@ import { type Destination, isRefusal, parseDestination, type Refusal } from './d
 // EGRESS-HTTP-2. Every refusal has the destination and the reason in its status line and in its body.
 // EGRESS-HTTP-3. A connection has one request, so there are never more connections outward than inward. A client that sends a second one
 //                before its answer is cut off; no ordinary client does.
+// EGRESS-HTTP-4. A request is passed on with its length and with the host that was judged, whatever Connection names: the server behind
+//                sees the one request that was judged, and nothing of a body as a second one.
 
 const HEAD_BYTES = 16 * 1024;
 const HEAD_WITHIN_MS = 10_000;
@@ -30,6 +32,8 @@ const HOP_BY_HOP = [
   'transfer-encoding',
   'upgrade',
 ];
+/** EGRESS-HTTP-4. They decide where a message ends and whom it is for, so Connection cannot name them. */
+const OF_THE_MESSAGE = ['content-length', 'host'];
 
 /** Opens the way out for a request of a connection, or says why not. */
 export type OpenOutward = (destination: Destination, client: Socket) => Promise<Socket | Refusal>;
@@ -99,6 +103,9 @@ async function forward(incoming: IncomingMessage, answer: ServerResponse, open: 
       'the request',
     );
   }
+  // Another coding within the chunks would be lost with the header that names it.
+  if (!['chunked', undefined].includes(incoming.headers['transfer-encoding']?.toLowerCase()))
+    return refuse(answer, { status: 400, reason: 'its Transfer-Encoding is another than chunked' }, authority);
   const destination = parseDestination(authority, 80);
   const outward = isRefusal(destination) ? destination : await open(destination, incoming.socket);
   if (isRefusal(outward)) return refuse(answer, outward, authority);
@@ -124,7 +131,7 @@ async function forward(incoming: IncomingMessage, answer: ServerResponse, open: 
   });
 }
 
-/** A body of unknown length stays one. */
+/** EGRESS-HTTP-4. A body of unknown length stays one. The parser lets no request through that has both. */
 function framingOf({ headers }: IncomingMessage): Record<string, string> {
   return headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' };
 }
@@ -133,7 +140,8 @@ function onwardHeaders({ headers, headersDistinct }: IncomingMessage): Record<st
   const named = (headers.connection ?? '')
     .toLowerCase()
     .split(',')
-    .map((name) => name.trim());
+    .map((name) => name.trim())
+    .filter((name) => !OF_THE_MESSAGE.includes(name));
   const dropped = new Set([...HOP_BY_HOP, ...named]);
   return Object.fromEntries(Object.entries(headersDistinct).filter(([name]) => !dropped.has(name))) as Record<
     string,

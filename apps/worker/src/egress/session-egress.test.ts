@@ -22,6 +22,9 @@ let folder: string;
 let path: string;
 let site: Server;
 let echo: NetServer;
+/** At the address that is not listed, at the port of `echo`. */
+let inside: NetServer;
+let insideConnections = 0;
 /** Reads on when its client has closed its half. */
 let waiting: NetServer;
 let ports: { site: number; echo: number; waiting: number };
@@ -41,7 +44,12 @@ beforeAll(async () => {
   });
   echo = createNetServer((socket) => socket.on('error', () => {}).pipe(socket));
   waiting = createNetServer({ allowHalfOpen: true }, (socket) => socket.on('error', () => {}).resume());
+  inside = createNetServer((socket) => {
+    insideConnections += 1;
+    socket.on('error', () => {}).pipe(socket);
+  });
   ports = { site: await listenOn(site), echo: await listenOn(echo), waiting: await listenOn(waiting) };
+  await listenOn(inside, '127.0.0.2', ports.echo);
   const patterns = ['*.test:80', '*.test:1', ...Object.values(ports).map((port) => `*.test:${port}`)];
   egress = new SessionEgress({
     rules: {
@@ -62,12 +70,13 @@ afterAll(async () => {
   egress.close();
   site.close();
   echo.close();
+  inside.close();
   waiting.close();
   await rm(folder, { recursive: true });
 });
 
-async function listenOn(server: NetServer): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+async function listenOn(server: NetServer, host = '127.0.0.1', port = 0): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(port, host, resolve));
   return (server.address() as { port: number }).port;
 }
 
@@ -162,6 +171,7 @@ describe('while a command runs', () => {
     expect(rebinding[0]).toBe('HTTP/1.1 200 Connection established');
     expect(rebinding[1]).toMatch(/^HTTP\/1.1 403 /);
     expect(asked).toEqual(['mixed.test', 'mixed.test']);
+    expect(insideConnections).toBe(0);
   });
 
   test('each request is recorded with its destination and the reason of a refusal, and nothing else of it', async () => {

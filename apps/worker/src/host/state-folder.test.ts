@@ -32,6 +32,8 @@ test('hosts with names of their own share a machine, not a key', async () => {
   await using two = await openStateFolder(folder, 'two');
   expect([one.hostId, two.hostId]).toEqual(['one', 'two']);
   expect(one.hostKey).not.toEqual(two.hostKey);
+  expect(one.stateFolderId).toMatch(/^[0-9a-f]{16}$/);
+  expect(two.stateFolderId).toBe(one.stateFolderId);
 });
 
 test('STATE-1: a second worker with the same id is refused while the first lives', async () => {

@@ -1,6 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { hostFolderName } from '@shellfleet/mailbox';
 import { hostIdSchema } from '@shellfleet/protocol';
 import { lockFolder } from './folder-lock.ts';
 
@@ -13,6 +14,8 @@ export interface StateFolder extends AsyncDisposable {
   hostId: string;
   /** Secret of this host. */
   hostKey: Buffer;
+  /** Of the folder that all hosts of this user share. It tells them from the hosts of other machines. */
+  stateFolderId: string;
   /** For keepers and their sockets; a short path. */
   sandboxes: string;
   /** For the host policy: records, keepers, workspaces. */
@@ -25,22 +28,26 @@ export interface StateFolder extends AsyncDisposable {
   journal: string;
   /** For the records of its audit. */
   audit: string;
+  /** For the identities of the fleets that this host belongs to, a file for each namespace. */
+  fleets: string;
   close(): Promise<void>;
 }
 
 /** `given`: the host id that the operator chose. Several workers on one machine need different ids, so each has a folder. */
 export async function openStateFolder(stateFolder: string, given: string | undefined): Promise<StateFolder> {
-  const path = join(stateFolder, 'hosts', given === undefined ? 'default' : shortName(given));
+  const path = join(stateFolder, 'hosts', given === undefined ? 'default' : hostFolderName(given));
   await mkdir(path, { recursive: true, mode: 0o700 });
   await chmod(path, 0o700);
   const lock = await lockFolder(path);
   const hostId =
     given ?? hostIdSchema.parse(await readOrCreate(join(path, 'id'), () => `host-${randomBytes(6).toString('hex')}`));
   const hostKey = Buffer.from(await readOrCreate(join(path, 'key'), () => randomBytes(32).toString('hex')), 'hex');
+  const stateFolderId = await readOrCreate(join(stateFolder, 'id'), () => randomBytes(8).toString('hex'));
   const close = () => lock.release();
   return {
     hostId,
     hostKey,
+    stateFolderId,
     sandboxes: join(path, 's'),
     hostSandboxes: join(path, 'h'),
     bubblewrapSandboxes: join(path, 'b'),
@@ -48,6 +55,7 @@ export async function openStateFolder(stateFolder: string, given: string | undef
     logs: join(path, 'logs'),
     journal: join(path, 'journal'),
     audit: join(path, 'audit'),
+    fleets: join(path, 'fleets'),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -82,9 +90,4 @@ async function readIfThere(path: string): Promise<string | undefined> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
-}
-
-/** Host ids may be 128 characters long, and the path of a unix socket has 107. */
-function shortName(hostId: string): string {
-  return createHash('sha256').update(hostId).digest('hex').slice(0, 12);
 }

@@ -34,6 +34,7 @@ function setUp() {
     logger,
     beat: () => ({ slots: 2 }) as unknown as HostBeat,
     onReplaced: replaced,
+    requireFleet: async () => {},
   };
   return { calls, state, deps, renew, replaced, warn };
 }

@@ -17,6 +17,8 @@ export interface HeartbeatDeps {
   beat(): HostBeat;
   /** Called when another process holds the host id: this one must stop at once. */
   onReplaced(): void;
+  /** Rejects when Redis has another fleet. Declares this one to a Redis without any. */
+  requireFleet(redis: Redis): Promise<void>;
 }
 
 export interface Heartbeat {
@@ -40,7 +42,8 @@ export async function startHeartbeat(deps: HeartbeatDeps): Promise<Heartbeat> {
   let lastAt = 0;
 
   const beat = async (via: Redis, renew: () => Promise<void>) => {
-    if (!(await holdsHostId(via, fleet.namespace, claim))) return deps.onReplaced();
+    const [isHeld] = await Promise.all([holdsHostId(via, fleet.namespace, claim), deps.requireFleet(via)]);
+    if (!isHeld) return deps.onReplaced();
     await renew();
     const at = Date.now();
     // A full Redis takes only the first two: the host stays alive and keeps its leases.

@@ -13,18 +13,15 @@ import type { Outside } from '../run/outside.ts';
 import { failedEntry, lostEntry } from '../run/results.ts';
 import { runCommand } from '../run/run-command.ts';
 import type { SessionContext } from '../run/session-context.ts';
-import { withoutEgressEnv } from '../sandbox/egress-env.ts';
 import type { Beside, Sandboxes, SessionRef } from '../sandbox/sandbox.ts';
 import { describeShell } from '../shell/describe-shell.ts';
 import { SessionShell } from '../shell/session-shell.ts';
-import type { Surroundings } from './parse-surroundings.ts';
-import { readSurroundings } from './read-surroundings.ts';
 import { isUnsafe } from './unsafe-variables.ts';
 
 // A command that leaves the sandbox of its session: a shell of its own in a second sandbox, beside that of the session.
 //
-// OUTSIDE-1. Of the session it has the files of its workspace, the directory and the exported variables. No function, alias, trap or option of
-//            the session's shell is in it, and no startup command has run.
+// OUTSIDE-1. Of the session it has the files of its workspace, the directory, and the variables of the spec with its secrets. No variable,
+//            function, alias, trap or option of the session's shell is in it, and no startup command has run.
 // OUTSIDE-2. Its programs and libraries come from folders that the session cannot write to, and its shell reads no file before the command.
 // OUTSIDE-3. It runs one command. Its sandbox is removed with all processes in it before the Result is stored, however the command ended. A
 //            removal that the engine does not make then is made by the next sweep.
@@ -45,8 +42,8 @@ export function createOutside(
   deps: OutsideDeps,
 ): Outside {
   const wider = widenSandbox(spec, settings);
-  if ('refusal' in wider) {
-    const { refusal } = wider;
+  const refusal = 'refusal' in wider ? wider.refusal : refuseVariables({ ...spec.env, ...spec.secrets });
+  if ('refusal' in wider || refusal !== undefined) {
     return { refusal, sandbox: undefined, run: () => Promise.reject(new Error(`nothing may run outside: ${refusal}`)) };
   }
   return {
@@ -77,10 +74,11 @@ async function runOutside(
   refuseUnsafe(payload, deps.ref);
   const { sandboxId } = shell;
   if (sandboxId === undefined) throw new Error('the session has no sandbox');
-  const surroundings = await readSurroundings(shell, deps.ref.session);
+  const cwd = payload.cwd ?? (await shell.directory());
+  if (cwd === undefined) throw noDirectory(deps.ref);
   const outside = {
     ...session,
-    spec: toSpec(spec, surroundings),
+    spec: { ...spec, startupCommands: [], shutdownCommands: [] },
     egress: createSessionEgress(spec, deps.egress, { logger: session.logger, onRefused: session.onEgressRefused }),
   };
   const wide = openWide({ sandboxId, allowances }, outside, deps);
@@ -88,7 +86,6 @@ async function runOutside(
   session.signal.addEventListener('abort', discard, { once: true });
   try {
     await wide.makeReady(session.signal);
-    const cwd = payload.cwd ?? surroundings.cwd;
     const ended = await runCommand(run, { ...payload, cwd }, outside, wide);
     return { ...ended, result: { ...explainCwd(ended.result, cwd, deps.ref), shell: describeShell(shell) } };
   } finally {
@@ -121,9 +118,18 @@ function refuseUnsafe({ env = {} }: CommandPayload, { session }: SessionRef): vo
   );
 }
 
-/** OUTSIDE-1 */
-function toSpec(spec: ResolvedSessionSpec, { env }: Surroundings): ResolvedSessionSpec {
-  return { ...spec, env: withoutEgressEnv(env), secrets: {}, startupCommands: [], shutdownCommands: [] };
+/** OUTSIDE-2 */
+function refuseVariables(env: Record<string, string>): string | undefined {
+  const names = Object.keys(env).filter(isUnsafe);
+  if (names.length === 0) return undefined;
+  return `its spec sets ${names.join(', ')}, which would choose programs, libraries or what the shell does there`;
+}
+
+function noDirectory({ session }: SessionRef): ShellfleetError {
+  return new ShellfleetError(
+    'SANDBOX_UNAVAILABLE',
+    `The command was not run outside the sandbox of session ${session}: the directory of its shell is not there any more, or its keeper did not answer. Give a cwd.`,
+  );
 }
 
 function openWide(

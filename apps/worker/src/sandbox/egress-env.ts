@@ -18,9 +18,3 @@ export function egressEnv(keeperFolder: string): Record<string, string> {
     NODE_USE_ENV_PROXY: '1',
   };
 }
-
-/** Less the variables that such a sandbox was given: in another one they lead nowhere. */
-export function withoutEgressEnv(env: Record<string, string>): Record<string, string> {
-  const given = egressEnv('');
-  return Object.fromEntries(Object.entries(env).filter(([name, value]) => given[name] !== value));
-}

@@ -94,7 +94,13 @@ export async function openCodexHost(
   config: WorkerConfig,
   { hostKey, codexSandboxes }: SandboxFolders,
 ): Promise<HostSandboxes> {
-  return openOnHost(config, hostKey, codexSandboxes, await openCodex(config.codexProgram));
+  const { configOverrides } = config.file.codex;
+  return openOnHost(
+    config,
+    hostKey,
+    codexSandboxes,
+    await openCodex({ program: config.codexProgram, configOverrides }),
+  );
 }
 
 /** Each policy has control groups of its own, because it removes those that none of its sandboxes has. */

@@ -11,6 +11,7 @@ import type { HostOffer, ResolvedSessionSpec } from '@shellfleet/protocol';
 //            for is stored with it, so that no worker takes it for the session's own.
 
 export interface SessionRef {
+  /** The keyspace of the fleet. */
   namespace: string;
   tenant: string;
   session: string;

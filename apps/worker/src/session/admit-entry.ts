@@ -7,6 +7,7 @@ import { openFirstAttempt } from '../run/first-attempt.ts';
 import { openSignedPayload } from '../run/open-payload.ts';
 import { finishDenied, finishFailed } from '../run/run-entry.ts';
 import { auditVerdict, noteHeld } from './audit-verdict.ts';
+import { directoryOf } from './directory-of.ts';
 import { aboutSession, type SessionParts } from './session-parts.ts';
 
 // The step between the head of the mailbox and its start.
@@ -75,7 +76,9 @@ function questionOf(entry: Entry, opens: boolean, parts: SessionParts): Admissio
   const { id: entryId, first } = entry;
   const attempt =
     first === undefined ? { number: 1 as const } : { number: 2 as const, ...openFirstAttempt(entry, first, context) };
-  return { ...aboutSession(parts), entryId, opens, payload, signature, attempt };
+  const directory =
+    payload.type === 'command' ? () => directoryOf(payload, opens, context.spec, parts.shell) : undefined;
+  return { ...aboutSession(parts), entryId, opens, payload, signature, attempt, directory };
 }
 
 async function start(

@@ -1,6 +1,7 @@
 // The shell of a sandbox whose main process is the keeper.
 import { abortable, type Resolvers, withResolvers } from '@shellfleet/concurrency';
 import {
+  decodeDirectory,
   decodeEnd,
   decodeProcesses,
   decodeRefusal,
@@ -12,6 +13,7 @@ import {
   INPUT_END,
   MAX_TO_KEEPER,
   MalformedFrame,
+  Question,
   uint32s,
   uint64s,
 } from '@shellfleet/keeper';
@@ -50,7 +52,7 @@ class KeeperShell implements Shell {
   /** The entry whose output is received, and its next offsets. */
   #receiving: { entryId: EntryId; id: Uint8Array; next: StreamOffsets } | undefined;
   #lastQuestion = 0;
-  readonly #questions = new Map<number, Resolvers<BackgroundProcess[]>>();
+  readonly #questions = new Map<number, Resolvers<Uint8Array>>();
   readonly #gone = withResolvers<DisconnectReason>();
 
   constructor(connection: KeeperConnection, hello: ShellHello) {
@@ -119,12 +121,21 @@ class KeeperShell implements Shell {
   }
 
   async background({ signal }: { signal?: AbortSignal } = {}): Promise<BackgroundProcess[]> {
+    return decodeProcesses(await this.#ask(Question.processes, undefined, signal));
+  }
+
+  async directory({ path, signal }: { path?: string; signal?: AbortSignal } = {}): Promise<string | undefined> {
+    return decodeDirectory(await this.#ask(Question.directory, path, signal));
+  }
+
+  async #ask(flags: number, about: string | undefined, signal: AbortSignal | undefined): Promise<Uint8Array> {
     if (!this.#handlers) throw new Error('There is no connection to the keeper.');
-    const number = ++this.#lastQuestion;
-    const question = withResolvers<BackgroundProcess[]>();
-    this.#questions.set(number, question);
-    this.#connection.send({ type: FrameType.ping, flags: 1, offset: number });
-    return abortable(question.promise, signal).finally(() => this.#questions.delete(number));
+    const offset = ++this.#lastQuestion;
+    const question = withResolvers<Uint8Array>();
+    this.#questions.set(offset, question);
+    const payload = about === undefined ? undefined : Buffer.from(about);
+    this.#connection.send({ type: FrameType.ping, flags, offset, ...(payload && { payload }) });
+    return abortable(question.promise, signal).finally(() => this.#questions.delete(offset));
   }
 
   pause(): void {
@@ -170,7 +181,8 @@ class KeeperShell implements Shell {
         handlers.onShell({ shellNumber: frame.offset, reason: Buffer.from(frame.payload).toString() });
         break;
       case FrameType.pong:
-        this.#questions.get(frame.offset)?.resolve(decodeProcesses(frame.payload));
+        // The bytes of a frame are its own only until this returns.
+        this.#questions.get(frame.offset)?.resolve(Uint8Array.from(frame.payload));
         break;
       case FrameType.terminalOutput:
         this.terminals.output(frame);

@@ -114,6 +114,10 @@ export class LiveShell {
     return this.#shell.background(options);
   }
 
+  directory(options: { path?: string; signal: AbortSignal }): Promise<string | undefined> {
+    return this.#shell.directory(options);
+  }
+
   pause(): void {
     this.#shell.pause();
   }

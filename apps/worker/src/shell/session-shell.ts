@@ -16,6 +16,8 @@ import type { ShellTerminals } from './shell-terminals.ts';
 
 /** A living keeper connects within milliseconds; on a busy machine it may take seconds. */
 const CONNECT_DEADLINE_MS = 15_000;
+/** The keeper answers from memory of the kernel. */
+const DIRECTORY_WITHIN_MS = 10_000;
 
 export interface SessionShellDeps {
   ref: SessionRef;
@@ -131,6 +133,19 @@ export class SessionShell {
   /** The last connection to the shell, possibly broken; a reconnection replaces it. Undefined without a sandbox. */
   get live(): LiveShell | undefined {
     return this.#live;
+  }
+
+  /**
+   * The directory in which a command would run: that of the shell, or the one to which `path` leads from there, without links. Undefined when
+   * it is not known: there is no such directory or no shell that is ready, or its keeper does not answer.
+   */
+  async directory(path?: string): Promise<string | undefined> {
+    if (this.#live === undefined || !this.ready) return undefined;
+    const signal = AbortSignal.timeout(DIRECTORY_WITHIN_MS);
+    return this.#live.directory({ signal, ...(path !== undefined && { path }) }).catch((err: unknown) => {
+      this.#deps.logger.warn({ err }, 'shell.directory-unknown');
+      return undefined;
+    });
   }
 
   /** A Result with the current epoch is stored. */

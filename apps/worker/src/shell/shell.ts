@@ -164,6 +164,11 @@ export interface Shell {
   storage(state: 'away' | 'back'): void;
   /** The processes in the sandbox besides shell and keeper. */
   background(options?: { signal?: AbortSignal }): Promise<BackgroundProcess[]>;
+  /**
+   * The directory of the shell or, with a `path`, the one to which that leads from there: as the kernel has it, without links. Undefined
+   * when there is no such directory.
+   */
+  directory(options?: { path?: string; signal?: AbortSignal }): Promise<string | undefined>;
   /** Backpressure: stops reading from the keeper, until resumeReading(). */
   pause(): void;
   resumeReading(): void;

@@ -31,22 +31,24 @@ export async function* readParts(steps: FileSteps, path: string, signal?: AbortS
 
 /**
  * Sends the parts of a file, of which the last puts it in its place, and returns the answers that have not come yet. `transfer` is a ULID: the
- * name of the parts.
+ * name of the parts. Every answer, also one that has come, has to be from `sandbox`.
  */
 export async function sendParts(
   steps: FileSteps,
   file: { path: string; transfer: string; mode?: number | undefined },
   parts: Iterable<Part> | AsyncIterable<Part>,
-  { signal, onSent }: { signal?: AbortSignal | undefined; onSent?: (bytes: number) => void } = {},
+  options: { signal?: AbortSignal | undefined; onSent?: (bytes: number) => void; sandbox?: SameSandbox } = {},
 ): Promise<Promise<DoneStep>[]> {
   const { path, transfer, mode } = file;
+  const { signal, onSent, sandbox = new SameSandbox(path) } = options;
   const given = mode === undefined ? {} : { mode };
   const answers: Promise<DoneStep>[] = [];
   let offset = 0;
   for await (const { data, last } of parts) {
     signal?.throwIfAborted();
     const part = { name: 'write', path, offset, last, transfer, data: data.toString('base64'), ...given } as const;
-    const answer = (await steps.send(part)).answer();
+    const sent = await steps.send(part);
+    const answer = sent.answer().then((step) => sandbox.check(step));
     answer.catch(() => {});
     answers.push(answer);
     offset += data.byteLength;

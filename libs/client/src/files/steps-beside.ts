@@ -5,6 +5,7 @@ import {
   type FileOperation,
   type HostAnswer,
   isShellfleetError,
+  parseKeyspace,
   ShellfleetError,
   toCommandId,
 } from '@shellfleet/protocol';
@@ -47,11 +48,11 @@ export class StepsBeside implements FileSteps {
   }
 
   async send(operation: FileOperation): Promise<SentStep> {
-    const { interceptors, namespace, tenant } = this.#context;
+    const { interceptors, tenant } = this.#context;
     if (interceptors.isEmpty) return this.#begin(operation);
     const commandId = toCommandId(this.#session.id, this.#context.nextId());
     const input = {
-      namespace,
+      namespace: parseKeyspace(this.#context.namespace).namespace,
       tenant,
       sessionId: this.#session.id,
       commandId,

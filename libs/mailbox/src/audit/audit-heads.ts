@@ -1,16 +1,22 @@
-import { type AuditHead, auditHeadSchema, hostKeys, tryJson } from '@shellfleet/protocol';
+import { type AuditHead, auditHeadSchema, fleetKeys, hostKeys, tryJson } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** Stores the heads of a host's audit chains, by tenant. */
-export async function anchorAuditHeads(
+/** Where the audit of a host is: its state folder's id tells the hosts of one machine from those of another. */
+export interface AuditPlace {
+  namespace: string;
+  host: string;
+  stateFolderId: string;
+}
+
+/** Stores where the audit of a host is, and the heads of its chains, by tenant. */
+export async function anchorAudit(
   redis: Redis,
-  namespace: string,
-  host: string,
+  { namespace, host, stateFolderId }: AuditPlace,
   heads: ReadonlyMap<string, AuditHead>,
 ): Promise<void> {
-  if (heads.size === 0) return;
   const fields = [...heads].flatMap(([tenant, head]) => [tenant, JSON.stringify(head)]);
-  await redis.hset(hostKeys(namespace, host).audit, ...fields);
+  await redis.hset(fleetKeys(namespace).audits, host, stateFolderId);
+  if (fields.length > 0) await redis.hset(hostKeys(namespace, host).audit, ...fields);
 }
 
 /** The heads that were stored last, by tenant. */
@@ -21,4 +27,9 @@ export async function readAuditHeads(redis: Redis, namespace: string, host: stri
     return data === undefined ? [] : [[tenant, data] as const];
   });
   return new Map(heads);
+}
+
+/** Every host that ever kept an audit, with the id of the state folder in which it is. */
+export async function readAuditPlaces(redis: Redis, namespace: string): Promise<Map<string, string>> {
+  return new Map(Object.entries(await redis.hgetall(fleetKeys(namespace).audits)));
 }

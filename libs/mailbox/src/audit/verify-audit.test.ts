@@ -95,6 +95,14 @@ test('records that were cut off and written anew, with the key, differ from the 
   ]);
 });
 
+test('records of two branches of a chain, of a machine that was restored, do not pass as one chain', () => {
+  const [first, ...rest] = FIVE.lines;
+  const branch = write(['x', 'y'].map(event), FIVE.heads[0]).lines;
+  expect(check([first ?? '', branch[0] ?? '', ...rest.slice(1)])).toEqual([
+    'altered f:3 record 2 is not the one that record 3 was written after',
+  ]);
+});
+
 test('a key that replaced another one goes on with the chain', () => {
   const next = createSealKey();
   const [newKey] = auditKeys([next, sealKey], CHAIN);

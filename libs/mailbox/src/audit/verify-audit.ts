@@ -6,7 +6,7 @@ import { type AuditKey, CHAIN_START, parseAuditLine } from './audit-line.ts';
 // VERIFY-3. A line that a crash left incomplete is not tampering: it is the last one, or the record after it reports it.
 
 export interface AuditFinding {
-  type: 'altered' | 'missing' | 'cut-off' | 'torn' | 'lost' | 'unknown-key';
+  type: 'altered' | 'missing' | 'misplaced' | 'cut-off' | 'torn' | 'lost' | 'unknown-key';
   /** File and line, or the file alone. */
   where: string;
   /** What is wrong, in words. */

@@ -5,7 +5,7 @@ import { allowRules, type CompiledRules, strictRules } from './compiled-rules.ts
 import { isDangerous } from './dangerous.ts';
 import { type Answer, answerFor, type Row } from './decision-table.ts';
 import { defaultRequirement, REJECTED_PROMPT } from './default-requirement.ts';
-import { withHiddenCommands } from './hidden-commands.ts';
+import { hiddenCommands } from './hidden-commands.ts';
 import { isKnownSafe } from './known-safe.ts';
 import type { CommandWords } from './plain-script.ts';
 import { type Reading, readScript } from './read-script.ts';
@@ -22,8 +22,10 @@ export interface DecisionContext {
   escalate: boolean;
   /** Whether `selection` is 'require': it may not leave the sandbox. */
   mustStay?: boolean;
-  /** Names of the variables that are set for this script alone. */
+  /** Names of the variables that its submitter sets: those of the command, and those of the session with its secrets. */
   env?: readonly string[];
+  /** Whether the operator lets commands out of their sandbox whose variables are not known to be harmless. */
+  anyVariables?: boolean;
 }
 
 /** One command of a script, and what it is to the rules. */
@@ -51,6 +53,8 @@ interface Judged extends Segment {
   classification: Decision['classification'];
   byOperator: boolean;
   answer: Answer;
+  /** It starts something that cannot be read, and no rule allows that. */
+  hides: boolean;
 }
 
 interface Cause {
@@ -60,10 +64,13 @@ interface Cause {
 
 /** Decides about a script by its words: whether it may run, must be asked about, or may not run. */
 export function decide(script: string, context: DecisionContext): Decision {
-  const reading = underVariables(readScript(script), context);
+  const moving = movingVariables(context);
+  const reading = underVariables(readScript(script), moving);
   const judged = reading.commands.map((command) => judge(command, reading.form, context));
   const causes: Cause[] = judged.map((segment) => ({ answer: segment.answer, reason: reasonOf(segment) }));
-  causes.push(...wholeCauses(reading, context));
+  causes.push(...wholeCauses(reading, moving, context));
+  for (const { words } of judged.filter(({ hides }) => hides))
+    causes.push(unreadableCause(`\`${words.join(' ')}\` starts what cannot be read.`, context));
   const escapes = context.sandboxed && context.escalate;
   const bypassSandbox =
     reading.form === 'plain' && judged.length > 0 && judged.every(({ byOperator }) => byOperator) && !context.mustStay;
@@ -86,14 +93,26 @@ export function decide(script: string, context: DecisionContext): Decision {
 
 const SKIP: Cause = { answer: 'skip', reason: undefined };
 const STRICTNESS: Record<Answer, number> = { skip: 0, ask: 1, forbid: 2 };
+const ANSWERS = { skip: 'skip', 'needs-approval': 'ask', forbidden: 'forbid' } as const;
 const REQUIREMENTS = { skip: 'skip', ask: 'needs-approval', forbid: 'forbidden' } as const;
 
 /** Which program a name means, and what a known one loads or runs: a script that sets them before a command is not plain either. */
 const MOVES_PROGRAMS = /^(PATH|LD_.*|GCONV_PATH|RIPGREP_CONFIG_PATH)$/;
 
-function underVariables(reading: Reading, { env = [] }: DecisionContext): Reading {
-  const isKnown = reading.form === 'unreadable' || !env.some((name) => MOVES_PROGRAMS.test(name));
-  return isKnown ? reading : { ...reading, form: 'opaque' };
+/** They change what programs print, and let none start another. */
+const HARMLESS = /^(LANG|LC_[A-Z]+|TZ|CI|NO_COLOR|COLUMNS|LINES)$/;
+
+/**
+ * The variables that may change what the words of the script do. Inside the sandbox those count that choose programs for every script. What
+ * leaves it is what the rules allow, so there every variable counts that is not known to be harmless: many make a program start others.
+ */
+function movingVariables({ env = [], escalate, sandboxed, anyVariables }: DecisionContext): string[] {
+  const leaves = sandboxed && escalate && anyVariables !== true;
+  return env.filter((name) => (leaves ? !HARMLESS.test(name) : MOVES_PROGRAMS.test(name)));
+}
+
+function underVariables(reading: Reading, moving: readonly string[]): Reading {
+  return reading.form === 'unreadable' || moving.length === 0 ? reading : { ...reading, form: 'opaque' };
 }
 
 function judge(
@@ -101,7 +120,7 @@ function judge(
   form: Reading['form'],
   { operator, session = [], approval }: DecisionContext,
 ): Judged {
-  const commands = withHiddenCommands(command);
+  const { commands, unreadable } = hiddenCommands(command);
   // What else an opaque script runs is not known, so that nothing allows a part of it.
   const mayAllow = form === 'plain' || form === 'document';
   const matching = (rules: CompiledRules): PrefixRule[] =>
@@ -112,7 +131,17 @@ function judge(
   const classification = isDangerous(commands) ? 'dangerous' : classifyCommand(command, form, words);
   const row = strictestRow(matchedRules) ?? classification;
   const byOperator = row === 'allow' && ofOperator.length > 0;
-  return { words, command, matchedRules, row, classification, byOperator, answer: answerFor(row, approval) };
+  const answer = answerFor(row, approval);
+  return {
+    words,
+    command,
+    matchedRules,
+    row,
+    classification,
+    byOperator,
+    answer,
+    hides: unreadable && row !== 'allow',
+  };
 }
 
 function strictestRow(rules: readonly PrefixRule[]): 'forbid' | 'prompt' | 'allow' | undefined {
@@ -132,17 +161,17 @@ function classify({ form }: Reading, judged: readonly Judged[]): Decision['class
 }
 
 /** What is asked about a script as a whole: what its commands are is not known. */
-function wholeCauses(
-  { form, tooLong }: Reading,
-  { approval, sandboxed, operator, session = [] }: DecisionContext,
-): Cause[] {
+function wholeCauses({ form, tooLong }: Reading, moving: readonly string[], context: DecisionContext): Cause[] {
+  const { approval, operator, session = [] } = context;
   if (form === 'opaque') {
     const answer = answerFor('unknown', approval);
     return [
       {
         answer,
         reason:
-          'It holds more than plain commands, or its `env` changes which programs they are, so that no rule can allow it.',
+          moving.length > 0
+            ? `The variables ${moving.join(', ')} may change what it runs, so that no rule can allow it.`
+            : 'It holds more than plain commands, so that no rule can allow it.',
       },
     ];
   }
@@ -150,9 +179,12 @@ function wholeCauses(
   // A comment that makes it too long to read must not hide a command from the rules.
   if (tooLong && [...operator, ...session].some(({ strict }) => strict.size > 0))
     return [{ answer: 'forbid', reason: 'It is too long to be compared with the rules that forbid or ask.' }];
+  return [unreadableCause(tooLong ? 'It is too long to be read.' : 'No parser can read it.', context)];
+}
+
+function unreadableCause(because: string, { approval, sandboxed }: DecisionContext): Cause {
   const { requirement, reason } = defaultRequirement(approval, sandboxed);
-  const answer = requirement === 'needs-approval' ? 'ask' : requirement === 'forbidden' ? 'forbid' : 'skip';
-  return [{ answer, reason: reason ?? (tooLong ? 'It is too long to be read.' : 'No parser can read it.') }];
+  return { answer: ANSWERS[requirement], reason: reason ?? because };
 }
 
 function escalation({ approval, mustStay }: DecisionContext): Cause {

@@ -51,7 +51,7 @@ function refusalOf(configOverrides: Record<string, unknown>) {
 }
 
 describe('how Codex is called', () => {
-  test('S0-22, S0-24, S0-29: by its own help: with the platform as a subcommand where it knows one, else without', () => {
+  test('S0-22, S0-29: by its own help: with the platform as a subcommand where it knows one, else without', () => {
     expect(readCodexForm(HELP['0.169.0'])).toBe('plain');
     expect(readCodexForm(HELP['0.120.0'])).toBe('linux');
     expect(readCodexForm('error: unrecognized subcommand')).toBeUndefined();

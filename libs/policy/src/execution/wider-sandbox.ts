@@ -70,8 +70,7 @@ export function widenSandbox(
   const { type } = spec.policy;
   if (type === 'host' || !resolveSandbox(spec).sandboxed) return { refusal: NOTHING_TO_LEAVE(type) };
   if (type === 'docker' && workspaceOf(spec) === undefined) return { refusal: NO_SHARED_FILES };
-  const target = workspaceOf(spec)?.target ?? WORKSPACE_PATH;
-  if (!readsNoFile(spec.shell, [WORKSPACE_PATH, target])) return { refusal: READS_FILES };
+  if (!isPlainShell(spec)) return { refusal: READS_FILES };
   const wider = widen(spec, settings);
   if ('refusal' in wider) return wider;
   return { spec: { ...withoutNarrowing(spec, wider.sandbox), sandbox: wider.sandbox }, allowances: wider.allowances };
@@ -124,7 +123,15 @@ function widen(
 const SHELLS = ['bash', 'dash', 'ash', 'sh'];
 const HARMLESS_OPTIONS = ['--norc', '--noprofile', '--posix', '-p'];
 
-/** Whether the shell of a session reads nothing that the session can write, its program included. `folders`: those of the session. */
+/**
+ * Whether the shell of a session runs nothing but what it is given: plainly bash, dash, ash or sh of the system, without arguments that are a
+ * script or make it read a file.
+ */
+export function isPlainShell(spec: Pick<ResolvedSessionSpec, 'shell' | 'workspace'>): boolean {
+  return readsNoFile(spec.shell, [WORKSPACE_PATH, workspaceOf(spec)?.target ?? WORKSPACE_PATH]);
+}
+
+/** Whether it reads nothing that the session can write, its program included. `folders`: those of the session. */
 function readsNoFile(shell: readonly string[] | undefined, folders: readonly string[]): boolean {
   if (shell === undefined) return true;
   const [program = '', ...words] = shell;

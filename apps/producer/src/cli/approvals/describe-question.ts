@@ -7,14 +7,14 @@ import { toPrintable } from '../printable.ts';
  * on. Texts of the caller are printable, and marked as the caller's. `widest`: how the person names that answer.
  */
 export function describeQuestion(approval: Approval, widest = '--for prefix'): string[] {
-  const { id, sessionId, commandId, script, reason, place, outside, cwd, env, stdin, expiresAt } = approval;
+  const { id, sessionId, commandId, script, reason, place, outside, env, stdin, expiresAt } = approval;
   const { justification, firstAttempt, amendment, count, filesWritten = [] } = approval;
   const others = count > 1 ? ` and ${count - 1} other ${count === 2 ? 'session' : 'sessions'}` : '';
   const rows: (readonly [string, string])[] = [
     ['question', `${id}, until ${expiresAt}`],
     ['session', `${sessionId}${others}`],
     ['command', commandId],
-    ['where', `${outside ? 'OUTSIDE its sandbox: ' : ''}${place}${cwd === undefined ? '' : `, in ${cwd}`}`],
+    ['where', `${outside ? 'OUTSIDE its sandbox: ' : ''}${place}${inDirectory(approval)}`],
     ...(env.length === 0 ? [] : [['brings', `the variables ${env.join(', ')}`] as const]),
     ...(stdin === undefined ? [] : [['stdin', `${stdin.bytes} bytes, SHA-256 ${stdin.sha256}`] as const]),
     ...filesWritten.map((path) => ['changed since it was asked', path] as const),
@@ -28,6 +28,11 @@ export function describeQuestion(approval: Approval, widest = '--for prefix'): s
     ...(firstAttempt === undefined ? [] : describeFirstAttempt(firstAttempt)),
     ...(amendment === undefined ? [] : [`${widest} would allow from then on: ${describePattern(amendment)}`]),
   ];
+}
+
+function inDirectory({ cwd, cwdUnknown }: Approval): string {
+  if (cwd !== undefined) return `, in ${cwd}`;
+  return cwdUnknown === undefined ? '' : `, in a directory that is not known: ${cwdUnknown}`;
 }
 
 function describeFirstAttempt({ exitCode, output }: NonNullable<Approval['firstAttempt']>): string[] {

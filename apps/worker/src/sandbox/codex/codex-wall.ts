@@ -28,10 +28,22 @@ const PROBLEMS = {
   22: "Codex's sandbox lets a session write outside of its own folders",
 };
 
-/** The sandbox of the Codex CLI. `program`: its path, if the operator names one. Throws SANDBOX_UNAVAILABLE when this host lacks it. */
-export async function openCodex(program?: string): Promise<Wall> {
-  if (process.platform !== 'linux') throw unavailable('codex', 'it needs Linux');
-  const codex = program ?? (await findProgram('codex'));
+export interface CodexOptions {
+  /** Its path. Default: `codex` in one of `folders`. */
+  program?: string | undefined;
+  /** Settings of the operator. Those of a session take their place. Default: none. */
+  configOverrides?: Record<string, unknown>;
+  /** Default: that of this process. */
+  platform?: NodeJS.Platform;
+  /** Folders of programs, separated by colons. Default: those of the system. */
+  folders?: string;
+}
+
+/** The sandbox of the Codex CLI. Throws SANDBOX_UNAVAILABLE when this host lacks it. */
+export async function openCodex(options: CodexOptions = {}): Promise<Wall> {
+  const { program, configOverrides, platform = process.platform, folders = SYSTEM_PATH } = options;
+  if (platform !== 'linux') throw unavailable('codex', `it needs Linux, and this host has ${platform}`);
+  const codex = program ?? (await findProgram('codex', folders));
   if (codex === undefined)
     throw unavailable(
       'codex',
@@ -46,7 +58,8 @@ export async function openCodex(program?: string): Promise<Wall> {
     env: { CODEX_HOME },
     plan(spec, allowances) {
       const plan = planCodex(spec, allowances);
-      return { plan, program: ['/bin/sh', '-c', ENTER, 'sh', codex, ...codexArguments(form, plan.config)] };
+      const config = { ...configOverrides, ...plan.config };
+      return { plan, program: ['/bin/sh', '-c', ENTER, 'sh', codex, ...codexArguments(form, config)] };
     },
     trial: { script: TRIAL, problems: PROBLEMS },
   };

@@ -1,0 +1,76 @@
+import { readFile } from 'node:fs/promises';
+import type { Fleet } from '@shellfleet/client';
+import { type AuditHead, auditHeadSchema, ShellfleetError, tryJson } from '@shellfleet/protocol';
+import { z } from 'zod';
+import { type HostFolder, readStateFolderId } from './read-audit.ts';
+
+const keptHeadSchema = auditHeadSchema.extend({ namespace: z.string(), host: z.string(), tenant: z.string() });
+export type KeptHead = z.infer<typeof keptHeadSchema>;
+
+/** What is known of a host's audit from elsewhere: the verification begins here. */
+export interface KnownHost {
+  namespace: string;
+  host: string;
+  /** By tenant. */
+  heads: ReadonlyMap<string, readonly AuditHead[]>;
+}
+
+export interface Known {
+  /** Those whose audit has to be in the state folder. */
+  hosts: KnownHost[];
+  /** Hosts of other state folders: their audits are not here. */
+  elsewhere: string[];
+}
+
+/** Of a file of `audit heads`. Each of its hosts has to be here. */
+export async function readKeptHeads(path: string): Promise<Known> {
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw new ShellfleetError('COMMAND_INVALID', `--heads: ${path} cannot be read.`, { issues: [] }, { cause });
+  });
+  const hosts = new Map<string, KnownHost & { heads: Map<string, AuditHead[]> }>();
+  for (const line of text.split('\n')) {
+    if (line === '') continue;
+    const { namespace, host, tenant, n, mac } = parseKeptHead(line, path);
+    const key = JSON.stringify([namespace, host]);
+    const known = hosts.get(key) ?? { namespace, host, heads: new Map() };
+    hosts.set(key, known);
+    known.heads.set(tenant, [...(known.heads.get(tenant) ?? []), { n, mac }]);
+  }
+  return { hosts: [...hosts.values()], elsewhere: [] };
+}
+
+function parseKeptHead(line: string, path: string): KeptHead {
+  const head = keptHeadSchema.safeParse(tryJson(line)).data;
+  if (head !== undefined) return head;
+  throw new ShellfleetError('COMMAND_INVALID', `--heads: ${path} has a line that \`audit heads\` did not print.`, {
+    issues: [{ path: 'heads', message: 'must be lines of `audit heads`' }],
+  });
+}
+
+/**
+ * Of Redis. A host has to be here when it was last in this state folder, or in that of a host which is here: so the hosts of a copy are known,
+ * also where the id of the state folder was not copied.
+ */
+export async function readAnchoredHeads(
+  fleet: Fleet,
+  stateFolder: string,
+  folders: readonly HostFolder[],
+): Promise<Known> {
+  const isHere = ({ namespace, host }: { namespace: string; host: string }) =>
+    folders.some(({ audit }) => audit?.host === host && audit.namespace === namespace);
+  const places = await fleet.auditPlaces();
+  const here = new Set([
+    await readStateFolderId(stateFolder),
+    ...places.filter(isHere).map(({ stateFolderId }) => stateFolderId),
+  ]);
+  const hosts = await Promise.all(
+    places
+      .filter(({ stateFolderId }) => here.has(stateFolderId))
+      .map(async ({ namespace, host }) => {
+        const heads = Object.entries(await fleet.auditHeads({ namespace, id: host }));
+        return { namespace, host, heads: new Map(heads.map(([tenant, head]) => [tenant, [head]])) };
+      }),
+  );
+  const elsewhere = places.filter(({ stateFolderId }) => !here.has(stateFolderId)).map(({ host }) => host);
+  return { hosts, elsewhere };
+}

@@ -1,0 +1,89 @@
+import { join } from 'node:path';
+import type { AuditFinding } from '@shellfleet/mailbox';
+import type { KnownHost } from './kept-heads.ts';
+import { findMisplaced, isFolderOf } from './misplaced-audits.ts';
+import { type AuditFolder, type HostAudit, type HostFolder, verifyFolder } from './read-audit.ts';
+
+export interface HostFinding extends AuditFinding {
+  host: string;
+  /** `*`: the audit as a whole. */
+  tenant: string;
+}
+
+export interface VerifiedHosts {
+  findings: HostFinding[];
+  /** Authentic records. */
+  records: number;
+  chains: number;
+  /** Hosts of which no head is known. */
+  uncompared: string[];
+}
+
+/**
+ * Begins with what is known from elsewhere: each of `hosts` needs its audit, and each of its heads its chain. What the folders say of themselves
+ * comes second, because whoever can write there says it.
+ */
+export function verifyHosts({
+  stateFolder,
+  folders,
+  hosts,
+  sealKeys,
+}: {
+  stateFolder: string;
+  folders: readonly HostFolder[];
+  hosts: readonly KnownHost[];
+  sealKeys: readonly string[];
+}): VerifiedHosts {
+  const findings: HostFinding[] = [...findMissing(stateFolder, folders, hosts), ...findMisplaced(folders)].map(
+    (finding) => ({ tenant: '*', ...finding }),
+  );
+  let records = 0;
+  let chains = 0;
+  const uncompared: string[] = [];
+  for (const { audit, auditPath } of folders) {
+    if (audit === undefined) continue;
+    const heads = hosts.find((known) => isSame(audit, known))?.heads;
+    if (heads === undefined) uncompared.push(audit.host);
+    for (const chain of withRemoved(audit, heads ?? new Map())) {
+      const verified = verifyFolder(chain, sealKeys, heads?.get(chain.tenant) ?? []);
+      records += verified.records;
+      chains += 1;
+      const { host, tenant } = chain;
+      for (const { where, ...finding } of verified.findings)
+        findings.push({ host, tenant, where: where || join(auditPath, `t-${tenant}`), ...finding });
+    }
+  }
+  return { findings, records, chains, uncompared };
+}
+
+function findMissing(stateFolder: string, folders: readonly HostFolder[], hosts: readonly KnownHost[]) {
+  const missing = (host: string, where: string, message: string) => ({
+    type: 'missing' as const,
+    host,
+    where,
+    message,
+  });
+  const all = join(stateFolder, 'hosts');
+  // Whoever removes all of it must not pass for whoever has none.
+  if (folders.length === 0 && hosts.length === 0) return [missing('*', all, 'no host has its audit here')];
+  const isThere = (known: KnownHost) => folders.some(({ audit }) => audit !== undefined && isSame(audit, known));
+  const gone = hosts.filter((known) => !isThere(known));
+  const folderOf = (host: string) => folders.find((folder) => isFolderOf(folder, host))?.auditPath ?? all;
+  const unnamed = folders.filter(
+    (folder) => folder.audit === undefined && !gone.some(({ host }) => isFolderOf(folder, host)),
+  );
+  return [
+    ...gone.map(({ host }) => missing(host, folderOf(host), 'the audit of this host is missing')),
+    // Each worker begins one when it starts.
+    ...unnamed.map(({ ownId, name, auditPath }) => missing(ownId ?? name, auditPath, 'the audit is missing')),
+  ];
+}
+
+const isSame = (one: { namespace: string; host: string }, other: { namespace: string; host: string }) =>
+  one.namespace === other.namespace && one.host === other.host;
+
+/** The chains of a host, and those of which only a head is left. */
+function withRemoved({ namespace, host, chains }: HostAudit, heads: KnownHost['heads']): AuditFolder[] {
+  const removed = [...heads.keys()].filter((tenant) => !chains.some((chain) => chain.tenant === tenant));
+  return [...chains, ...removed.map((tenant) => ({ namespace, host, tenant, segments: [] }))];
+}

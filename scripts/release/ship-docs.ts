@@ -1,0 +1,30 @@
+import { glob, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { root } from '../steps.ts';
+
+/** Pages about how this repository is tested, which nobody who installs a package needs, and reasons for decisions. */
+const LEFT_OUT = /^(adr\/|behaviours|mutants|benchmarks|reliability)/;
+
+/** Puts the pages for users into a package, for those who have nothing but that. A link to what is not there becomes plain text. */
+export async function shipDocs(to: string): Promise<void> {
+  const from = join(root, 'docs');
+  const pages: string[] = [];
+  for await (const page of glob('**/*.md', { cwd: from })) if (!LEFT_OUT.test(page)) pages.push(page);
+  const shipped = new Set(pages.map((page) => join(from, page)));
+  for (const page of pages) {
+    const text = await readFile(join(from, page), 'utf8');
+    await mkdir(dirname(join(to, page)), { recursive: true });
+    await writeFile(
+      join(to, page),
+      withoutDeadLinks(text, (target) => shipped.has(resolve(from, dirname(page), target))),
+    );
+  }
+}
+
+/** `hasPage`: by the path in the link. Links to other sites, and to places of the same page, stay. */
+export function withoutDeadLinks(markdown: string, hasPage: (target: string) => boolean): string {
+  return markdown.replace(/\[((?:[^\][]|\[[^\]]*\])*)\]\(([^()\s]+)\)/g, (link, text: string, target: string) => {
+    const [path = ''] = target.split('#');
+    return /^[a-z]+:/.test(target) || path === '' || hasPage(path) ? link : text;
+  });
+}
