@@ -69,7 +69,8 @@ export { DEFAULTS, isShellfleetError, OUTPUT_PROFILES, ShellfleetError, TIMEOUT_
 export type { Approvals, ApproveOptions, DenyOptions } from './approvals/approvals.ts';
 export type { ApprovalFilter } from './approvals/list-approvals.ts';
 export type { Batch } from './batch/batch.ts';
-export { type BatchOptions, type BatchTotals, checkTask, type Task, type TaskResult } from './batch/task.ts';
+export { checkTask } from './batch/check-task.ts';
+export type { BatchOptions, BatchTotals, Task, TaskResult } from './batch/task.ts';
 export type { Command, FollowOptions } from './command.ts';
 export type { ConnectOptions } from './connect-settings.ts';
 export type {

@@ -11,7 +11,6 @@ import {
   type WireError,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
-import { expandTask } from './expand-task.ts';
 
 /** One or several scripts that run in a session of their own. */
 export interface Task {
@@ -96,14 +95,6 @@ export const taskSchema = z.strictObject({
   files: z.record(sandboxPathSchema, z.string().min(1)).optional(),
   timeoutMs: durationSchema().optional(),
 });
-
-/**
- * Checks a task of a batch with these options, as the batch does before it runs it. `what` begins the message. Throws COMMAND_INVALID.
- */
-export function checkTask(task: unknown, { spec, timeoutMs }: BatchOptions = {}, what = 'The task'): void {
-  const [whole] = expandTask(task as Task, 1, spec, timeoutMs);
-  parseOrThrow(taskSchema, whole, 'COMMAND_INVALID', what);
-}
 
 const count = (least: number, most: number) =>
   z
