@@ -80,7 +80,7 @@ export const rowFaults: readonly RowFault[] = [
   { row: 'S0-29', file: 'libs/policy/src/execution/codex.ts', text: "return 'linux';", change: "return 'plain';" },
   {
     row: 'S0-31',
-    file: 'libs/policy/src/execution/sandbox-modes.ts',
+    file: 'libs/protocol/src/sandbox-table.ts',
     text: "  docker: {\n    usual: { mode: 'workspace-write', network: 'restricted' },",
     change: "  docker: {\n    usual: { mode: 'workspace-write', network: 'full' },",
   },
@@ -176,13 +176,13 @@ export const rowFaults: readonly RowFault[] = [
   },
   {
     row: 'S3-12',
-    file: 'libs/policy/src/execution/sandbox-modes.ts',
+    file: 'libs/protocol/src/sandbox-table.ts',
     text: "'danger-full-access': refused(IS_A_SANDBOX('bubblewrap')),",
     change: "'danger-full-access': enforced('all'),",
   },
   {
     row: 'S3-13',
-    file: 'libs/policy/src/execution/sandbox-modes.ts',
+    file: 'libs/protocol/src/sandbox-table.ts',
     text: "=> mode === 'read-only' || mode === 'workspace-write';",
     change: "=> mode === 'read-only';",
   },
@@ -200,19 +200,19 @@ export const rowFaults: readonly RowFault[] = [
   },
   {
     row: 'S3-17',
-    file: 'libs/policy/src/execution/sandbox-modes.ts',
+    file: 'libs/protocol/src/sandbox-table.ts',
     text: "sandbox?.selection === 'require' && !sandboxed",
     change: "sandbox?.selection === 'require' && sandboxed",
   },
   {
     row: 'S3-20',
-    file: 'libs/policy/src/execution/sandbox-modes.ts',
+    file: 'libs/protocol/src/sandbox-table.ts',
     text: "if (sandbox?.selection === 'forbid' && sandboxed)",
     change: "if (sandbox?.selection === 'forbid' && !sandboxed)",
   },
   {
     row: 'S3-21',
-    file: 'libs/policy/src/execution/sandbox-modes.ts',
+    file: 'libs/protocol/src/sandbox-table.ts',
     text: "if (sandbox?.selection === 'require' && !sandboxed)",
     change: "if (sandbox?.selection === 'require' && mode === 'external')",
   },

@@ -354,7 +354,7 @@ describe('an audit that is not in its place', () => {
   });
 
   test("another machine's hosts are named as not checked, and are no finding", async () => {
-    const { audits } = fleetKeys(stack.namespace);
+    const { audits } = fleetKeys(stack.keyspace);
     await redis.hset(audits, 'far', 'another');
     expect(await verify(whole)).toMatchObject({
       exitCode: 0,
@@ -365,7 +365,7 @@ describe('an audit that is not in its place', () => {
   });
 
   test('a host of which Redis has nothing is named: its end is not proven', async () => {
-    const { audits } = fleetKeys(stack.namespace);
+    const { audits } = fleetKeys(stack.keyspace);
     const place = (await redis.hget(audits, 'h1')) ?? '';
     await redis.hdel(audits, 'h1');
     expect(await verify(whole)).toMatchObject({

@@ -57,11 +57,18 @@ export async function startWorker(parts: WorkerParts = {}): Promise<void> {
     await run(parts);
     alone.becomeReady();
   } catch (error) {
-    const { code, message, hint, stack } = ensureShellfleetError(error);
-    const ours = error instanceof ConfigError ? error.message : `${message} ${hint}`;
-    process.stderr.write(`${code === 'INTERNAL' && !(error instanceof ConfigError) ? `${stack}\n` : ''}${ours}\n`);
+    process.stderr.write(describeFailedStart(error));
     process.exit(error instanceof ConfigError ? 2 : 1);
   }
+}
+
+function describeFailedStart(error: unknown): string {
+  if (error instanceof ConfigError) return `shellfleet: ${error.message}\n`;
+  const { code, message, hint, stack } = ensureShellfleetError(error);
+  // Their messages have the next step of a host's operator; the hints are for producers.
+  const isWhole = code === 'QUEUE_UNAVAILABLE' || code === 'FLEET_CONFLICT';
+  const step = isWhole ? '' : ` ${hint}`;
+  return `${code === 'INTERNAL' ? `${stack}\n` : ''}shellfleet: ${message}${step}\n`;
 }
 
 /**

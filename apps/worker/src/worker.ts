@@ -55,6 +55,7 @@ import { sweepLogsRegularly } from './worker/sweep-logs-regularly.ts';
 import { type SweepTimes, sweepSandboxesRegularly } from './worker/sweep-sandboxes-regularly.ts';
 import { takeBack } from './worker/take-back.ts';
 import { subscribeToWakeUps } from './worker/wake-ups.ts';
+import { watchOtherFleets } from './worker/watch-other-fleets.ts';
 
 /** Duration of a lock that was just taken, before the session's own grace is known. */
 const FIRST_LOCK_MS = LEASE_MS + 60_000;
@@ -212,6 +213,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     },
   );
 
+  const otherFleets = await watchOtherFleets({ sandboxes, redis, namespace, logger });
   const heartbeat = await startHeartbeat({
     ...{ redis, fleet, claim, leases, logger },
     onReplaced: deps.onReplaced,
@@ -233,7 +235,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       boot: claim.boot,
       draining: isDraining(),
       problems: problems(),
-      warnings: [...(deps.warnings?.() ?? []), ...(announcer?.warnings ?? [])],
+      warnings: [...(deps.warnings?.() ?? []), ...(announcer?.warnings ?? []), ...otherFleets.warnings()],
       defaultImage: deps.defaultImage,
       heldMs: heldTimes.median(),
       retentionMs: deps.retentionMs,
@@ -241,7 +243,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   });
   // Once more, because another worker may have started at the same time: at least one of the two sees the heartbeat of the other.
   await refuseOtherRetention(redis, fleet, hostId, deps.retentionMs).catch(async (error: unknown) => {
-    await heartbeat.close();
+    await heartbeat.close({ leaves: false, retentionMs: deps.retentionMs });
     throw error;
   });
   await recordRetention(redis, fleet, deps.retentionMs);
@@ -336,13 +338,14 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       logSweeping.close();
       sandboxSweeping.close();
       room?.close();
+      otherFleets.close();
       requeueing.close();
       drainRequest.close();
       await Promise.all([upkeep.close(), watch.close(), asking.close(), announcer?.close()]);
       closed.abort();
       await audit.close();
       await anchoring.close();
-      await heartbeat.close();
+      await heartbeat.close({ leaves: left === 0, retentionMs: deps.retentionMs });
       subscription.close();
       await jobs.close();
       await sandboxes.close();

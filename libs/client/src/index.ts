@@ -5,6 +5,7 @@ export type {
   ApprovalRequestedData,
   ApprovalScope,
   ApprovalState,
+  AskByDefault,
   AuditHead,
   BlockedOutput,
   BlockedResult,

@@ -18,7 +18,7 @@ const newFleetId = () => randomBytes(6).toString('hex');
 export async function joinFleet(redis: Redis, namespace: string, as: 'host' | 'producer'): Promise<string> {
   const until = performance.now() + PATIENCE_MS[as];
   for (;;) {
-    const declared = await readFleetId(redis, namespace);
+    const declared = await findFleet(redis, namespace);
     if (declared !== undefined) return declared;
     if (performance.now() >= until) return declareFleet(redis, namespace, newFleetId());
     await delay(LOOK_EVERY_MS);
@@ -28,12 +28,12 @@ export async function joinFleet(redis: Redis, namespace: string, as: 'host' | 'p
 /** Declares an identity where none is. Returns the one that is declared then. */
 export async function declareFleet(redis: Redis, namespace: string, fleetId: string): Promise<string> {
   // Read first: a full Redis takes no write.
-  const before = await readFleetId(redis, namespace);
+  const before = await findFleet(redis, namespace);
   if (before !== undefined) return before;
   await redis.set(fleetIdentityKey(namespace), fleetId, 'NX').catch((error: unknown) => {
     throw isForbidden(error) ? nothingDeclared(namespace) : toQueueError(error);
   });
-  return (await readFleetId(redis, namespace)) ?? fleetId;
+  return (await findFleet(redis, namespace)) ?? fleetId;
 }
 
 /** Throws FLEET_CONFLICT where another fleet has the namespace of this keyspace. Declares this one where none has. */
@@ -58,7 +58,8 @@ function nothingDeclared(namespace: string): ShellfleetError {
   );
 }
 
-async function readFleetId(redis: Redis, namespace: string): Promise<string | undefined> {
+/** The identity that is declared for a namespace, if any. */
+export async function findFleet(redis: Redis, namespace: string): Promise<string | undefined> {
   const key = fleetIdentityKey(namespace);
   const declared = await redis.get(key).catch((error: unknown) => {
     throw toQueueError(error);

@@ -235,6 +235,8 @@ export const hostKeys = (namespace: string, host: string) => ({
   boot: `${hostPrefix(namespace, host)}:boot`,
   /** string, until it is undone or the host is forgotten: an operator asked the host to take no new session */
   drain: `${hostPrefix(namespace, host)}:drain`,
+  /** string, for the retention: the host ended in order with no session, or was removed from the list. It is not listed while it is not alive */
+  left: `${hostPrefix(namespace, host)}:left`,
   /** stream: calls to live shells */
   calls: `${hostPrefix(namespace, host)}:calls`,
   /** string with JSON, 5 s: the tools that it offers */

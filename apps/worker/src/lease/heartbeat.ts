@@ -31,7 +31,8 @@ export interface Heartbeat {
    * not be sent.
    */
   recover(redis: Redis, renew: () => Promise<void>): Promise<void>;
-  close(): Promise<void>;
+  /** `leaves`: nothing of this host is left, so it is not listed any more. */
+  close(how: { leaves: boolean; retentionMs: number }): Promise<void>;
 }
 
 /** Publishes heartbeats and renews the leases until closed. Resolves after the first one. */
@@ -67,6 +68,7 @@ export async function startHeartbeat(deps: HeartbeatDeps): Promise<Heartbeat> {
   };
 
   await beatNow();
+  if (lastAt > 0) await redis.del(keys.left).catch(() => {});
   const timer = setInterval(() => void beatNow(), BEAT_INTERVAL_MS);
   return {
     get lastAt() {
@@ -74,9 +76,10 @@ export async function startHeartbeat(deps: HeartbeatDeps): Promise<Heartbeat> {
     },
     beatNow,
     recover: beat,
-    async close() {
+    async close({ leaves, retentionMs }) {
       clearInterval(timer);
       await inFlight;
+      if (leaves) await redis.set(keys.left, '1', 'PX', retentionMs).catch(() => {});
       await redis.del(keys.alive, keys.boot).catch(() => {});
     },
   };

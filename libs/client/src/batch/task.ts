@@ -2,7 +2,6 @@ import {
   DEFAULTS,
   durationSchema,
   type Outcome,
-  parseOrThrow,
   type Result,
   type SessionSpec,
   sandboxPathSchema,

@@ -1,23 +1,20 @@
-import type { ApprovalPolicy, PrefixRule } from '@shellfleet/protocol';
+import type { PrefixRule } from '@shellfleet/protocol';
 import { amendmentFor } from './amendment.ts';
 import { patternText } from './compile-rules.ts';
 import { allowRules, type CompiledRules, strictRules } from './compiled-rules.ts';
 import { isDangerous } from './dangerous.ts';
-import { type Answer, answerFor, type Row } from './decision-table.ts';
+import { ANSWERS, type Answer, type AskedFor, answerByDefault, answerFor, type Row } from './decision-table.ts';
 import { defaultRequirement, REJECTED_PROMPT } from './default-requirement.ts';
 import { hiddenCommands } from './hidden-commands.ts';
 import { isKnownSafe } from './known-safe.ts';
 import type { CommandWords } from './plain-script.ts';
 import { type Reading, readScript } from './read-script.ts';
 
-export interface DecisionContext {
+export interface DecisionContext extends AskedFor {
   /** The rules of the operator, of all of its files. */
   operator: readonly CompiledRules[];
   /** Rules of the session, and those that a person has approved. Their `allow` answers a question, and never leaves a sandbox. */
   session?: readonly CompiledRules[];
-  approval: ApprovalPolicy | undefined;
-  /** Whether it would run in a sandbox. */
-  sandboxed: boolean;
   /** Whether its submitter asks for it to run outside the sandbox. */
   escalate: boolean;
   /** Whether `selection` is 'require': it may not leave the sandbox. */
@@ -67,7 +64,7 @@ export function decide(script: string, context: DecisionContext): Decision {
   const moving = movingVariables(context);
   const reading = underVariables(readScript(script), moving);
   const judged = reading.commands.map((command) => judge(command, reading.form, context));
-  const causes: Cause[] = judged.map((segment) => ({ answer: segment.answer, reason: reasonOf(segment) }));
+  const causes: Cause[] = judged.map((segment) => ({ answer: segment.answer, reason: reasonOf(segment, context) }));
   causes.push(...wholeCauses(reading, moving, context));
   for (const { words } of judged.filter(({ hides }) => hides))
     causes.push(unreadableCause(`\`${words.join(' ')}\` starts what cannot be read.`, context));
@@ -93,7 +90,6 @@ export function decide(script: string, context: DecisionContext): Decision {
 
 const SKIP: Cause = { answer: 'skip', reason: undefined };
 const STRICTNESS: Record<Answer, number> = { skip: 0, ask: 1, forbid: 2 };
-const ANSWERS = { skip: 'skip', 'needs-approval': 'ask', forbidden: 'forbid' } as const;
 const REQUIREMENTS = { skip: 'skip', ask: 'needs-approval', forbid: 'forbidden' } as const;
 
 /** Which program a name means, and what a known one loads or runs: a script that sets them before a command is not plain either. */
@@ -115,11 +111,8 @@ function underVariables(reading: Reading, moving: readonly string[]): Reading {
   return reading.form === 'unreadable' || moving.length === 0 ? reading : { ...reading, form: 'opaque' };
 }
 
-function judge(
-  command: CommandWords,
-  form: Reading['form'],
-  { operator, session = [], approval }: DecisionContext,
-): Judged {
+function judge(command: CommandWords, form: Reading['form'], context: DecisionContext): Judged {
+  const { operator, session = [] } = context;
   const { commands, unreadable } = hiddenCommands(command);
   // What else an opaque script runs is not known, so that nothing allows a part of it.
   const mayAllow = form === 'plain' || form === 'document';
@@ -131,7 +124,7 @@ function judge(
   const classification = isDangerous(commands) ? 'dangerous' : classifyCommand(command, form, words);
   const row = strictestRow(matchedRules) ?? classification;
   const byOperator = row === 'allow' && ofOperator.length > 0;
-  const answer = answerFor(row, approval);
+  const answer = answerByDefault(row, context);
   return {
     words,
     command,
@@ -162,18 +155,14 @@ function classify({ form }: Reading, judged: readonly Judged[]): Decision['class
 
 /** What is asked about a script as a whole: what its commands are is not known. */
 function wholeCauses({ form, tooLong }: Reading, moving: readonly string[], context: DecisionContext): Cause[] {
-  const { approval, operator, session = [] } = context;
+  const { operator, session = [] } = context;
   if (form === 'opaque') {
-    const answer = answerFor('unknown', approval);
-    return [
-      {
-        answer,
-        reason:
-          moving.length > 0
-            ? `The variables ${moving.join(', ')} may change what it runs, so that no rule can allow it.`
-            : 'It holds more than plain commands, so that no rule can allow it.',
-      },
-    ];
+    const answer = answerByDefault('unknown', context);
+    const because =
+      moving.length > 0
+        ? `The variables ${moving.join(', ')} may change what it runs, so that no rule can allow it.`
+        : 'It holds more than plain commands, so that no rule can allow it.';
+    return [{ answer, reason: answer === 'forbid' ? REJECTED_PROMPT : because }];
   }
   if (form !== 'unreadable') return [];
   // A comment that makes it too long to read must not hide a command from the rules.
@@ -201,14 +190,18 @@ function escalation({ approval, mustStay }: DecisionContext): Cause {
 function amend(judged: readonly Judged[]): PrefixRule | undefined {
   const asking = judged.filter(({ answer }) => answer !== 'skip');
   const [first, ...others] = asking;
-  if (!first || asking.some(({ row }) => row !== 'unknown')) return undefined;
+  if (!first || asking.some(({ row }) => row !== 'unknown' && row !== 'safe')) return undefined;
   if (others.some(({ words }) => JSON.stringify(words) !== JSON.stringify(first.words))) return undefined;
   return amendmentFor(first.command);
 }
 
-function reasonOf({ row, words, matchedRules, answer }: Judged): string | undefined {
+function reasonOf({ row, words, matchedRules, answer }: Judged, { askByDefault }: DecisionContext): string | undefined {
   if (answer === 'skip') return undefined;
   const text = words.join(' ');
+  if (row === 'safe' || (row === 'unknown' && askByDefault === 'sandboxed')) {
+    if (answer === 'forbid') return REJECTED_PROMPT;
+    return `No rule decides about \`${text}\`, and the session asks about every such command.`;
+  }
   if (row === 'unknown') return `\`${text}\` is not known to be safe, and no rule allows it.`;
   if (row === 'dangerous') return `\`${text}\` is dangerous${answer === 'forbid' ? ', and nothing may be asked' : ''}.`;
   const rule = matchedRules.find(({ decision }) => decision === row);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { abortable, withResolvers } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { type DockerAllowances, type DockerPlan, planDocker, WORKSPACE_PATH } from '@shellfleet/policy';
-import type { ResolvedSessionSpec } from '@shellfleet/protocol';
+import { parseKeyspace, type ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
 import { makeWorkspace } from '../make-workspace.ts';
@@ -32,14 +32,14 @@ import { readDiskQuota } from './disk-quota.ts';
 import type { DiskBounds } from './disk-watch.ts';
 import { fromCreateAnswer, fromStartAnswer, isMissingImage, toShellfleetError } from './docker-errors.ts';
 import { Engine, type EngineTimes } from './engine.ts';
-import { type FoundContainer, listContainers, removeContainer } from './found-containers.ts';
+import { type FoundContainer, listContainers, listFleets, removeContainer } from './found-containers.ts';
 import { ensureFullNetwork, fullNetwork } from './full-network.ts';
 import { withImageFolder } from './image-folder.ts';
 import { ImageUsers } from './image-users.ts';
 import { checkVolumes, readVolumes } from './image-volumes.ts';
 import { Images } from './images.ts';
 import { toKeeperLink } from './keeper-link.ts';
-import { hostFilter, ofFleet, ofHost, type SandboxLabels, toLabels } from './labels.ts';
+import { hostFilter, ofFleet, ofHost, ofNamespace, type SandboxLabels, toLabels } from './labels.ts';
 import { checkSameWorkspace, type OwnContainer, readOwnContainer, safeEnv } from './own-container.ts';
 import { Runtimes } from './runtimes.ts';
 import { SessionPasswd } from './session-passwd.ts';
@@ -250,6 +250,12 @@ class DockerSandboxes implements Sandboxes {
 
   missingRuntimes(): string[] {
     return this.#runtimes.lacking(this.#options.allowances.runtimes ?? []);
+  }
+
+  async otherFleets(): Promise<string[]> {
+    const { namespace } = this.#options;
+    const own = parseKeyspace(namespace).fleetId;
+    return (await listFleets(this.#engine, ofNamespace(namespace))).filter((fleetId) => fleetId !== own);
   }
 
   problem(): string | undefined {

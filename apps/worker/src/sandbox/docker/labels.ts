@@ -72,6 +72,9 @@ function sessionLabels({ namespace: keyspace, tenant, session }: SessionRef) {
   return { namespace, fleet: fleetId, tenant, session };
 }
 
+/** Empty where the container was made by a version without identities of fleets. */
+export const fleetOf = (labels: Record<string, string>) => labels[`${PREFIX}fleet`] ?? '';
+
 export const ofNamespace = (keyspace: string) => `${PREFIX}namespace=${parseKeyspace(keyspace).namespace}`;
 export const ofFleet = (keyspace: string) => `${PREFIX}fleet=${parseKeyspace(keyspace).fleetId}`;
 export const ofHost = (hostId: string) => `${PREFIX}host=${hostId}`;
