@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FleetCli } from '../support/fleet-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { toolModules } from '../support/tool-modules.ts';
 
@@ -30,6 +31,36 @@ describe('A call', () => {
       ok: true,
       output: { deep: [null, 'ü', { '': -1.5 }] },
     });
+  });
+
+  test("has the caller's own id in its result, success or failure, and in its events", async () => {
+    const watched = stack.fleet.tools.watch();
+    await watched.next();
+    const callId = 'toolu_01: "resize" ü';
+    expect(await stack.fleet.tools.call('add', { a: 1, b: 2 }, { callId })).toMatchObject({ callId, ok: true });
+    expect(await stack.fleet.tools.call('add', {}, { callId })).toMatchObject({ callId, ok: false });
+    expect(await stack.fleet.tools.call('no_such_tool', {}, { callId })).toMatchObject({ callId, ok: false });
+    const events: unknown[] = [];
+    for await (const event of watched) {
+      if (event.type === 'call.started' || event.type === 'call.ended') events.push([event.type, event.callId]);
+      if (events.length === 4) break;
+    }
+    expect(events).toEqual([
+      ['call.started', callId],
+      ['call.ended', callId],
+      ['call.started', callId],
+      ['call.ended', callId],
+    ]);
+    await expect(stack.fleet.tools.call('add', {}, { callId: '' })).rejects.toMatchObject({ code: 'COMMAND_INVALID' });
+  });
+
+  test('is of a tool that a list with a query finds by its name or description, in any case', async () => {
+    const names = async (query: string) => (await stack.fleet.tools.list({ query })).map(({ name }) => name);
+    expect(await names('TWO numbers')).toEqual(['add']);
+    expect(await names('Other_N')).toEqual(['other_name']);
+    expect(await names('no such text')).toEqual([]);
+    await expect(stack.fleet.tools.list({ query: 1 as never })).rejects.toMatchObject({ code: 'COMMAND_INVALID' });
+    expect((await new FleetCli(stack).run(['tools', 'ls', 'two'])).stdout.toString()).toMatch(/^TOOL.*\nadd +h1 .*\n$/);
   });
 
   test('has the name that the definition gives, and not the one of the export', async () => {

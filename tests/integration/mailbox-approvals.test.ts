@@ -37,7 +37,7 @@ const ask = (session: string, more: Partial<Parameters<typeof askApproval>[2]> =
     ...more,
   });
 const find = (session: string, binding = `b-${session}`) =>
-  findAnswer(redis, keys, askerOf(session), { binding, hash: HASH, prefixes: true });
+  findAnswer(redis, keys, askerOf(session), { binding, hash: HASH, prefixes: true, folders: true });
 const counts = async () => (await readQuestions(redis, keys)).map(({ id, count }) => ({ id, count }));
 
 /** Writes an answer, and applies it twice. */
@@ -154,7 +154,7 @@ test('a session of the same id in its next life has no grant of the one before',
   await ask('s1');
   await answer('approve', idOf('1'), 'session');
   const next = { ...askerOf('s1'), generation: 'h' };
-  const found = await findAnswer(redis, keys, next, { binding: 'b-next', hash: HASH, prefixes: true });
+  const found = await findAnswer(redis, keys, next, { binding: 'b-next', hash: HASH, prefixes: true, folders: true });
   expect(found).toMatchObject({ grant: undefined, end: undefined, prefixes: [] });
 });
 

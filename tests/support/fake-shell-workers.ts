@@ -101,6 +101,7 @@ export function newFleet() {
 export const ASKING: Rules = {
   digest: 'asking',
   decideOpening: () => ({ type: 'allowed' }),
+  judgesPath: () => false,
   refuseTerminal: () => undefined,
   decideTool: () => ({ type: 'allowed' }),
   decide({ payload }, granted: readonly PrefixRule[] = []) {

@@ -27,6 +27,7 @@ export type {
   FirstAttempt,
   HostInfo,
   HostPolicy,
+  KeptSandbox,
   LimitOptions,
   LogChunk,
   LostResult,
@@ -99,4 +100,5 @@ export { checkCommand, type RunOptions } from './submit/parse-command.ts';
 export type { AttachOptions } from './terminal/open-terminal.ts';
 export type { Terminal, TerminalEnd } from './terminal/terminal.ts';
 export type { ToolCallOptions } from './tools/call-tool.ts';
+export type { ToolFilter } from './tools/list-tools.ts';
 export type { Tools } from './tools/tools.ts';

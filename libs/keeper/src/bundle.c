@@ -30,7 +30,7 @@ static int set_path(const FileEntry *file, const uint8_t *name, size_t n) {
 static int make_directory(const Place *place, mode_t mode) {
   struct stat status;
   if (mkdirat(place->folder, place->name, mode) && errno != EEXIST) return errno;
-  if (fstatat(place->folder, place->name, &status, 0)) return errno;
+  if (fstatat(place->folder, place->name, &status, unless_links_are_followed(AT_SYMLINK_NOFOLLOW))) return errno;
   return S_ISDIR(status.st_mode) ? change_mode(place->folder, place->name, mode) : ENOTDIR;
 }
 
@@ -97,7 +97,7 @@ static ssize_t read_whole(int fd, char *bytes, size_t room) {
 // Its content is in `bytes` afterwards; a file of which not all fits has none.
 static int pack(char *bytes, size_t room, struct stat *status, size_t *n) {
   int fd;
-  int error = open_regular(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW, &fd);
+  int error = open_file(path, O_RDONLY | O_NOFOLLOW, &fd);
   *n = 0;
   if (!error && fstat(fd, status)) error = errno;
   if (!error && (uint64_t)status->st_size > room) error = EFBIG;

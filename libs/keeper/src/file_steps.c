@@ -8,6 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+static int refuses_links;
+
+void refuse_links(void) { refuses_links = 1; }
+
+int unless_links_are_followed(int flags) { return refuses_links ? flags : 0; }
+
 int write_all(int fd, const void *bytes, size_t n) {
   const char *from = bytes;
   while (n) {
@@ -23,7 +29,7 @@ int write_all(int fd, const void *bytes, size_t n) {
 // Not blocking: a FIFO or a device is refused, not waited for.
 int open_regular(int folder, const char *path, int flags, int *fd) {
   struct stat status;
-  *fd = openat(folder, path, flags | O_NONBLOCK | O_CLOEXEC, 0644);
+  *fd = openat(folder, path, flags | unless_links_are_followed(O_NOFOLLOW) | O_NONBLOCK | O_CLOEXEC, 0644);
   if (*fd < 0) return errno;
   if (fstat(*fd, &status)) return errno;
   if (is_off_limits(&status)) return EPERM;
@@ -31,25 +37,31 @@ int open_regular(int folder, const char *path, int flags, int *fd) {
   return S_ISREG(status.st_mode) ? 0 : EINVAL;
 }
 
+int not_a_folder(int folder, const char *name) {
+  struct stat status;
+  const int is_link = refuses_links && !fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) && S_ISLNK(status.st_mode);
+  return is_link ? ELOOP : ENOTDIR;
+}
+
 static int open_folder(int folder, const char *path, int *fd) {
   struct stat status;
-  *fd = openat(folder, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (*fd < 0) return errno;
+  *fd = openat(folder, path, O_PATH | O_DIRECTORY | unless_links_are_followed(O_NOFOLLOW) | O_CLOEXEC);
+  if (*fd < 0) return errno == ENOTDIR ? not_a_folder(folder, path) : errno;
   const int error = fstat(*fd, &status) ? errno : is_off_limits(&status) ? EPERM : 0;
   if (error) close(*fd);
   return error;
 }
 
-// From the root folder on, one directory after the other, each made in the one that was opened before it.
-static int make_and_open(char *path, int *fd) {
+// From the root folder on, one directory after the other, each looked for, and made, in the one that was opened before it.
+static int walk_to(char *path, int makes_parents, int *fd) {
   int error = open_folder(AT_FDCWD, "/", fd);
   for (char *name = path; !error && name;) {
     char *slash = strchr(name, '/');
     if (slash) *slash = 0;
     int next = *fd;
     if (*name) {
-      error = open_folder(*fd, name, &next);
-      if (error == ENOENT) error = mkdirat(*fd, name, 0755) && errno != EEXIST ? errno : open_folder(*fd, name, &next);
+      error = refuses_links && !strcmp(name, "..") ? EINVAL : open_folder(*fd, name, &next);
+      if (error == ENOENT && makes_parents) error = mkdirat(*fd, name, 0755) && errno != EEXIST ? errno : open_folder(*fd, name, &next);
       close(*fd);
     }
     *fd = next;
@@ -68,8 +80,9 @@ int place_open(const char *path, int makes_parents, Place *place) {
   memcpy(parent, path, end);
   parent[end] = 0;
   strcpy(place->name, path[end] ? path + end : ".");
+  if (refuses_links) return strcmp(place->name, "..") ? walk_to(parent, makes_parents, &place->folder) : EINVAL;
   int error = open_folder(AT_FDCWD, end ? parent : "/", &place->folder);
-  if (error == ENOENT && makes_parents) error = make_and_open(parent, &place->folder);
+  if (error == ENOENT && makes_parents) error = walk_to(parent, 1, &place->folder);
   return error;
 }
 
@@ -86,11 +99,30 @@ int look_at(int folder, const char *name, int is_removed) {
 int change_mode(int folder, const char *name, mode_t mode) {
   struct stat status;
   char path[32];
-  const int fd = openat(folder, name, O_PATH | O_CLOEXEC);
+  const int fd = openat(folder, name, O_PATH | unless_links_are_followed(O_NOFOLLOW) | O_CLOEXEC);
   if (fd < 0) return errno;
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  const int error = fstat(fd, &status) ? errno : is_off_limits(&status) ? EPERM : chmod(path, mode) ? errno : 0;
+  int error = fstat(fd, &status) ? errno : is_off_limits(&status) ? EPERM : 0;
+  if (!error && S_ISLNK(status.st_mode)) error = ELOOP;
+  if (!error && chmod(path, mode)) error = errno;
   close(fd);
+  return error;
+}
+
+int change_mode_of(const char *path, mode_t mode) {
+  Place place;
+  const int error = place_open(path, 0, &place);
+  return error ? error : change_mode(place.folder, place.name, mode);
+}
+
+int open_file(const char *path, int flags, int *fd) {
+  Place place;
+  *fd = -1;
+  if (!refuses_links) return open_regular(AT_FDCWD, path, flags, fd);
+  int error = place_open(path, 0, &place);
+  if (error) return error;
+  error = open_regular(place.folder, place.name, flags, fd);
+  place_close(&place);
   return error;
 }
 

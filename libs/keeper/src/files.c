@@ -34,7 +34,7 @@ int file_parse(Cursor *cursor, FileEntry *file) {
   file->flags = flags;
   file->offset = take_u64(cursor);
   file->length = take_u64(cursor);
-  if (cursor->bad || operation < FILE_READ || operation > FILE_PACK || flags > 15) return 0;
+  if (cursor->bad || operation < FILE_READ || operation > FILE_PACK || flags > 31) return 0;
   if (file->offset > INT64_MAX || file->length > INT64_MAX) return 0;
   if (!take_path(cursor, path_bytes, path_copy) || !take_path(cursor, rename_bytes, rename_copy)) return 0;
   file->path = path_copy;
@@ -49,7 +49,7 @@ static int read_range(const FileEntry *file) {
   static char piece[PIECE_BYTES];
   struct stat status;
   int fd;
-  const int error = open_regular(AT_FDCWD, file->path, O_RDONLY, &fd);
+  const int error = open_file(file->path, O_RDONLY, &fd);
   if (error) return error;
   if (fstat(fd, &status)) return errno;
   const int digits = snprintf(piece, sizeof piece, "%lld %o", (long long)status.st_size, status.st_mode & 07777);
@@ -118,10 +118,13 @@ static int write_range(const FileEntry *file) {
 
 static int describe(const FileEntry *file) {
   struct stat status;
-  if (lstat(file->path, &status)) return errno;
+  Place place;
+  const int error = place_open(file->path, 0, &place);
+  if (error) return error;
+  if (fstatat(place.folder, place.name, &status, AT_SYMLINK_NOFOLLOW)) return errno;
   if (is_off_limits(&status)) return EPERM;
   const char *slash = strrchr(file->path, '/');
-  say_record(AT_FDCWD, file->path, slash && slash[1] ? slash + 1 : file->path, &status);
+  say_record(place.folder, place.name, slash && slash[1] ? slash + 1 : file->path, &status);
   return fflush(stdout) ? errno : 0;
 }
 
@@ -132,8 +135,8 @@ static int make_directory(const FileEntry *file) {
   if (error) return error;
   if (!mkdirat(place.folder, place.name, 0755)) return 0;
   const int failed = errno;
-  if (fstatat(place.folder, place.name, &status, 0)) return failed;
-  return S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
+  if (fstatat(place.folder, place.name, &status, unless_links_are_followed(AT_SYMLINK_NOFOLLOW))) return failed;
+  return S_ISDIR(status.st_mode) ? 0 : not_a_folder(place.folder, place.name);
 }
 
 static int rename_path(const FileEntry *file) {
@@ -154,6 +157,7 @@ static int remove_path(const FileEntry *file) {
 
 static int run(const FileEntry *file) {
   int error = EINVAL;
+  if (file->flags & FILE_EXACT) refuse_links();
   switch (file->operation) {
     case FILE_READ: error = read_range(file); break;
     case FILE_WRITE: error = write_range(file); break;
@@ -162,7 +166,7 @@ static int run(const FileEntry *file) {
     case FILE_REMOVE: error = remove_path(file); break;
     case FILE_MAKE_DIRECTORY: error = make_directory(file); break;
     case FILE_RENAME: error = rename_path(file); break;
-    case FILE_CHANGE_MODE: error = change_mode(AT_FDCWD, file->path, file->length & 07777); break;
+    case FILE_CHANGE_MODE: error = change_mode_of(file->path, file->length & 07777); break;
     case FILE_UNPACK: error = bundle_unpack(file); break;
     case FILE_PACK: error = bundle_pack(file); break;
   }

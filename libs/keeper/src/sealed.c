@@ -10,8 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// Above the numbers that scripts use; the next ones where a process may not have so many descriptors.
-static const int FIRST[] = {200, 100, 40};
+// Beside the numbers that scripts use for locks and logs (9, 99, 100, 200); the next ones where a process may not have
+// so many descriptors.
+static const int FIRST[] = {230, 150, 40};
 
 // A text takes the smallest file that holds it, and blanks fill up the rest: a shell reads all of it, at about 6 ns for
 // each byte. Those for scripts have numbers of one digit, which the run token carries.
@@ -29,7 +30,9 @@ static struct {
     struct stat status;
   } files[FILES];
   int has_loop;
-} own;
+  pid_t shell;
+  int held; // its descriptors; -1: not looked at yet
+} own = {.held = -1};
 
 // Takes the descriptor, for a number that no script uses.
 static int move_to(int fd, int number) {
@@ -119,14 +122,30 @@ void sealed_inherit(void) {
   for (int fd = own.first; fd <= sealed_loop(); fd++) fcntl(fd, F_SETFD, 0); // one that is not there stays so
 }
 
-int sealed_is_held_by(pid_t shell) {
+void sealed_watch(pid_t shell) {
+  if (own.held >= 0) close(own.held);
+  own.held = -1;
+  own.shell = shell;
+}
+
+// The directory of its descriptors stays open: the look at one of them is on the way of every command.
+static int open_held(void) {
+  char path[32];
+  if (own.held >= 0) return 1;
+  snprintf(path, sizeof path, "/proc/%d/fd", own.shell);
+  own.held = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  return own.held >= 0;
+}
+
+int sealed_is_held(void) {
+  if (!open_held()) return 0;
   for (int i = 0; i < FILES; i++) {
     const struct SealedFile *file = &own.files[i];
     if (!file->is_taken) continue;
-    char path[48];
+    char number[16];
     struct stat held;
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", shell, own.first + i);
-    if (stat(path, &held)) {
+    snprintf(number, sizeof number, "%d", own.first + i);
+    if (fstatat(own.held, number, &held, 0)) {
       if (errno == EACCES || errno == EPERM) continue; // a shell whose program its user may not read
       return 0;
     }

@@ -24,7 +24,9 @@ int sealed_put_command(const void *bytes, size_t n);
 int sealed_put(const void *bytes, size_t n);
 // In the child that becomes the shell.
 void sealed_inherit(void);
-// Does the shell still hold all that was put since the last sealed_clear?
-int sealed_is_held_by(pid_t shell);
+// There is a new shell.
+void sealed_watch(pid_t shell);
+// Does it still hold all that was put since the last sealed_clear?
+int sealed_is_held(void);
 
 #endif

@@ -122,6 +122,7 @@ static void spawn(void) {
   own.pid = 0;
   own.pid = fork_or_make_room();
   if (own.pid > 0) reaper_watch(own.pid);
+  sealed_watch(own.pid);
   if (own.pid) return;
   child_setup_program();
   sealed_inherit();
@@ -200,8 +201,8 @@ static uint32_t draw_number(void) {
 // A number that processes of earlier commands cannot guess, so that none of them reports the end of this one by chance.
 // `script`: the last digit of its descriptor follows.
 static void make_token(int script) {
-  const int n = snprintf(own.token, sizeof own.token, "%08x", draw_number()); // short: a shell reads it byte by byte
-  if (script) snprintf(own.token + n, sizeof own.token - n, "%d", script - sealed_first());
+  const uint32_t number = draw_number() & 0x0fffffff; // short: a shell reads it byte by byte
+  snprintf(own.token, sizeof own.token, "%07x%d", number, script ? script - sealed_first() : 0);
 }
 
 // The full stop at the end: the user's IFS may cut off what stands there.
@@ -262,14 +263,12 @@ static int give_descriptors_again(void) {
   const int n = snprintf(line, sizeof line, "- holder=%d from=%d .\n", holder, sealed_first());
   int is_held = 0;
   if (write(own.go, line, n) == n)
-    for (int ms = 0; ms < HELD_WITHIN_MS && !(is_held = sealed_is_held_by(own.pid)); ms++) usleep(1000);
+    for (int ms = 0; ms < HELD_WITHIN_MS && !(is_held = sealed_is_held()); ms++) usleep(1000);
   kill(holder, SIGKILL);
   return is_held;
 }
 
-int shell_holds_texts(void) {
-  return own.pid <= 0 || !own.is_ready || sealed_is_held_by(own.pid) || give_descriptors_again();
-}
+int shell_holds_texts(void) { return own.pid <= 0 || !own.is_ready || sealed_is_held() || give_descriptors_again(); }
 
 void shell_leave(void) { give(0, report_has_exit_trap() ? "leave trap " : "leave "); }
 

@@ -452,16 +452,16 @@ __sf_stop() {
         continue
       }
       case $__sf_missed$__sf_trace$__sf_errexit:$__sf_line:${__sf_args-}$# in
-        :?????????.:0) # a run token alone, in a shell in which nothing is out of the ordinary
+        :????????.:0) # a run token alone, in a shell in which nothing is out of the ordinary
           __sf_token=${__sf_line%.}
           # One redirection is tried after the other, and stderr is opened before the command is parsed.
           command exec <"$__sf_input" >"$__sf_dir/stdout" 2>"$__sf_dir/stderr" || command kill -9 $$
           __sf_busy=1
           case $__sf_stopped in "$__sf_token") command exit 143 ;; esac # it came before __sf_busy was set
           case $__sf_rc in
-            0) command . "$__sf_script${__sf_token#????????}" ;;
+            0) command . "$__sf_script${__sf_token#???????}" ;;
             # $? is that of the command before
-            *) __sf_return "$__sf_rc" || command . "$__sf_script${__sf_token#????????}" ;;
+            *) __sf_return "$__sf_rc" || command . "$__sf_script${__sf_token#???????}" ;;
           esac
           ;;
         *)
@@ -554,15 +554,15 @@ __sf_stop() {
             x:*)
               __sf_trace=''
               { command set -x; } 2>/dev/null
-              command . "$__sf_script${__sf_token#????????}" 2>"$__sf_dir/stderr"
+              command . "$__sf_script${__sf_token#???????}" 2>"$__sf_dir/stderr"
               ;;
             *:0)
               command exec 2>"$__sf_dir/stderr" || command kill -9 $$
-              command . "$__sf_script${__sf_token#????????}"
+              command . "$__sf_script${__sf_token#???????}"
               ;;
             *)
               command exec 2>"$__sf_dir/stderr" || command kill -9 $$
-              __sf_return "$__sf_rc" || command . "$__sf_script${__sf_token#????????}"
+              __sf_return "$__sf_rc" || command . "$__sf_script${__sf_token#???????}"
               ;;
           esac
           ;;

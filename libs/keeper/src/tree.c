@@ -58,7 +58,7 @@ static int list_directory(int fd, size_t length, uint64_t depth, const char *cur
 static int enter(int folder, const char *name, int flags, int *fd) {
   struct stat status;
   *fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
-  if (*fd < 0) return errno;
+  if (*fd < 0) return errno == ENOTDIR ? not_a_folder(folder, name) : errno;
   if (!fstat(*fd, &status) && !is_off_limits(&status)) return 0;
   close(*fd);
   *fd = -1;
@@ -125,7 +125,9 @@ int tree_list(const FileEntry *file) {
   cursor[file->data_bytes] = 0;
   walk.left = file->offset;
   int fd;
-  int error = enter(AT_FDCWD, file->path, 0, &fd);
+  Place place;
+  int error = place_open(file->path, 0, &place);
+  if (!error) error = enter(place.folder, place.name, unless_links_are_followed(O_NOFOLLOW), &fd);
   if (!error) error = list_directory(fd, 0, file->length, file->data_bytes ? cursor : 0);
   if (!error && walk.is_full) fputs("more", stderr);
   return error ? error : fflush(stdout) ? errno : ferror(stdout) ? EIO : 0;

@@ -24,6 +24,8 @@ export interface ToolCallRef {
   name: string;
   /** the producer that waits for the result, or empty */
   inbox: string;
+  /** the caller's own name of it */
+  callId?: string | undefined;
 }
 
 export interface ToolEnd {
@@ -63,7 +65,7 @@ export async function endToolCall(redis: Redis, fleet: FleetKeys, call: ToolCall
     await sayToolEvent(redis, fleet, call.tenant, {
       type: 'call.ended',
       at: new Date().toISOString(),
-      callId: call.id,
+      callId: call.callId ?? call.id,
       name: call.name,
       hostId,
       ok,

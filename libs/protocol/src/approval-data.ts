@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { APPROVAL_SCOPES } from './approval.ts';
-import { prefixRuleSchema } from './prefix-rule.ts';
+import { patternSchema, prefixRuleSchema } from './prefix-rule.ts';
 
 // What is stored of approvals, sealed. Everything in it is redacted.
 
@@ -25,6 +25,8 @@ export const approvalQuestionSchema = z.object({
   cwdUnknown: z.string().optional(),
   env: z.array(z.string()),
   stdin: z.object({ bytes: z.number(), sha256: z.string() }).optional(),
+  content: z.object({ files: z.number(), bytes: z.number(), sha256: z.string() }).optional(),
+  covers: z.object({ pattern: patternSchema, under: z.string() }).optional(),
   firstAttempt: firstAttemptSchema.optional(),
   amendment: prefixRuleSchema.optional(),
 });

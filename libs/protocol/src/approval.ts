@@ -99,6 +99,13 @@ export interface Approval {
   env: string[];
   /** Its stdin: size, and SHA-256 in hex. Absent when it has none. */
   stdin?: { bytes: number; sha256: string } | undefined;
+  /**
+   * Of a file operation that writes: number of files, size of their contents, and SHA-256 in hex: of one file its content's, of several that
+   * of their list as `sha256sum` prints it. Exactly these bytes are written. Absent when it writes none.
+   */
+  content?: { files: number; bytes: number; sha256: string } | undefined;
+  /** Of a file operation: what the scope `session` allows its session from then on, such as `files.write` in a folder. `under`: keyed hash of the rules and the session for which it holds. */
+  covers?: { pattern: PrefixRule['pattern']; under: string } | undefined;
   /** Files that were changed beside the commands of its sessions since it was asked: it may read them. The newest 100, redacted. Absent when there are none. */
   filesWritten?: string[] | undefined;
   /** The first attempt, which the sandbox denied something: its exit code, and the end of its output, redacted. Untrusted text. */

@@ -3,6 +3,13 @@ import { z } from 'zod';
 const path = z.string();
 const mode = z.number().int().min(0).max(0o7777);
 
+/** Size, and SHA-256 in hex. */
+export const contentDigestSchema = z.object({
+  bytes: z.number().int().min(0),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+});
+export type ContentDigest = z.infer<typeof contentDigestSchema>;
+
 /** One entry of a directory that is written. Names are relative to the directory; `data` is base64, of a symbolic link its target. */
 const writtenEntrySchema = z.object({
   /** `mode` changes only the mode of one that is there. */
@@ -25,6 +32,8 @@ export const fileOperationSchema = z.discriminatedUnion('name', [
     transfer: z.string(),
     data: z.string(),
     mode: mode.optional(),
+    /** Of the whole file, where a person was asked about it: its parts are refused unless they add up to it. */
+    whole: contentDigestSchema.optional(),
   }),
   /** A page of a walk: what is below the path down to `depth` (0: everything), after the entry `after`. */
   z.object({ name: z.literal('list'), path, depth: z.number().int().min(0), after: z.string() }),

@@ -27,6 +27,8 @@ export const hostOfferSchema = z.object({
   images: z.union([z.literal('any'), z.array(z.string())]).default('any'),
   workspaces: z.array(z.string()).default([]),
   redactFormats: z.boolean().default(false),
+  /** How many containers it keeps for a post-mortem. */
+  kept: z.number().default(0),
   memoryBytes: bytesOrCount,
   cpus: bytesOrCount,
   pids: bytesOrCount,
@@ -118,8 +120,13 @@ const fileQuestionSchema = z.object({
   generation: z.string(),
   operation: z.ulid(),
   sealed: z.string(),
+  /** Whether a person may be asked about it now. */
+  asks: z.boolean().optional(),
 });
 export type FileQuestion = z.infer<typeof fileQuestionSchema>;
+
+/** A question that waits for a person. `reason` is redacted. */
+const askedQuestionSchema = z.object({ id: z.string(), reason: z.string(), expiresAt: z.string() });
 
 /** The questions that a host answers about one of its sessions, each with the schema of its answer. */
 export const hostAnswerSchemas = {
@@ -129,10 +136,14 @@ export const hostAnswerSchemas = {
   attach: z.object({ state: z.enum(['open', 'no-shell']) }),
   /** Output of a command beyond the budget of its session's stream, from given offsets on. */
   log: logPageSchema,
-  /** `no-shell`: it was not begun, and the session has no shell. `unknown`: it may have been done. */
+  /**
+   * `no-shell`: it was not begun, and the session has no shell. `unknown`: it may have been done. `would-ask`: it was not begun, a person has to
+   * be asked. `asks`: a person was; it is asked for again when `asker` does not ask any more.
+   */
   file: z.discriminatedUnion('state', [
     z.object({ state: z.literal('done'), epoch: z.number(), answer: fileAnswerSchema }),
-    z.object({ state: z.enum(['no-shell', 'unknown']) }),
+    z.object({ state: z.enum(['no-shell', 'unknown', 'would-ask']) }),
+    z.object({ state: z.literal('asks'), asker: entryIdSchema, question: askedQuestionSchema }),
   ]),
 } as const;
 
@@ -174,6 +185,8 @@ const sessionCall = { tenant: z.string(), session: z.string(), generation: z.str
 export const hostCallSchema = z.discriminatedUnion('type', [
   z.object({ ...sessionCall, type: z.literal('cancel'), entry: z.string(), signed: z.string().optional() }),
   z.object({ ...sessionCall, type: z.literal('close'), signed: z.string().optional() }),
+  /** Removes the containers of a session that are kept for a post-mortem; `generation` and `signed` as of a close. */
+  z.object({ ...sessionCall, type: z.literal('purge'), signed: z.string().optional() }),
   z.object({ type: z.literal('cancel-tool'), call: z.string(), signed: z.string().optional() }),
   /** `hostKeys().drain` has changed. */
   z.object({ type: z.literal('drain') }),

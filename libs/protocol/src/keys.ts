@@ -108,7 +108,7 @@ export function approvalKeys(namespace: string, tenant: string) {
     questions: `${prefix}questions`,
     /** hash: keyed hash of what is asked → id of the question that is pending */
     rounds: `${prefix}rounds`,
-    /** sorted set: `<session> <generation> <entry>` of a held entry → when its question expires (ms, by the clock of Redis) */
+    /** sorted set: `<session> <generation> <entry>` of a held entry, or of a file operation beside the entries → when its question expires (ms, by the clock of Redis) */
     pending: `${prefix}pending`,
     /** hash: `<session> <generation> <entry>` → `<id of its question> <binding>` */
     asked: `${prefix}asked`,
@@ -140,6 +140,10 @@ export const approvalGrantKey = (keys: ApprovalKeys, question: string) => `${key
 export const approvalEndKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}ended:${question}`;
 /** string, for the retention: `<id of the question> <binding>`, of an entry or of a session with a hash of a question */
 export const answeredKey = (keys: ApprovalKeys, asker: string) => `${keys.prefix}answered:${asker}`;
+/** set, for the retention: ids of the approvals of scope `session` that a session has for folders */
+export const coveringKey = (keys: ApprovalKeys, life: string) => `${keys.prefix}covering:${life}`;
+/** string, 15 s, renewed by the caller that waits for the answer: what is asked about beside a mailbox is still wanted */
+export const wantedKey = (keys: ApprovalKeys, asker: string) => `${keys.prefix}wanted:${asker}`;
 /** string, for an hour: `<denials in a row> <until when (ms) the session's questions are not shown>` */
 export const denialsKey = (keys: ApprovalKeys, session: string) => `${keys.prefix}denials:${session}`;
 /** set, for ten seconds: hosts on which no start is under way on a grant that an answer has revoked */
@@ -175,6 +179,8 @@ export interface FleetKeys {
   sessionsWakeUps: string;
   /** prefix of the BullMQ queues of tools, one for each tool. They are on a Cluster slot of their own */
   tools: string;
+  /** hash: `<tenant>:<session> <sandbox>` of a container that is kept for a post-mortem → where, when, why, of which generation; JSON */
+  kept: string;
   /** sorted set: name of a tool → time at which a host last offered it (ms) */
   knownTools: string;
   /** pub/sub: wake-ups of all hosts, for the queues of tools */
@@ -194,6 +200,7 @@ export function fleetKeys(namespace: string): FleetKeys {
     owners: `${admission}:owners`,
     fence: `${admission}:fence`,
     retention: `${admission}:retention`,
+    kept: `${admission}:kept`,
     hosts: `${admission}:hosts`,
     audits: `${admission}:audits`,
     sessionsWakeUps: `${admission}:wakeups`,

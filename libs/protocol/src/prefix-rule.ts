@@ -22,18 +22,20 @@ const examplesSchema = z
   .array(z.string('must be a string').min(1, 'must not be empty').max(4_096, 'must be at most 4096 characters'))
   .max(64, 'must hold at most 64 examples');
 
+export const patternSchema = z
+  .array(
+    z.union([
+      wordSchema,
+      z.array(wordSchema).min(1, 'must hold an alternative').max(64, 'must hold at most 64 alternatives'),
+    ]),
+    'must be a list of words',
+  )
+  .min(1, 'must hold a word')
+  .max(64, 'must hold at most 64 words');
+
 export const prefixRuleSchema: z.ZodType<PrefixRule, PrefixRule> = z.strictObject(
   {
-    pattern: z
-      .array(
-        z.union([
-          wordSchema,
-          z.array(wordSchema).min(1, 'must hold an alternative').max(64, 'must hold at most 64 alternatives'),
-        ]),
-        'must be a list of words',
-      )
-      .min(1, 'must hold a word')
-      .max(64, 'must hold at most 64 words'),
+    pattern: patternSchema,
     decision: z.enum(['allow', 'prompt', 'forbid'], "must be 'allow', 'prompt' or 'forbid'"),
     justification: z
       .string('must be a string')

@@ -97,7 +97,7 @@ export const toolErrorSchema = z.object({
   context: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** The result of a call. The failure of a call is data, like the failure of a command. */
+/** The result of a call. The failure of a call is data, like the failure of a command. `callId`: the caller's own, else one that is made for it. */
 export type ToolResult = { callId: string; hostId: string | null } & (
   | { ok: true; output: unknown }
   | { ok: false; error: ToolError }
@@ -109,9 +109,17 @@ export const wireToolResultSchema = z.discriminatedUnion('ok', [
   z.object({ ok: z.literal(false), hostId: z.string().nullable(), error: toolErrorSchema }),
 ]);
 
+/** The caller's own name of a call. It is told back as it is, and nothing is found by it. */
+export const toolCallIdSchema = z
+  .string('must be a string')
+  .min(1, 'must not be empty')
+  .max(256, 'must be at most 256 characters');
+
 /** The data of a call's job. The queue of the job determines the tool. */
 export const toolJobSchema = z.strictObject({
   call: entryIdSchema,
+  /** The caller's own name of it, where it has one. */
+  callId: toolCallIdSchema.optional(),
   tenant: tenantIdSchema,
   /** the producer that waits for the result */
   inbox: entryIdSchema,

@@ -77,6 +77,10 @@ async function cp(
   const copied: TransferProgress = { bytes: 0, files: 0 };
   const options: TransferOptions = {
     signal,
+    onApproval: ({ id, reason }) =>
+      context.terminal.say(
+        `${from} waits for an approval (${id}: ${reason}); \`shellfleet approvals watch\` shows more, and how to answer.`,
+      ),
     onProgress: ({ bytes, files }) => {
       Object.assign(copied, { bytes, files });
       if (!flags.json) context.terminal.progress(`${from}: ${describe(copied)}`);

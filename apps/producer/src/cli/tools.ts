@@ -12,6 +12,7 @@ interface CallFlags {
   args?: string;
   timeout?: number;
   startDeadline?: number;
+  callId?: string;
   json?: boolean;
 }
 
@@ -20,8 +21,9 @@ export function registerTools(program: Command, context: Context): void {
   tools
     .command('ls')
     .description('list the tools that live hosts offer')
+    .argument('[query]', 'only those that have this text in their name or description')
     .addOption(jsonFlag())
-    .action((flags: { json?: boolean }) => list(context, flags.json === true));
+    .action((query: string | undefined, flags: { json?: boolean }) => list(context, query, flags.json === true));
   tools
     .command('call')
     .description('call a tool and print what it returns')
@@ -41,6 +43,9 @@ export function registerTools(program: Command, context: Context): void {
         .argParser(parseDuration)
         .env('SHELLFLEET_TOOL_START_DEADLINE'),
     )
+    .addOption(
+      new Option('--call-id <id>', 'name of the call, which its result and events have').env('SHELLFLEET_TOOL_CALL_ID'),
+    )
     .addOption(jsonFlag())
     .action((name: string, flags: CallFlags) => call(context, name, flags));
   tools
@@ -50,9 +55,9 @@ export function registerTools(program: Command, context: Context): void {
     .action((flags: { json?: boolean }) => watch(context, flags.json === true));
 }
 
-async function list({ terminal, withFleet }: Context, json: boolean): Promise<void> {
+async function list({ terminal, withFleet }: Context, query: string | undefined, json: boolean): Promise<void> {
   await withFleet(async (fleet) => {
-    const tools = await fleet.tools.list();
+    const tools = await fleet.tools.list({ query });
     if (json) {
       for (const tool of tools) await terminal.json(tool);
       return;
@@ -74,10 +79,11 @@ async function call({ terminal, setExitCode, withFleet }: Context, name: string,
   const interrupt = () => stop.abort();
   await withFleet(async (fleet) => {
     process.once('SIGINT', interrupt);
-    const { timeout, startDeadline } = flags;
+    const { timeout, startDeadline, callId } = flags;
     const options = {
       signal: stop.signal,
       ...(timeout === undefined ? {} : { timeoutMs: timeout }),
+      ...(callId === undefined ? {} : { callId }),
       ...(startDeadline === undefined ? {} : { startDeadlineMs: startDeadline }),
     };
     const result = await fleet.tools.call(name, args, options).catch((error: unknown) => {

@@ -1,5 +1,5 @@
 import type { Signature } from '@shellfleet/mailbox';
-import type { EntryPayload, PrefixRule, ResolvedSessionSpec } from '@shellfleet/protocol';
+import type { EntryPayload, FileOperation, PrefixRule, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { SessionRef } from '../sandbox/sandbox.ts';
 
 /** What a host admits: the rules of its operator, and what each session asks for itself. */
@@ -21,6 +21,8 @@ export interface SessionAdmission {
   refuseStartup(): string | undefined;
   /** Why the shutdown commands may not run; undefined when they may. */
   refuseShutdown(): string | undefined;
+  /** Whether a file operation is done at its path alone, and never through a link: it is judged by its path. */
+  takesRealPaths(operation: FileOperation): boolean;
   /** Why no terminal may be opened, the end of a sentence; undefined when it may. */
   refuseTerminal(): string | undefined;
 }
@@ -76,6 +78,8 @@ export interface ApprovalQuestion {
   matchedRules?: readonly unknown[];
   /** It would run outside the sandbox. */
   outside?: true;
+  /** Of file operations: what an approval of scope `session` allows, and whether one that allows a pattern is about all that asks here. */
+  covers?: { pattern: PrefixRule['pattern']; isCoveredBy(pattern: PrefixRule['pattern']): boolean };
   /** Absent: nothing of it depends on a directory. */
   directory?: Directory;
 }
@@ -87,6 +91,7 @@ export const ADMIT_EVERYTHING: Admission = {
     opened() {},
     refuseStartup: () => undefined,
     refuseShutdown: () => undefined,
+    takesRealPaths: () => false,
     refuseTerminal: () => undefined,
   }),
 };

@@ -8,6 +8,7 @@ const NO_RULES: AdmissionSteps['rules'] = {
   digest: '',
   decide: () => ({ type: 'allowed' }),
   decideOpening: () => ({ type: 'allowed' }),
+  judgesPath: () => false,
   refuseTerminal: () => undefined,
   decideTool: () => ({ type: 'allowed' }),
 };

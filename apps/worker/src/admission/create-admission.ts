@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { PrefixRule, ResolvedSessionSpec } from '@shellfleet/protocol';
+import type { FileOperation, PrefixRule, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { SessionRef } from '../sandbox/sandbox.ts';
 import type { Admission, AdmissionQuestion, ApprovalQuestion, SessionAdmission, Verdict } from './admission.ts';
 import { noWiderSandbox } from './no-wider-sandbox.ts';
@@ -30,6 +30,8 @@ export interface Rules {
   decide(question: AdmissionQuestion, granted?: readonly PrefixRule[]): RuleDecision;
   /** About the startup and shutdown commands alone. */
   decideOpening(spec: ResolvedSessionSpec): RuleDecision;
+  /** Whether the path of this operation decides about it. */
+  judgesPath(operation: FileOperation, spec: ResolvedSessionSpec): boolean;
   /** Why no terminal may be opened, the end of a sentence; undefined when it may. */
   refuseTerminal(spec: ResolvedSessionSpec): string | undefined;
   /** About a call of this tool. It belongs to no session, so the operator's rules alone decide. */
@@ -98,6 +100,7 @@ export function createAdmission(steps: AdmissionSteps): Admission {
           // JUDGE-4
           return decision.type === 'asks' && openedUnder !== this.digest ? decision.question.reason : undefined;
         },
+        takesRealPaths: (operation) => steps.rules.judgesPath(operation, spec),
         refuseTerminal: () => steps.rules.refuseTerminal(spec),
       };
     },

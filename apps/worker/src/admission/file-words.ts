@@ -1,5 +1,5 @@
 import { normalizePath, type OperationWords } from '@shellfleet/policy';
-import type { FileOperation, WrittenEntry } from '@shellfleet/protocol';
+import type { FileOperation, PrefixRule, WrittenEntry } from '@shellfleet/protocol';
 
 /** A step of a file operation as the rules compare it. A step about several files is judged for each of them. */
 export function wordsOfFile(operation: FileOperation): OperationWords[] {
@@ -47,3 +47,23 @@ function wordsOfEntry({ kind, mode }: WrittenEntry, path: string): OperationWord
 }
 
 const chmod = (path: string, mode: number): OperationWords => ({ words: ['files.chmod', path, mode.toString(8)] });
+
+/**
+ * The pattern that a person may allow a session: what is asked about, in the folder that holds it. Undefined for the root folder, which holds
+ * everything.
+ */
+export function folderPattern(
+  operation: FileOperation,
+  asking: readonly OperationWords[],
+): PrefixRule['pattern'] | undefined {
+  const names = [...new Set(asking.map(({ words }) => words[0] ?? ''))];
+  const folders = foldersOf(operation);
+  return folders.includes('/') ? undefined : [names.length === 1 ? (names[0] as string) : names, ...folders];
+}
+
+function foldersOf(operation: FileOperation): string[] {
+  const path = normalizePath(operation.path);
+  if (operation.name === 'unpack' || operation.name === 'pack' || operation.name === 'list') return [path];
+  const holding = (of: string) => normalizePath(`${of}/..`);
+  return operation.name === 'rename' ? [holding(path), holding(normalizePath(operation.to))] : [holding(path)];
+}

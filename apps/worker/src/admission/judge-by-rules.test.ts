@@ -209,6 +209,24 @@ test('a call of a tool is judged as the words `tool NAME`, by the rules of the o
   ]);
 });
 
+test('a path must be the real one where rules are about files or the approval asks, and for a read where rules name reads', () => {
+  const asks = (files: string[], operation: FileOperation, spec: SessionSpec = {}) =>
+    judge(files).judgesPath(operation, sessionSpecSchema.parse(spec));
+  const mkdir: FileOperation = { name: 'mkdir', path: '/a' };
+  const stat: FileOperation = { name: 'stat', path: '/a' };
+  const WRITES = 'rules: [{ pattern: [files.write, /a], decision: allow }]';
+  const READS = 'rules: [{ pattern: [files.read, /a], decision: forbid }]';
+  expect([mkdir, stat].map((operation) => asks([FORBID_PUSH], operation, { approval: 'never' }))).toEqual([
+    false,
+    false,
+  ]);
+  expect([mkdir, stat].map((operation) => asks([WRITES], operation))).toEqual([true, false]);
+  expect([mkdir, stat].map((operation) => asks([READS], operation))).toEqual([true, true]);
+  expect([mkdir, stat].map((operation) => asks([], operation, { approval: 'unless-trusted' }))).toEqual([true, false]);
+  const execPolicy = [{ pattern: ['files.stat'], decision: 'prompt' as const }];
+  expect(asks([], stat, { execPolicy })).toBe(true);
+});
+
 test('a file operation is judged by the rules of the operator and the session, and by its approval', () => {
   const { decide } = judge(['rules: [{ pattern: [files.write, /etc], decision: forbid }]']);
   const about = (operation: FileOperation, spec: SessionSpec = {}) =>

@@ -2,6 +2,7 @@ import {
   answerFor,
   type CompiledRules,
   compileRules,
+  coversAll,
   type Decision,
   type DecisionContext,
   decide,
@@ -11,6 +12,7 @@ import {
   type OperatorRules,
   patternText,
   resolveSandbox,
+  rulesNameFiles,
 } from '@shellfleet/policy';
 import type {
   CommandPayload,
@@ -22,7 +24,7 @@ import type {
 import type { Unjudged } from '../config/allow-section.ts';
 import type { AdmissionQuestion, ApprovalQuestion } from './admission.ts';
 import type { RuleDecision, Rules } from './create-admission.ts';
-import { wordsOfFile } from './file-words.ts';
+import { folderPattern, wordsOfFile } from './file-words.ts';
 
 // What the rules of the operator and of the session say about an entry, a file operation beside the entries, a terminal and a tool call.
 //
@@ -78,6 +80,7 @@ export function judgeByRules(host: RulesOfHost, { unjudged, onReported }: JudgeO
       const findings = openingFindings(spec, openingContext(spec, host.rules.enforced));
       return strictest(seesShell(spec) ? findings : [...findings, unseenShell(spec)]);
     },
+    judgesPath: (operation, spec) => judgesPath(operation, spec, host.rules.enforced),
     refuseTerminal: (spec) => (lets('terminals', spec) ? undefined : terminalRefusal(spec, host)),
     decideTool: (name) =>
       toFinding(decideOperations([{ words: ['tool', name] }], { operator: host.rules.enforced, approval: undefined })),
@@ -147,7 +150,25 @@ function findingOf(question: AdmissionQuestion, payload: CommandPayload, context
 }
 
 function findingOfFile(operation: FileOperation, context: Context): RuleDecision {
-  return toFinding(decideOperations(wordsOfFile(operation), context));
+  const decision = decideOperations(wordsOfFile(operation), context);
+  const finding = toFinding(decision);
+  const pattern = finding.type === 'asks' ? folderPattern(operation, decision.asking) : undefined;
+  if (finding.type !== 'asks' || pattern === undefined) return finding;
+  const covers = { pattern, isCoveredBy: (granted: PrefixRule['pattern']) => coversAll(granted, decision.asking) };
+  // A rule that asks goes on to ask: only an answer for the session is about it.
+  const amendment = decision.segments.some(({ row }) => row === 'prompt')
+    ? {}
+    : { amendment: { pattern, decision: 'allow' as const } };
+  return { type: 'asks', question: { ...finding.question, ...amendment, covers } };
+}
+
+const READS = ['files.read', 'files.list', 'files.stat'];
+
+/** Where it does, a link must not lead to another path. What only reads is safe unless a rule names it. */
+function judgesPath(operation: FileOperation, spec: ResolvedSessionSpec, enforced: readonly CompiledRules[]): boolean {
+  const rules = [...enforced, ...ownRules(spec)];
+  if (wordsOfFile(operation).every(({ isSafe }) => isSafe)) return rulesNameFiles(rules, READS);
+  return rulesNameFiles(rules) || answerFor('unknown', spec.approval) !== 'skip';
 }
 
 function toFinding({ requirement, reason = 'A rule forbids it.', matchedRules }: OperationDecision): RuleDecision {

@@ -91,7 +91,9 @@ async function applyOne(keys: ApprovalKeys, id: string, sealed: string, deps: Ap
   const { askedAt, count } = pending;
   const grant: ApprovalGrant = { question, scope, answeredBy, askedAt, count, ...signed };
   const text = sealer.seal(JSON.stringify(grant), sealPlace('approval-grant', keys, { question: questionId }));
-  return isApplied(await applyAnswer(redis, keys, { ...change, scope, grant: text }));
+  return isApplied(
+    await applyAnswer(redis, keys, { ...change, scope, grant: text, covers: question.covers !== undefined }),
+  );
 }
 
 const isApplied = ({ type }: { type: string }) => type === 'applied';

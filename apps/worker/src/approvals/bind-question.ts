@@ -7,12 +7,15 @@ import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission
 // BIND-1. Questions of one tenant have one hash exactly when they differ in the session alone.
 // BIND-2. An answer holds for one binding: that question, in this life of this session, for this entry, attempt and shell.
 //         In another directory a command is another question, also when both have the same words.
+// BIND-4. Files are a session's own, so a question about them is of one session and one life of it.
 // BIND-3. What cannot be written as a key has none. It is never approved by the answer to another question.
 
 export interface BoundQuestion {
   /** 20 hexadecimal digits */
   hash: string;
   binding: string;
+  /** Of what an answer for a folder of the session depends on. */
+  under: string;
 }
 
 /** Throws when a part of the question cannot be written as JSON (BIND-3). */
@@ -24,7 +27,17 @@ export function bindQuestion(
 ): BoundQuestion {
   const { tenant, session, generation, entryId, payload, spec, epoch, attempt, opens } = question;
   // They do not change what runs.
-  const { labels, priority, idleTimeoutMs, maxLifetimeMs, hostGraceMs, onHostLoss, approvalTimeoutMs, ...place } = spec;
+  const {
+    labels,
+    priority,
+    idleTimeoutMs,
+    maxLifetimeMs,
+    hostGraceMs,
+    onHostLoss,
+    keepOnFailure,
+    approvalTimeoutMs,
+    ...place
+  } = spec;
   const { matchedRules = [], reason, directory } = asked;
   const outside = asked.outside && { sandbox: question.outside.sandbox };
   // An answer about a command in a shell that is there says nothing about the commands that open one.
@@ -41,10 +54,12 @@ export function bindQuestion(
     matchedRules,
     outside ?? null,
     reason,
+    ...(asked.covers === undefined ? [] : [session, generation]),
     directory ?? null,
   ]);
+  const under = digest(['approval of a folder', namespace, tenant, session, generation, place, matchedRules]);
   const binding = digest(['approval of', what, session, generation, entryId, epoch]);
-  return { hash: toHex(what).slice(0, 20), binding };
+  return { hash: toHex(what).slice(0, 20), binding, under };
 }
 
 /** The digest without the id of its key. */

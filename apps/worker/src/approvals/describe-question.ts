@@ -2,14 +2,16 @@ import { createHash } from 'node:crypto';
 import { type EntryPayload, type ResolvedSessionSpec, type StoredQuestion, toCommandId } from '@shellfleet/protocol';
 import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
+import { describeFiles } from './describe-files.ts';
 
 /** What a person is shown. Every text of it is redacted. */
 export function describeQuestion(
   { session, entryId, payload, spec, attempt, outside: wider }: AdmissionQuestion,
   asked: ApprovalQuestion,
   redaction: Pick<SessionRedaction, 'value'>,
+  under = '',
 ): StoredQuestion {
-  const { reason, justification, amendment, outside, directory } = asked;
+  const { reason, justification, amendment, outside, covers, directory } = asked;
   const { number, ...firstAttempt } = attempt;
   const question = {
     sessionId: session,
@@ -23,23 +25,32 @@ export function describeQuestion(
     ...(outside === undefined ? {} : { outside }),
     ...('output' in firstAttempt ? { firstAttempt } : {}),
   };
-  // A rule that redaction changed would allow something else than it shows.
-  const shown = amendment === undefined ? undefined : redaction.value(amendment);
-  const isWhole = shown !== undefined && JSON.stringify(shown) === JSON.stringify(amendment);
-  return { ...redaction.value(question), ...(isWhole ? { amendment: shown } : {}) };
+  return {
+    ...redaction.value(question),
+    ...(amendment !== undefined && isShownWhole(amendment, redaction) ? { amendment } : {}),
+    ...(covers !== undefined && isShownWhole(covers.pattern, redaction)
+      ? { covers: { pattern: covers.pattern, under } }
+      : {}),
+  };
+}
+
+/** A rule that redaction changed would allow something else than it shows. */
+function isShownWhole(rule: unknown, redaction: Pick<SessionRedaction, 'value'>): boolean {
+  return JSON.stringify(redaction.value(rule)) === JSON.stringify(rule);
 }
 
 /** Of all variables that its submitter sets for it, those of the session and its secrets included. */
 function namesOf({ env, secrets }: ResolvedSessionSpec, payload: EntryPayload): string[] {
+  if (payload.type === 'file') return [];
   const own = payload.type === 'command' ? payload.env : {};
   return Object.keys({ ...own, ...env, ...secrets });
 }
 
-type Described = Pick<StoredQuestion, 'script' | 'stdin'>;
+type Described = Pick<StoredQuestion, 'script' | 'stdin' | 'content'>;
 
 function describePayload(payload: EntryPayload): Described {
   if (payload.type === 'restart') return { script: '# a fresh shell in place of the present one' };
-  if (payload.type === 'file') return { script: `# ${payload.operation.name} ${payload.operation.path}` };
+  if (payload.type === 'file') return describeFiles(payload.operation);
   const { script, stdin } = payload;
   const bytes = stdin === undefined ? undefined : Buffer.from(stdin, 'base64');
   const sha256 = bytes === undefined ? undefined : createHash('sha256').update(bytes).digest('hex');

@@ -26,7 +26,7 @@ import type { Audit } from '../audit/audit.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import { approvalExpired, describeDenial, tooManyPending } from './answer-texts.ts';
 import { type AnswerCheck, applyAnswers } from './apply-answers.ts';
-import { bindQuestion } from './bind-question.ts';
+import { type BoundQuestion, bindQuestion } from './bind-question.ts';
 import { describeQuestion } from './describe-question.ts';
 import { OpenedGrants } from './opened-grants.ts';
 import { SharedRounds } from './shared-rounds.ts';
@@ -95,12 +95,12 @@ export class HostApprovals implements Answers {
     const keys = approvalKeys(namespace, question.tenant);
     const bound = this.#bind(question, asked);
     if (bound === undefined) return { type: 'denied', reason: 'it cannot be written as a key for its answer' };
-    const looked = { ...bound, prefixes: asked.amendment !== undefined };
+    const looked = { ...bound, prefixes: asked.amendment !== undefined, folders: asked.covers !== undefined };
     const find = async () => {
       const found = await retryWhileRedisIsDown(() => findAnswer(redis, keys, question, looked), signal);
       return found.unapplied > 0
         ? undefined
-        : toAnswer(found, bound.hash, asked, (id, sealed) => this.#grants.open(id, sealed, keys), allows);
+        : toAnswer(found, bound, asked, (id, sealed) => this.#grants.open(id, sealed, keys), allows);
     };
     const look = () => this.starts.look(question, find, (answer) => answer?.type === 'granted');
     let answer = await look();
@@ -123,7 +123,7 @@ export class HostApprovals implements Answers {
     const keys = approvalKeys(namespace, question.tenant);
     const bound = this.#bind(question, asked);
     if (bound === undefined) return { type: 'refused', reason: `${asked.reason}; it cannot be written as a key` };
-    const described = describeQuestion(question, asked, redaction);
+    const described = describeQuestion(question, asked, redaction, bound.under);
     const id = `${bound.hash}.${randomBytes(6).toString('hex')}`;
     const sealed = sealer.seal(
       JSON.stringify(described),
@@ -221,9 +221,9 @@ export class HostApprovals implements Answers {
 }
 
 function toAnswer(
-  { at, grant, end, prefixes }: FoundAnswer,
-  hash: string,
-  { directory }: ApprovalQuestion,
+  { at, grant, end, prefixes, folders }: FoundAnswer,
+  { hash, under }: BoundQuestion,
+  { covers, directory }: ApprovalQuestion,
   open: (id: string, sealed: string) => ApprovalGrant | undefined,
   allows: (rules: readonly PrefixRule[]) => boolean,
 ): Answer {
@@ -235,6 +235,12 @@ function toAnswer(
   if (opened !== undefined && (holdsAgain || !grant?.ofSession)) return granted;
   if (end?.state === 'denied') return { type: 'denied', reason: describeDenial(end), by: 'approver' };
   if (end?.state === 'expired') throw approvalExpired();
+  const isCovered = folders.some(({ id, sealed }) => {
+    const of = open(id, sealed);
+    const given = of?.scope === 'session' ? of.question.covers : undefined;
+    return given?.under === under && covers?.isCoveredBy(given.pattern) === true;
+  });
+  if (isCovered) return granted;
   const wide = prefixes.map(({ id, sealed }) => open(id, sealed)).filter((one) => one?.scope === 'prefix');
   const rules = wide.flatMap((one) => one?.question.amendment ?? []);
   return rules.length > 0 && allows(rules) ? granted : { type: 'open' };

@@ -3,6 +3,7 @@ import {
   type Asker,
   expireQuestions,
   forgetAskingTenant,
+  isWanted,
   readAskers,
   readSessionState,
   withdrawAskers,
@@ -100,7 +101,8 @@ async function lookAfterTenant(tenant: string, score: string, nowMs: number, dep
 }
 
 /**
- * Removes the entries that ask and are not held: they were cancelled, overdue, or their session was closed. A round looks at one page of them,
+ * Removes what asks and is not wanted: entries that are not held, because they were cancelled, overdue, or their session was closed, and what
+ * is asked about beside the mailboxes and has lost its caller. A round looks at one page of them,
  * whichever: rounds of other hosts come between those of this one.
  */
 async function withdrawGone(keys: ApprovalKeys, pending: number, { redis }: LookDeps): Promise<void> {
@@ -110,7 +112,10 @@ async function withdrawGone(keys: ApprovalKeys, pending: number, { redis }: Look
   await withdrawAskers(redis, keys, loose, HELD_WITHIN_MS);
 }
 
-async function holds(redis: Redis, keys: ApprovalKeys, { session, generation, entryId }: Asker): Promise<boolean> {
+/** The entry is held, or what is asked about beside the mailbox is still wanted. */
+async function holds(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<boolean> {
+  const { session, generation, entryId } = asker;
   const state = await readSessionState(redis, sessionKeys(keys.namespace, keys.tenant, session));
-  return state?.generation === generation && state.held === entryId;
+  if (state?.generation !== generation) return false;
+  return state.held === entryId || (state.life === 'open' && (await isWanted(redis, keys, asker)));
 }

@@ -27,6 +27,7 @@ function stage() {
     generation: 'g',
     signal: new AbortController().signal,
     audit: NO_AUDIT,
+    takesRealPaths: () => false,
     redaction: { value: (value: unknown) => JSON.parse(JSON.stringify(value).replaceAll('/hush', '/[REDACTED]')) },
     sealer: {
       openSigned: (sealed: string, place: unknown) => {
@@ -40,7 +41,7 @@ function stage() {
     context: context as never,
     shell: shell as never,
     isHeld: () => state.held,
-    admit: async () => {},
+    admit: async (_file, begin) => begin(),
   });
   const ask = (id: string, operation: FileOperation) => {
     const place = sealPlace('file', keys, { operation: id, generation: 'g' });

@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Signature, sealPlace } from '@shellfleet/mailbox';
 import {
+  type ContentDigest,
   ensureShellfleetError,
   type FileOperation,
   type FileQuestion,
@@ -12,6 +14,8 @@ import {
   ShellfleetError,
 } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
+import { ulid } from 'ulid';
+import type { KeeperFileOperation } from '../shell/file-start.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { FileCallEnd } from '../shell/shell-files.ts';
 import { fileTimeoutMs, onlyReads, toFileAnswer, toFileError, toKeeperOperation } from './keeper-file.ts';
@@ -28,11 +32,24 @@ import type { SessionContext } from './session-context.ts';
 const AT_ONCE = 4;
 const MOST_WAITING = 64;
 const BUSY_POLL_MS = 50;
+const READ_BYTES = 524_288;
+const READ_TIMEOUT_MS = 60_000;
 
 type Answer = HostAnswer<'file'>;
 
-/** Throws when the host's rules do not admit the operation. */
-type Admit = (operationId: string, operation: FileOperation, signature: Signature | undefined) => Promise<void>;
+export interface FileToAdmit {
+  id: string;
+  operation: FileOperation;
+  signature: Signature | undefined;
+  /** Whether a person may be asked now. */
+  asks: boolean;
+}
+
+/** A person has to be asked, or was. */
+export type Asks = { state: 'would-ask' } | Extract<Answer, { state: 'asks' }>;
+
+/** Has an operation begun that is admitted. Throws when it is denied. */
+type Admit = <T>(file: FileToAdmit, begin: () => { begun: T }) => Promise<{ begun: T } | { asks: Asks }>;
 
 export interface FileCallsDeps {
   context: SessionContext;
@@ -57,12 +74,12 @@ export class FileCalls {
   }
 
   /** Throws what the operation fails with, and QUOTA_EXCEEDED. */
-  answer({ operation: id, sealed }: FileQuestion): Promise<Answer> {
+  answer({ operation: id, sealed, asks = false }: FileQuestion): Promise<Answer> {
     const asked = this.#underWay.get(id);
     if (asked !== undefined) return asked;
     const { keys } = this.#deps.context.owner;
     if (this.#underWay.size >= AT_ONCE + MOST_WAITING) return Promise.reject(tooMany(keys.session));
-    const answer = this.#limit(() => this.#do(id, sealed))
+    const answer = this.#limit(() => this.#do(id, sealed, asks))
       .catch((error: unknown) => this.#throwRedacted(error))
       .finally(() => {
         this.#underWay.delete(id);
@@ -79,17 +96,17 @@ export class FileCalls {
     throw fromWireError(this.#deps.context.redaction.value(ensureShellfleetError(error).toJSON()));
   }
 
-  async #do(id: string, sealed: string): Promise<Answer> {
-    const { context, admit } = this.#deps;
+  async #do(id: string, sealed: string, asks: boolean): Promise<Answer> {
+    const { context } = this.#deps;
     const { generation, spec } = context;
     const place = sealPlace('file', context.owner.keys, { operation: id, generation, spec });
     const { plain, signature } = context.sealer.openSigned(sealed, place);
     const operation = parseOrThrow(fileOperationSchema, JSON.parse(plain), 'INTERNAL', `The file operation ${id}`);
     noteFileCall(id, operation, signature, context);
     const startedAt = performance.now();
-    return this.#doAdmitted(id, operation, () => admit(id, operation, signature)).then(
+    return this.#doAdmitted({ id, operation, signature, asks }).then(
       (answer) => {
-        noteFileEnd(id, undefined, startedAt, context);
+        if (answer.state !== 'would-ask' && answer.state !== 'asks') noteFileEnd(id, undefined, startedAt, context);
         return answer;
       },
       (error: unknown) => {
@@ -99,20 +116,56 @@ export class FileCalls {
     );
   }
 
-  async #doAdmitted(id: string, operation: FileOperation, admit: () => Promise<void>): Promise<Answer> {
-    await admit();
+  async #doAdmitted(file: FileToAdmit): Promise<Answer> {
+    const { id, operation } = file;
+    await this.#checkWhole(operation);
     for (;;) {
-      const end = await this.#call(id, operation);
+      const admitted = await this.#deps.admit(file, () => ({ begun: { end: this.#call(id, operation) } }));
+      if ('asks' in admitted) return admitted.asks;
+      const end = await admitted.begun.end;
       if (end?.type !== 'busy') return this.#toAnswer(operation, end);
       await delay(BUSY_POLL_MS);
     }
   }
 
-  /** Undefined when there is no shell, so it was not begun. */
+  /** Before the last part puts a file in its place of which a person was shown size and digest: it is what the parts add up to. */
+  async #checkWhole(operation: FileOperation): Promise<void> {
+    if (operation.name !== 'write' || !operation.last || operation.whole === undefined) return;
+    const hash = createHash('sha256');
+    const exact = this.#deps.context.takesRealPaths(operation);
+    const { path } = toKeeperOperation(operation, exact);
+    for (let offset = 0; offset < operation.offset; ) {
+      const length = Math.min(READ_BYTES, operation.offset - offset);
+      const end = await this.#readPart({ type: 'read', path, offset, length, exact });
+      if (end?.type !== 'done' || end.stdout.byteLength === 0)
+        throw toFileError(operation, 'parts-missing', Buffer.alloc(0));
+      hash.update(end.stdout);
+      offset += end.stdout.byteLength;
+    }
+    const data = Buffer.from(operation.data, 'base64');
+    const whole = { bytes: operation.offset + data.byteLength, sha256: hash.update(data).digest('hex') };
+    if (whole.bytes === operation.whole.bytes && whole.sha256 === operation.whole.sha256) return;
+    throw otherBytes(operation.path, whole, operation.whole);
+  }
+
+  async #readPart(read: KeeperFileOperation): Promise<FileCallEnd | undefined> {
+    for (;;) {
+      const end = await this.#callKeeper(ulid(), read, READ_TIMEOUT_MS);
+      if (end?.type !== 'busy') return end;
+      await delay(BUSY_POLL_MS);
+    }
+  }
+
   #call(id: string, operation: FileOperation): Promise<FileCallEnd> | undefined {
+    const exact = this.#deps.context.takesRealPaths(operation);
+    return this.#callKeeper(id, toKeeperOperation(operation, exact), fileTimeoutMs(operation));
+  }
+
+  /** Undefined when there is no shell, so it was not begun. */
+  #callKeeper(id: string, operation: KeeperFileOperation, timeoutMs: number): Promise<FileCallEnd> | undefined {
     const { shell, context, isHeld } = this.#deps;
     if (!shell.ready || shell.live === undefined || !isHeld() || context.signal.aborted) return undefined;
-    return shell.live.files.call(id, toKeeperOperation(operation), fileTimeoutMs(operation));
+    return shell.live.files.call(id, operation, timeoutMs);
   }
 
   #toAnswer(operation: FileOperation, end: FileCallEnd | undefined): Answer {
@@ -144,6 +197,15 @@ function tooMany(session: string): ShellfleetError {
     'QUOTA_EXCEEDED',
     `Session ${session} has ${MOST_WAITING} file operations that wait, and that is the limit. Wait for some of them.`,
     { sessionId: session, limit: MOST_WAITING },
+  );
+}
+
+function otherBytes(path: string, found: ContentDigest, shown: ContentDigest): ShellfleetError {
+  const text = ({ bytes, sha256 }: ContentDigest) => `${bytes} bytes with the SHA-256 ${sha256}`;
+  return new ShellfleetError(
+    'FILE_DENIED',
+    `${path} was not written: its parts are ${text(found)}, and what a person was asked about is ${text(shown)}. Write it again.`,
+    { path },
   );
 }
 

@@ -24,7 +24,7 @@ export async function runFileOperation(
   const start: FileStart = {
     type: 'file',
     entryId: entry.id,
-    operation: toKeeperOperation(operation),
+    operation: toKeeperOperation(operation, session.takesRealPaths(operation)),
     timeoutMs: fileTimeoutMs(operation),
   };
   const end = await runOnShell(start, run, session, shell, {

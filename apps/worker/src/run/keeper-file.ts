@@ -1,6 +1,7 @@
 // Translates the steps of file operations to the keeper's operations, and its output to their answers.
 import { dirname } from 'node:path/posix';
 import { type PackedEntry, parseFileRecords, parsePackedFiles } from '@shellfleet/keeper';
+import { normalizePath } from '@shellfleet/policy';
 import {
   type FileAnswer,
   type FileOperation,
@@ -21,7 +22,17 @@ const NO_ROOM_ERRNO = 27;
 
 export const fileTimeoutMs = ({ name }: FileOperation) => (name === 'remove' ? REMOVE_TIMEOUT_MS : STEP_TIMEOUT_MS);
 
-export function toKeeperOperation(operation: FileOperation): KeeperFileOperation {
+/** `exact`: at the place that was judged, and never through a link. */
+export function toKeeperOperation(given: FileOperation, exact: boolean): KeeperFileOperation {
+  return exact ? { ...toOperation(atRealPath(given)), exact } : toOperation(given);
+}
+
+function atRealPath(operation: FileOperation): FileOperation {
+  const path = normalizePath(operation.path);
+  return operation.name === 'rename' ? { ...operation, path, to: normalizePath(operation.to) } : { ...operation, path };
+}
+
+function toOperation(operation: FileOperation): KeeperFileOperation {
   switch (operation.name) {
     case 'read':
       return { type: 'read', path: operation.path, offset: operation.offset, length: operation.length };
@@ -114,6 +125,10 @@ const FAILURES: Record<FileFailure, { code: ConstructorParameters<typeof Shellfl
   'parts-missing': {
     code: 'CONTAINER_LOST',
     what: 'was not written: the sandbox was replaced meanwhile, with the parts that were there. Write it again',
+  },
+  link: {
+    code: 'PATH_INVALID',
+    what: 'is, or leads through, a symbolic link that is not followed. Where rules or approvals judge paths, give the real one',
   },
   other: { code: 'FILE_DENIED', what: 'could not be used' },
 };

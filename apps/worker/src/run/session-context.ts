@@ -1,5 +1,5 @@
 import type { Owner, Sealer } from '@shellfleet/mailbox';
-import type { ResolvedSessionSpec } from '@shellfleet/protocol';
+import type { FileOperation, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';
 import type { RefusedEgress, SessionEgress } from '../egress/session-egress.ts';
@@ -27,6 +27,8 @@ export interface SessionContext {
   readonly audit: Audit;
   /** Entries that this host stopped because nothing of them could be stored. Nobody asked for that, so they end as lost. */
   readonly stoppedUnstored: Set<string>;
+  /** Whether the path of a file operation was judged, so that it must not lead through a link. */
+  takesRealPaths(operation: FileOperation): boolean;
   /** How long the reader that is attached to a command may read nothing while the command waits for it. */
   readonly readerStallMs: number;
   /** The proxy of its network, where that is limited. */

@@ -1,36 +1,125 @@
-import { type FileOperation, ShellfleetError } from '@shellfleet/protocol';
-import type { AdmissionQuestion, SessionAdmission } from '../admission/admission.ts';
+import { keepWanted, retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import { approvalKeys, type EntryId, type FileOperation, ShellfleetError } from '@shellfleet/protocol';
+import type { AdmissionQuestion, Verdict } from '../admission/admission.ts';
+import type { SessionApprovals } from '../approvals/host-approvals.ts';
+import type { Asks, FileToAdmit } from '../run/file-calls.ts';
 import type { SessionContext } from '../run/session-context.ts';
+import { listWritten } from './list-written.ts';
+import type { SessionParts } from './session-parts.ts';
+
+// The step before a file operation beside the mailbox.
+//
+// ADMIT-FILE-1. An operation reaches the keeper only when the session's admission admits it, and on an approval within the time in which a
+//               revocation waits for it (HOST-APPROVALS-1).
+// ADMIT-FILE-2. Nothing of an operation that waits for a person is kept here. Its caller has it, asks for it again once the question is
+//               answered, and it is judged again then. So it survives this process and this host.
+// ADMIT-FILE-3. The answer is about the bytes that were shown. The parts of a larger file name its size and digest (`whole`), ask one
+//               question together, and the last one is given to the keeper only when all of them add up to that.
+
+/** Less than START_WITHIN_MS of HOST-APPROVALS-1. */
+const BEGIN_WITHIN_MS = 1_000;
+
+/** `about`: what a verdict about the session depends on, at the moment. */
+type Parts = Pick<SessionParts, 'context' | 'admission'> & {
+  about: Omit<AdmissionQuestion, 'entryId' | 'opens' | 'payload' | 'attempt'>;
+};
 
 /**
- * ADMIT-1 for a file operation beside the mailbox. Throws FILE_DENIED unless the host's rules admit it, and AUDIT_UNAVAILABLE when that cannot
- * be written down: outside of the mailbox nothing can be held until somebody answers.
+ * Calls `begin` for an operation that is admitted, and returns what that does. Else a person has to be asked, or was. Throws FILE_DENIED unless
+ * the rules or a person admit it, APPROVAL_EXPIRED when nobody answered, and AUDIT_UNAVAILABLE when a denial cannot be written down.
  */
-export async function admitFile(
-  operation: FileOperation,
-  admission: SessionAdmission,
-  about: Omit<AdmissionQuestion, 'opens' | 'payload' | 'attempt'>,
-  { audit, redaction }: Pick<SessionContext, 'audit' | 'redaction'>,
-): Promise<void> {
-  if (admission.digest === '') return;
-  const verdict = await admission.judge({
-    ...about,
-    opens: false,
-    payload: { type: 'file', operation },
+export async function admitFile<T>(
+  file: FileToAdmit,
+  parts: Parts,
+  approvals: SessionApprovals,
+  begin: () => { begun: T },
+): Promise<{ begun: T } | { asks: Asks }> {
+  const { admission, context } = parts;
+  if (admission.digest === '') return begin();
+  const question = questionAbout(file, parts);
+  // Ends when it is admitted, denied, or a person is asked: an answer that comes meanwhile makes it one of them.
+  for (;;) {
+    const admitted = await approvals.starts.during(question, async () => {
+      const lookedAt = performance.now();
+      const verdict = await admission.judge(question);
+      if (verdict.type !== 'admit') return { verdict };
+      await listWritten(file.operation, admission, context);
+      const isLate = verdict.startBy !== undefined && performance.now() - lookedAt > BEGIN_WITHIN_MS;
+      if (isLate) return {};
+      if (verdict.startBy !== undefined) note('admit', question, parts);
+      return begin();
+    });
+    if ('begun' in admitted) return admitted;
+    const { verdict } = admitted;
+    if (verdict?.type === 'deny') throw await denied(file.operation, verdict, question, parts);
+    const asks = verdict?.type === 'hold' ? await ask(file, verdict, question, parts, approvals) : undefined;
+    if (asks !== undefined) return { asks };
+  }
+}
+
+/** The same for all parts of one file. A file outlives the shell, so that the answer holds whatever becomes of the shell. */
+function questionAbout({ id, operation, signature }: FileToAdmit, parts: Parts): AdmissionQuestion {
+  const isWrite = operation.name === 'write';
+  const entryId = isWrite && operation.whole !== undefined ? operation.transfer : id;
+  const shown = isWrite && operation.whole !== undefined ? { offset: 0, last: true, data: '' } : {};
+  const judged = isWrite ? { ...operation, transfer: '', ...shown } : operation;
+  return {
+    ...{ ...parts.about, epoch: 0, entryId, signature, opens: false },
+    payload: { type: 'file', operation: judged },
     attempt: { number: 1 },
-  });
-  if (verdict.type === 'admit') return;
-  const isHeld = verdict.type === 'hold';
-  const how = isHeld ? 'needs an approval; ask for it with { ordered: true }' : 'is denied';
-  const reason = isHeld ? verdict.question.reason : verdict.reason;
-  const { tenant, session, generation, entryId: entry } = about;
-  // ADMIT-7
-  await audit.record(tenant, {
+  };
+}
+
+/** Undefined when somebody has answered meanwhile. */
+async function ask(
+  { operation, asks }: FileToAdmit,
+  { question: asked }: Extract<Verdict, { type: 'hold' }>,
+  question: AdmissionQuestion,
+  parts: Parts,
+  approvals: SessionApprovals,
+): Promise<Asks | undefined> {
+  const isPart = operation.name === 'write' && !(operation.offset === 0 && operation.last);
+  if (!asks || (isPart && operation.whole === undefined)) return { state: 'would-ask' };
+  const { context } = parts;
+  const { redis, keys } = context.owner;
+  const wanted = () => keepWanted(redis, approvalKeys(keys.namespace, keys.tenant), question);
+  await retryWhileRedisIsDown(wanted, context.signal);
+  const added = await approvals.ask(question, asked, context.redaction);
+  switch (added.type) {
+    case 'answered':
+      return undefined;
+    case 'refused':
+      throw await denied(operation, { type: 'deny', reason: added.reason }, question, parts);
+    case 'failed':
+      throw added.error;
+    case 'pending':
+      note('hold', question, parts, { question: added.data.id, reason: added.data.reason });
+      return { state: 'asks', asker: question.entryId as EntryId, question: added.data };
+  }
+}
+
+/** ADMIT-7 */
+async function denied(
+  { name, path }: FileOperation,
+  { reason, by }: Extract<Verdict, { type: 'deny' }>,
+  question: AdmissionQuestion,
+  { context, admission }: Parts,
+): Promise<ShellfleetError> {
+  const { tenant, session, generation, entryId: entry } = question;
+  await context.audit.record(tenant, {
     ...{ type: 'decision', session, generation, entry, decision: 'deny', digest: admission.digest },
-    reason: redaction.text(reason),
+    ...{ reason: context.redaction.text(reason), ...(by === undefined ? {} : { by }) },
   });
-  throw new ShellfleetError('FILE_DENIED', `The ${operation.name} of ${operation.path} ${how}: ${reason}`, {
-    path: operation.path,
-    operation: operation.name,
-  });
+  const message = `The ${name} of ${path} is denied: ${reason}`;
+  return new ShellfleetError('FILE_DENIED', message, { path, operation: name, ...(by === undefined ? {} : { by }) });
+}
+
+function note(
+  decision: 'admit' | 'hold',
+  { tenant, session, generation, entryId: entry }: AdmissionQuestion,
+  { context, admission }: { context: SessionContext } & Pick<Parts, 'admission'>,
+  more: { question?: string; reason?: string } = {},
+): void {
+  const { digest } = admission;
+  context.audit.note(tenant, () => ({ type: 'decision', session, generation, entry, decision, digest, ...more }));
 }

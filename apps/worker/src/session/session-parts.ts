@@ -26,6 +26,7 @@ import { FileCalls } from '../run/file-calls.ts';
 import { LateOutput } from '../run/late-output.ts';
 import type { RunningEntries } from '../run/running-entries.ts';
 import type { SessionContext } from '../run/session-context.ts';
+import type { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import { SessionTerminals } from '../terminals/session-terminals.ts';
@@ -36,7 +37,6 @@ import { Announcements } from './announcements.ts';
 import { auditEgress } from './audit-egress.ts';
 import { DriverWatch } from './driver-watch.ts';
 import { HeldHead } from './held-head.ts';
-import { listWritten } from './list-written.ts';
 import { Rest } from './rest.ts';
 
 /** Everything that the worker gives each of its sessions. */
@@ -61,6 +61,7 @@ export interface SessionDeps {
   /** Limits how many sandboxes of the host are opened at a time. */
   limitOpening<T>(open: () => Promise<T>): Promise<T>;
   hostLog: HostLog;
+  kept: KeptSandboxes;
   hostEntries: RunningEntries;
   journal: Journal;
   redisLosses: RedisLosses;
@@ -144,6 +145,7 @@ export function createSessionParts(
       signal,
       onFenced,
     },
+    takesRealPaths: (operation) => admission.digest !== '' && admission.takesRealPaths(operation),
     stoppedUnstored: new Set<string>(),
     readerStallMs,
     ...{ egress, onEgressRefused },
@@ -177,20 +179,26 @@ export function createSessionParts(
       ...{ ref, spec, redaction, sandboxes, egress, logger },
       fence: owner.fence,
       limitOpening: deps.limitOpening,
+      ...(spec.keepOnFailure && {
+        keep: (sandbox, reason) => deps.kept.keep(sandbox, generation, redaction.value(reason)),
+      }),
       onLate: late.push.bind(late),
       onAbandoned: () => void late.end(),
       onGone: onShellGone,
       onConnected: (shellTerminals) => terminals.connect(shellTerminals),
     },
-    { epoch: adopted.epoch, reportedEpoch: adopted.reportedEpoch, lossReason: lossReasonOf(adopted, owner) },
+    {
+      epoch: adopted.epoch,
+      reportedEpoch: adopted.reportedEpoch,
+      lossReason: lossReasonOf(adopted, owner),
+      image: adopted.image,
+    },
   );
   const files = new FileCalls({
     ...{ context, shell },
     isHeld: () => lease.held(),
-    admit: async (entryId, operation, signature) => {
-      await admitFile(operation, admission, { ...aboutSession({ context, shell }), entryId, signature }, context);
-      await listWritten(operation, admission, context);
-    },
+    admit: (file, begin) =>
+      admitFile(file, { context, admission, about: aboutSession({ context, shell }) }, deps.approvals, begin),
   });
   const announcements = new Announcements(context, shell, adopted.epoch);
   const placement = toPlacement(spec, sealMarkOf(adopted.spec));

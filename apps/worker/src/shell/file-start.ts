@@ -1,8 +1,10 @@
 // File operations as the keeper does them, and their place in its messages.
 import { encodeEntries, encodeFile, FileFlag, type PackedEntry } from '@shellfleet/keeper';
 
-/** Runs as the container's user. The bytes arrive as stdout. Paths are absolute. */
-export type KeeperFileOperation =
+/** Runs as the container's user. The bytes arrive as stdout. Paths are absolute. `exact`: a link on them is refused, and `..`. */
+export type KeeperFileOperation = Operation & { exact?: boolean };
+
+type Operation =
   /** stdout: the bytes from offset, at most length. stderr: size of the whole file and its mode (octal). */
   | { type: 'read'; path: string; offset: number; length: number }
   /** Writes at an offset of `path`. With `renameTo` the file is then renamed to it: parts go to a temporary name, the last one renames. */
@@ -41,6 +43,8 @@ export type FileFailure =
   | 'too-slow'
   /** The parts before this one are not there: the sandbox is another one. */
   | 'parts-missing'
+  /** A symbolic link is on the path and is not followed. */
+  | 'link'
   | 'other';
 
 /** By Linux errno, as the keeper has them; the worker itself may run on another system. */
@@ -58,7 +62,7 @@ const fileFailures = new Map<number, FileFailure>([
   [30, 'denied'],
   [36, 'path-invalid'],
   [39, 'is-directory'],
-  [40, 'path-invalid'],
+  [40, 'link'],
   [110, 'too-slow'],
   [116, 'parts-missing'],
   [122, 'no-space'],
@@ -73,6 +77,7 @@ const PAGE_BYTES = 524_288;
 /** The fields of START and FILE_CALL. */
 export function encodeFileStart(operation: KeeperFileOperation, timeoutMs: number): Buffer {
   const fields = { flags: 0, renameTo: '', offset: 0, length: 0, data: NOTHING, ...toFields(operation) };
+  if (operation.exact) fields.flags |= FileFlag.exact;
   return encodeFile({ ...NO_LIMITS, timeoutMs, operation: operation.type, path: operation.path, ...fields });
 }
 

@@ -74,7 +74,7 @@ export async function runCall(
   deps: CallDeps,
 ): Promise<void> {
   const { redis, fleet, hostId, logger } = deps;
-  const ref: ToolCallRef = { id: job.call, tenant: job.tenant, name: tool.name, inbox: job.inbox };
+  const ref: ToolCallRef = { id: job.call, tenant: job.tenant, name: tool.name, inbox: job.inbox, callId: job.callId };
   const timeoutMs = timeoutOf(tool, job);
   const by = `${hostId} ${deps.boot} ${randomUUID()}`;
   const begun = await retryWhileRedisIsDown(() => beginToolCall(redis, fleet, ref, by, timeoutMs), deps.abandoned);
@@ -145,7 +145,7 @@ async function runBegun(
   await sayToolEvent(redis, fleet, job.tenant, {
     type: 'call.started',
     at,
-    callId: job.call,
+    callId: job.callId ?? job.call,
     name: tool.name,
     hostId,
   }).catch((err: unknown) => deps.logger.warn({ err }, 'tool.event-failed'));

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { withResolvers } from '@shellfleet/concurrency';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { ToolLauncher } from './tool-launcher.ts';
@@ -16,8 +17,9 @@ const mark = `test:launcher:${process.pid}:`;
 let launcher: ToolLauncher;
 afterEach(() => launcher.close());
 
-function create(): ToolLauncher {
+function create(clear?: () => Promise<unknown>): ToolLauncher {
   launcher = new ToolLauncher({
+    ...(clear && { clear }),
     ...{ slots: 1, env: { PATH: process.env.PATH ?? '' }, mark, preload: [] },
     logger: pino({ level: 'silent' }),
   });
@@ -66,6 +68,21 @@ test('TOOL-LAUNCHER-2: when a launcher dies, its call fails, its processes end, 
   await expect.poll(marked, { timeout: EXITS_MS }).toEqual([]);
   expect(output(await call('add', { a: 1, b: 2 }))).toEqual({ sum: 3 });
   expect(launcher.pid).not.toBe(first);
+});
+
+test('TOOL-LAUNCHER-2: a call starts nothing before what a dead launcher left has ended', async () => {
+  const cleared = withResolvers<void>();
+  create(() => cleared.promise);
+  await call('add', { a: 1, b: 2 });
+  const first = launcher.pid as number;
+  const calling = call('loops', {}, hostile);
+  process.kill(first, 'SIGKILL');
+  await expect(calling).rejects.toThrow('has died');
+  const next = call('add', { a: 3, b: 4 });
+  await new Promise(setImmediate);
+  expect(launcher.pid).toBeUndefined();
+  cleared.resolve();
+  expect(output(await next)).toEqual({ sum: 7 });
 });
 
 test('a launcher ignores the signals that end a worker, and ends when it is closed', async () => {

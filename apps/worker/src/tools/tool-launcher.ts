@@ -15,6 +15,8 @@ import type { ToolProcessEnd, ToolProcessOptions } from './tool-process.ts';
 
 export interface ToolLauncherOptions extends Omit<PreparedOptions, 'onDeath'> {
   logger: Logger;
+  /** Ends what a launcher that died has left, by the mark of its processes. */
+  clear?: (mark: string) => Promise<unknown>;
 }
 
 interface Running {
@@ -84,7 +86,7 @@ export class ToolLauncher {
   }
 
   #start(): ChildProcess {
-    const { logger, ...options } = this.#options;
+    const { logger, clear = endStrays, ...options } = this.#options;
     const launcher = fork(main, [], {
       cwd: '/',
       execArgv: nodeArguments,
@@ -104,7 +106,7 @@ export class ToolLauncher {
       // Closed.
       if (this.#launcher !== launcher) return;
       this.#launcher = undefined;
-      this.#cleared = endStrays(options.mark);
+      this.#cleared = clear(options.mark);
       const error = new Error('The process that starts the processes of tool calls has died.', { cause });
       for (const { reject } of this.#running.values()) reject(error);
     };

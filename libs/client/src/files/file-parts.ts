@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import type { ContentDigest } from '@shellfleet/protocol';
 import type { DoneStep, FileSteps } from './file-steps.ts';
 import { doStep, SameSandbox } from './file-steps.ts';
 
@@ -29,25 +31,39 @@ export async function* readParts(steps: FileSteps, path: string, signal?: AbortS
   }
 }
 
+export interface SentFile {
+  path: string;
+  /** A ULID: the name of the parts. */
+  transfer: string;
+  mode?: number | undefined;
+  /** Reads the file as a whole, where a person has to be asked about it. Absent when it can be read only once. */
+  whole?: (() => Promise<ContentDigest>) | undefined;
+}
+
 /**
- * Sends the parts of a file, of which the last puts it in its place, and returns the answers that have not come yet. `transfer` is a ULID: the
- * name of the parts. Every answer, also one that has come, has to be from `sandbox`.
+ * Sends the parts of a file, of which the last puts it in its place, and returns the answers that have not come yet. Every answer, also one that
+ * has come, has to be from `sandbox`.
  */
 export async function sendParts(
   steps: FileSteps,
-  file: { path: string; transfer: string; mode?: number | undefined },
+  file: SentFile,
   parts: Iterable<Part> | AsyncIterable<Part>,
   options: { signal?: AbortSignal | undefined; onSent?: (bytes: number) => void; sandbox?: SameSandbox } = {},
 ): Promise<Promise<DoneStep>[]> {
   const { path, transfer, mode } = file;
   const { signal, onSent, sandbox = new SameSandbox(path) } = options;
-  const given = mode === undefined ? {} : { mode };
+  const given: { mode?: number; whole?: ContentDigest } = mode === undefined ? {} : { mode };
   const answers: Promise<DoneStep>[] = [];
   let offset = 0;
   for await (const { data, last } of parts) {
     signal?.throwIfAborted();
     const part = { name: 'write', path, offset, last, transfer, data: data.toString('base64'), ...given } as const;
-    const sent = await steps.send(part);
+    const describe = async () => {
+      // One part is shown as it is. The parts behind it name the same whole.
+      if (file.whole !== undefined && !(part.offset === 0 && last)) given.whole = await file.whole();
+      return { ...part, ...given };
+    };
+    const sent = await steps.send(part, describe);
     const answer = sent.answer().then((step) => sandbox.check(step));
     answer.catch(() => {});
     answers.push(answer);
@@ -56,6 +72,16 @@ export async function sendParts(
     onSent?.(data.byteLength);
   }
   return answers;
+}
+
+export async function digestOf(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<ContentDigest> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const piece of pieces) {
+    hash.update(piece);
+    bytes += piece.byteLength;
+  }
+  return { bytes, sha256: hash.digest('hex') };
 }
 
 export function* cut(data: Buffer): Generator<Part> {

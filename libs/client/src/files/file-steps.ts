@@ -22,8 +22,11 @@ export interface FileSteps {
   /** Steps that are done in the order in which they were sent, though none is waited for. */
   readonly ahead: number;
   /** Sends one step; resolves when it is accepted. */
-  send(operation: FileOperation): Promise<SentStep>;
+  send(operation: FileOperation, describe?: DescribeStep): Promise<SentStep>;
 }
+
+/** Completes a step about which a person has to be asked: with size and digest of the file of which it is a part. */
+export type DescribeStep = () => Promise<FileOperation>;
 
 export async function doStep(steps: FileSteps, operation: FileOperation): Promise<DoneStep> {
   return (await steps.send(operation)).answer();

@@ -1,10 +1,12 @@
-import type { FileInfo } from '@shellfleet/protocol';
+import type { ApprovalRequestedData, FileInfo } from '@shellfleet/protocol';
 
 export interface FileOptions {
   /** Keeps the place among the session's commands: done after those that were submitted before, and before those that come after. Default: beside them. */
   ordered?: boolean | undefined;
-  /** Ends the call between two of its steps; it rejects with the signal's reason. */
+  /** Ends the call between two of its steps; it rejects with the signal's reason. A question that it waits for is withdrawn. */
   signal?: AbortSignal | undefined;
+  /** Is called when the operation begins to wait for a person, with the question: `fleet.approvals` answers it. Not with `ordered`. */
+  onApproval?: ((question: ApprovalRequestedData) => void) | undefined;
 }
 
 export interface RemoveOptions extends FileOptions {
@@ -33,6 +35,9 @@ export interface TransferOptions extends FileOptions {
  * File operations inside the sandbox of a session, as its user. They are done beside its commands, also while one runs; `{ ordered: true }` keeps
  * their place among them. A session without a sandbox gets one first.
  * Paths are absolute. Relative ones, and ones with a NUL byte, reject with PATH_INVALID.
+ *
+ * Where the rules of the host or the session's `approval` ask about an operation, it waits for a person, beside the commands. It rejects with
+ * FILE_DENIED when a rule or a person denies it, and with APPROVAL_EXPIRED when nobody answers in time.
  *
  * Rejects with FILE_NOT_FOUND, FILE_IS_DIRECTORY or FILE_DENIED as the sandbox reports it, with CONTAINER_LOST when the sandbox was lost or
  * replaced before the operation was complete, with RESULT_EXPIRED when the answer to an ordered step is no longer kept, with SESSION_CLOSED,

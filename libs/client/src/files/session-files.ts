@@ -11,7 +11,17 @@ import {
 import { z } from 'zod';
 import type { OpenSession } from '../submit/open-session.ts';
 import { downloadDirectory } from './download-directory.ts';
-import { cut, PART_BYTES, type Part, type ReadPart, readParts, sendParts, toParts } from './file-parts.ts';
+import {
+  cut,
+  digestOf,
+  PART_BYTES,
+  type Part,
+  type ReadPart,
+  readParts,
+  type SentFile,
+  sendParts,
+  toParts,
+} from './file-parts.ts';
 import { type DoneStep, doStep, type FileSteps, parseSandboxPath } from './file-steps.ts';
 import type { FileOptions, Files, ListOptions, RemoveOptions, TransferOptions } from './files.ts';
 import { parseGlob } from './glob.ts';
@@ -32,7 +42,7 @@ const modeSchema = z.object({ mode: z.number().int().min(0).max(0o7777) });
 export class SessionFiles implements Files {
   readonly #order: CallOrder;
   readonly #nextId: () => string;
-  readonly #beside: FileSteps;
+  readonly #beside: StepsBeside;
   readonly #ordered: FileSteps;
 
   constructor(context: BesideContext, session: OpenSession, order: CallOrder) {
@@ -61,8 +71,9 @@ export class SessionFiles implements Files {
     return Buffer.from(await this.read(path, options)).toString('utf8');
   }
 
-  async *stream(path: string, { signal }: Omit<FileOptions, 'ordered'> = {}): AsyncGenerator<Uint8Array> {
-    for await (const { data } of readParts(this.#beside, parseSandboxPath(path), signal)) yield data;
+  async *stream(path: string, options: Omit<FileOptions, 'ordered'> = {}): AsyncGenerator<Uint8Array> {
+    const steps = this.#beside.of(options);
+    for await (const { data } of readParts(steps, parseSandboxPath(path), options.signal)) yield data;
   }
 
   async write(
@@ -71,7 +82,8 @@ export class SessionFiles implements Files {
     options: FileOptions = {},
   ): Promise<void> {
     const parsed = parseSandboxPath(path);
-    await this.#write(parsed, toPartsOf(data, parsed), undefined, new Progress(undefined), options);
+    const whole = isBytes(data) ? async () => digestOf([Buffer.from(data as string)]) : undefined;
+    await this.#write(parsed, toPartsOf(data, parsed), { whole }, new Progress(undefined), options);
   }
 
   async list(path: string, options: ListOptions = {}): Promise<FileInfo[]> {
@@ -124,7 +136,8 @@ export class SessionFiles implements Files {
           uploadDirectory(steps, localPath, parsed, this.#nextId, progress, options),
         );
       const mode = found.isFile() ? found.mode & PERMISSIONS : undefined;
-      await this.#write(parsed, toParts(readLocalFile(localPath, PART_BYTES)), mode, progress, options);
+      const whole = () => digestOf(readLocalFile(localPath, PART_BYTES));
+      await this.#write(parsed, toParts(readLocalFile(localPath, PART_BYTES)), { mode, whole }, progress, options);
       progress.add(0, 1);
     } catch (error) {
       throw toLocalError(localPath, error);
@@ -148,33 +161,37 @@ export class SessionFiles implements Files {
   }
 
   /** One step. Calls that are made later wait until it is accepted, not until it is done. */
-  async #one(operation: FileOperation, { ordered, signal }: FileOptions): Promise<DoneStep> {
-    signal?.throwIfAborted();
-    if (ordered !== true) return doStep(this.#beside, operation);
+  async #one(operation: FileOperation, options: FileOptions): Promise<DoneStep> {
+    options.signal?.throwIfAborted();
+    if (options.ordered !== true) return doStep(this.#beside.of(options), operation);
     const sent = await this.#order.run(() => this.#ordered.send(operation));
     return sent.answer();
   }
 
-  #inPlace<T>({ ordered }: FileOptions, work: (steps: FileSteps) => Promise<T>): Promise<T> {
-    return ordered === true ? this.#order.runExclusive(() => work(this.#ordered)) : work(this.#beside);
+  #inPlace<T>(options: FileOptions, work: (steps: FileSteps) => Promise<T>): Promise<T> {
+    return options.ordered === true
+      ? this.#order.runExclusive(() => work(this.#ordered))
+      : work(this.#beside.of(options));
   }
 
   async #write(
     path: string,
     parts: Iterable<Part> | AsyncIterable<Part>,
-    mode: number | undefined,
+    about: Pick<SentFile, 'mode' | 'whole'>,
     progress: Progress,
     options: FileOptions,
   ): Promise<void> {
-    const file = { path, transfer: this.#nextId(), mode };
+    const file = { path, transfer: this.#nextId(), ...about };
     const { signal } = options;
     const onSent = (bytes: number) => progress.add(bytes, 0);
     await Promise.all(await this.#inPlace(options, (steps) => sendParts(steps, file, parts, { signal, onSent })));
   }
 }
 
+const isBytes = (data: unknown): data is string | Uint8Array => typeof data === 'string' || data instanceof Uint8Array;
+
 function toPartsOf(data: string | Uint8Array | AsyncIterable<Uint8Array>, path: string) {
-  if (typeof data === 'string' || data instanceof Uint8Array) return cut(Buffer.from(data as string));
+  if (isBytes(data)) return cut(Buffer.from(data as string));
   if (typeof data === 'object' && data !== null && Symbol.asyncIterator in data) return toParts(data);
   throw new ShellfleetError('COMMAND_INVALID', `The data for ${JSON.stringify(path)} must be a string or bytes.`, {
     issues: [{ path: 'data', message: 'must be a string, bytes or an async iterable of bytes' }],

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CallOrder } from '@shellfleet/concurrency';
+import { abortable, type CallOrder } from '@shellfleet/concurrency';
 import { readSessionState, sealPlace } from '@shellfleet/mailbox';
 import {
   type FileOperation,
@@ -13,12 +13,16 @@ import pLimit from 'p-limit';
 import { type AskContext, askHost } from '../hosts/ask-host.ts';
 import type { OpenSession } from '../submit/open-session.ts';
 import type { SubmitContext } from '../submit/send-entry.ts';
-import type { DoneStep, FileSteps, SentStep } from './file-steps.ts';
+import type { DescribeStep, DoneStep, FileSteps, SentStep } from './file-steps.ts';
+import type { FileOptions } from './files.ts';
 import { changesNothing, sendOperation } from './run-operation.ts';
+import { type WaitContext, waitForAnswer } from './wait-for-answer.ts';
 
 // Steps beside the mailbox: questions to the host that owns the session.
 //
 // BESIDE-1. A step that changes something has one id in all questions about it, by which the host does it at most once in one sandbox.
+// BESIDE-3. A step that waits for a person is held here alone, and no other step waits for it but those that have to ask as well: a session
+//           object asks one question at a time, so that an answer for a folder answers all that wait.
 // BESIDE-2. A session without a shell gets one by an entry of its mailbox. Where one runs or waits already, the step waits for that.
 
 /** The host does as many at once. */
@@ -29,7 +33,17 @@ const POLL_MS = { least: 25, most: 500 };
 /** Tries for a step of which the host cannot say whether it was done. */
 const MOST_UNKNOWN = 25;
 
-export type BesideContext = SubmitContext & AskContext;
+export type BesideContext = SubmitContext & AskContext & WaitContext;
+
+/** What the caller of an operation has said about its steps. */
+type StepOptions = Pick<FileOptions, 'signal' | 'onApproval'>;
+
+interface Step extends StepOptions {
+  operation: FileOperation;
+  describe: DescribeStep | undefined;
+  /** Whether a person may be asked about it now. */
+  asks: boolean;
+}
 
 export class StepsBeside implements FileSteps {
   readonly ahead = 1;
@@ -37,6 +51,8 @@ export class StepsBeside implements FileSteps {
   readonly #session: OpenSession;
   readonly #order: CallOrder;
   readonly #limit = pLimit(AT_ONCE);
+  /** BESIDE-3 */
+  readonly #asking = pLimit(1);
   /** The host that gave the last answer. */
   #host = '';
   #opening: Promise<unknown> | undefined;
@@ -47,9 +63,16 @@ export class StepsBeside implements FileSteps {
     this.#order = order;
   }
 
-  async send(operation: FileOperation): Promise<SentStep> {
+  /** The steps of one operation. */
+  of(options: StepOptions): FileSteps {
+    return { ahead: this.ahead, send: (operation, describe) => this.send(operation, describe, options) };
+  }
+
+  async send(operation: FileOperation, describe?: DescribeStep, options: StepOptions = {}): Promise<SentStep> {
     const { interceptors, tenant } = this.#context;
-    if (interceptors.isEmpty) return this.#begin(operation);
+    const { signal, onApproval } = options;
+    const step = { describe, signal, onApproval, asks: false };
+    if (interceptors.isEmpty) return this.#begin({ ...step, operation });
     const commandId = toCommandId(this.#session.id, this.#context.nextId());
     const input = {
       namespace: parseKeyspace(this.#context.namespace).namespace,
@@ -60,24 +83,32 @@ export class StepsBeside implements FileSteps {
       retry: 'never' as const,
     };
     const sent = await interceptors.around({ ...input, payload: { type: 'file', operation } }, async (payload) => {
-      const begun = this.#begin(payload.type === 'file' ? payload.operation : operation);
+      const begun = this.#begin({ ...step, operation: payload.type === 'file' ? payload.operation : operation });
       return { pending: { commandId }, deduplicated: false, begun };
     });
     return sent.begun;
   }
 
-  #begin(operation: FileOperation): SentStep {
-    const done = this.#limit(() => this.#do(operation));
+  #begin(step: Step): SentStep {
+    const done = this.#do(step);
     done.catch(() => {});
     return { answer: () => done };
   }
 
-  async #do(operation: FileOperation): Promise<DoneStep> {
+  async #do(step: Step): Promise<DoneStep> {
+    const { operation, asks, signal } = step;
     let id = this.#context.nextId();
     let unknown = 0;
     for (let pauseMs = POLL_MS.least; ; pauseMs = Math.min(2 * pauseMs, POLL_MS.most)) {
-      const answer = await this.#ask(id, operation);
+      const answer = await this.#limit(() => this.#ask(id, operation, asks));
       if (answer.state === 'done') return { ...answer.answer, epoch: answer.epoch };
+      if (answer.state === 'would-ask') return this.#doAsking(step);
+      if (answer.state === 'asks') {
+        step.onApproval?.(answer.question);
+        const { session, generation } = { session: this.#session.id, generation: this.#session.generation };
+        await waitForAnswer(this.#context, { session, generation, entryId: answer.asker }, signal);
+        continue;
+      }
       if (answer.state === 'no-shell') {
         await this.#untilShell(pauseMs);
         continue;
@@ -89,7 +120,18 @@ export class StepsBeside implements FileSteps {
     }
   }
 
-  async #ask(id: string, operation: FileOperation): Promise<HostAnswer<'file'>> {
+  /** BESIDE-3 */
+  #doAsking(step: Step): Promise<DoneStep> {
+    const { operation, describe, asks } = step;
+    if (asks) throw cannotBeShown(operation);
+    const asking = this.#asking(async () => {
+      step.signal?.throwIfAborted();
+      return this.#do({ ...step, asks: true, operation: describe === undefined ? operation : await describe() });
+    });
+    return abortable(asking, step.signal);
+  }
+
+  async #ask(id: string, operation: FileOperation, asks: boolean): Promise<HostAnswer<'file'>> {
     const { keys, generation } = this.#session;
     this.#host ||= (await readSessionState(this.#context.redis, keys))?.host ?? '';
     if (this.#host === '') return { state: 'no-shell' };
@@ -97,7 +139,7 @@ export class StepsBeside implements FileSteps {
     const signed = sealer.signs ? { spec: this.#session.spec } : {};
     const place = sealPlace('file', keys, { operation: id, generation, ...signed });
     const sealed = sealer.seal(JSON.stringify(operation), place);
-    const question = { type: 'file', generation, operation: id, sealed } as const;
+    const question = { type: 'file', generation, operation: id, sealed, ...(asks && { asks }) } as const;
     try {
       return await askHost(this.#context, this.#host, keys, question, { timeoutMs: ANSWER_WITHIN_MS });
     } catch (error) {
@@ -127,6 +169,14 @@ export class StepsBeside implements FileSteps {
     );
     await opened.answer();
   }
+}
+
+function cannotBeShown({ name, path }: FileOperation): ShellfleetError {
+  return new ShellfleetError(
+    'FILE_DENIED',
+    `The ${name} of ${path} needs an approval, and what it writes cannot be shown before it is there: it is a stream, or changed meanwhile. Write bytes or upload a file, or have a rule allow files.${name} in its folder.`,
+    { path, operation: name },
+  );
 }
 
 function notKnown({ name, path }: FileOperation): ShellfleetError {

@@ -2,7 +2,7 @@ import type { Dirent, Stats } from 'node:fs';
 import { lstat, opendir, readFile, readlink, stat } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import type { WrittenEntry } from '@shellfleet/protocol';
-import { cut, PART_BYTES, sendParts, toParts } from './file-parts.ts';
+import { cut, digestOf, PART_BYTES, sendParts, toParts } from './file-parts.ts';
 import { type DoneStep, type FileSteps, SameSandbox } from './file-steps.ts';
 import type { TransferOptions } from './files.ts';
 import { localDenied } from './local-error.ts';
@@ -50,7 +50,8 @@ export async function uploadDirectory(
         progress.add(small.byteLength, 1);
       } else {
         const parts = small === undefined ? toParts(readLocalFile(local, PART_BYTES)) : cut(small);
-        const file = { path: posix.join(path, name), transfer: nextId(), mode };
+        const whole = () => digestOf(readLocalFile(local, PART_BYTES));
+        const file = { path: posix.join(path, name), transfer: nextId(), mode, whole };
         const onSent = (bytes: number) => progress.add(bytes, 0);
         await Promise.all(await sendParts(steps, file, parts, { signal, onSent, sandbox: bundles.sandbox }));
         progress.add(0, 1);

@@ -16,11 +16,12 @@ import {
   type ToolResult,
   tenantIdSchema,
   toJsonText,
+  toolCallIdSchema,
   toolNameSchema,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { ToolContext } from './tool-context.ts';
-import { toolFailure, waitForTool } from './wait-for-tool.ts';
+import { nameOf, toolFailure, waitForTool } from './wait-for-tool.ts';
 
 /** How a tool is called. */
 export interface ToolCallOptions {
@@ -36,6 +37,12 @@ export interface ToolCallOptions {
    * @limit 1 to 86,400,000 ms (a day)
    */
   startDeadlineMs?: number | undefined;
+  /**
+   * The caller's own name of the call, such as that of a model's tool call. The result, success or failure, and the events of the call have it.
+   * @default an id that is made for the call
+   * @limit 256 characters
+   */
+  callId?: string | undefined;
   /** Cancels the call and rejects with the reason of the signal. */
   signal?: AbortSignal | undefined;
 }
@@ -50,6 +57,7 @@ const requestSchema = z.object({
   name: z.string('must be a string'),
   timeoutMs: milliseconds,
   startDeadlineMs: milliseconds,
+  callId: toolCallIdSchema.optional(),
 });
 
 /** Adds a call to its tool's queue and waits for its result. */
@@ -62,8 +70,8 @@ export async function callTool(
   const request = parseOrThrow(requestSchema, { name, ...options }, 'COMMAND_INVALID', 'The tool call');
   signal?.throwIfAborted();
   const { tenant } = context;
-  const call = { id: context.nextId(), tenant, name, inbox: context.inboxId };
-  const fail = (code: ToolErrorCode, message: string) => toolFailure(call.id, code, message);
+  const call = { id: context.nextId(), tenant, name, inbox: context.inboxId, callId: request.callId };
+  const fail = (code: ToolErrorCode, message: string) => toolFailure(nameOf(call), code, message);
   if (!(await isKnown(context, name))) return fail('unknown-tool', `unknown tool: ${name.slice(0, 200)}`);
   const text = toArguments(name, args);
   if (typeof text !== 'string') return fail(text.code, text.message);
@@ -121,6 +129,7 @@ async function toJob(context: ToolContext, call: ToolCallRef, text: string, requ
   const { timeoutMs, startDeadlineMs } = request;
   return {
     call: entryIdSchema.parse(call.id),
+    ...(call.callId === undefined ? {} : { callId: call.callId }),
     tenant: tenantIdSchema.parse(call.tenant),
     inbox: entryIdSchema.parse(call.inbox),
     args: context.sealer.seal(text, sealPlace('tool-args', context, call)),

@@ -1,12 +1,24 @@
 import { toQueueError } from '@shellfleet/mailbox';
-import { hostKeys, type ToolInfo, type ToolOffer, toolOfferSchema } from '@shellfleet/protocol';
+import { hostKeys, parseOrThrow, type ToolInfo, type ToolOffer, toolOfferSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
 const offersSchema = z.array(toolOfferSchema);
 
+/** Which tools are listed. */
+export interface ToolFilter {
+  /**
+   * Only those that have this text in their name or description, in any case.
+   * @default all
+   */
+  query?: string | undefined;
+}
+
+const filterSchema = z.strictObject({ query: z.string('must be a string').optional() });
+
 /** The tools that live hosts offer, by name. When definitions differ, that of the first host is returned, and `differing` lists the other hosts. */
-export async function listTools(context: FleetContext): Promise<ToolInfo[]> {
+export async function listTools(context: FleetContext, filter: ToolFilter = {}): Promise<ToolInfo[]> {
+  const { query = '' } = parseOrThrow(filterSchema, filter, 'COMMAND_INVALID', 'The filter');
   const tools = new Map<string, { offer: ToolOffer; text: string; hosts: string[]; differing: string[] }>();
   for (const { host, offers } of await readOffers(context)) {
     for (const offer of offers) {
@@ -21,8 +33,11 @@ export async function listTools(context: FleetContext): Promise<ToolInfo[]> {
   }
   return [...tools.values()]
     .map(({ offer, hosts, differing }) => ({ ...offer, hosts, differing }))
+    .filter(({ name, description = '' }) => [name, description].some((text) => contains(text, query)))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
+
+const contains = (text: string, query: string) => text.toLowerCase().includes(query.toLowerCase());
 
 /** Offers by host id. A host that is draining withdraws its offers before its last call has ended. */
 async function readOffers({ redis, fleet, namespace }: FleetContext): Promise<{ host: string; offers: ToolOffer[] }[]> {

@@ -1,6 +1,6 @@
 import type { ToolEvent, ToolInfo, ToolResult } from '@shellfleet/protocol';
 import { callTool, type ToolCallOptions } from './call-tool.ts';
-import { listTools } from './list-tools.ts';
+import { listTools, type ToolFilter } from './list-tools.ts';
 import type { ToolContext } from './tool-context.ts';
 import { watchTools } from './watch-tools.ts';
 
@@ -12,9 +12,9 @@ export class Tools {
     this.#context = context;
   }
 
-  /** The tools that live hosts offer now, by name. */
-  list(): Promise<ToolInfo[]> {
-    return listTools(this.#context);
+  /** The tools that live hosts offer now, by name. Rejects with COMMAND_INVALID for a filter that is not valid. */
+  list(filter: ToolFilter = {}): Promise<ToolInfo[]> {
+    return listTools(this.#context, filter);
   }
 
   /**

@@ -48,13 +48,16 @@ export async function waitForTool(context: ToolContext, call: ToolCallRef, waiti
     looksGone = state?.type === 'gone' ? looksGone + 1 : 0;
     if (state?.type === 'ended') return open(context, call, state.sealed);
     if (state?.type === 'waiting' && performance.now() >= startBy && (await withdraw(context, call))) {
-      return toolFailure(call.id, 'not-started', `tool '${call.name}' did not start within ${startDeadlineMs} ms`);
+      return toolFailure(nameOf(call), 'not-started', `tool '${call.name}' did not start within ${startDeadlineMs} ms`);
     }
     if (state?.type === 'gone' && looksGone >= AGREEING_LOOKS && (await endLost(context, call, state))) {
-      return toolFailure(call.id, 'lost', state.message, state.hostId);
+      return toolFailure(nameOf(call), 'lost', state.message, state.hostId);
     }
   }
 }
+
+/** The caller's own name of the call, or the id of the call. */
+export const nameOf = ({ callId, id }: ToolCallRef): string => callId ?? id;
 
 export function toolFailure(
   callId: string,
@@ -136,7 +139,7 @@ function open(context: ToolContext, call: ToolCallRef, sealed: string): ToolResu
     const wire = wireToolResultSchema.parse(
       JSON.parse(context.sealer.open(sealed, sealPlace('tool-result', context, call))),
     );
-    return { callId: call.id, ...wire };
+    return { callId: nameOf(call), ...wire };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return toolFailure(call.id, 'error', `the result of tool '${call.name}' cannot be read: ${reason}`);

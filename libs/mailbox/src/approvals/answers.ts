@@ -51,6 +51,8 @@ export interface AppliedAnswer {
   scope?: string | undefined;
   /** The grant, sealed, of an approval. */
   grant?: string;
+  /** With the scope `session` the grant covers a folder of the sessions. */
+  covers?: boolean;
   end: ApprovalEnd;
 }
 
@@ -63,9 +65,9 @@ export async function applyAnswer(
   keys: ApprovalKeys,
   answer: AppliedAnswer,
 ): Promise<{ type: 'applied' | 'applied-before' | 'over' }> {
-  const { id, question, type, scope = '', grant = '', end } = answer;
+  const { id, question, type, scope = '', grant = '', covers = false, end } = answer;
   const args = [keys.prefix, id, question, type, scope, grant, JSON.stringify(end), retentionOf(redis, keys.namespace)];
-  const limits = [ENTRIES_OF_ONE_CALL, DENIALS_WITHOUT_PAUSE, FIRST_PAUSE_MS, LONGEST_PAUSE_MS];
+  const limits = [ENTRIES_OF_ONE_CALL, DENIALS_WITHOUT_PAUSE, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, covers ? '1' : ''];
   for (;;) {
     const reply = asArray(await runScript(redis, script, [keys.questions], [...args, ...limits]), script.name);
     const code = asNumber(reply[0]);

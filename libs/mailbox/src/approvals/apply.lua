@@ -1,7 +1,7 @@
 -- apply: apply an answer, and remove it from the stream (APPROVALS-3). The entries that asked leave the question; their sessions are told next.
 -- ARGV 2 id of the answer in the stream · 3 id of the question · 4 'approve', 'deny' or 'revoke' · 5 scope or '' · 6 grant, sealed, or ''
 --      7 how the question ends, JSON · 8 retention ms · 9 the most entries of one call · 10 denials in a row that are not slowed down
---      11 first pause after more denials, ms · 12 longest pause, ms
+--      11 first pause after more denials, ms · 12 longest pause, ms · 13 '1': with the scope 'session' it covers a folder
 -- Returns {1, entries that left} applied · {2, entries that left} call again · {0} applied before · {-1} the question is not pending, or no
 -- grant has that id; the answer is removed
 local answer, id, type, scope, retention = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[8]
@@ -59,6 +59,11 @@ for _, asker in ipairs(askers) do
     redis.call('DEL', denials_key(session))
     if scope == 'session' then
       redis.call('SET', answered_key(session .. ' ' .. life .. ' ' .. hash), id .. ' session', 'PX', retention)
+      if ARGV[13] == '1' then
+        local covering = covering_key(session .. ' ' .. life)
+        redis.call('SADD', covering, id)
+        redis.call('PEXPIRE', covering, retention)
+      end
     end
   end
 end

@@ -1,8 +1,8 @@
 -- find: look for an answer to exactly this question. Changes nothing, but for the time to live of a grant that a session uses.
 -- ARGV 2 `<session> <generation> <entry>` · 3 binding · 4 `<session> <generation> <hash of the question>` · 5 retention ms
---      6 '1': read the grants that reach every command of the tenant
+--      6 '1': read the grants that reach every command of the tenant · 7 '1': read those that the session has for folders
 -- Returns {ms by the clock of Redis, answers that are not applied yet, id, grant, sealed or '', 1 the grant is the session's · 0 the entry's,
---          how it ended, JSON or '', {id, grant, …}}
+--          how it ended, JSON or '', {id, grant, …}, {id, grant of a folder, …}}
 local at, retention = now_ms(), ARGV[5]
 local found, ended, of_session = false, false, 0
 local id, binding = split(redis.call('GET', answered_key(ARGV[2])))
@@ -32,4 +32,23 @@ if ARGV[6] == '1' then
     tenant_wide[#tenant_wide + 1] = redis.call('GET', grant_key(of_prefix)) or ''
   end
 end
-return {text_of(at), redis.call('XLEN', answers), found and id or '', found or '', of_session, ended or '', tenant_wide}
+local of_folders = {}
+if ARGV[7] == '1' then
+  local covering = covering_key(string.match(ARGV[2], '^%S+ %S+'))
+  for _, of_folder in ipairs(redis.call('SMEMBERS', covering)) do
+    local grant = redis.call('GET', grant_key(of_folder))
+    if grant then
+      of_folders[#of_folders + 1] = of_folder
+      of_folders[#of_folders + 1] = grant
+      redis.call('PEXPIRE', grant_key(of_folder), retention)
+      redis.call('ZADD', grants, 'XX', text_of(at + retention), of_folder)
+    else
+      redis.call('SREM', covering, of_folder)
+    end
+  end
+  if #of_folders > 0 then
+    redis.call('PEXPIRE', covering, retention)
+    keep_grants(retention)
+  end
+end
+return {text_of(at), redis.call('XLEN', answers), found and id or '', found or '', of_session, ended or '', tenant_wide, of_folders}

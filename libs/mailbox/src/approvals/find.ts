@@ -18,6 +18,8 @@ export interface FoundAnswer {
   end: ApprovalEnd | undefined;
   /** Grants that reach every command of the tenant, sealed. */
   prefixes: { id: string; sealed: string }[];
+  /** Grants that the session has for folders, sealed. */
+  folders: { id: string; sealed: string }[];
 }
 
 /** Looks for an answer to exactly the question that an entry asks. `hash`: of the question. Throws QUEUE_UNAVAILABLE. */
@@ -25,21 +27,27 @@ export async function findAnswer(
   redis: Redis,
   keys: ApprovalKeys,
   asker: Asker,
-  { binding, hash, prefixes }: { binding: string; hash: string; prefixes: boolean },
+  { binding, hash, prefixes, folders }: { binding: string; hash: string; prefixes: boolean; folders: boolean },
 ): Promise<FoundAnswer> {
   const sameOfSession = `${asker.session} ${asker.generation} ${hash}`;
   const retention = retentionOf(redis, keys.namespace);
-  const args = [keys.prefix, toAsker(asker), binding, sameOfSession, retention, prefixes ? '1' : '0'];
+  const which = [prefixes, folders].map((reads) => (reads ? '1' : '0'));
+  const args = [keys.prefix, toAsker(asker), binding, sameOfSession, retention, ...which];
   const reply = asArray(await runScript(redis, script, [keys.questions], args), script.name);
-  const [at, unapplied, id, sealed, ofSession, end, tenantWide] = reply;
-  const list = asArray(tenantWide, script.name).map(asString);
+  const [at, unapplied, id, sealed, ofSession, end, tenantWide, ofFolders] = reply;
   return {
     at: asNumber(at),
     unapplied: asNumber(unapplied),
     grant: id ? { id: asString(id), sealed: asString(sealed), ofSession: ofSession === 1 } : undefined,
     end: approvalEndSchema.safeParse(tryJson(asString(end))).data,
-    prefixes: list.flatMap((one, index) =>
-      index % 2 === 0 && list[index + 1] ? [{ id: one, sealed: list[index + 1] as string }] : [],
-    ),
+    prefixes: toGrants(tenantWide),
+    folders: toGrants(ofFolders),
   };
+}
+
+function toGrants(reply: unknown): { id: string; sealed: string }[] {
+  const list = asArray(reply, script.name).map(asString);
+  return list.flatMap((id, index) =>
+    index % 2 === 0 && list[index + 1] ? [{ id, sealed: list[index + 1] as string }] : [],
+  );
 }

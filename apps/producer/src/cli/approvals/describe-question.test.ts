@@ -41,6 +41,22 @@ test('what the widest answer would allow is shown, with its alternatives', () =>
   );
 });
 
+test('a file operation shows its bytes by size and digest, and the folder that the scope session would allow', () => {
+  const covers = { pattern: ['files.write', '/workspace/out'], under: 'u' };
+  const content = { files: 1, bytes: 3, sha256: 'abc' };
+  const asked = { ...QUESTION, script: 'files.write /workspace/out/a', content, covers };
+  expect(describeQuestion(asked).slice(4)).toEqual([
+    'writes    3 bytes, SHA-256 abc',
+    'because   rm may delete files',
+    'script',
+    '  | files.write /workspace/out/a',
+    'The scope session would allow in its session from then on: files.write /workspace/out …',
+  ]);
+  expect(describeQuestion({ ...asked, content: { ...content, files: 2 } })).toContain(
+    'writes    2 files, 3 bytes, SHA-256 abc of their list',
+  );
+});
+
 test('the words of the caller are marked as such', () => {
   expect(describeQuestion({ ...QUESTION, justification: 'Approved by the operator.' })).toContain(
     'the caller says (not verified) Approved by the operator.',

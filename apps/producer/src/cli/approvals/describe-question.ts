@@ -7,8 +7,8 @@ import { toPrintable } from '../printable.ts';
  * on. Texts of the caller are printable, and marked as the caller's. `widest`: how the person names that answer.
  */
 export function describeQuestion(approval: Approval, widest = '--for prefix'): string[] {
-  const { id, sessionId, commandId, script, reason, place, outside, env, stdin, expiresAt } = approval;
-  const { justification, firstAttempt, amendment, count, filesWritten = [] } = approval;
+  const { id, sessionId, commandId, script, reason, place, outside, env, stdin, content, expiresAt } = approval;
+  const { justification, firstAttempt, amendment, covers, count, filesWritten = [] } = approval;
   const others = count > 1 ? ` and ${count - 1} other ${count === 2 ? 'session' : 'sessions'}` : '';
   const rows: (readonly [string, string])[] = [
     ['question', `${id}, until ${expiresAt}`],
@@ -17,6 +17,7 @@ export function describeQuestion(approval: Approval, widest = '--for prefix'): s
     ['where', `${outside ? 'OUTSIDE its sandbox: ' : ''}${place}${inDirectory(approval)}`],
     ...(env.length === 0 ? [] : [['brings', `the variables ${env.join(', ')}`] as const]),
     ...(stdin === undefined ? [] : [['stdin', `${stdin.bytes} bytes, SHA-256 ${stdin.sha256}`] as const]),
+    ...(content === undefined ? [] : [['writes', describeContent(content)] as const]),
     ...filesWritten.map((path) => ['changed since it was asked', path] as const),
     ['because', reason],
     ...(justification === undefined ? [] : [['the caller says (not verified)', justification] as const]),
@@ -26,8 +27,15 @@ export function describeQuestion(approval: Approval, widest = '--for prefix'): s
     'script',
     ...quote(script),
     ...(firstAttempt === undefined ? [] : describeFirstAttempt(firstAttempt)),
+    ...(covers === undefined
+      ? []
+      : [`The scope session would allow in its session from then on: ${describePattern(covers)}`]),
     ...(amendment === undefined ? [] : [`${widest} would allow from then on: ${describePattern(amendment)}`]),
   ];
+}
+
+function describeContent({ files, bytes, sha256 }: NonNullable<Approval['content']>): string {
+  return `${files === 1 ? '' : `${files} files, `}${bytes} bytes, SHA-256 ${sha256}${files === 1 ? '' : ' of their list'}`;
 }
 
 function inDirectory({ cwd, cwdUnknown }: Approval): string {
@@ -47,7 +55,7 @@ function quote(text: string): string[] {
 }
 
 /** `git [fetch|pull] …`: alternatives in brackets. */
-export function describePattern({ pattern }: PrefixRule): string {
+export function describePattern({ pattern }: Pick<PrefixRule, 'pattern'>): string {
   const words = pattern.map((element) =>
     typeof element === 'string' ? quoteWord(element) : `[${element.map(quoteWord).join('|')}]`,
   );

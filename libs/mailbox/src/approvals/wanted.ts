@@ -1,0 +1,18 @@
+import { type ApprovalKeys, wantedKey } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { throwQueueError } from '../script.ts';
+import { type Asker, toAsker } from './ask.ts';
+
+// What is asked about beside a mailbox is kept by its caller alone. Its question lasts as long as the caller waits.
+
+const WANTED_MS = 15_000;
+
+/** The caller waits for the answer: its question is not withdrawn for some seconds. Throws QUEUE_UNAVAILABLE. */
+export async function keepWanted(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<void> {
+  await redis.set(wantedKey(keys, toAsker(asker)), '1', 'PX', WANTED_MS).catch(throwQueueError);
+}
+
+/** Whether a caller waits for the answer. Throws QUEUE_UNAVAILABLE. */
+export async function isWanted(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<boolean> {
+  return (await redis.exists(wantedKey(keys, toAsker(asker))).catch(throwQueueError)) === 1;
+}
