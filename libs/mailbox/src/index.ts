@@ -37,7 +37,7 @@ export {
   readQuestion,
   readQuestions,
 } from './approvals/read.ts';
-export { isWanted, keepWanted } from './approvals/wanted.ts';
+export { isWanted, keepWanted, readAsked } from './approvals/wanted.ts';
 export { recordWritten } from './approvals/written-files.ts';
 export { type AuditPlace, anchorAudit, readAuditHeads, readAuditPlaces } from './audit/audit-heads.ts';
 export {
