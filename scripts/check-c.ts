@@ -5,7 +5,13 @@ import { basename, join } from 'node:path';
 import { format } from '@wasm-fmt/clang-format';
 import { root } from './steps.ts';
 
-const FOLDERS = ['libs/keeper/src', 'libs/keeper/launcher', 'libs/keeper/fuzz', 'tests/rules-trial'];
+const FOLDERS = [
+  'libs/keeper/src',
+  'libs/keeper/launcher',
+  'libs/keeper/fuzz',
+  'tests/rules-trial',
+  'tests/rules-trial/safe-programs',
+];
 const MOST_COLUMNS = 120;
 
 interface Source {

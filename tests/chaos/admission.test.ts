@@ -47,7 +47,7 @@ describe.runIf(isRoot)('the admit step', () => {
   });
 
   const open = (id: string) => stack.fleet.session(id, { policy: 'host' });
-  const keysOf = (session: Session) => sessionKeys(stack.namespace, 'default', session.id);
+  const keysOf = (session: Session) => sessionKeys(stack.keyspace, 'default', session.id);
   const entryOf = (command: Command) => command.id.slice(command.sessionId.length + 1);
 
   /** Types of the events of one command, in order, without its output. */

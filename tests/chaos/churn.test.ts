@@ -48,17 +48,17 @@ test(`${SESSIONS} sessions, one after the other on one host, however they end, l
     await expect.poll(() => inspect.containers()).toEqual([]);
     expect(await withoutSessions()).toEqual(before.folder);
     expect(await keepersBelow(folder)).toEqual([]);
-    const sessions = (await keysWithoutExpiry(inspect.redis, `${stack.namespace}:{default:`)).sort();
+    const sessions = (await keysWithoutExpiry(inspect.redis, `${stack.keyspace}:{default:`)).sort();
     expect(sessions).toEqual([]);
     const indexed = async () => {
-      const members = await inspect.redis.zrange(`${stack.namespace}:{x0}:index`, '0', '-1');
-      const keys = members.map((member) => sessionKeys(stack.namespace, 'default', member.slice('default:'.length)));
+      const members = await inspect.redis.zrange(`${stack.keyspace}:{x0}:index`, '0', '-1');
+      const keys = members.map((member) => sessionKeys(stack.keyspace, 'default', member.slice('default:'.length)));
       return Promise.all(
         keys.map(async ({ member, state }) => ({ member, state: await inspect.redis.hgetall(state) })),
       );
     };
     await expect.poll(indexed).toEqual([]);
-    await expect.poll(() => inspect.redis.hgetall(`${stack.namespace}:{x0}:owners`)).toEqual({});
+    await expect.poll(() => inspect.redis.hgetall(`${stack.keyspace}:{x0}:owners`)).toEqual({});
     expect(await countDescriptors(worker)).toBeLessThan(before.descriptors + 20);
   } finally {
     await stack[Symbol.asyncDispose]();

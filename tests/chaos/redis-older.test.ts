@@ -1,6 +1,7 @@
 import { fleetKeys, sessionKeys } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
+import { keyspaceOf } from '../support/keyspace.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import type { TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
@@ -12,9 +13,9 @@ import { until } from '../support/until.ts';
 const SCRIPT = 'echo begun; echo ran >> /tmp/runs; until [ -e /tmp/go ]; do sleep 0.1; done; echo over';
 
 async function ownerOf({ redis }: OwnRedis, { namespace }: TestFleet): Promise<unknown> {
-  const [fence, host] = await redis.hmget(sessionKeys(namespace, 'default', 's').state, 'fence', 'host');
-  const owner = await redis.hget(fleetKeys(namespace).owners, 'default:s');
-  const counter = await redis.get(fleetKeys(namespace).fence);
+  const [fence, host] = await redis.hmget(sessionKeys(keyspaceOf(namespace), 'default', 's').state, 'fence', 'host');
+  const owner = await redis.hget(fleetKeys(keyspaceOf(namespace)).owners, 'default:s');
+  const counter = await redis.get(fleetKeys(keyspaceOf(namespace)).fence);
   return { fence, host, owner, counter };
 }
 

@@ -37,7 +37,7 @@ async function start(transport: 'socket' | 'attach'): Promise<void> {
 
 /** Waits until the shell has received so many bytes of the command's stdin. */
 function untilTaken(command: Command, least: number): Promise<unknown> {
-  const keys = sessionKeys(stack.namespace, 'default', command.sessionId);
+  const keys = sessionKeys(stack.keyspace, 'default', command.sessionId);
   const record = recordKey(keys, command.id.slice(command.sessionId.length + 1));
   return until(
     async () => Number(await redis.redis.hget(record, 'taken')),

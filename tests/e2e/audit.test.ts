@@ -86,7 +86,7 @@ async function writeAged(): Promise<void> {
     const audit = await openAudit({
       ...{
         folder: auditOf(stack.stateFolder, 'h2'),
-        namespace: stack.namespace,
+        namespace: stack.keyspace,
         hostId: 'h2',
         stateFolderId: 'any',
         sealKeys: [stack.sealKey],
@@ -354,7 +354,7 @@ describe('an audit that is not in its place', () => {
   });
 
   test("another machine's hosts are named as not checked, and are no finding", async () => {
-    const { audits } = fleetKeys(stack.namespace);
+    const { audits } = fleetKeys(stack.keyspace);
     await redis.hset(audits, 'far', 'another');
     expect(await verify(whole)).toMatchObject({
       exitCode: 0,
@@ -365,7 +365,7 @@ describe('an audit that is not in its place', () => {
   });
 
   test('a host of which Redis has nothing is named: its end is not proven', async () => {
-    const { audits } = fleetKeys(stack.namespace);
+    const { audits } = fleetKeys(stack.keyspace);
     const place = (await redis.hget(audits, 'h1')) ?? '';
     await redis.hdel(audits, 'h1');
     expect(await verify(whole)).toMatchObject({
@@ -377,7 +377,7 @@ describe('an audit that is not in its place', () => {
 });
 
 test('a head that was changed in Redis differs from the records', async () => {
-  const key = hostKeys(stack.namespace, 'h1').audit;
+  const key = hostKeys(stack.keyspace, 'h1').audit;
   const genuine = (await redis.hget(key, 'default')) ?? '';
   const { n, mac } = JSON.parse(genuine) as { n: number; mac: string };
   for (const [head, message] of [

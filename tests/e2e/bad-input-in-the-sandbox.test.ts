@@ -178,14 +178,14 @@ describe('What was written straight to Redis', () => {
     const id = `straight-${what.replaceAll(/[^a-z0-9]+/g, '-')}`.slice(0, 60);
     const session = await stack.fleet.session(id);
     await session.run('kept=yes');
-    const keys = sessionKeys(stack.namespace, 'default', id);
+    const keys = sessionKeys(stack.keyspace, 'default', id);
     await using inspector = inspectFleet(stack);
     const entryId = ulid();
     const sealer = createSealer([stack.sealKey]);
     const generation = String(await inspector.redis.hget(keys.state, 'generation'));
     const entry = { id: entryId, generation, retry: 'never', inbox: '' };
     const seal = (text: string) => sealer.seal(text, sealPlace('payload', keys, entry));
-    const elsewhere = sealPlace('payload', sessionKeys(stack.namespace, 'default', 'another'), entry);
+    const elsewhere = sealPlace('payload', sessionKeys(stack.keyspace, 'default', 'another'), entry);
     const payload = toPayload(seal, sealer.seal(newer, elsewhere));
     await submit(inspector.redis, keys, newSubmission(generation, { entryId, payload, inbox: '' }));
     const next = session.run('echo $kept; ls /tmp/ran 2>/dev/null | wc -l');

@@ -28,7 +28,7 @@ afterAll(async () => {
 
 /** All keys of the namespace with their contents. */
 async function contents(): Promise<[string, string][]> {
-  const keys = (await redis.keys(`${stack.namespace}:*`)).sort();
+  const keys = (await redis.keys(`${stack.keyspace}:*`)).sort();
   return Promise.all(
     keys.map(async (key) => [key, ((await redis.dumpBuffer(key)) as Buffer).toString('base64')] as [string, string]),
   );

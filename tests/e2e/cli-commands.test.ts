@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
 import { FleetCli } from '../support/fleet-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
@@ -217,4 +217,58 @@ test('lost state of the shell is reported on stderr, and the exit code is the on
     stderr: 'shellfleet: The state of the shell was lost: the shell was killed by a signal.\n',
   });
   expect(await cli.text(['exec', 'lost', '--', 'echo "[$kept]"'])).toEqual({ ...quiet, stdout: '[]\n' });
+});
+
+// Fault 111.
+describe('a full disk', () => {
+  const SAID =
+    'shellfleet: stdout cannot be written, so what it has is not whole: ENOSPC: no space left on device, write.\n';
+  const full = { stdoutPath: '/dev/full' };
+
+  test.each([
+    ['exec', 'full', '--', 'seq 1 100000'],
+    ['exec', 'full', '--json', '--', 'exit 3'],
+    ['exec', 'full', '--detach', '--', 'true'],
+    ['run', '--', 'seq 1 10'],
+    ['ps', '--all'],
+    ['ps', '--all', '--json'],
+    ['logs', 'has-output'],
+    ['logs', 'has-output', '--json'],
+    ['cp', 'has-output:/etc/passwd', '-'],
+    ['queue'],
+    ['hosts', 'ls'],
+    ['approvals', 'ls'],
+    ['tools', 'ls'],
+    ['completion', 'bash'],
+    ['policy', 'check', 'true', '--json'],
+    ['logs', 'no-such-session', '--json'],
+    ['--version'],
+    ['--help'],
+    ['exec', '--help'],
+  ])('as stdout of %s %s %s ends it with one line and exit code 125', async (...args) => {
+    await cli.text(['exec', 'has-output', '--', 'echo there is some']);
+    const { exitCode, stderr } = await cli.text(args, full);
+    // Some say more, for a person.
+    const lines = stderr.trimEnd().split('\n');
+    expect({ args, exitCode, stderr }).toMatchObject({ args, exitCode: 125, stderr: expect.stringContaining(SAID) });
+    expect(lines.filter((line) => !/^shellfleet: (?!stdout)/.test(line))).toEqual([SAID.trimEnd()]);
+  });
+
+  test('under the results of a batch, or under a copy, is named with the file: exit code 125', async () => {
+    const tasks = '{"id":"a","script":"true"}\n';
+    expect(await cli.text(['batch', 'run', '-', '--out', '/dev/full'], { stdin: tasks })).toEqual({
+      exitCode: 125,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^shellfleet: \/dev\/full on this machine cannot be used: ENOSPC: no space left on device, write\.[^\n]*\(FILE_DENIED\)\n$/,
+      ),
+    });
+    expect(await cli.text(['cp', 'has-output:/etc/passwd', '/dev/full'])).toEqual({
+      exitCode: 125,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^shellfleet: \/dev\/full on this machine: ENOSPC: no space left on device, write\.[^\n]*\(FILE_DENIED\)\n$/,
+      ),
+    });
+  });
 });

@@ -142,7 +142,7 @@ test('close ends several sessions, those of a label, and goes on past a failure;
   const expected = ['job-1', 'job-2'].map((id) => [id, 'closed', 'string', 'a caller closed it']);
   expect(await closed()).toEqual(expected);
   const redis = new Redis(stack.redisUrl);
-  const { index } = fleetKeys(stack.namespace);
+  const { index } = fleetKeys(stack.keyspace);
   await untilFound('upkeep has been there', async () => (await redis.zscore(index, 'default:job-1')) === null);
   redis.disconnect();
   expect(await closed()).toEqual(expected);

@@ -61,3 +61,31 @@ test('a session whose shell is still being started goes to another host at once 
   expect((await command.result()).hostId).not.toBe(first);
   await fleet.drainHost(first ?? '', { undo: true });
 });
+
+test('a host that ended in order with no session is not listed until it is back', async () => {
+  const { fleet, workers } = stack;
+  for await (const { id } of fleet.sessions()) await (await fleet.attach(id))?.close();
+  const [first, second] = workers;
+  await second?.stop('SIGINT');
+  expect((await fleet.hosts()).map(({ id }) => id)).toEqual(['h1']);
+  await second?.start();
+  expect((await fleet.hosts()).map(({ id, state }) => `${id} ${state}`)).toEqual(['h1 up', 'h2 up']);
+
+  await second?.kill();
+  await until(
+    () => stateOf('h2'),
+    (state) => state === 'unreachable',
+  );
+  await fleet.drainHost('h2');
+  await fleet.removeHost('h2');
+  expect((await fleet.hosts()).map(({ id }) => id)).toEqual(['h1']);
+  await expect(fleet.removeHost('h1')).rejects.toMatchObject({
+    code: 'COMMAND_INVALID',
+    message: expect.stringContaining('hosts drain h1'),
+  });
+  await expect(fleet.removeHost('nobody')).rejects.toMatchObject({ code: 'COMMAND_INVALID' });
+  await second?.start();
+  expect((await fleet.hosts()).map(({ id, state }) => `${id} ${state}`)).toEqual(['h1 up', 'h2 up']);
+  await first?.stop('SIGTERM');
+  expect((await fleet.hosts()).map(({ id }) => id)).toEqual(['h2']);
+});

@@ -62,7 +62,7 @@ test('sessions lists those of the fleet with their state, and filters by it', as
 test('info of a session whose state is gone from Redis fails with SESSION_NOT_FOUND', async () => {
   const session = await stack.fleet.session('forgotten');
   const redis = new Redis(stack.redisUrl);
-  await redis.del(`${stack.namespace}:{default:forgotten}:state`);
+  await redis.del(`${stack.keyspace}:{default:forgotten}:state`);
   redis.disconnect();
   await expect(session.info()).rejects.toMatchObject({
     code: 'SESSION_NOT_FOUND',

@@ -142,12 +142,12 @@ test('a traced shell shows its commands, and nothing of the loop', async () => {
   const session = await stack.fleet.session('traced');
   expect(await session.run('set -x; echo one')).toMatchObject({
     stdout: 'one\n',
-    stderr: expect.stringMatching(/^\++ echo one\n$/),
+    stderr: expect.stringMatching(/^\+{3} echo one\n$/),
   });
   expect(await session.run('echo two')).toMatchObject({
     stdout: 'two\n',
-    stderr: expect.stringMatching(/^\++ echo two\n$/),
+    stderr: expect.stringMatching(/^\+{3} echo two\n$/),
   });
-  expect((await session.run('set +x')).stderr).toMatch(/^\++ set \+x\n$/);
+  expect((await session.run('set +x')).stderr).toMatch(/^\+{3} set \+x\n$/);
   expect(await session.run('echo three; fc -l 2>/dev/null; history')).toMatchObject({ stdout: 'three\n', stderr: '' });
 });

@@ -43,7 +43,7 @@ test('a flood from the background slows no command, here or elsewhere, and fills
   expect(p95(elsewhere)).toBeLessThan(2 * p95(quiet) + 5);
   expect(p95(here)).toBeLessThan(2 * p95(quiet) + 5);
   expect(carried(await readNow(command))).toBeLessThanOrEqual(streamBytes);
-  const { stream } = sessionKeys(stack.namespace, 'default', 'flooded');
+  const { stream } = sessionKeys(stack.keyspace, 'default', 'flooded');
   const size = await inspector.redis.memory('USAGE', stream, 'SAMPLES', 0);
   expect(size).toBeLessThan(1.5 * streamBytes);
   expect((await highWaterMark(stack)) - before).toBeLessThan(64 << 20);

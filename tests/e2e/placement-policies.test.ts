@@ -92,7 +92,7 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
       (await stack.fleet.session(id, { ...small, priority, labels: { name: id } })).submit('true');
     const [lost, later] = [await submit('lost-its-job', 9), await submit('waits-with-9', 9)];
     const sooner = await submit('waits-with-3', 3);
-    const { admission } = fleetKeys(stack.namespace);
+    const { admission } = fleetKeys(stack.keyspace);
     const queue = new Queue(sessionsQueue(classOf('docker', stack.sealKey)), {
       connection: inspector.redis,
       prefix: admission,
@@ -166,7 +166,7 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
     for (const holder of holders) await holder.run('true');
     const session = await stack.fleet.session('moved', { ...small, labels: { team: 'build' } });
     const commands = [await session.submit('touch /tmp/ran; echo ran'), await session.submit('echo too')];
-    const { admission } = fleetKeys(stack.namespace);
+    const { admission } = fleetKeys(stack.keyspace);
     const jobId = sessionJobId('default', 'moved');
     const sealedWith = sealedWithKey(stack.sealKey);
     const docker = new Queue(sessionsQueue(classOf('docker', stack.sealKey)), {
@@ -178,7 +178,7 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
       prefix: admission,
     });
     const job = await docker.getJob(jobId);
-    const state = await inspector.redis.hgetall(sessionKeys(stack.namespace, 'default', 'moved').state);
+    const state = await inspector.redis.hgetall(sessionKeys(stack.keyspace, 'default', 'moved').state);
     // In clear beside the sealed spec: what routing needs, for the life that is open.
     expect(job?.data).toEqual({
       generation: state.generation,

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Fleet, isShellfleetError } from '@shellfleet/client';
 import { openRedis, parseRedisUrl } from '@shellfleet/mailbox';
-import { approvalKeys, fleetKeys, hostKeys, inboxChannel, sessionKeys } from '@shellfleet/protocol';
+import { approvalKeys, fleetIdentityKey, fleetKeys, hostKeys, inboxChannel, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { redisImage, redisVersions } from '../support/redis-images.ts';
@@ -127,7 +127,7 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
   });
 
   test('no user can do the part of another one, or anything outside of the namespace', async () => {
-    const { namespace } = stack;
+    const { keyspace: namespace } = stack;
     const fleet = fleetKeys(namespace);
     const keys = sessionKeys(namespace, 'default', 's');
     const host = hostKeys(namespace, 'h1');
@@ -147,6 +147,7 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
       ['approver', 'EVAL', 'return 1', '0'],
       ['producer', 'HSET', host.audit, 'default', '{}'],
       ['producer', 'SET', host.alive, '{}'],
+      ['producer', 'SET', fleetIdentityKey(stack.namespace), '0'.repeat(12)],
       ['producer', 'SET', host.boot, 'x'],
       ['producer', 'INCR', fleet.fence],
       ['producer', 'HSET', fleet.owners, 'default:s', '999 evil'],

@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => endInspectedFleet(stack, inspect).finally(() => own[Symbol.asyncDispose]()));
 
 const nodeOf = (session: string): Promise<RedisProcess> =>
-  own.nodeOf(sessionKeys(stack.namespace, 'default', session).state);
+  own.nodeOf(sessionKeys(stack.keyspace, 'default', session).state);
 
 /** The first session id with this beginning that is on the node. */
 async function idOn(node: RedisProcess, beginning: string): Promise<string> {
@@ -117,7 +117,7 @@ test('worker and producer have at most five connections each to every node', asy
 });
 
 test('while a node is away its sessions fail clearly, the others go on, and when it is back its commands have run once', async () => {
-  const fleetNode = await own.nodeOf(fleetKeys(stack.namespace).index);
+  const fleetNode = await own.nodeOf(fleetKeys(stack.keyspace).index);
   const [lost, kept] = own.nodes.filter((node) => node !== fleetNode) as [RedisProcess, RedisProcess];
   const ids = await Promise.all([idOn(lost, 'away'), idOn(kept, 'there'), idOn(fleetNode, 'there')]);
   const [away, ...there] = await Promise.all(ids.map((id) => stack.fleet.session(id)));

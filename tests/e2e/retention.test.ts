@@ -23,7 +23,7 @@ test('of a closed session nothing is left after the retention, and its command i
   const { commandId } = await session.run('echo kept', { idempotencyKey: 'once' });
   await session.close();
   const redis = new Redis(stack.redisUrl);
-  const left = () => redis.keys(`${stack.namespace}:{default:kept}:*`);
+  const left = () => redis.keys(`${stack.keyspace}:{default:kept}:*`);
   await until(left, (keys) => keys.length === 0, 60_000);
   redis.disconnect();
   await expect(stack.fleet.command(commandId)).rejects.toMatchObject({ code: 'RESULT_EXPIRED' });

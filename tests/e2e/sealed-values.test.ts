@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => endInspectedFleet(stack, inspect));
 
 test('a host does not open the spec of an earlier life: what waits ends as an error, and nothing is run', async () => {
-  const keys = sessionKeys(stack.namespace, 'default', 'spec');
+  const keys = sessionKeys(stack.keyspace, 'default', 'spec');
   await (await stack.fleet.session('spec')).close();
   const old = String(await inspect.redis.hget(keys.state, 'spec'));
   const session = await stack.fleet.session('spec', { secrets: { TOKEN: 'hunter2-hunter2' } });
@@ -32,7 +32,7 @@ test.each([
 ] as const)('a payload %s does not run', async (what, sealedFor, retry) => {
   const id = what.replaceAll(' ', '-');
   const session = await stack.fleet.session(id);
-  const keys = sessionKeys(stack.namespace, 'default', id);
+  const keys = sessionKeys(stack.keyspace, 'default', id);
   const generation = String(await inspect.redis.hget(keys.state, 'generation'));
   const entryId = ulid();
   const entry = { id: entryId, generation, retry: 'never', inbox: '', ...sealedFor };

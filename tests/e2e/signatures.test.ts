@@ -87,7 +87,7 @@ function auditedAll(): AuditEvent[] {
   if (!existsSync(join(audit, 't-default'))) return [];
   const names = readdirSync(join(audit, 't-default')).sort();
   const segments = names.map((name) => ({ name, text: readFileSync(join(audit, 't-default', name), 'utf8') }));
-  const keys = auditKeys([stack.sealKey], { namespace: stack.namespace, host: 'h1', tenant: 'default' });
+  const keys = auditKeys([stack.sealKey], { namespace: stack.keyspace, host: 'h1', tenant: 'default' });
   expect(verifyAudit(segments, keys, [], ({ event }) => events.push(event)).findings).toEqual([]);
   return events;
 }
@@ -129,7 +129,7 @@ test('a session that nobody signed runs nothing, and says what is missing', asyn
 
 test('what is written straight into the mailbox of a session runs only if a known producer signed it for that place', async () => {
   const id = nextId();
-  const keys = sessionKeys(stack.namespace, 'default', id);
+  const keys = sessionKeys(stack.keyspace, 'default', id);
   const session = await signed.session(id);
   expect(await session.run('echo first > /tmp/ran')).toMatchObject({ outcome: 'success' });
   const found = await readSealedSpec(redis, keys);
@@ -209,7 +209,7 @@ test('only an approver answers and revokes, and not the key that submitted', asy
 
 test('a signed command that is put into the mailbox again is refused, also by the next process of its host', async () => {
   const id = nextId();
-  const keys = sessionKeys(stack.namespace, 'default', id);
+  const keys = sessionKeys(stack.keyspace, 'default', id);
   const session = await signed.session(id);
   const command = await session.submit('echo once >> /tmp/ran; until [ -e /tmp/go ]; do sleep 0.05; done');
   const entryId = command.id.slice(id.length + 1);
@@ -264,7 +264,7 @@ test('a session is closed when a producer signed that; after any other close it 
   await session.files.write('/tmp/go', '');
   expect(await command.result()).toMatchObject({ outcome: 'success' });
   // Straight into the mailbox, while nothing runs.
-  const keys = sessionKeys(stack.namespace, 'default', id);
+  const keys = sessionKeys(stack.keyspace, 'default', id);
   await redis.hset(keys.state, 'life', 'closing');
   await redis.publish(`${keys.wakeUpsPrefix}h1`, encodeWakeUp({ type: 'session', tenant: 'default', session: id }));
   await expect.poll(async () => (await session.info()).state, { timeout: 30_000 }).not.toBe('closing');
@@ -279,7 +279,7 @@ test('a session is closed when a producer signed that; after any other close it 
 
 test('a command does not take a stdin as complete when nobody signed its end', async () => {
   const session = await signed.session(nextId());
-  const keys = sessionKeys(stack.namespace, 'default', session.id);
+  const keys = sessionKeys(stack.keyspace, 'default', session.id);
   const command = await session.submit('echo begun; cat > /tmp/in; echo complete', { stdin: { open: true } });
   await begun(command);
   await command.write('half');
@@ -333,7 +333,7 @@ test('a command that waits for an approver does not run when its record is chang
     () => session.info(),
     ({ heldCommandId }) => heldCommandId === command.id,
   );
-  const keys = sessionKeys(stack.namespace, 'default', session.id);
+  const keys = sessionKeys(stack.keyspace, 'default', session.id);
   const entryId = command.id.slice(session.id.length + 1);
   const { fence = '', host = '' } = await redis.hgetall(keys.state);
   await redis.hset(recordKey(keys, entryId), { state: 'running', fence, host, startedAt: Date.now() });

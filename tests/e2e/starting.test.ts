@@ -74,7 +74,7 @@ test('a session leaves its stream and its records at its end, and no container, 
   expect((await Promise.all(ids.map((id) => inspector.containers(id)))).map(({ length }) => length)).toEqual([1, 1, 1]);
   await Promise.all(sessions.map((session) => session.close()));
   expect(await Promise.all(ids.map((id) => inspector.containers(id)))).toEqual([[], [], []]);
-  const jobs = () => inspector.redis.keys(`${stack.namespace}:{x0}:sessions-docker:s~default~ends-*`);
+  const jobs = () => inspector.redis.keys(`${stack.keyspace}:{x0}:sessions-docker:s~default~ends-*`);
   await until(jobs, (keys) => keys.length === 0);
   for (const id of ids) expect(await inspector.broken(id)).toEqual([]);
 });

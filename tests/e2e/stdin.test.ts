@@ -53,7 +53,7 @@ describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
 
   /** The most unread bytes in Redis while a command runs. */
   async function watchUnread(session: Session, running: Promise<unknown>): Promise<number> {
-    const keys = sessionKeys(stack.namespace, 'default', session.id);
+    const keys = sessionKeys(stack.keyspace, 'default', session.id);
     let over = false;
     let most = 0;
     const end = () => {
@@ -223,7 +223,7 @@ describe('An open stdin', () => {
     await command.write('swordfish '.repeat(300_000));
     const redis = new Redis(stack.redisUrl);
     const everything = await everythingInRedis(redis, stack.namespace);
-    const keys = sessionKeys(stack.namespace, 'default', 'secret');
+    const keys = sessionKeys(stack.keyspace, 'default', 'secret');
     expect(await redis.xlen(inputKey(keys, command.id.slice('secret.'.length)))).toBeGreaterThan(4);
     redis.disconnect();
     expect(everything.length).toBeGreaterThan(3_000_000);

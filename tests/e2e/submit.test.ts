@@ -49,7 +49,7 @@ test('an idempotency key for another payload is a conflict, in this session alon
 
 test('a submit that arrives again, as ioredis sends one whose reply was lost, runs once', async () => {
   const redis = new Redis(stack.redisUrl);
-  const keys = sessionKeys(stack.namespace, 'default', 'twice');
+  const keys = sessionKeys(stack.keyspace, 'default', 'twice');
   const session = await stack.fleet.session('twice');
   const command = await session.submit('echo ran >> log; cat log');
   const record = (entry: string) => `${keys.prefix}record:${entry}`;

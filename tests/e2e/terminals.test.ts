@@ -88,7 +88,7 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
     await terminal.write('stty -echo -opost; PS1=; echo sta""rt; seq 1 500000; echo al""l\n');
     // 3.4 MB are more than all buffers on the way can hold.
     const [key = ''] = await until(
-      () => inspect.redis.keys(`${stack.namespace}:{default:slow}:terminal:*:output`),
+      () => inspect.redis.keys(`${stack.keyspace}:{default:slow}:terminal:*:output`),
       (keys) => keys.length === 1,
     );
     await session.run('sleep 1; pgrep -x seq');

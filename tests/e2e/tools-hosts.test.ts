@@ -133,7 +133,7 @@ describe('What is in Redis', () => {
   test('jobs that are none of ours are logged, removed and not run; the next call runs', async () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday') } });
     const redis = new Redis(stack.redisUrl, { maxRetriesPerRequest: null });
-    const queue = new Queue('tool-mark', { connection: redis, prefix: `${stack.namespace}:{tools}` });
+    const queue = new Queue('tool-mark', { connection: redis, prefix: `${stack.keyspace}:{tools}` });
     const path = join(folder, 'garbage');
     const ulid = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
     const job = { call: ulid, tenant: 'default', inbox: ulid, args: 'x' };
@@ -189,14 +189,14 @@ describe('What is in Redis', () => {
     const secret = 'planted-5f0c2a';
     expect(await stack.fleet.tools.call('echo', { secret })).toMatchObject({ output: { secret } });
     await until(
-      () => redis.keys(`${stack.namespace}:{tools}:result:*`),
+      () => redis.keys(`${stack.keyspace}:{tools}:result:*`),
       (keys) => keys.length === 0,
     );
     const commands = seen.split('\r\n').filter((line) => line.includes(stack.namespace));
     expect(commands.some((command) => command.includes('tool-echo'))).toBe(true);
     expect(commands.filter((command) => command.includes(secret))).toEqual([]);
-    const left = (await redis.keys(`${stack.namespace}:{tools}:*`)).filter((key) => !key.includes(':tool-'));
-    expect(left.map((key) => key.split(':')[2]).sort()).toEqual(['call', 'events', 'known']);
+    const left = (await redis.keys(`${stack.keyspace}:{tools}:*`)).filter((key) => !key.includes(':tool-'));
+    expect(left.map((key) => key.split(':')[3]).sort()).toEqual(['call', 'events', 'known']);
     monitor.destroy();
     redis.disconnect();
   });
@@ -218,7 +218,7 @@ describe('What is in Redis', () => {
   test('a call whose job is added again after it ran, or after it was withdrawn, does not run again', async () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday') } });
     const redis = new Redis(stack.redisUrl, { maxRetriesPerRequest: null });
-    const queue = new Queue('tool-mark', { connection: redis, prefix: `${stack.namespace}:{tools}` });
+    const queue = new Queue('tool-mark', { connection: redis, prefix: `${stack.keyspace}:{tools}` });
     const path = join(folder, 'again');
     await stack.workers[0]?.stop('SIGTERM');
     const abort = new AbortController();
@@ -238,7 +238,7 @@ describe('What is in Redis', () => {
     await stack.workers[0]?.start();
     expect(await calling).toMatchObject({ ok: true });
     for (const job of jobs) await queue.add('call', job.data, { jobId: job.id ?? '' });
-    await redis.publish(fleetKeys(stack.namespace).toolsWakeUps, encodeWakeUp({ type: 'tool', name: 'mark' }));
+    await redis.publish(fleetKeys(stack.keyspace).toolsWakeUps, encodeWakeUp({ type: 'tool', name: 'mark' }));
     await until(
       () => queue.getJobCountByTypes('waiting', 'active'),
       (count) => count === 0,
@@ -256,7 +256,7 @@ describe('What is in Redis', () => {
     const calling = stack.fleet.tools.call('add', { a: 1, b: 1 });
     const dying = new Worker('tool-add', null, {
       connection: redis,
-      prefix: `${stack.namespace}:{tools}`,
+      prefix: `${stack.keyspace}:{tools}`,
       lockDuration: 1_000,
     });
     await until(

@@ -160,7 +160,7 @@ describe('A signal of the caller', () => {
 
 /** Calls of `mark` that have not begun. */
 async function waitingCalls(): Promise<number> {
-  return redis.llen(`${stack.namespace}:{tools}:tool-mark:wait`);
+  return redis.llen(`${stack.keyspace}:{tools}:tool-mark:wait`);
 }
 
 /** Resolves when no slot is free. */

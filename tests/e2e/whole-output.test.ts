@@ -50,7 +50,7 @@ test('exec brings output of many times the size of stream and log, with an equal
       await this.quit();
     },
   });
-  const { stream } = sessionKeys(stack.namespace as never, 'default' as never, 'whole' as never);
+  const { stream } = sessionKeys(stack.keyspace as never, 'default' as never, 'whole' as never);
   expect(await redis.memory('USAGE', stream)).toBeLessThan(4 * MIB);
 });
 

@@ -20,5 +20,7 @@ test('the log of a worker has neither scripts, nor stdin, nor output, also at th
   const levels = new Set(lines.map((line) => JSON.parse(line).level));
   expect(levels).toContain('debug');
   expect(log).toContain(command.id.slice(-26));
+  // LOG-1: what a reader makes of a line is what stands in it, so no name stands twice.
+  expect(lines.filter((line) => JSON.stringify(JSON.parse(line)) !== line)).toEqual([]);
   expect(log).not.toContain('word-');
 });

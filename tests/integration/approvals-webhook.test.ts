@@ -46,7 +46,7 @@ const announced = (): ApprovalAnnouncement[] =>
   receiver.received.map(({ body }) => approvalAnnouncementSchema.parse(JSON.parse(body)));
 const scripts = () => announced().map(({ approval }) => approval.script);
 /** Whether a question waits for its announcement. */
-const isDue = async () => (await own.redis.exists(approvalKeys(of.namespace, 'default').unannounced)) === 1;
+const isDue = async () => (await own.redis.exists(approvalKeys(of.keyspace, 'default').unannounced)) === 1;
 const untilPending = (count: number) =>
   until(
     () => fleet.approvals.list(),

@@ -92,6 +92,56 @@ describe('a question', () => {
     expect(await fleet.approvals.list()).toEqual([]);
   });
 
+  // fault 108
+  test.each(['cancel', 'close'] as const)(
+    'that loses its first asker by a %s is shown as that of the next',
+    async (how) => {
+      const script = `ask the same, ${how}`;
+      const [gone, stays] = [await open(), await open()];
+      const first = await gone.submit(script);
+      const { id } = await asked(script);
+      const second = await stays.submit(script);
+      await until(
+        () => fleet.approvals.list(),
+        (all) => all.some((one) => one.id === id && one.count === 2),
+      );
+      if (how === 'cancel') await first.cancel();
+      else await gone.close();
+      // At once: before upkeep looks at it.
+      const shown = { id, sessionId: stays.id, commandId: second.id, count: 1 };
+      expect(await fleet.approvals.list()).toMatchObject([shown]);
+      expect(await fleet.approvals.list({ sessionId: gone.id })).toEqual([]);
+      expect(await fleet.approvals.list({ sessionId: stays.id })).toMatchObject([shown]);
+      await fleet.approvals.approve(id, { scope: 'session' });
+      expect(await second.result()).toMatchObject({ outcome: 'success' });
+      await stays.close();
+      if (how === 'close') return;
+      // It grants nothing to the session whose command was cancelled.
+      const again = await gone.submit(script);
+      await fleet.approvals.deny((await asked(script)).id);
+      expect(await again.result()).toMatchObject({ outcome: 'denial' });
+      await gone.close();
+    },
+  );
+
+  // fault 108
+  test.each(['approve', 'deny'] as const)(
+    'whose only asker was cancelled is not found by %s, and grants nothing',
+    async (how) => {
+      const script = `ask in vain, ${how}`;
+      const session = await open();
+      const command = await session.submit(script);
+      const { id } = await asked(script);
+      await command.cancel();
+      const answer = how === 'approve' ? fleet.approvals.approve(id, { scope: 'session' }) : fleet.approvals.deny(id);
+      await expect(answer).rejects.toMatchObject({ code: 'APPROVAL_NOT_FOUND' });
+      const again = await session.submit(script);
+      await fleet.approvals.deny((await asked(script)).id);
+      expect(await again.result()).toMatchObject({ outcome: 'denial' });
+      await session.close();
+    },
+  );
+
   test('S3-01: that is denied ends its command, with who and why; what waits behind it goes on, or is cancelled with abort', async () => {
     const session = await open();
     const denied = await session.submit('ask no');
@@ -174,7 +224,7 @@ describe('a question', () => {
     const session = await open();
     const command = await session.submit('ask after a loss');
     const { id } = await asked('ask after a loss');
-    const keys = approvalKeys(of.namespace, 'default');
+    const keys = approvalKeys(of.keyspace, 'default');
     await own.redis.del(keys.asked, keys.pending, keys.questions, keys.rounds, askersKey(keys, id));
     const again = await asked('ask after a loss');
     expect(again.id).not.toBe(id);
@@ -335,7 +385,7 @@ test.each([
     const before = begun();
     const command = await session.submit('ask nobody');
     await asked('ask nobody');
-    const keys = sessionKeys(of.namespace, 'default', session.id);
+    const keys = sessionKeys(of.keyspace, 'default', session.id);
     await change(keys, command.id.slice(session.id.length + 1));
     const { hostId } = await session.info();
     const wakeUp = encodeWakeUp({ type: 'session', tenant: 'default', session: session.id });
@@ -352,7 +402,7 @@ test.each([
 test('an answer that no process of the fleet has sealed is refused', async () => {
   const command = await (await open()).submit('ask a forger');
   const { id } = await asked('ask a forger');
-  const keys = approvalKeys(of.namespace, 'default');
+  const keys = approvalKeys(of.keyspace, 'default');
   await own.redis.xadd(
     keys.answers,
     '*',

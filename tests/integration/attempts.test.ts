@@ -1,6 +1,6 @@
 import { Fleet, type Session, type SessionSpec } from '@shellfleet/client';
 import { compileOperatorRules } from '@shellfleet/policy';
-import { newResult, recordKey, sessionKeys } from '@shellfleet/protocol';
+import { newResult, OUTPUT_PROFILES, recordKey, sessionKeys } from '@shellfleet/protocol';
 import { DENIED, type FakeSandbox, judgeByRules, type Outside } from '@shellfleet/worker/test-support';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type FakeShellWorker, newFleet, startFakeShellWorker } from '../support/fake-shell-workers.ts';
@@ -130,6 +130,29 @@ describe('S3-25: a command that its sandbox has denied something', () => {
     expect(wider.ran).toEqual([]);
   });
 
+  // S2-17: what the Result keeps of the output is another question.
+  test.each([
+    ['keep: head', { keep: 'head', maxLines: 10 }],
+    ['keep: tail', { keep: 'tail', maxBytes: 10 }],
+    ['keep: head-tail', { keep: 'head-tail', maxBytes: 20 }],
+    ['the profile codex', OUTPUT_PROFILES.codex],
+    ['the profile langchain', OUTPUT_PROFILES.langchain],
+  ] as const)(
+    'is asked about when the denial stands behind output that its Result leaves out: %s',
+    async (_name, output) => {
+      const session = await open({ output });
+      const command = await session.submit('denied behind much');
+      const { id, firstAttempt } = await asked(session);
+      expect(firstAttempt).toEqual({ exitCode: 1, output: `${'a line before it\n'.repeat(40)}${DENIED}`.slice(-500) });
+      await fleet.approvals.deny(id, 'no', { answeredBy: 'bob' });
+      expect(await command.result()).toMatchObject({
+        ...{ outcome: 'failure', denied: FIRST.denied, refused: 'bob denied it: no' },
+        totals: { stdoutLines: 4_001 },
+      });
+      await session.close();
+    },
+  );
+
   test('S3-09: is asked about although its first attempt was approved: exactly that question counts, and is not asked again', async () => {
     const session = await open();
     const ask = async () => ({ command: await session.submit('denied twice'), first: await asked(session) });
@@ -217,7 +240,7 @@ test('no record in Redis lets a command out of its sandbox: what a host has not 
   const command = await session.submit('write');
   const { id } = await asked(session);
   const before = begun();
-  const keys = sessionKeys(of.namespace, 'default', session.id);
+  const keys = sessionKeys(of.keyspace, 'default', session.id);
   const firstEnd = JSON.stringify({ outcome: 'failure', exitCode: 1, reason: 'exited' });
   await own.redis.hset(recordKey(keys, command.id.slice(session.id.length + 1)), { first: 'forged', firstEnd });
   await fleet.approvals.approve(id);

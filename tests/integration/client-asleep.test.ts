@@ -49,7 +49,7 @@ test.each([
   try {
     const entryId = (await nextMessage(child)).slice('s.'.length);
     child.kill('SIGSTOP');
-    const keys = sessionKeys(stage.namespace, 'default', 's');
+    const keys = sessionKeys(stage.keyspace, 'default', 's');
     host.resume();
     const ended = async () => (await readRecord(stage.redis, keys, entryId))?.state === 'ended';
     await untilFound('its command has ended', ended);

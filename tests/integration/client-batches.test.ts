@@ -162,6 +162,26 @@ describe('The verb batch run', () => {
     await expect(readFile(out)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
+  test.each([
+    ['a misspelt field', { id: 'b', script: 'true', timeout: 5 }, 'timeout: unknown field'],
+    ['a field of the wrong type', { id: 'b', script: 7 }, 'script: must be a script or a list of scripts'],
+    ['a misspelt field of its spec', { id: 'b', script: 'true', spec: { imagee: 'x' } }, 'spec.imagee: unknown field'],
+    ['no id', { script: 'true' }, 'id: must be a string'],
+  ])('names the line and the field of a task with %s, and runs nothing', async (_what, task, words) => {
+    const [file, out, began] = [join(folder, 'wrong.jsonl'), join(folder, 'wrong.out'), host.began.length];
+    const lines = `${JSON.stringify({ id: 'a', script: 'true' })}\n\n${JSON.stringify(task)}\n`;
+    await writeFile(file, lines);
+    for (const [from, stdin] of [
+      [file, ''],
+      ['-', lines],
+    ] as const) {
+      const run = await runCli(stage, ['batch', 'run', from, '--out', out], { stdin });
+      expect(run).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(`${from}:3 is not valid: ${words}`) });
+    }
+    expect(host.began.length).toBe(began);
+    await expect(readFile(out)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
   test('has a time limit, retries and repeats', async () => {
     const [out, first] = [join(folder, 'common.out'), join(folder, 'first')];
     const stdin = toJsonLines([

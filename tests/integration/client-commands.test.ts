@@ -315,7 +315,7 @@ test('20,000 submits at once are all accepted, in call order', async () => {
   await using stage = await setClientStage(own);
   const session = await (await stage.connect()).session('s');
   const commands = await Promise.all(Array.from({ length: 20_000 }, () => session.submit('true')));
-  const { queue } = sessionKeys(stage.namespace, 'default', 's');
+  const { queue } = sessionKeys(stage.keyspace, 'default', 's');
   expect((await stage.redis.lrange(queue, 0, -1)).map((entry) => `s.${entry}`)).toEqual(commands.map(({ id }) => id));
 });
 

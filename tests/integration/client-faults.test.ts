@@ -6,6 +6,7 @@ import { fleetKeys, payloadKey, sessionJobId, sessionKeys, sessionsQueue } from 
 import { expect, test } from 'vitest';
 import { classOf } from '../support/class-of.ts';
 import { setClientStage } from '../support/client-stage.ts';
+import { keyspaceOf } from '../support/keyspace.ts';
 import { startOwnRedis } from '../support/own-redis.ts';
 import { untilFound } from '../support/until.ts';
 
@@ -23,8 +24,8 @@ test.each(['index', 'submit', 'job'])(
     await once(child, 'exit');
     expect(child.signalCode).toBe('SIGKILL');
 
-    const fleet = fleetKeys(namespace);
-    const keys = sessionKeys(namespace, 'default', 's');
+    const fleet = fleetKeys(keyspaceOf(namespace));
+    const keys = sessionKeys(keyspaceOf(namespace), 'default', 's');
     const jobKey = `${fleet.admission}:${sessionsQueue(classOf('docker', sealKey))}:${sessionJobId('default', 's')}`;
     const seen = {
       indexed: (await stage.redis.zscore(fleet.index, keys.member)) !== null,
@@ -47,7 +48,7 @@ test('a submit that is sent again runs once (invariant 4)', async () => {
   const host = await stage.startHost({ paused: true });
   const session = await (await stage.connect()).session('s');
   const command = await session.submit('echo once');
-  const keys = sessionKeys(stage.namespace, 'default', 's');
+  const keys = sessionKeys(stage.keyspace, 'default', 's');
   const entryId = command.id.slice('s.'.length);
   const payload = await stage.redis.get(payloadKey(keys, entryId));
   const { redis } = await connectRedis(stage.own.url, 'producer', 'again');
@@ -180,6 +181,6 @@ test('a closed connection tells those who wait, and leaves no subscription behin
   ]);
   await untilFound(
     'nobody is subscribed',
-    async () => ((await stage.redis.pubsub('CHANNELS', `${stage.namespace}:*`)) as string[]).length === 0 || undefined,
+    async () => ((await stage.redis.pubsub('CHANNELS', `${stage.keyspace}:*`)) as string[]).length === 0 || undefined,
   );
 });

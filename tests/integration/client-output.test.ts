@@ -91,7 +91,7 @@ test('a trimmed range is counted in the next chunk, or at the end (invariant 7)'
   const command = await session.submit('printf 12345; sleep 0.05; printf 678; sleep 0.05; printf 9');
   const chunks = await readAll(command);
   expect(chunks).toHaveLength(3);
-  const { stream } = sessionKeys(stage.namespace, 'default', 's');
+  const { stream } = sessionKeys(stage.keyspace, 'default', 's');
   await stage.redis.xtrim(stream, 'MINID', chunks[1]?.id ?? '');
   const trimmed = await readAll(command);
   expect(trimmed.map(({ text, omittedBytes }) => ({ text, omittedBytes }))).toEqual([
@@ -118,7 +118,7 @@ test('nothing is read for a reader that does not ask (READ-2, invariant 8)', asy
   const first = await output.next();
   expect(await pagesRead()).toBe(1);
   // More hints change nothing for a reader that has not taken its page.
-  const { feed } = sessionKeys(stage.namespace, 'default', 's');
+  const { feed } = sessionKeys(stage.keyspace, 'default', 's');
   for (let hint = 0; hint < 20; hint++) await stage.redis.publish(feed, '0-1');
   expect(await pagesRead()).toBe(1);
   let total = first.value?.data.byteLength ?? 0;

@@ -32,7 +32,7 @@ test('sessions are listed by state and labels; closed ones when they are asked f
     expect(await list({ labels: { job: 'ci', team: 'b' }, state: 'closed' })).toEqual([]);
   };
   await check();
-  const keys = fleetKeys(stage.namespace);
+  const keys = fleetKeys(stage.keyspace);
   const score = (await stage.redis.zscore(keys.index, 'default:ci-1')) ?? '';
   expect(await forget(stage.redis, keys, 'default:ci-1', score, 60_000)).toBe(true);
   await check();
@@ -43,13 +43,13 @@ test('sessions are listed by state and labels; closed ones when they are asked f
     closeReason: 'a caller closed it',
   });
   expect(Object.keys((await (await fleet.session('plain')).info()) as object)).not.toContain('closedAt');
-  await stage.redis.del(`${stage.namespace}:{default:ci-1}:state`);
+  await stage.redis.del(`${stage.keyspace}:{default:ci-1}:state`);
   expect(await list({ all: true })).toEqual(all.slice(1));
 });
 
 test('a session that is opened again after its close is listed once, as open', async () => {
   const fleet = await stage.connect({ tenant: 'again' });
-  const keys = fleetKeys(stage.namespace);
+  const keys = fleetKeys(stage.keyspace);
   await (await fleet.session('s')).close();
   const score = (await stage.redis.zscore(keys.index, 'again:s')) ?? '';
   await forget(stage.redis, keys, 'again:s', score, 60_000);

@@ -17,7 +17,7 @@ test('a full Redis delays a streamed stdin, and its lease is still renewed', asy
     yield 'three';
   }
   const command = await session.submit('cat', { stdin: source(), timeoutMs: 60_000 });
-  const record = recordKey(sessionKeys(stage.namespace, 'default', 's'), command.id.slice(2));
+  const record = recordKey(sessionKeys(stage.keyspace, 'default', 's'), command.id.slice(2));
   const lease = async () => Number(await stage.redis.hget(record, 'lease'));
   await until(
     () => stage.redis.hget(record, 'written'),

@@ -3,15 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SESSION_IMAGES } from '@shellfleet/policy';
-import { sessionSpecSchema } from '@shellfleet/protocol';
+import { parseKeyspace, sessionSpecSchema } from '@shellfleet/protocol';
 import { createDockerSandboxes, MissingImage, type Sandboxes } from '@shellfleet/worker';
 import Docker from 'dockerode';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { type EngineProxy, startEngineProxy } from '../support/engine-proxy.ts';
+import { keyspaceOf } from '../support/keyspace.ts';
 
 const keeperPath = fileURLToPath(new URL('../fixtures/stands-in-for-the-keeper.sh', import.meta.url));
 const docker = new Docker({ socketPath: inject('dockerHost').replace('unix://', '') });
-const namespace = `test-engine-${process.pid}`;
+const namespace = keyspaceOf(`test-engine-${process.pid}`);
 const nobodyGone = async () => false;
 
 let folder: string;
@@ -54,7 +55,7 @@ const create = (from = sandboxes, spec = {}, of = namespace) =>
   from.create({ namespace: of, tenant: 'acme', session: 's' }, sessionSpecSchema.parse(spec));
 
 async function containerIds(of = namespace): Promise<string[]> {
-  const filters = { label: [`shellfleet.namespace=${of}`] };
+  const filters = { label: [`shellfleet.fleet=${parseKeyspace(of).fleetId}`] };
   return (await docker.listContainers({ all: true, filters })).map(({ Id }) => Id);
 }
 
@@ -114,7 +115,7 @@ test('a session that names no image gets slim while full is not there; one that 
 const closing = (opened: Sandboxes) => Object.assign(opened, { [Symbol.asyncDispose]: () => opened.close() });
 
 test('a sweep removes what hosts that are gone have left, and never what another namespace or a known host has', async () => {
-  const elsewhere = `${namespace}-other`;
+  const elsewhere = keyspaceOf(`test-engine-other-${process.pid}`);
   await using stack = new AsyncDisposableStack();
   const opened: Record<string, Sandboxes> = {};
   for (const [hostId, of] of [
@@ -139,7 +140,7 @@ test('a sweep removes what hosts that are gone have left, and never what another
 
 test('the folders of a host that was started under another namespace meanwhile stay with their containers', async () => {
   const living = await create();
-  const other = await open('h1', `${namespace}-other`);
+  const other = await open('h1', keyspaceOf(`test-engine-other-${process.pid}`));
   expect(await other.list()).toEqual([]);
   await other.close();
   await living.start();

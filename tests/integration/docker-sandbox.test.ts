@@ -7,12 +7,13 @@ import { type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
 import { createDockerSandboxes, type DockerSandboxesOptions, type Sandbox, type Sandboxes } from '@shellfleet/worker';
 import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { keyspaceOf } from '../support/keyspace.ts';
 
 const MIB = 2 ** 20;
 const keeperPath = fileURLToPath(new URL('../fixtures/stands-in-for-the-keeper.sh', import.meta.url));
 const socketPath = inject('dockerHost').replace('unix://', '');
 const docker = new Docker({ socketPath });
-const namespace = `test-sandbox-${process.pid}`;
+const namespace = keyspaceOf(`test-sandbox-${process.pid}`);
 let folder: string;
 let sandboxes: Sandboxes;
 let sessions = 0;

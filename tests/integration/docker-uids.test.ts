@@ -7,6 +7,7 @@ import { type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
 import { createDockerSandboxes, type DockerSandboxesOptions, type Sandbox, type Sandboxes } from '@shellfleet/worker';
 import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { keyspaceOf } from '../support/keyspace.ts';
 
 // The kernel counts inotify instances per uid. A session takes as many as it gets, and its neighbour wants one.
 
@@ -32,7 +33,7 @@ async function open({
   ...changed
 }: Partial<DockerSandboxesOptions> & { workspaces?: string[] }): Promise<Sandboxes> {
   const sandboxes = await createDockerSandboxes({
-    namespace: `test-uids-${process.pid}`,
+    namespace: keyspaceOf(`test-uids-${process.pid}`),
     hostId: 'one',
     hostKey: Buffer.alloc(32, 7),
     folder: join(folder, 's'),
@@ -55,7 +56,7 @@ async function open({
 /** That of the session image. */
 const USUAL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 let sessions = 0;
-const refOf = () => ({ namespace: `test-uids-${process.pid}`, tenant: 'acme', session: `s${sessions++}` });
+const refOf = () => ({ namespace: keyspaceOf(`test-uids-${process.pid}`), tenant: 'acme', session: `s${sessions++}` });
 
 async function start(sandboxes: Sandboxes, spec: SessionSpec = {}, own?: Sandbox) {
   const beside = own && { sandboxId: own.id, allowances: { modes: [], networks: [], hosts: [] } };

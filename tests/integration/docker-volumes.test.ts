@@ -6,6 +6,7 @@ import { type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
 import { createDockerSandboxes, type Sandbox, type Sandboxes } from '@shellfleet/worker';
 import Docker from 'dockerode';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { keyspaceOf } from '../support/keyspace.ts';
 
 // Sessions of images that declare volumes, which the engine would keep on its own disk.
 
@@ -13,7 +14,7 @@ const MIB = 2 ** 20;
 const keeperPath = fileURLToPath(new URL('../fixtures/stands-in-for-the-keeper.sh', import.meta.url));
 const socketPath = inject('dockerHost').replace('unix://', '');
 const docker = new Docker({ socketPath });
-const namespace = `test-volumes-${process.pid}`;
+const namespace = keyspaceOf(`test-volumes-${process.pid}`);
 const made: string[] = [];
 let folder: string;
 let sandboxes: Sandboxes;

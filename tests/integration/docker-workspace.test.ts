@@ -15,6 +15,7 @@ import {
 } from '@shellfleet/worker';
 import Docker from 'dockerode';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { keyspaceOf } from '../support/keyspace.ts';
 
 // A session that may write above the workspace of another one can put a link in its place between the worker's check and the mount.
 
@@ -31,7 +32,7 @@ beforeAll(async () => {
   await makePublic(secret);
   await writeFile(join(secret, 'of-the-host'), '');
   options = {
-    namespace: `test-workspace-${process.pid}`,
+    namespace: keyspaceOf(`test-workspace-${process.pid}`),
     hostId: 'one',
     hostKey: Buffer.alloc(32, 7),
     folder: join(folder, 's'),

@@ -94,10 +94,13 @@ describe.each(boxes)('the folder of a keeper, as %s', (_, folder, options) => {
     const links = found.filter((name) => /^(hard|to)-/.test(name));
     const names = found.filter((name) => !links.includes(name) && !['folder', 'mine'].includes(name));
     expect(links.filter((name) => name.startsWith('hard')).length > 0).toBe(folder.startsWith('/tmp'));
-    expect(names).toEqual(expect.arrayContaining(['go', 'report', 'state', 'options', 'stdout', 'stderr']));
+    expect(names).toEqual(expect.arrayContaining(['go', 'report', 'state', 'options', 'old', 'stdout', 'stderr']));
+    const descriptors = (await it.client.run('for fd in /proc/$$/fd/*; do echo $fd; done')).out.trim().split('\n');
+    expect(descriptors.length).toBeGreaterThan(14);
     const every = [
       ...names.flatMap((name) => waysTo(folder, name)).flatMap(everything),
       ...links.flatMap((name) => throughLink(`/tmp/links/${name}`)),
+      ...descriptors.flatMap(everything),
     ];
     const before = await identities();
     const rounds = options.env || options.transport ? 1 : Math.ceil(TRIES / every.length);

@@ -1,6 +1,6 @@
 import { createSessionJobs, newSessionJob, placementClass, type SessionJobs } from '@shellfleet/admission';
 import { append, connectRedis, declare, declareOwned, finish, grant, renew, submit, take } from '@shellfleet/mailbox';
-import { type FleetKeys, fleetKeys, sessionJobId, sessionJobLockKey } from '@shellfleet/protocol';
+import { type FleetKeys, fleetKeys, sessionJobId, sessionJobLockKey, sessionsQueue } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { expect, test, vi } from 'vitest';
 import { startRedisProxy } from '../chaos/inject/redis-proxy.ts';
@@ -147,6 +147,39 @@ test('a command that ended stays ended, and nothing that Redis has falls back', 
   expect(await declare(owner, declared)).toEqual({ type: 'declared' });
   expect(await redis.hgetall(`${keys.prefix}record:${id}`)).toEqual(before);
   expect(await redis.hexists(keys.state, 'running')).toBe(0);
+});
+
+test('output that Redis has and its host was not told of is not stored a second time', async () => {
+  await using it = await startOwned();
+  const { redis, keys, owner, declared } = it;
+  const { entry, stored } = declared.running;
+  const second = pieceAfter({ offsets: stored, seq: stored.seq }, 'second\n');
+  await append(owner, entry.id, [second]);
+  const before = await redis.hgetall(`${keys.prefix}record:${entry.id}`);
+  expect(await declare(owner, declared)).toEqual({ type: 'declared' });
+  expect(await redis.hgetall(`${keys.prefix}record:${entry.id}`)).toEqual(before);
+  expect(await append(owner, entry.id, [second])).toMatchObject({ type: 'misplaced' });
+  expect(idsOf(await readEvents(redis, keys), 'command.output')).toEqual([entry.id, entry.id]);
+});
+
+test('the job of a session that waited when Redis was younger goes to no other host once its owner has declared it', async () => {
+  await using it = await startOwned();
+  const { redis, fleet, held, lock } = it;
+  const jobs = await startJobs(redis, fleet);
+  const others = await createSessionJobs({
+    ...{ redis, fleet, hostId: 'h2', offers: [CLASS], lockMs: 30_000, stalledIntervalMs: 1_000 },
+  });
+  await jobs.ensure(newSessionJob(held.job, '1', placement));
+  const queue = `${fleet.admission}:${sessionsQueue(CLASS)}`;
+  expect(await redis.zcard(`${queue}:prioritized`)).toBe(1);
+  expect(await declareOwned(redis, fleet, 'h1', [held])).toEqual([]);
+  expect({
+    waits: await redis.zrange(`${queue}:prioritized`, '0', '-1'),
+    fetched: await others.fetch(),
+    lock: await redis.get(lock),
+  }).toEqual({ waits: [], fetched: undefined, lock: 'h1' });
+  await others.close();
+  await jobs.close();
 });
 
 test('a full Redis takes renewals and declarations', async () => {

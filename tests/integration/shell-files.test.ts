@@ -1,6 +1,7 @@
 // File operations go through the keeper: as the container's user, with nothing installed in the image.
 
 import { parseFileRecords, parsePackedFiles } from '@shellfleet/keeper';
+import type { KeeperFileOperation } from '@shellfleet/worker/shell';
 import { ulid } from 'ulid';
 import { describe, expect, test } from 'vitest';
 import { type BoxOptions, host, useBox } from '../support/shell-box.ts';
@@ -156,6 +157,11 @@ describe.each(boxes)('%s', (_, options) => {
     );
     expect(atOnce.map(({ type }) => type).filter((type) => type !== 'busy').length).toBeGreaterThanOrEqual(4);
     expect(await call(ids[0] ?? '')).toEqual({ type: 'done-before', failure: undefined });
+    // mutants-3, `file-ended-error`
+    const id = ulid();
+    const failing = () => files.call(id, { type: 'remove', path: '/tmp/none' }, 10_000);
+    expect(await failing()).toMatchObject({ type: 'failed', failure: 'not-found' });
+    expect(await failing()).toEqual({ type: 'done-before', failure: 'not-found' });
     expect((await command).end.reason).toBe('wall');
     for (const id of ids) await files.call(ulid(), { type: 'remove', path: `/tmp/calls-${id}` }, 10_000);
   });
@@ -210,5 +216,56 @@ describe.each(boxes)('%s', (_, options) => {
 
   test('a path that is not absolute is refused', async () => {
     await expect(read('relative')).rejects.toThrow('refused: invalid');
+  });
+});
+
+describe('on a file system that is full', () => {
+  const it = useBox();
+
+  // mutants-3: `write-rename` and `unpack-parent`
+  test.each<[string, (content: Buffer) => KeeperFileOperation[]]>([
+    [
+      'a file',
+      (data) => [
+        {
+          type: 'write',
+          path: '/dev/shm/d/.up',
+          offset: 0,
+          data,
+          truncate: true,
+          parents: true,
+          renameTo: '/dev/shm/d/target',
+        },
+      ],
+    ],
+    [
+      'a file of two parts',
+      (data) => [
+        { type: 'write', path: '/dev/shm/d/.up', offset: 0, data: Buffer.from('1'), truncate: true, parents: true },
+        { type: 'write', path: '/dev/shm/d/.up', offset: 1, data, renameTo: '/dev/shm/d/target' },
+      ],
+    ],
+    [
+      'one of many small files',
+      (content) => [
+        { type: 'unpack', path: '/dev/shm/d', entries: [{ kind: 'file', name: 'target', mode: 0o644, content }] },
+      ],
+    ],
+  ])('%s that does not fit leaves the one before it, and nothing else', async (_, operations) => {
+    const send = async (content: Buffer) => {
+      for (const operation of operations(content)) {
+        const { end } = await it.client.file(operation);
+        if (end.fileFailure !== undefined) return end.fileFailure;
+      }
+      return 'done';
+    };
+    await it.client.run('rm -rf /dev/shm/*');
+    expect(await send(Buffer.from('old'))).toBe('done');
+    const before = await it.client.file({ type: 'read', path: '/dev/shm/d/target', offset: 0, length: 100 });
+    await it.client.run('head -c 200M /dev/zero > /dev/shm/filler; truncate -s -65536 /dev/shm/filler');
+    expect(await send(Buffer.alloc(200_000, 'x'))).toBe('no-space');
+    const after = await it.client.file({ type: 'read', path: '/dev/shm/d/target', offset: 0, length: 100 });
+    expect([after.code, after.out]).toEqual([0, before.out]);
+    expect((await it.client.run('ls -A /dev/shm/d')).out).toBe('target\n');
   });
 });

@@ -49,6 +49,15 @@ describe.each(shells)('%s', (name, image, stops) => {
     expect(await it.client.run('echo $-')).toMatchObject({ code: 0, end: { shell: { shellNumber: 1 } } });
   });
 
+  // S1-62
+  test.each(['socket', 'attach'] as const)('a script of 1 MiB runs whole, over %s', async (transport) => {
+    await using it = await openBox({ image, transport });
+    const script = (bytes: number) => `v='${'x'.repeat(bytes)}'; echo \${#v} end`;
+    const bytes = (1 << 20) - script(0).length;
+    expect(await it.client.run(script(bytes))).toMatchObject({ out: `${bytes} end\n`, err: '', code: 0 });
+    expect(await it.client.run('echo ${#v}')).toMatchObject({ out: `${bytes}\n`, state: 'kept' });
+  });
+
   test('a restart that follows a stop, and a hundred cancels of one command, are all answered', async () => {
     await using it = await openBox({ image });
     // A stop that comes before the shell is ready ends its command without a shell, so nothing of it is lost.

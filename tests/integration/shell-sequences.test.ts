@@ -16,7 +16,7 @@ const ODD_COMMANDS = [
   ...['(set -o posix) 2>/dev/null && set -o posix; :', 'set +o posix 2>/dev/null'],
   ...['cd /', 'cd /proc', 'umask 077', 'ulimit -n 64', 'sleep 0.02 &', 'wait', 'eval "n=$n"'],
   ...['echo out; echo err >&2', 'yes | head -c 70000', 'exec true'],
-  ...['rm -f /run/shellfleet/command', 'rm -f /run/shellfleet/stdout', 'chmod 000 /run/shellfleet/command'],
+  ...['rm -f /run/shellfleet/state', 'rm -f /run/shellfleet/stdout', 'chmod 000 /run/shellfleet/old'],
 ];
 const OPTIONS: RunOptions[] = [{}, {}, {}, {}, { cwd: '/tmp' }, { env: { E: '1' } }, { stdin: Buffer.from('in') }];
 const SEQUENCES = 12;

@@ -44,6 +44,26 @@ describe.each([
     expect(ended.ms).toBeLessThan(200 + killGraceMs + 1_500);
   });
 
+  // mutants-3, `ladder-int`: SIGINT is for what runs already.
+  test('a program that the EXIT trap starts at once is not interrupted', async () => {
+    const script = "trap 'sleep 0.3 && echo whole' EXIT; while :; do :; done";
+    expect(await run(script, { timeoutMs: 100, killGraceMs: 10_000 })).toMatchObject({ out: 'whole\n' });
+  });
+
+  // S2-30. Whose parent lives is that one's to wait for.
+  test('no zombie is left of commands, helpers, terminals and what they leave behind', async () => {
+    await run('(sh -c "sleep 0.01; exit 3" &) ; (setsid sleep 0.02 &); sh -c "kill -9 \\$\\$"', { timeoutMs: 5_000 });
+    await run('sleep 30 & sh -c "sleep 31 & sleep 32"', { timeoutMs: 100, killGraceMs });
+    for (const path of ['/tmp', '/none']) await it.client.file({ type: 'list', path });
+    await Promise.all(
+      ['/tmp', '/none'].map((path) => it.client.shell.files.call(ulid(), { type: 'stat', path }, 10_000)),
+    );
+    const states =
+      'for stat in /proc/[0-9]*/stat; do while read -r line; do echo "$line"; done <$stat; done 2>/dev/null';
+    const zombies = async () => (await run(states)).out.split('\n').filter((line) => /\) [ZX] /.test(line));
+    await expect.poll(zombies, { timeout: 5_000 }).toEqual([]);
+  });
+
   test('a process that cleans up on INT or TERM has the time to', async () => {
     const script = 'sh -c \'trap "echo cleaned; exit" TERM; trap "" INT; while :; do sleep 0.05; done\'';
     expect(await run(script, { timeoutMs: 200, killGraceMs: 4_000 })).toMatchObject({ out: 'cleaned\n' });

@@ -32,6 +32,10 @@ export function isCovered(argv: readonly string[], { bypassSandbox }: Decision):
 function isSafe(name: string, args: readonly string[]): boolean {
   if (['cat', 'grep', 'head', 'ls', 'rev'].includes(name)) return true;
   if (name === 'find') return !args.some((arg) => /^-(exec|ok|delete|f(ls|print))/.test(arg));
-  if (name === 'uniq') return args.filter((arg) => !arg.startsWith('-') || arg === '-').length < 2;
-  return name === 'sed' && args[0] === '-n' && /^\d+(,\d+)?p$/.test(args[1] ?? '') && args.length <= 3;
+  // Of the options that the trial gives, `-s` takes a value for uniq and none for sed.
+  const isOption = (arg: string): boolean => arg === '-n' || arg === '-s' || arg === '--';
+  const known = args.every((arg) => isOption(arg) || arg === '-' || !arg.startsWith('-'));
+  const operands = args.filter((arg) => !isOption(arg));
+  if (name === 'uniq') return known && operands.length < 2 + args.filter((arg) => arg === '-s').length;
+  return name === 'sed' && known && /^\d+(,\d+)?p$/.test(operands[0] ?? '');
 }

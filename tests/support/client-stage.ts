@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type ConnectOptions, Fleet } from '@shellfleet/client';
 import type { Redis } from 'ioredis';
+import { declareTestFleet, keyspaceOf } from './keyspace.ts';
 import { type MailboxHost, type MailboxHostOptions, startMailboxHost } from './mailbox-host/mailbox-host.ts';
 import { type OwnRedis, startOwnRedis } from './own-redis.ts';
 
@@ -9,6 +10,8 @@ export interface ClientStage extends AsyncDisposable {
   own: OwnRedis;
   redis: Redis;
   namespace: string;
+  /** Of its keys and channels. */
+  keyspace: string;
   sealKey: string;
   connect(options?: ConnectOptions): Promise<Fleet>;
   startHost(options?: Partial<MailboxHostOptions>): Promise<MailboxHost>;
@@ -20,6 +23,7 @@ export interface ClientStage extends AsyncDisposable {
 export async function setClientStage(own?: OwnRedis): Promise<ClientStage> {
   const redisServer = own ?? (await startOwnRedis());
   const namespace = `c-${randomBytes(5).toString('hex')}`;
+  await declareTestFleet(redisServer.url, namespace);
   const sealKey = randomBytes(32).toString('base64');
   const fleets: Fleet[] = [];
   const hosts: MailboxHost[] = [];
@@ -27,6 +31,7 @@ export async function setClientStage(own?: OwnRedis): Promise<ClientStage> {
     own: redisServer,
     redis: redisServer.redis,
     namespace,
+    keyspace: keyspaceOf(namespace),
     sealKey,
     async connect(options = {}) {
       const fleet = await Fleet.connect({ redisUrl: redisServer.url, namespace, sealKeys: [sealKey], ...options });
@@ -38,7 +43,7 @@ export async function setClientStage(own?: OwnRedis): Promise<ClientStage> {
       hosts.push(host);
       return host;
     },
-    keys: async () => (await redisServer.redis.keys(`${namespace}:*`)).sort(),
+    keys: async () => (await redisServer.redis.keys(`${keyspaceOf(namespace)}:*`)).sort(),
     async [Symbol.asyncDispose]() {
       await Promise.allSettled(fleets.map((fleet) => fleet.close()));
       // A test that failed leaves no server behind.

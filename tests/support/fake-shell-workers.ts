@@ -10,6 +10,7 @@ import {
   type Rules,
 } from '@shellfleet/worker/test-support';
 import { ulid } from 'ulid';
+import { declareTestFleet, keyspaceOf } from './keyspace.ts';
 
 // Real workers in this process, on a real Redis, with shells in memory: for hundreds of sessions at once. A test that imports this mocks
 // apps/worker/src/shell/connect-shell.ts.
@@ -39,6 +40,7 @@ interface Options {
 
 export async function startFakeShellWorker(options: Options): Promise<FakeShellWorker> {
   const { redisUrl, namespace, sealKey, id, slots = 8, rules = ASKING, pendingPerTenant, webhook } = options;
+  await declareTestFleet(redisUrl, namespace);
   const connected = await connectRedis(redisUrl, 'host', `worker:${id}`);
   const sandboxes = new FakeSandboxes();
   const log = { append: async () => {}, async *restore() {} };
@@ -46,7 +48,15 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
   const lines: string[] = [];
   const audited: AuditEvent[] = [];
   const worker = await createWorker({
-    ...{ connected, namespace, hostId: id, machine: id, slots, policies: ['docker'], defaultImage: 'none' },
+    ...{
+      connected,
+      namespace: keyspaceOf(namespace),
+      hostId: id,
+      machine: id,
+      slots,
+      policies: ['docker'],
+      defaultImage: 'none',
+    },
     version: '0.0.0',
     sealKeys: [sealKey],
     sandboxes,
@@ -70,6 +80,7 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
     approvals: { webhook, ...(pendingPerTenant === undefined ? {} : { pendingPerTenant }) },
     logger: logErrorsInto(lines),
     onReplaced: () => {},
+    onOtherFleet: () => {},
   });
   return {
     ...{ id, worker, sandboxes, audited },
@@ -81,7 +92,10 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
 /** The first entry of a shell prepares it. */
 const PREPARATION = 1;
 
-export const newFleet = () => ({ namespace: `a-${ulid().toLowerCase()}`, sealKey: randomBytes(32).toString('base64') });
+export function newFleet() {
+  const namespace = `a-${ulid().toLowerCase()}`;
+  return { namespace, keyspace: keyspaceOf(namespace), sealKey: randomBytes(32).toString('base64') };
+}
 
 /** Asks about every command that begins with `ask`, forbids `forbid`, and admits the rest. The amendment is the first two words. */
 export const ASKING: Rules = {

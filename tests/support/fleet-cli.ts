@@ -11,6 +11,8 @@ export type CliOptions = {
   env?: Record<string, string>;
   /** `null`: stdin stays open, and the test writes to it. */
   stdin?: string | Uint8Array | null;
+  /** A file or device that is its stdout. */
+  stdoutPath?: string;
 };
 
 /** The command line in a process of its own, with the fleet's address in its environment; at a terminal by its launcher, as users start it. */
@@ -28,9 +30,12 @@ export class FleetCli {
     };
   }
 
-  start(args: readonly string[], { env, stdin }: CliOptions = {}): CliProcess {
+  start(args: readonly string[], { env, stdin, stdoutPath }: CliOptions = {}): CliProcess {
+    const command = [process.execPath, '--no-warnings', inject('programs').cli, ...args];
+    const redirected = stdoutPath === undefined ? [] : ['sh', '-c', 'out=$0; exec "$@" > "$out"', stdoutPath];
+    const [program = '', ...words] = [...redirected, ...command];
     const started = follow(
-      spawn(process.execPath, ['--no-warnings', inject('programs').cli, ...args], {
+      spawn(program, words, {
         env: { ...this.#env, ...env },
         stdio: ['pipe', 'pipe', 'pipe'],
       }),

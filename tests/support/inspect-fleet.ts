@@ -15,6 +15,7 @@ import {
   startedOutOfOrder,
   startedTwice,
 } from './invariants.ts';
+import { keyspaceOf } from './keyspace.ts';
 import type { TestFleet } from './start-fleet.ts';
 import { until } from './until.ts';
 
@@ -47,7 +48,7 @@ export interface FleetInspector extends AsyncDisposable {
 export function inspectFleet({ namespace, redisUrl }: Pick<TestFleet, 'namespace' | 'redisUrl'>): FleetInspector {
   const redis = openRedis(parseRedisUrl(redisUrl), 'blocking', 'inspector');
   const docker = new Docker({ socketPath: inject('dockerHost').replace(/^unix:\/\//, '') });
-  const events = (sessionId: string) => readEvents(redis, sessionKeys(namespace, 'default', sessionId));
+  const events = (sessionId: string) => readEvents(redis, sessionKeys(keyspaceOf(namespace), 'default', sessionId));
   const containers = async (sessionId?: string): Promise<SandboxContainer[]> => {
     const label = [`shellfleet.namespace=${namespace}`];
     if (sessionId !== undefined) label.push(`shellfleet.session=${sessionId}`);
@@ -101,7 +102,7 @@ export function inspectFleet({ namespace, redisUrl }: Pick<TestFleet, 'namespace
         ...outputGaps(all),
       ].map((problem) => `${sessionId}: ${problem}`);
     },
-    isAlive: async (hostId) => (await redis.exists(hostKeys(namespace, hostId).alive)) === 1,
+    isAlive: async (hostId) => (await redis.exists(hostKeys(keyspaceOf(namespace), hostId).alive)) === 1,
     async [Symbol.asyncDispose]() {
       redis.disconnect();
     },

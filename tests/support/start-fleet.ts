@@ -8,12 +8,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type ConnectOptions, Fleet } from '@shellfleet/client';
 import Docker from 'dockerode';
 import { inject } from 'vitest';
+import { declareTestFleet, keyspaceOf, readKeyspace } from './keyspace.ts';
 
 const endWithParent = new URL('./end-with-parent.ts', import.meta.url).href;
 /** A worker that has not ended its sessions in this time is killed. */
 const END_WITHIN_MS = 30_000;
 
 export interface FleetOptions {
+  /** That of another fleet: this one gets a random identity from its first worker. Default: one of its own. */
+  namespace?: string;
   workers?: number;
   slots?: number;
   transport?: 'auto' | 'socket' | 'attach';
@@ -65,6 +68,8 @@ export interface TestWorker {
 export interface TestFleet extends AsyncDisposable {
   readonly fleet: Fleet;
   readonly namespace: string;
+  /** Of its keys and channels. */
+  readonly keyspace: string;
   readonly redisUrl: string;
   /** For producers in processes of their own. */
   readonly sealKey: string;
@@ -82,10 +87,11 @@ export interface TestFleet extends AsyncDisposable {
  * rest, also after a failed test.
  */
 export async function startFleet(options: FleetOptions = {}): Promise<TestFleet> {
-  const namespace = `t-${randomBytes(5).toString('hex')}`;
+  const namespace = options.namespace ?? `t-${randomBytes(5).toString('hex')}`;
   const machine = options.machine ?? machineOfRun();
   const redisUrl = options.redisUrl ?? machine.redisUrl;
   await options.onNamespace?.(namespace);
+  if (options.namespace === undefined) await declareTestFleet(redisUrl, namespace);
   const sealKey = randomBytes(32).toString('base64');
   // Short, because the paths of unix sockets are below it.
   const stateFolder = await mkdtemp(join(tmpdir(), 'sf-'));
@@ -131,6 +137,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
   return {
     fleet,
     namespace,
+    keyspace: options.namespace === undefined ? keyspaceOf(namespace) : await readKeyspace(redisUrl, namespace),
     redisUrl,
     sealKey,
     stateFolder,

@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import { fleetKeys } from '@shellfleet/protocol';
 import { filesOf } from './host-leftovers.ts';
 import type { FleetInspector } from './inspect-fleet.ts';
+import { keyspaceOf } from './keyspace.ts';
 import type { TestFleet } from './start-fleet.ts';
 
 /**
@@ -21,7 +22,7 @@ export async function unowned(stack: TestFleet, inspector: FleetInspector): Prom
 }
 
 async function unownedContainers({ namespace }: TestFleet, inspector: FleetInspector): Promise<string[]> {
-  const owners = await inspector.redis.hgetall(fleetKeys(namespace).owners);
+  const owners = await inspector.redis.hgetall(fleetKeys(keyspaceOf(namespace)).owners);
   const hostOf = (session: string) => owners[`default:${session}`]?.split(' ')[1];
   const containers = await inspector.containers();
   return containers
@@ -31,7 +32,7 @@ async function unownedContainers({ namespace }: TestFleet, inspector: FleetInspe
 
 /** A session's keys belong to the index, or they expire; a host's belong to the hosts of the fleet, or they expire. */
 async function unownedKeys({ namespace }: TestFleet, { redis }: FleetInspector): Promise<string[]> {
-  const fleet = fleetKeys(namespace);
+  const fleet = fleetKeys(keyspaceOf(namespace));
   const [sessions, hosts] = await Promise.all([
     redis.zrange(fleet.index, '0', '-1'),
     redis.zrange(fleet.hosts, '0', '-1'),

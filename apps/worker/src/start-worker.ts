@@ -10,7 +10,7 @@ import {
 } from '@shellfleet/mailbox';
 import type { WiderSettings } from '@shellfleet/policy';
 import { ATTRIBUTES, ensureShellfleetError, type HostOffer, toCommandId } from '@shellfleet/protocol';
-import { type Logger, pino } from 'pino';
+import type { Logger } from 'pino';
 import type { Admission } from './admission/admission.ts';
 import { createAdmission } from './admission/create-admission.ts';
 import { judgeByRules, type ReportedDecision } from './admission/judge-by-rules.ts';
@@ -19,10 +19,12 @@ import { auditAnswers } from './approvals/audit-answers.ts';
 import type { Audit } from './audit/audit.ts';
 import { openAudit } from './audit/file-audit.ts';
 import { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
+import { createLogger } from './host/create-logger.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
 import { openJournal } from './journal/journal.ts';
 import { watchRedisLosses } from './journal/redis-losses.ts';
+import { joinOwnFleet } from './lease/own-fleet.ts';
 import { openPolicies, toBounds } from './sandbox/open-policies.ts';
 import type { HostLimits } from './sandbox/sandbox.ts';
 import type { Stop } from './session/session-state.ts';
@@ -30,6 +32,7 @@ import { chooseTransport } from './shell/transport/choose-transport.ts';
 import { loadTools } from './tools/load-tools.ts';
 import { toolMark } from './tools/tool-host.ts';
 import { askForSignatures } from './worker/ask-for-signatures.ts';
+import type { SweepTimes } from './worker/sweep-sandboxes-regularly.ts';
 import { createWorker } from './worker.ts';
 
 const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
@@ -39,22 +42,33 @@ const GRACE_MS = 30_000;
 /** Time beyond that for an engine or Redis that does not answer; then the process exits, and its next start cleans up. */
 const LAST_MS = 10_000;
 
-/**
- * The whole life of a worker process, by its environment. An error before it is ready ends the process. `admission`: what the host admits,
- * instead of what its configuration says.
- */
-export async function startWorker(admission?: Admission): Promise<void> {
+/** What a program gives to its worker instead of the usual. */
+export interface WorkerParts {
+  /** What the host admits. Default: what its configuration says. */
+  admission?: Admission;
+  sweepTimes?: SweepTimes;
+}
+
+/** The whole life of a worker process, by its environment. An error before it is ready ends the process. */
+export async function startWorker(parts: WorkerParts = {}): Promise<void> {
   process.title = 'shellfleet-worker';
   const alone = endWithoutSupervisor();
   try {
-    await run(admission);
+    await run(parts);
     alone.becomeReady();
   } catch (error) {
-    const { code, message, hint, stack } = ensureShellfleetError(error);
-    const ours = error instanceof ConfigError ? error.message : `${message} ${hint}`;
-    process.stderr.write(`${code === 'INTERNAL' && !(error instanceof ConfigError) ? `${stack}\n` : ''}${ours}\n`);
+    process.stderr.write(describeFailedStart(error));
     process.exit(error instanceof ConfigError ? 2 : 1);
   }
+}
+
+function describeFailedStart(error: unknown): string {
+  if (error instanceof ConfigError) return `shellfleet: ${error.message}\n`;
+  const { code, message, hint, stack } = ensureShellfleetError(error);
+  // Their messages have the next step of a host's operator; the hints are for producers.
+  const isWhole = code === 'QUEUE_UNAVAILABLE' || code === 'FLEET_CONFLICT';
+  const step = isWhole ? '' : ` ${hint}`;
+  return `${code === 'INTERNAL' ? `${stack}\n` : ''}shellfleet: ${message}${step}\n`;
 }
 
 /**
@@ -83,16 +97,19 @@ function untilAskedToStop(): Promise<Stop> {
   return asked.promise;
 }
 
-async function run(admission: Admission | undefined): Promise<void> {
+async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
   // A signal that arrives while this starts waits: sandboxes of an earlier worker, which SIGINT ends too, are found by then.
   const asked = untilAskedToStop();
-  const config = readConfig();
-  const logger = pino({ level: config.logLevel, formatters: { level: (label) => ({ level: label }) } });
-  const ruleFiles = new RuleFiles(config.file.rules, logger);
-  const folder = await openStateFolder(config.stateFolder, config.hostId);
+  const given = readConfig();
+  const logger = createLogger(given.logLevel);
+  const ruleFiles = new RuleFiles(given.file.rules, logger);
+  const folder = await openStateFolder(given.stateFolder, given.hostId);
   const { hostId, hostKey } = folder;
-  const connected = await connectRedis(config.redisUrl, 'host', `shellfleet-worker:${hostId}`);
-  await refuseMissingPermissions(connected.redis, describeRedis(config.redisUrl), config.namespace, hostId);
+  const place = describeRedis(given.redisUrl);
+  const connected = await connectRedis(given.redisUrl, 'host', `shellfleet-worker:${hostId}`);
+  await refuseMissingPermissions(connected.redis, place, given.namespace, hostId);
+  const keyspace = await joinOwnFleet(connected.redis, given.namespace, folder.fleets, place);
+  const config = { ...given, namespace: keyspace };
   if (!connected.persistent) logger.warn({ setting: 'appendonly' }, 'redis.not-persistent');
   const clockProblem = await connected.clockProblem;
   if (clockProblem !== undefined) logger.warn({ problem: clockProblem }, 'host.clock-off');
@@ -122,8 +139,8 @@ async function run(admission: Admission | undefined): Promise<void> {
   const { unjudged } = config.file.allow;
   const rules = judgeByRules(ruleFiles, { unjudged, onReported: noteReported(logger, audit) });
   const worker = await createWorker({
-    connected,
-    namespace: config.namespace,
+    ...{ connected, place },
+    namespace: keyspace,
     hostId,
     machine: createHash('sha256').update(hostKey).digest('hex').slice(0, 16),
     slots: config.slots,
@@ -153,8 +170,15 @@ async function run(admission: Admission | undefined): Promise<void> {
     decideTool: rules.decideTool,
     warnings: () => [...ruleFiles.warnings, ...missingRuntimes.map(describeMissing)],
     logger,
+    sweepTimes,
     onReplaced: () => {
       logger.fatal({ 'host.id': hostId }, 'worker.replaced');
+      process.exit(1);
+    },
+    // Its shells live on, and the next process serves them when Redis is again that of their fleet.
+    onOtherFleet({ message }) {
+      logger.fatal({ 'host.id': hostId, problem: message }, 'worker.other-fleet');
+      process.stderr.write(`shellfleet: ${message}\n`);
       process.exit(1);
     },
   });

@@ -2,15 +2,17 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSessionJobs, offeredClasses, type SessionJob } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
-import { type Connected, createSealer, recordRetention, type Verifier } from '@shellfleet/mailbox';
+import { type Connected, createSealer, recordRetention, requireFleet, type Verifier } from '@shellfleet/mailbox';
 import type { WiderSettings } from '@shellfleet/policy';
 import {
   fleetKeys,
   type HostOffer,
   hostOfferSchema,
+  isShellfleetError,
   LIMITS,
   PROTOCOL_VERSION,
   SCHEMA_VERSION,
+  type ShellfleetError,
 } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
@@ -51,9 +53,10 @@ import { type LeastFree, watchHostRoom } from './worker/host-room.ts';
 import { HostedSessions } from './worker/hosted-sessions.ts';
 import { requeueRegularly } from './worker/requeue-regularly.ts';
 import { sweepLogsRegularly } from './worker/sweep-logs-regularly.ts';
-import { sweepSandboxesRegularly } from './worker/sweep-sandboxes-regularly.ts';
+import { type SweepTimes, sweepSandboxesRegularly } from './worker/sweep-sandboxes-regularly.ts';
 import { takeBack } from './worker/take-back.ts';
 import { subscribeToWakeUps } from './worker/wake-ups.ts';
+import { watchOtherFleets } from './worker/watch-other-fleets.ts';
 
 /** Duration of a lock that was just taken, before the session's own grace is known. */
 const FIRST_LOCK_MS = LEASE_MS + 60_000;
@@ -70,6 +73,9 @@ const UPKEEP_QUIET_MS = 60_000;
 
 export interface WorkerDeps {
   connected: Connected;
+  /** Where Redis is, for messages. */
+  place?: string;
+  /** The keyspace of the fleet. */
   namespace: string;
   hostId: string;
   /** Names the machine (its state folder), which outlives a process. */
@@ -111,8 +117,12 @@ export interface WorkerDeps {
   logger: Logger;
   /** Another process acts as this host now. */
   onReplaced(): void;
+  /** Redis has another fleet now: it was replaced, or emptied while no host of this one was up. The shells are to live on. */
+  onOtherFleet(error: ShellfleetError): void;
   /** The disk and the memory that have to be free before it takes a session. Default: not measured. */
   room?: { stateFolder: string; least: LeastFree };
+  /** When sandboxes that nobody owns are removed. Default: the usual times. */
+  sweepTimes?: SweepTimes | undefined;
 }
 
 export interface Worker {
@@ -204,9 +214,16 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     },
   );
 
+  const otherFleets = await watchOtherFleets({ sandboxes, redis, namespace, logger });
   const heartbeat = await startHeartbeat({
     ...{ redis, fleet, claim, leases, logger },
     onReplaced: deps.onReplaced,
+    async requireFleet(via) {
+      await requireFleet(via, namespace, deps.place ?? 'its address').catch((error: unknown) => {
+        if (isShellfleetError(error) && error.code === 'FLEET_CONFLICT') deps.onOtherFleet(error);
+        throw error;
+      });
+    },
     beat: () => ({
       slots: deps.slots,
       free: Math.max(0, deps.slots - sessions.size),
@@ -219,7 +236,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       boot: claim.boot,
       draining: isDraining(),
       problems: problems(),
-      warnings: [...(deps.warnings?.() ?? []), ...(announcer?.warnings ?? [])],
+      warnings: [...(deps.warnings?.() ?? []), ...(announcer?.warnings ?? []), ...otherFleets.warnings()],
       defaultImage: deps.defaultImage,
       heldMs: heldTimes.median(),
       retentionMs: deps.retentionMs,
@@ -227,7 +244,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   });
   // Once more, because another worker may have started at the same time: at least one of the two sees the heartbeat of the other.
   await refuseOtherRetention(redis, fleet, hostId, deps.retentionMs).catch(async (error: unknown) => {
-    await heartbeat.close();
+    await heartbeat.close({ leaves: false, retentionMs: deps.retentionMs });
     throw error;
   });
   await recordRetention(redis, fleet, deps.retentionMs);
@@ -297,7 +314,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const asking = lookAfterApprovals({ redis, fleet, approvals, jobs, audit, logger }, settling);
   const anchoring = anchorHeadsRegularly(audit, { ...host, namespace });
   const logSweeping = sweepLogsRegularly(hostLog, logger);
-  const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, redis, fleet, logger });
+  const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, redis, fleet, logger, times: deps.sweepTimes });
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 
   return {
@@ -323,13 +340,14 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       logSweeping.close();
       sandboxSweeping.close();
       room?.close();
+      otherFleets.close();
       requeueing.close();
       drainRequest.close();
       await Promise.all([upkeep.close(), watch.close(), asking.close(), announcer?.close()]);
       closed.abort();
       await audit.close();
       await anchoring.close();
-      await heartbeat.close();
+      await heartbeat.close({ leaves: left === 0, retentionMs: deps.retentionMs });
       subscription.close();
       await jobs.close();
       await sandboxes.close();

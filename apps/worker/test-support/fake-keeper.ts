@@ -17,7 +17,7 @@ export const DENIED = 'touch: /etc/a: Read-only file system\n';
 /**
  * A keeper with a shell in memory. It follows the rules of shell.ts over any number of connections: an id begins once, output stays until it
  * is acknowledged, and events arrive after the call that caused them. A script that begins with `hold` runs until the test ends or cancels
- * it; one that begins with `denied` prints a denial by a sandbox and fails; every other entry ends at once with exit code 0.
+ * it; one that begins with `denied` prints a denial by a sandbox (`behind much`: after 4,000 lines) and fails; every other entry ends at once with exit code 0.
  */
 export class FakeKeeper {
   readonly begun: string[] = [];
@@ -92,6 +92,7 @@ export class FakeKeeper {
     this.begin(entry.entryId);
     const script = entry.type === 'command' ? String(entry.script) : '';
     if (script.startsWith('denied')) {
+      if (script.includes('behind much')) this.print('a line before it\n'.repeat(4_000));
       this.print(DENIED);
       this.end({ exitCode: 1 });
     } else if (!script.startsWith('hold')) this.end();

@@ -5,6 +5,8 @@ export { judgeByRules } from '../src/admission/judge-by-rules.ts';
 export { auditAnswers } from '../src/approvals/audit-answers.ts';
 export { HostApprovals } from '../src/approvals/host-approvals.ts';
 export { openAudit } from '../src/audit/file-audit.ts';
+export { lockFolder } from '../src/host/folder-lock.ts';
+export { joinOwnFleet } from '../src/lease/own-fleet.ts';
 export type { Outside } from '../src/run/outside.ts';
 export { LiveShell } from '../src/shell/live-shell.ts';
 export { DENIED } from './fake-keeper.ts';

@@ -21,7 +21,7 @@ test.each<[string, SessionSpec]>([
   ['a workspace', { workspace: '/srv/work' }],
   ['a container runtime', { policy: { type: 'docker', runtime: 'runsc' } }],
   ['no sandbox', { sandbox: { selection: 'forbid' } }],
-  ['a relaxed mode', { sandbox: { mode: 'external' } }],
+  ['a relaxed mode', { sandbox: { mode: 'danger-full-access' } }],
   ['a network', { policy: 'bubblewrap', sandbox: { network: 'full' } }],
   ['much memory', { limits: { memoryBytes: 2 * GIB } }],
   ['a quota of its disk', { limits: { diskBytes: GIB } }],

@@ -15,6 +15,7 @@ import { Command } from './command.ts';
 import { type ConnectOptions, resolveSettings } from './connect-settings.ts';
 import { type DrainOptions, drainHost } from './hosts/drain-host.ts';
 import { listHosts } from './hosts/list-hosts.ts';
+import { removeHost } from './hosts/remove-host.ts';
 import { listSessions, type SessionFilter } from './read/list-sessions.ts';
 import { resultExpired } from './results/read-result.ts';
 import { runOneShot } from './run-one-shot.ts';
@@ -152,6 +153,14 @@ export class Fleet implements AsyncDisposable {
    */
   drainHost(id: string, options: DrainOptions = {}): Promise<void> {
     return drainHost(this.#view, id, options);
+  }
+
+  /**
+   * Takes a host that is not up off the list of `hosts()`, until it is back. A host that ended in order with no session left is not listed anyway.
+   * Rejects with COMMAND_INVALID for a host that is up, or that the fleet does not have.
+   */
+  removeHost(id: string): Promise<void> {
+    return removeHost(this.#view, id);
   }
 
   /**

@@ -5,6 +5,7 @@ export type {
   ApprovalRequestedData,
   ApprovalScope,
   ApprovalState,
+  AskByDefault,
   AuditHead,
   BlockedOutput,
   BlockedResult,
@@ -69,6 +70,7 @@ export { DEFAULTS, isShellfleetError, OUTPUT_PROFILES, ShellfleetError, TIMEOUT_
 export type { Approvals, ApproveOptions, DenyOptions } from './approvals/approvals.ts';
 export type { ApprovalFilter } from './approvals/list-approvals.ts';
 export type { Batch } from './batch/batch.ts';
+export { checkTask } from './batch/check-task.ts';
 export type { BatchOptions, BatchTotals, Task, TaskResult } from './batch/task.ts';
 export type { Command, FollowOptions } from './command.ts';
 export type { ConnectOptions } from './connect-settings.ts';

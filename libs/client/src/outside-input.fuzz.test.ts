@@ -5,8 +5,9 @@ import { validateRedaction } from '@shellfleet/policy';
 import { parseOrThrow, sessionSpecSchema } from '@shellfleet/protocol';
 import { fuzz, fuzzAsync, fuzzText, refusalOf, refusalOfAsync } from '@shellfleet/protocol/test-support';
 import { expect, test } from 'vitest';
+import { checkTask } from './batch/check-task.ts';
 import { readEarlier } from './batch/results-file.ts';
-import { batchOptionsSchema, taskSchema } from './batch/task.ts';
+import { batchOptionsSchema } from './batch/task.ts';
 import { resolveSettings } from './connect-settings.ts';
 import { parseSandboxPath } from './files/file-steps.ts';
 import { parseCursor } from './stream/stream-reader.ts';
@@ -61,7 +62,8 @@ test('a task and the options of a batch are accepted, or refused by the name of 
     { id: 'a', script: 'true', spec: { env: {} }, files: { '/x': 'x' }, timeoutMs: 5 },
     { id: 'b', script: ['true'] },
   ];
-  fuzz(tasks, (task) => void refusalOf(() => parseOrThrow(taskSchema, task, 'COMMAND_INVALID', 'The task')));
+  fuzz(tasks, (task) => void refusalOf(() => checkTask(task)));
+  fuzz(tasks, (task) => void refusalOf(() => checkTask(task, { spec: { env: { A: 'a' } }, timeoutMs: 5 })));
   const options = [{ concurrency: 5, resumeFrom: '/x', retries: { infra: 1, command: 2 } }];
   fuzz(
     options,

@@ -19,11 +19,12 @@ import type { OpenSession } from './submit/open-session.ts';
 // VIEW-1. Pending results, questions and subscriptions belong to the view that began them. Closing a view ends its own waits and no others.
 // VIEW-2. A closed view sends nothing more, though its connection may live on.
 
-/** One tenant of one namespace, as this process uses it over a connection that it may share. */
+/** One tenant of one fleet, as this process uses it over a connection that it may share. */
 export class View {
   /** Identifies this view in writes to an open stdin: their numbers rise per view. */
   readonly id: string;
   readonly inboxId: string;
+  /** The keyspace of the fleet. */
   readonly namespace: string;
   readonly tenant: string;
   readonly sealer: Sealer;
@@ -47,12 +48,19 @@ export class View {
   readonly #user: ConnectionUser;
   #inputNumber = 0;
   #closed?: ShellfleetError;
+  #left = false;
 
-  constructor(settings: ConnectSettings, sealer: Sealer, durability: DurabilityOfRedis, lease: ConnectionLease) {
+  constructor(
+    settings: ConnectSettings,
+    keyspace: string,
+    sealer: Sealer,
+    durability: DurabilityOfRedis,
+    lease: ConnectionLease,
+  ) {
     const { connection } = lease;
     this.id = connection.nextId();
     this.inboxId = connection.id;
-    this.namespace = settings.namespace;
+    this.namespace = keyspace;
     this.tenant = settings.tenant;
     this.sealer = sealer;
     this.durability = durability;
@@ -78,14 +86,15 @@ export class View {
         this.feeds.wakeAll();
         this.driven.renew();
       },
+      onOtherFleet: (error) => this.#end(error),
     };
-    const link: NamespaceLink = connection.join(settings.namespace, this.#user);
+    const link: NamespaceLink = connection.join(keyspace, this.#user);
     this.fleet = link.fleet;
     this.sessions = link.sessions;
     this.tools = link.tools;
   }
 
-  /** The main connection. Throws QUEUE_UNAVAILABLE when this view is closed. */
+  /** The main connection. Throws QUEUE_UNAVAILABLE when this view is closed, FLEET_CONFLICT when Redis has another fleet now. */
   get redis(): Redis {
     if (this.#closed !== undefined) throw this.#closed;
     return this.#connection.redis;
@@ -110,14 +119,20 @@ export class View {
 
   /** Ends every wait of this view with QUEUE_UNAVAILABLE. The last view to be closed closes the connection. */
   async close(): Promise<void> {
-    if (this.#closed !== undefined) return;
-    this.#closed = closedHere();
-    this.feeds.close(this.#closed);
-    this.driven.close();
-    this.pending.close(this.#closed);
-    this.answers.close(this.#closed);
+    if (this.#left) return;
+    this.#left = true;
+    this.#end(closedHere());
     await this.#connection.leave(this.namespace, this.#user);
     await this.#lease.release();
+  }
+
+  #end(why: ShellfleetError): void {
+    if (this.#closed !== undefined) return;
+    this.#closed = why;
+    this.feeds.close(why);
+    this.driven.close();
+    this.pending.close(why);
+    this.answers.close(why);
   }
 }
 
@@ -127,12 +142,13 @@ export async function openView(settings: ConnectSettings): Promise<View> {
   const lease = await acquireConnection(settings.redisUrl);
   try {
     const { redis, history } = lease.connection;
-    const { signingKey, namespace } = settings;
-    const signer = signingKey && createSigner(signingKey, () => retentionOf(redis, namespace));
+    const { signingKey } = settings;
+    const keyspace = await lease.connection.findKeyspace(settings.namespace);
+    const signer = signingKey && createSigner(signingKey, () => retentionOf(redis, keyspace));
     const sealer = createSealer(settings.sealKeys, { signer });
     const opening = DurabilityOfRedis.open(redis, history);
-    const [durability] = await Promise.all([opening, readRetention(redis, settings.namespace)]);
-    return new View(settings, sealer, durability, lease);
+    const [durability] = await Promise.all([opening, readRetention(redis, keyspace)]);
+    return new View(settings, keyspace, sealer, durability, lease);
   } catch (error) {
     await lease.release();
     throw error;

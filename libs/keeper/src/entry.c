@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TICK_MS = 10, NO_CODE = -1, AT_ONCE_MS = 1 };
+enum { TICK_MS = 10, NO_CODE = -1, AT_ONCE_MS = 1, KILLED_WITHIN_MS = 1000 };
 
 static struct {
   enum Phase {
@@ -129,14 +129,27 @@ static int checks_of(const Command *command) {
 }
 
 static enum Refusal prepare_command(const Command *command, const uint8_t *id) {
-  const enum Refusal refusal = folder_write_command(command);
+  entry.run = (ShellRun){.input = command->input_kind != NO_STDIN};
+  const enum Refusal refusal = folder_write_command(command, &entry.run.texts);
   if (refusal) return refusal;
-  entry.run =
-    (ShellRun){.input = command->input_kind != NO_STDIN, .surroundings = command->env_bytes || command->cwd_bytes};
   entry.run.traps = memmem(command->script, command->script_bytes, "trap", 4) != 0;
   entry.run.checks = checks_of(command);
-  if (entry.run.checks && !folder_write_check(command, &entry.run.has_early)) return REFUSED_NO_SPACE;
+  if (entry.run.checks && !folder_write_check(command, &entry.run.texts)) return REFUSED_NO_SPACE;
   return command->input_kind == OPEN_STDIN && !input_begin(id) ? REFUSED_NO_SPACE : 0;
+}
+
+// SEALED-2. A command has put something else in place of descriptors of its shell, so that it would not source the
+// script.
+static void replace_shell_without_texts(void) {
+  if (shell_holds_texts()) return;
+  ending_note_shell(LOST, "a command had replaced the descriptors of its shell's scripts, so the shell was replaced");
+  const pid_t shell = shell_pid();
+  shell_kill();
+  for (int ms = 0; ms < KILLED_WITHIN_MS && shell_pid() == shell; ms++) {
+    reap_children();
+    entry_on_children();
+    usleep(1000);
+  }
 }
 
 static enum Refusal prepare(const Header *header, const uint8_t *payload, Start *start) {
@@ -161,6 +174,7 @@ void entry_start(const Header *header, const uint8_t *payload) {
     process_limit_make_room();
     reap_children(); // the shell may have died in this moment
     entry_on_children();
+    if (start.kind == COMMAND_ENTRY) replace_shell_without_texts();
     if (is_for_other_shell(header)) refusal = REFUSED_OTHER_SHELL;
     else if (!output_begin(header->id)) refusal = REFUSED_NO_SPACE;
     if (refusal) input_end();

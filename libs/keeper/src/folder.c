@@ -3,13 +3,13 @@
 #include "free_path.h"
 #include "log.h"
 #include "off_limits.h"
+#include "sealed.h"
 #include "text.h"
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -106,9 +106,13 @@ int folder_write_loop(char *const *arguments, int has_saved_state) {
     folder_write("hooks", "", 0, "");
   }
   Text text;
-  text_open(&text, path_of("loop"));
+  char where[128];
+  text_collect(&text);
   text_add_string(&text, "__sf_dir=");
   text_quote(&text, folder, strlen(folder));
+  snprintf(where, sizeof where, "\n__sf_fd=/proc/self/fd/ __sf_script=/proc/self/fd/%d __sf_loop=/proc/self/fd/%d",
+           sealed_first() / 10, sealed_loop());
+  text_add_string(&text, where);
   // bash empties the environment first: a variable may be too long for any process to be started with.
   text_add_string(&text, "\n__sf_again() {\n  case ${BASH_VERSION-} in\n    ?*) command exec -c");
   add_arguments(&text, arguments);
@@ -116,18 +120,18 @@ int folder_write_loop(char *const *arguments, int has_saved_state) {
   add_arguments(&text, arguments);
   text_add_string(&text, " ;;\n  esac\n}\n");
   text_add(&text, SHELL_SCRIPT, sizeof SHELL_SCRIPT - 1);
-  return text_close(&text);
+  return text_seal_loop(&text);
 }
 
 // The first line keeps the rest from being run: where `set` does not work, its second part ends the shell that parses.
-static int write_parsed(const char *name, const char *before, const uint8_t *script, size_t n, const char *after) {
+static int put_parsed(const char *before, const uint8_t *script, size_t n, const char *after) {
   Text text;
-  text_open(&text, path_of(name));
+  text_collect(&text);
   text_add_string(&text, "\\command set -n || ${__sf_none:?}\n");
   text_add_string(&text, before);
   text_add(&text, script, n);
   text_add_string(&text, after);
-  return text_close(&text);
+  return text_seal(&text);
 }
 
 // Where a script ends on purpose: the first line that begins with `exit`. Null when there is none.
@@ -141,11 +145,11 @@ static const uint8_t *find_exit(const uint8_t *script, size_t n) {
   return 0;
 }
 
-int folder_write_check(const Command *command, int *has_early) {
+int folder_write_check(const Command *command, Texts *texts) {
   const uint8_t *script = command->script, *exit_line = find_exit(script, command->script_bytes);
-  *has_early = exit_line != 0;
-  if (exit_line && !write_parsed("early", "{ :\n", script, exit_line - script, "\n}\n")) return 0;
-  return write_parsed("check", "", script, command->script_bytes, "\n)\n");
+  if (exit_line) texts->early = put_parsed("{ :\n", script, exit_line - script, "\n}\n");
+  texts->check = put_parsed("", script, command->script_bytes, "\n)\n");
+  return texts->check > 0 && texts->early >= 0;
 }
 
 static int is_name(const uint8_t *name, size_t n) {
@@ -175,10 +179,10 @@ static int add_env(Text *before, Text *after, const uint8_t *env, size_t n) {
 }
 
 // Env and cwd of one command. `before` fails when the cwd cannot be entered.
-static enum Refusal write_surroundings(const Command *command) {
+static enum Refusal put_surroundings(const Command *command, Texts *texts) {
   Text before, after;
-  text_open(&before, path_of("before"));
-  text_open(&after, path_of("after"));
+  text_collect(&before);
+  text_collect(&after);
   text_add_string(&before, "case ${BASH_VERSION-} in '') command export -p >|\"$__sf_dir/exported\" ;; esac\n");
   const int valid = add_env(&before, &after, command->env, command->env_bytes);
   if (command->cwd_bytes) {
@@ -187,12 +191,13 @@ static enum Refusal write_surroundings(const Command *command) {
     text_add_string(&before, "\n");
     text_add_string(&after, "__sf_go_back\n");
   }
-  const int written = text_close(&before) & text_close(&after);
-  return !valid ? REFUSED_INVALID : written ? 0 : REFUSED_NO_SPACE;
+  texts->before = text_seal(&before);
+  texts->after = text_seal(&after);
+  return !valid ? REFUSED_INVALID : texts->before > 0 && texts->after > 0 ? 0 : REFUSED_NO_SPACE;
 }
 
 static int is_ours(const char *path) {
-  static const char *const NAMES[] = {"go", "report", "stdout", "stderr", "loop", "exit", "hooks", "input"};
+  static const char *const NAMES[] = {"go", "report", "stdout", "stderr", "exit", "hooks", "input"};
   const char *name = path + strlen(folder) + 1;
   for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
     if (!strcmp(name, NAMES[i])) return 1;
@@ -219,38 +224,13 @@ int folder_make_room(void) {
   return 1;
 }
 
-// Whatever has this name gives way to an empty file.
-static int make_file(const char *name) {
-  struct stat status;
-  const int flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
-  int fd = open(path_of(name), flags | O_TRUNC | O_NONBLOCK, 0600);
-  if (fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode)) return fd;
-  if (fd >= 0) close(fd);
-  free_path(path_of(name));
-  return open(path_of(name), flags | O_EXCL, 0600);
-}
-
-// The file is kept open from command to command: to write over it costs a fraction of making it anew.
-static int write_script(const uint8_t *script, size_t n) {
-  static int fd = -1;
-  struct stat status;
-  const int is_there = is_unchanged && fd >= 0 && !fstat(fd, &status) && (status.st_mode & 07777) == 0600;
-  if (!is_there) {
-    if (fd >= 0) close(fd);
-    fd = make_file("command");
-    status.st_size = 0;
-  }
-  struct iovec pieces[] = {{(void *)script, n}, {"\n", 1}};
-  const ssize_t bytes = n + 1;
-  if (fd >= 0 && pwritev(fd, pieces, 2, 0) == bytes && (status.st_size <= bytes || !ftruncate(fd, bytes))) return 1;
-  log_failure("writing a file of the folder");
-  return 0;
-}
-
-enum Refusal folder_write_command(const Command *command) {
+enum Refusal folder_write_command(const Command *command, Texts *texts) {
+  *texts = (Texts){0};
   if (memchr(command->cwd, 0, command->cwd_bytes)) return REFUSED_INVALID;
-  if (!write_script(command->script, command->script_bytes)) return REFUSED_NO_SPACE;
+  sealed_clear();
+  texts->script = sealed_put_command(command->script, command->script_bytes);
+  if (texts->script < 0) return REFUSED_NO_SPACE;
   const int has_input = command->input_kind == GIVEN_STDIN;
   if (has_input && !folder_write("input", command->input, command->input_bytes, "")) return REFUSED_NO_SPACE;
-  return command->env_bytes || command->cwd_bytes ? write_surroundings(command) : 0;
+  return command->env_bytes || command->cwd_bytes ? put_surroundings(command, texts) : 0;
 }

@@ -1,4 +1,5 @@
-// The keeper's own folder: files and FIFOs through which keeper and shell pass data to each other. All of it belongs to
+// The keeper's own folder: files and FIFOs through which keeper and shell pass data to each other. The texts that the
+// shell sources for a command are not in it, but in sealed files (sealed.h). All of the folder belongs to
 // the container's user, who may remove or replace any of it; the keeper then makes it again, or the session's shell is
 // lost.
 #ifndef FOLDER_H
@@ -31,10 +32,17 @@ int folder_make_room(void);
 int folder_write(const char *name, const void *bytes, size_t n, const char *end);
 // The shell's loop; the arguments are those with which it re-executes itself. 0 when it could not be written whole.
 int folder_write_loop(char *const *arguments, int has_saved_state);
-// The script, its input, and the files `before` and `after`. 0, or the reason of a refusal.
-enum Refusal folder_write_command(const Command *command);
-// The files `check` and, if the script has a line that begins with `exit`, `early`: the script, or what comes before
-// that line, for the shell to parse without running it. Sets has_early. 0 when they could not be written whole.
-int folder_write_check(const Command *command, int *has_early);
+// Descriptors of the texts of a command; 0: none.
+typedef struct {
+  int script;
+  int before, after; // cwd and env
+  int check, early; // what is parsed beforehand
+} Texts;
+
+// The script, its input, and what surrounds it. 0, or the reason of a refusal.
+enum Refusal folder_write_command(const Command *command, Texts *texts);
+// The texts `check` and, if the script has a line that begins with `exit`, `early`: the script, or what comes before
+// that line, for the shell to parse without running it. 0 when there is no room for them.
+int folder_write_check(const Command *command, Texts *texts);
 
 #endif

@@ -5,6 +5,7 @@
 //   keeper <socket path | -> [shell [argument ...]]
 //   environment: SF_TOKEN, SF_SYNC (hex; for -), SF_FOLDER, SF_WORKSPACE, SF_EGRESS;
 //     for - without SF_TOKEN both are the first line of stdin
+//   keeper hold: what the keeper starts when its shell has closed descriptors
 //
 // One thread, one loop. Every file is one part of it; a file includes only files of lines below its own.
 //   closing                     the end of the keeper       hello       the HELLO message
@@ -21,7 +22,7 @@
 //   tree, bundle, remove        listings, many files        file_steps  what they share
 //   link, transport             the connection              begun       ids of earlier entries
 //   processes, reaper, cgroup   the process tree            events      epoll
-//   ring_buffer, text, memory, identity, workspace, wire, log, clock, off_limits
+//   ring_buffer, text, memory, identity, workspace, wire, log, clock, sealed, off_limits
 #define _GNU_SOURCE
 #include "begun.h"
 #include "cgroup.h"
@@ -42,6 +43,7 @@
 #include "output.h"
 #include "processes.h"
 #include "reaper.h"
+#include "sealed.h"
 #include "shell.h"
 #include "terminal.h"
 #include "transport.h"
@@ -55,7 +57,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { EVENTS = 32, STOP_MS = 5000, LAST_MESSAGES_MS = 1000 };
+enum { EVENTS = 32, STOP_MS = 5000, LAST_MESSAGES_MS = 1000, HOLD_SECONDS = 5 };
 
 static int signals = -1;
 static int is_giving_up; // the keeper could not start
@@ -226,7 +228,14 @@ static void refuse_to_start(enum ExitCode code, const char *reason) {
   exit(code);
 }
 
+// Holds the descriptors that it has, until the keeper kills it.
+static int hold(void) {
+  alarm(HOLD_SECONDS);
+  for (;;) pause();
+}
+
 int main(int argc, char **argv) {
+  if (argc == 2 && !strcmp(argv[1], "hold")) return hold();
   // Without a pid namespace of its own the sweeps would reach processes that are not the session's. A wall may have the
   // first process; then orphans come to the keeper all the same.
   if (getpid() > 2) refuse_to_start(EXIT_NOT_FIRST, "must be the first process of its own pid namespace");
@@ -245,6 +254,10 @@ int main(int argc, char **argv) {
     give_up(EXIT_NO_RESOURCES);
   cgroup_open("/sys/fs/cgroup");
   folder_open(folder);
+  if (!sealed_open()) {
+    log_failure("making memory files for scripts");
+    give_up(EXIT_NO_RESOURCES);
+  }
   late_open();
   if (!output_open()) give_up(EXIT_NO_FOLDER);
   shell_open(argv + 2);

@@ -7,13 +7,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { OWN_FD = 3 };
+enum { OWN_FD = 3, MOST_FILES = 16 };
 
 static struct {
   int fd; // -1: there is no folder
   struct stat status;
   int is_own_mount; // then everything on its device is the keeper's
   int is_met;
+  struct stat files[MOST_FILES];
+  int count;
 } own = {.fd = -1};
 
 static int is_same(const struct stat *a, const struct stat *b) {
@@ -25,6 +27,10 @@ void off_limits_open(const char *folder) {
   own.fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (own.fd < 0 || fstat(own.fd, &own.status)) return; // the keeper's own writes fail then, too
   own.is_own_mount = !fstatat(own.fd, "..", &above, 0) && above.st_dev != own.status.st_dev;
+}
+
+void off_limits_add(const struct stat *status) {
+  if (own.count < MOST_FILES) own.files[own.count++] = *status;
 }
 
 void off_limits_keep_only(void) {
@@ -46,11 +52,17 @@ static int is_in_folder(const struct stat *status) {
   return found;
 }
 
-int is_off_limits(const struct stat *status) {
+static int is_ours(const struct stat *status) {
+  for (int i = 0; i < own.count; i++)
+    if (is_same(&own.files[i], status)) return 1;
   if (own.fd < 0 || status->st_dev != own.status.st_dev) return 0;
-  const int is_ours = own.is_own_mount || is_in_folder(status);
-  own.is_met |= is_ours;
-  return is_ours;
+  return own.is_own_mount || is_in_folder(status);
+}
+
+int is_off_limits(const struct stat *status) {
+  const int found = is_ours(status);
+  own.is_met |= found;
+  return found;
 }
 
 int leads_off_limits(const struct stat *status) {

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 void off_limits_open(const char *folder);
+// A file that has no name.
+void off_limits_add(const struct stat *status);
 // In a file operation: no other descriptor of the keeper's stays open, whose files could be reached through /proc.
 void off_limits_keep_only(void);
 int is_off_limits(const struct stat *status);

@@ -69,7 +69,13 @@ static int remove_contents(int fd, char *full) {
   DIR *directory = own < 0 ? 0 : fdopendir(own);
   int error = directory ? 0 : errno;
   *full = 0;
-  for (struct dirent *entry; !error && !*full && (entry = readdir(directory));) {
+  while (!error && !*full) {
+    errno = 0;
+    const struct dirent *entry = readdir(directory);
+    if (!entry) {
+      error = errno; // 0: that was all
+      break;
+    }
     if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
     error = remove_one(fd, entry->d_name);
     if (error == ENOENT) error = 0; // another process has removed it

@@ -7,6 +7,7 @@
 #include "log.h"
 #include "processes.h"
 #include "reaper.h"
+#include "sealed.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,7 +18,7 @@
 #include <unistd.h>
 
 enum { READY_WITHIN_MS = 10000, MAX_FAILED_STARTS = 3, MAX_ARGUMENTS = 32, FORK_ATTEMPTS = 100, FORK_PAUSE_MS = 10 };
-enum { MOST_PIPE_BYTES = 1 << 20 };
+enum { MOST_PIPE_BYTES = 1 << 20, HELD_WITHIN_MS = 1000 };
 
 // The loop reports the first before its first command; the second is never reported.
 static const char READY_TOKEN[] = "ready", NO_TOKEN[] = "-none-";
@@ -68,7 +69,7 @@ static void find_shell(char *const *argv) {
     log_message("%s", program.problem);
     return;
   }
-  snprintf(program.source_loop, sizeof program.source_loop, ". %s/loop", folder_path());
+  snprintf(program.source_loop, sizeof program.source_loop, ". /proc/self/fd/%d", sealed_loop());
   const char *slash = strrchr(arguments[0], '/');
   arguments[n++] = "-c";
   arguments[n++] = program.source_loop;
@@ -121,8 +122,10 @@ static void spawn(void) {
   own.pid = 0;
   own.pid = fork_or_make_room();
   if (own.pid > 0) reaper_watch(own.pid);
+  sealed_watch(own.pid);
   if (own.pid) return;
   child_setup_program();
+  sealed_inherit();
   setsid(); // a fork leads no group, so it cannot fail
   if (own.continues) execute_again(own.continue_code);
   else execvp(program.arguments[0], program.arguments);
@@ -196,14 +199,16 @@ static uint32_t draw_number(void) {
 }
 
 // A number that processes of earlier commands cannot guess, so that none of them reports the end of this one by chance.
-static void make_token(void) {
-  snprintf(own.token, sizeof own.token, "%08x", draw_number()); // short: a shell reads it byte by byte
+// `script`: the last digit of its descriptor follows.
+static void make_token(int script) {
+  const uint32_t number = draw_number() & 0x0fffffff; // short: a shell reads it byte by byte
+  snprintf(own.token, sizeof own.token, "%07x%d", number, script ? script - sealed_first() : 0);
 }
 
 // The full stop at the end: the user's IFS may cut off what stands there.
-static void give(const char *what) {
+static void give(int script, const char *what) {
   char line[256];
-  make_token();
+  make_token(script);
   const int n = snprintf(line, sizeof line, "%s%s%s.\n", own.token, *what ? " " : "", what);
   own.is_leaving = 0;
   if ((folder_is_unchanged() || make_fifos()) && write(own.go, line, n) == n) return;
@@ -211,17 +216,61 @@ static void give(const char *what) {
   shell_kill();
 }
 
+static int add_number(char *text, size_t size, const char *word, int number) {
+  return number > 0 ? snprintf(text, size, "%s=%d ", word, number) : 0;
+}
+
 void shell_run(const ShellRun *run) {
-  char extra[64];
+  char extra[160];
+  const Texts *texts = &run->texts;
   const int checks = run->checks;
-  snprintf(extra, sizeof extra, "%s%s%s%s%s%s", run->input ? "input " : "", run->surroundings ? "surroundings " : "",
-           run->traps ? "traps " : "", checks & CHECK_HERE_DOCUMENTS ? "documents " : "",
-           checks & CHECK_BRACKETS ? "brackets " : "", run->has_early ? "early " : "");
-  give(extra);
+  size_t n = snprintf(extra, sizeof extra, "%s%s%s%s", run->input ? "input " : "", run->traps ? "traps " : "",
+                      checks & CHECK_HERE_DOCUMENTS ? "documents " : "", checks & CHECK_BRACKETS ? "brackets " : "");
+  n += add_number(extra + n, sizeof extra - n, "before", texts->before);
+  n += add_number(extra + n, sizeof extra - n, "after", texts->after);
+  n += add_number(extra + n, sizeof extra - n, "check", texts->check);
+  add_number(extra + n, sizeof extra - n, "early", texts->early);
+  give(texts->script, extra);
   folder_confirm(); // the command and its output pipes were before it
 }
 
-void shell_leave(void) { give(report_has_exit_trap() ? "leave trap " : "leave "); }
+// A process with nothing but the descriptors of the sealed files, which the shell may open there. It has executed
+// something, so its memory has nothing of the keeper's.
+static pid_t spawn_holder(void) {
+  int executed[2];
+  char byte;
+  if (pipe2(executed, O_CLOEXEC)) return -1;
+  const pid_t holder = fork();
+  if (!holder) {
+    child_setup_program();
+    sealed_inherit();
+    execl("/proc/self/exe", "keeper", "hold", (char *)0);
+    _exit(126);
+  }
+  close(executed[1]);
+  while (holder > 0 && read(executed[0], &byte, 1) < 0 && errno == EINTR) continue; // its end: the program runs
+  close(executed[0]);
+  return holder;
+}
+
+static int give_descriptors_again(void) {
+  char line[64];
+  const pid_t holder = spawn_holder();
+  if (holder < 0) {
+    log_failure("starting a process that holds the scripts");
+    return 0;
+  }
+  const int n = snprintf(line, sizeof line, "- holder=%d from=%d .\n", holder, sealed_first());
+  int is_held = 0;
+  if (write(own.go, line, n) == n)
+    for (int ms = 0; ms < HELD_WITHIN_MS && !(is_held = sealed_is_held()); ms++) usleep(1000);
+  kill(holder, SIGKILL);
+  return is_held;
+}
+
+int shell_holds_texts(void) { return own.pid <= 0 || !own.is_ready || sealed_is_held() || give_descriptors_again(); }
+
+void shell_leave(void) { give(0, report_has_exit_trap() ? "leave trap " : "leave "); }
 
 void shell_kill(void) {
   if (own.pid > 0) kill(own.pid, SIGKILL); // its own child, not reaped yet: it cannot fail

@@ -2,19 +2,18 @@
 // end.
 #ifndef SHELL_H
 #define SHELL_H
+#include "folder.h"
 #include "report.h"
 #include <sys/types.h>
 
 // The script is parsed before it runs, to find out whether it ends inside one of these.
 enum Check { CHECK_HERE_DOCUMENTS = 1, CHECK_BRACKETS = 2 };
 
-// Which files of the folder a command uses.
 typedef struct {
-  int input; // stdin is `input`
-  int surroundings; // `before` and `after`: cwd and env
-  int checks;       // bits of Check, for which the file `check` is parsed
-  int has_early; // `early` is parsed as well, if the script seems to end inside of something
-  int traps; // the script may set a trap
+  Texts texts;
+  int input;  // stdin is the file `input`
+  int checks; // bits of Check, for which the text `check` is parsed
+  int traps;  // the script may set a trap
 } ShellRun;
 
 // argv of the shell; empty to look for one.
@@ -29,6 +28,9 @@ const char *shell_problem(void);
 // Counts the shells of this keeper, from 1.
 uint32_t shell_number(void);
 
+// Does it hold the descriptors of the texts that it is to source? A shell that has closed them is given them again. One
+// that holds something else there is of no use.
+int shell_holds_texts(void);
 void shell_run(const ShellRun *run);
 // Runs the user's EXIT trap and ends.
 void shell_leave(void);

@@ -1,11 +1,14 @@
-# The loop of the session's shell, for bash, dash, busybox ash and similar ones. The keeper puts two definitions before
-# it ($__sf_dir, __sf_again) and starts the shell on it. For each command it reads a line with a run token, sources the
-# file `command` at top level (so that declare, set and functions stay), and reports the end. Besides it, only the
-# user's traps and the saved state are evaluated.
+# The loop of the session's shell, for bash, dash, busybox ash and similar ones. The keeper puts some definitions before
+# it ($__sf_dir, $__sf_fd, $__sf_script, $__sf_loop, __sf_again) and starts the shell on it. For each command it reads a
+# line with a run token, sources the script at top level (so that declare, set and functions stay), and reports the end.
+# Besides it, only the user's traps and the saved state are evaluated. Scripts, and what surrounds and checks them, are
+# in sealed files of the keeper's, whose descriptors the shell has inherited. The last digit of the run token names that
+# of the script, the words before=, after=, check= and early= those of the others.
 #
 # Between commands stdin is the FIFO `go` and stdout the FIFO `report`; during one all three are the command's.
 #
-# LOOP-1. No other descriptor is held, so a command may close or overwrite any of them.
+# LOOP-1. But for those of the sealed files, which the keeper looks at before each command, no other descriptor is held,
+#     so a command may close or overwrite any of them.
 # LOOP-2. Every end of the shell but by a signal comes through the EXIT trap, which saves the state and re-executes the
 #     shell: the same process, directory, umask, descriptors and children. State that a shell cannot express is named in
 #     the report. A signal that nothing traps ends the shell, as it ends a script. bash runs its EXIT trap before: it
@@ -21,6 +24,12 @@ __sf_seen='' __sf_missed='' __sf_wants='' __sf_action='' __sf_denied='' __sf_err
 __sf_open='' __sf_parsed='' __sf_signalled=''
 # Whether the command, or the shell before it, has anything that needs more than to be run.
 __sf_odd=1
+
+# Sets __sf_line to the file that the word before its number names.
+__sf_find() {
+  __sf_line=${__sf_extra#*"$1="}
+  __sf_line=$__sf_fd${__sf_line%%[!0-9]*}
+}
 
 __sf_return() { command return "$1"; }
 
@@ -155,15 +164,16 @@ __sf_unwrap() {
   __sf_wrapped=''
 }
 
-# Parses a file of the folder in a copy of this shell, with its aliases and options, and runs nothing of it: its first
+# Parses a sealed file in a copy of this shell, with its aliases and options, and runs nothing of it: its first
 # line is `set -n`. With a second argument under extglob. The status is the parser's, and its messages are in the file
 # `old`.
 __sf_parse() {
+  __sf_find "$1"
   (
     command set +v
     case ${BASH_VERSION-} in ?*) command export LC_ALL=C ;; esac
     case $2 in ?*) command shopt -s extglob ;; esac
-    command . "$__sf_dir/$1"
+    command . "$__sf_line"
   ) </dev/null >/dev/null 2>|"$__sf_dir/old"
 }
 
@@ -259,7 +269,7 @@ __sf_save_bash() {
   esac
   # Inside a function the positional parameters are its own; those of the shell are as they were when the command began.
   case $__sf_line in ?*) command eval 'set -- "${__sf_args[@]}"' ;; esac
-  case $__sf_extra in *surroundings*) command . "$__sf_dir/after" ;; esac
+  case $__sf_extra in *after=*) command . "$__sf_after" ;; esac
   case $! in ?*) __sf_flags="$__sf_flags,jobs" ;; esac
   case ${#DIRSTACK[@]} in 0 | 1) ;; *) __sf_flags="$__sf_flags,dirs" ;; esac
   {
@@ -283,7 +293,7 @@ __sf_save_bash() {
 }
 
 __sf_save_posix() {
-  case $__sf_extra in *surroundings*) command . "$__sf_dir/after" ;; esac
+  case $__sf_extra in *after=*) command . "$__sf_after" ;; esac
   __sf_flags=$__sf_flags,functions __sf_count=0
   case $! in ?*) __sf_flags="$__sf_flags,jobs" ;; esac
   for __sf_line in "$@"; do
@@ -306,7 +316,7 @@ __sf_save_posix() {
 __sf_leave() {
   __sf_rc=$? __sf_signalled=''
   case $__sf_busy:${BASH_VERSION+${BASH_COMMAND-}} in
-    1: | [!1]*:* | :* | "1:. $__sf_dir/loop") ;;
+    1: | [!1]*:* | :* | "1:. $__sf_loop") ;;
     *) __sf_signalled=1 ;;
   esac
   __sf_busy=''
@@ -400,7 +410,7 @@ __sf_stop() {
               __sf_notes=same
               __sf_unwrap
               case $__sf_wants in exit) command trap -- "$__sf_action" EXIT ;; esac
-              case $__sf_extra in *surroundings*) command . "$__sf_dir/after" ;; esac
+              case $__sf_extra in *after=*) command . "$__sf_after" ;; esac
               case $__sf_seen in ?*) __sf_notes=same,$__sf_seen ;; esac
               ;;
           esac
@@ -449,8 +459,9 @@ __sf_stop() {
           __sf_busy=1
           case $__sf_stopped in "$__sf_token") command exit 143 ;; esac # it came before __sf_busy was set
           case $__sf_rc in
-            0) command . "$__sf_dir/command" ;;
-            *) __sf_return "$__sf_rc" || command . "$__sf_dir/command" ;; # $? is that of the command before
+            0) command . "$__sf_script${__sf_token#???????}" ;;
+            # $? is that of the command before
+            *) __sf_return "$__sf_rc" || command . "$__sf_script${__sf_token#???????}" ;;
           esac
           ;;
         *)
@@ -461,6 +472,24 @@ __sf_stop() {
             input*) __sf_input=$__sf_dir/input ;;
             arm*)
               __sf_token='' __sf_extra=''
+              continue
+              ;;
+            # Descriptors of the sealed files that a command has closed, from a process that holds them for a moment.
+            # Only bash can close them. One that is there stays: the keeper has looked at it, and this line may be
+            # another process's.
+            holder=*)
+              __sf_count=${__sf_extra#*from=} __sf_line=${__sf_extra#holder=}
+              __sf_count=${__sf_count%%[!0-9]*} __sf_line=/proc/${__sf_line%%[!0-9]*}/fd/
+              __sf_token='' __sf_extra=''
+              case ${BASH_VERSION-} in
+                ?*)
+                  while command test -e "$__sf_line$__sf_count"; do
+                    command test -e "$__sf_fd$__sf_count" ||
+                      command eval "command exec $__sf_count<\"\${__sf_line}$__sf_count\""
+                    __sf_count=$((__sf_count + 1))
+                  done
+                  ;;
+              esac
               continue
               ;;
             leave*)
@@ -484,8 +513,11 @@ __sf_stop() {
               ;;
           esac
           case $__sf_extra in
-            *surroundings*)
-              command . "$__sf_dir/before" || __sf_notes=cwd
+            *after=*)
+              __sf_find after
+              __sf_after=$__sf_line
+              __sf_find before
+              command . "$__sf_line" || __sf_notes=cwd
               case $__sf_denied in
                 ?*)
                   command printf '%s: readonly variable\n' "$__sf_denied" >"$__sf_dir/stderr"
@@ -495,7 +527,7 @@ __sf_stop() {
               case $__sf_notes in
                 same) ;;
                 *)
-                  command . "$__sf_dir/after"
+                  command . "$__sf_after"
                   __sf_extra=''
                   continue
                   ;;
@@ -522,15 +554,15 @@ __sf_stop() {
             x:*)
               __sf_trace=''
               { command set -x; } 2>/dev/null
-              command . "$__sf_dir/command" 2>"$__sf_dir/stderr"
+              command . "$__sf_script${__sf_token#???????}" 2>"$__sf_dir/stderr"
               ;;
             *:0)
               command exec 2>"$__sf_dir/stderr" || command kill -9 $$
-              command . "$__sf_dir/command"
+              command . "$__sf_script${__sf_token#???????}"
               ;;
             *)
               command exec 2>"$__sf_dir/stderr" || command kill -9 $$
-              __sf_return "$__sf_rc" || command . "$__sf_dir/command"
+              __sf_return "$__sf_rc" || command . "$__sf_script${__sf_token#???????}"
               ;;
           esac
           ;;

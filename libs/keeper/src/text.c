@@ -2,7 +2,9 @@
 #include "text.h"
 #include "free_path.h"
 #include "log.h"
+#include "sealed.h"
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,7 +15,27 @@ void text_open(Text *text, const char *path) {
   text->failed = text->fd < 0;
 }
 
+void text_collect(Text *text) {
+  text->fd = -1;
+  text->failed = 0;
+  text->used = text->length = 0;
+  text->collected = 0;
+}
+
+static void collect(Text *text, const char *bytes, size_t n) {
+  char *more = n ? realloc(text->collected, text->length + n) : text->collected;
+  if (n && !more) text->failed = 1;
+  if (!n || !more) return;
+  memcpy(more + text->length, bytes, n);
+  text->collected = more;
+  text->length += n;
+}
+
 static void put(Text *text, const char *bytes, size_t n) {
+  if (text->fd < 0 && !text->failed) {
+    collect(text, bytes, n);
+    return;
+  }
   while (n && !text->failed) {
     const ssize_t written = write(text->fd, bytes, n);
     if (written <= 0) text->failed = 1;
@@ -48,6 +70,16 @@ void text_quote(Text *text, const void *bytes, size_t n) {
   }
   text_add_string(text, "'");
 }
+
+static int end_of(Text *text, int (*place)(const void *, size_t)) {
+  put(text, text->buffer, text->used);
+  const int placed = text->failed ? -1 : place(text->collected ? text->collected : "", text->length);
+  free(text->collected);
+  return placed;
+}
+
+int text_seal(Text *text) { return end_of(text, sealed_put); }
+int text_seal_loop(Text *text) { return end_of(text, sealed_put_loop) > 0; }
 
 int text_close(Text *text) {
   put(text, text->buffer, text->used);

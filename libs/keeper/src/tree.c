@@ -34,7 +34,10 @@ static void forget(Names *names) {
 
 static int read_names(DIR *directory, Names *names) {
   size_t room = 0;
-  for (struct dirent *entry; (entry = readdir(directory));) {
+  for (;;) {
+    errno = 0;
+    const struct dirent *entry = readdir(directory);
+    if (!entry) break;
     if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
     if (names->count == room) {
       room = room ? 2 * room : 64;
@@ -45,6 +48,7 @@ static int read_names(DIR *directory, Names *names) {
     if (!(names->at[names->count] = strdup(entry->d_name))) return ENOMEM;
     names->count++;
   }
+  if (errno) return errno; // what was not read is not left out
   qsort(names->at, names->count, sizeof *names->at, compare);
   return 0;
 }
@@ -126,5 +130,5 @@ int tree_list(const FileEntry *file) {
   if (!error) error = enter(place.folder, place.name, unless_links_are_followed(O_NOFOLLOW), &fd);
   if (!error) error = list_directory(fd, 0, file->length, file->data_bytes ? cursor : 0);
   if (!error && walk.is_full) fputs("more", stderr);
-  return error ? error : fflush(stdout) ? errno : 0;
+  return error ? error : fflush(stdout) ? errno : ferror(stdout) ? EIO : 0;
 }

@@ -25,7 +25,14 @@ export { type Asked, type Asker, askApproval, type NewQuestion, parseAsker, toAs
 export { confirmAnswer, readConfirmed } from './approvals/confirm.ts';
 export { type Decided, forgetDecided, readDecided } from './approvals/decided.ts';
 export { digestOfQuestion } from './approvals/digest-question.ts';
-export { expireQuestions, forgetAskingTenant, isAsking, readAskers, withdrawAskers } from './approvals/expire.ts';
+export {
+  expireQuestions,
+  forgetAskingTenant,
+  isAsking,
+  readAskers,
+  withdrawAskers,
+  withdrawEnded,
+} from './approvals/expire.ts';
 export { type FoundAnswer, findAnswer } from './approvals/find.ts';
 export { openPending, openQuestion } from './approvals/open-question.ts';
 export {
@@ -37,6 +44,7 @@ export {
   readQuestion,
   readQuestions,
 } from './approvals/read.ts';
+export { stillAsks } from './approvals/still-asks.ts';
 export { isWanted, keepWanted, readAsked } from './approvals/wanted.ts';
 export { recordWritten } from './approvals/written-files.ts';
 export { type AuditPlace, anchorAudit, readAuditHeads, readAuditPlaces } from './audit/audit-heads.ts';
@@ -53,6 +61,7 @@ export { type AuditFinding, type AuditSegment, isTampering, verifyAudit } from '
 export { REDIS_DEADLINE_MS } from './call-rules.ts';
 export { type Connected, checkRedis, connectRedis } from './connection.ts';
 export { type Entry, type Rung, type Taken, toRung } from './entry.ts';
+export { declareFleet, findFleet, joinFleet, requireFleet } from './fleet-identity.ts';
 export { type Adopted, adopt } from './host/adopt.ts';
 export { announce } from './host/announce.ts';
 export { type Appended, append } from './host/append.ts';

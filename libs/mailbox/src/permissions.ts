@@ -1,4 +1,4 @@
-import { fleetKeys, hostKeys, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
+import { fleetIdentityKey, fleetKeys, hostKeys, ShellfleetError, sessionKeys, toKeyspace } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
 /** Redis older than 7 cannot tell; there the first call that is refused reports it. */
@@ -23,10 +23,14 @@ export async function refuseMissingPermissions(
   namespace: string,
   hostId: string,
 ): Promise<void> {
-  const fleet = fleetKeys(namespace);
-  const host = hostKeys(namespace, hostId);
-  const session = sessionKeys(namespace, 'default', 'any');
+  // Any identity: that of the fleet is read with these permissions.
+  const keyspace = toKeyspace(namespace, '0'.repeat(12));
+  const fleet = fleetKeys(keyspace);
+  const host = hostKeys(keyspace, hostId);
+  const session = sessionKeys(keyspace, 'default', 'any');
   const needed = [
+    ['GET', fleetIdentityKey(namespace)],
+    ['SET', fleetIdentityKey(namespace), 'x'],
     ['GET', host.boot],
     ['SET', host.boot, 'x'],
     ['XRANGE', host.calls, '-', '+'],

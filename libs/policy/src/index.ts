@@ -1,3 +1,4 @@
+export { type ResolvedSandbox, resolveSandbox, SANDBOX_TABLE } from '@shellfleet/protocol';
 export { compileOperatorRules, type OperatorRules, type RulesFile } from './documents/operator-rules.ts';
 export { DocumentError, parseDocument } from './documents/parse-document.ts';
 export { rulesSectionSchema } from './documents/rules-document.ts';
@@ -29,9 +30,6 @@ export { withSetting } from './execution/refusal.ts';
 export {
   checkSandbox,
   DEFAULT_SANDBOX_ALLOWANCES,
-  type ResolvedSandbox,
-  resolveSandbox,
-  SANDBOX_TABLE,
   type SandboxAllowances,
 } from './execution/sandbox-modes.ts';
 export { type SeccompProfile, type SeccompRule, sessionSeccompProfile } from './execution/seccomp.ts';

@@ -7,9 +7,15 @@ export interface RejectedQuestions {
   sandboxApproval?: boolean | undefined;
   /** Questions that a `prompt` rule asks. */
   rules?: boolean | undefined;
-  /** Questions about more permissions. */
+  /**
+   * Questions about more permissions. Nothing asks them yet, so `true` is refused.
+   * @default false
+   */
   requestPermissions?: boolean | undefined;
-  /** Questions that a tool asks. */
+  /**
+   * Questions that a tool asks. Nothing passes them on yet, so `true` is refused.
+   * @default false
+   */
   mcpElicitations?: boolean | undefined;
 }
 
@@ -23,14 +29,29 @@ export interface RejectedQuestions {
  */
 export type ApprovalPolicy = 'never' | 'on-failure' | 'on-request' | 'unless-trusted' | { reject: RejectedQuestions };
 
+/**
+ * Which commands are asked about when no rule decides about them, where `approval` lets a person be asked.
+ * - `unreadable`: scripts that no parser can read, and what `approval` itself names.
+ * - `sandboxed`: every command of a sandbox that is `read-only` or `workspace-write`, also one that is known to be safe.
+ */
+export const ASK_BY_DEFAULT = ['unreadable', 'sandboxed'] as const;
+export type AskByDefault = (typeof ASK_BY_DEFAULT)[number];
+
 const flag = () => z.boolean('must be true or false').default(false);
+/** A kind of question that nothing asks yet: to refuse it would promise something that is not there. */
+const unread = (kind: string) =>
+  flag().refine((set) => !set, `cannot be true: nothing asks ${kind} yet, so there is nothing to refuse. Leave it out`);
 export const approvalPolicySchema = z.union(
   [
     z.enum(['never', 'on-failure', 'on-request', 'unless-trusted']),
     z.strictObject(
       {
         reject: z.strictObject(
-          { sandboxApproval: flag(), rules: flag(), requestPermissions: flag(), mcpElicitations: flag() },
+          {
+            ...{ sandboxApproval: flag(), rules: flag() },
+            requestPermissions: unread('for more permissions'),
+            mcpElicitations: unread("a tool's questions"),
+          },
           'must be an object of sandboxApproval, rules, requestPermissions, mcpElicitations',
         ),
       },
@@ -56,7 +77,7 @@ export interface Approval {
   id: string;
   /** Whether it waits for an answer, and how it ended. */
   state: ApprovalState;
-  /** The session that asked first. Empty for a tool call. */
+  /** The session that asked first, of those that still ask. Empty for a tool call. */
   sessionId: string;
   /** Its command, or the tool call. */
   commandId: string;

@@ -48,6 +48,10 @@ export const ERRORS = {
     retryable: true,
     hint: 'Redis is out of reach or full; the same idempotency key makes a retry safe.',
   },
+  FLEET_CONFLICT: {
+    retryable: false,
+    hint: 'Another fleet has this namespace in this Redis; correct SHELLFLEET_REDIS_URL or SHELLFLEET_NAMESPACE.',
+  },
   QUOTA_EXCEEDED: { retryable: true, hint: 'Wait for queued commands to finish.' },
   IMAGE_UNAVAILABLE: { retryable: false, hint: 'Choose an image that the host has or can pull.' },
   DOCKER_UNAVAILABLE: { retryable: true, hint: 'Start the Docker engine on the host; `shellfleet doctor` says how.' },

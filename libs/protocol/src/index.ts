@@ -31,6 +31,14 @@ export * from './redaction.ts';
 export * from './result.ts';
 export * from './run-options.ts';
 export * from './sandbox-options.ts';
+export {
+  type AskedSandbox,
+  isSandboxed,
+  type ResolvedSandbox,
+  refusedSandbox,
+  resolveSandbox,
+  SANDBOX_TABLE,
+} from './sandbox-table.ts';
 export * from './session.ts';
 export * from './session-event.ts';
 export * from './session-info.ts';

@@ -1,4 +1,25 @@
-/** Every Redis key, queue and channel of Shellfleet. `<ns>` is the namespace; a session's keys share one hash tag, so one Cluster slot. */
+/**
+ * Every Redis key, queue and channel of Shellfleet. `<ns>` is the keyspace of a fleet, which these functions take as `namespace`; a session's
+ * keys share one hash tag, so one Cluster slot.
+ */
+
+/** The random identity of a fleet. Names of containers, folders and sockets are made from it, so it is short. */
+export const FLEET_ID_PATTERN = /^[0-9a-f]{12}$/;
+
+/**
+ * The beginning of every key and channel of a fleet, and the place of everything that it seals: its namespace, and the identity that tells it
+ * from other fleets of this name. Channels need it most: Redis has one set of them for all its databases.
+ */
+export const toKeyspace = (namespace: string, fleetId: string) => `${namespace}:${fleetId}`;
+
+/** The parts of a keyspace. `fleetId` is empty where the text is a namespace alone. */
+export function parseKeyspace(keyspace: string): { namespace: string; fleetId: string } {
+  const [namespace = '', fleetId = ''] = keyspace.split(':');
+  return { namespace, fleetId };
+}
+
+/** string: the identity of the fleet that has this namespace in this Redis. The only key that does not begin with a keyspace */
+export const fleetIdentityKey = (namespace: string) => `${namespace}:{x0}:fleet`;
 
 /** Keys of one session. Only the mailbox scripts write them. */
 export interface SessionKeys {
@@ -218,6 +239,8 @@ export const hostKeys = (namespace: string, host: string) => ({
   boot: `${hostPrefix(namespace, host)}:boot`,
   /** string, until it is undone or the host is forgotten: an operator asked the host to take no new session */
   drain: `${hostPrefix(namespace, host)}:drain`,
+  /** string, for the retention: the host ended in order with no session, or was removed from the list. It is not listed while it is not alive */
+  left: `${hostPrefix(namespace, host)}:left`,
   /** stream: calls to live shells */
   calls: `${hostPrefix(namespace, host)}:calls`,
   /** string with JSON, 5 s: the tools that it offers */

@@ -6,7 +6,7 @@ export interface PrefixRule {
   pattern: (string | string[])[];
   /** `prompt` asks a person. Of all rules that match, the strictest wins. */
   decision: 'allow' | 'prompt' | 'forbid';
-  /** Shown with the decision. */
+  /** Shown with the decision. Not blank. */
   justification?: string | undefined;
   /** Commands that the rule must match. Checked when it is loaded. */
   match?: string[] | undefined;
@@ -37,7 +37,11 @@ export const prefixRuleSchema: z.ZodType<PrefixRule, PrefixRule> = z.strictObjec
   {
     pattern: patternSchema,
     decision: z.enum(['allow', 'prompt', 'forbid'], "must be 'allow', 'prompt' or 'forbid'"),
-    justification: z.string('must be a string').max(1_024, 'must be at most 1024 characters').optional(),
+    justification: z
+      .string('must be a string')
+      .max(1_024, 'must be at most 1024 characters')
+      .refine((text) => text.trim() !== '', 'must say why: leave it out, or give a text that is not blank')
+      .optional(),
     match: examplesSchema.optional(),
     notMatch: examplesSchema.optional(),
   },

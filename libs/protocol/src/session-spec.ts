@@ -1,4 +1,4 @@
-import type { ApprovalPolicy } from './approval.ts';
+import type { ApprovalPolicy, AskByDefault } from './approval.ts';
 import type { ExecutionPolicy, PolicyName } from './execution-policy.ts';
 import type { PrefixRule } from './prefix-rule.ts';
 import type { RedactionRule } from './redaction.ts';
@@ -105,6 +105,13 @@ export interface SessionSpec {
    * @default none asks
    */
   approval?: ApprovalPolicy | undefined;
+  /**
+   * Which commands `approval` asks about when no rule decides: scripts that cannot be read (`unreadable`), or every command of a sandbox that is
+   * `read-only` or `workspace-write` (`sandboxed`). With `sandboxed`, `unless-trusted` asks always, and `never` and `on-failure` never.
+   * @default 'unreadable'
+   * @limit only with `approval`
+   */
+  askByDefault?: AskByDefault | undefined;
   /**
    * Time in ms that a question waits for an answer. Then its command ends as `error` (APPROVAL_EXPIRED).
    * @default 600,000

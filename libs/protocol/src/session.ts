@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { approvalPolicySchema } from './approval.ts';
+import { ASK_BY_DEFAULT, approvalPolicySchema } from './approval.ts';
 import { DEFAULTS } from './defaults.ts';
 import { envSchema, secretsSchema } from './env.ts';
 import { executionPolicySchema } from './execution-policy.ts';
@@ -9,6 +9,7 @@ import { LIMITS } from './limits.ts';
 import { sessionRulesSchema } from './prefix-rule.ts';
 import { redactionRulesSchema } from './redaction.ts';
 import { sandboxOptionsSchema } from './sandbox-options.ts';
+import { refusedSandbox } from './sandbox-table.ts';
 import { workspaceOf, workspaceSchema } from './workspace.ts';
 
 const IMAGE_PATTERN =
@@ -124,6 +125,7 @@ const fieldsSchema = z.strictObject({
   secrets: secretsSchema.default(defaults.secrets),
   sandbox: sandboxOptionsSchema.optional(),
   approval: approvalPolicySchema.optional(),
+  askByDefault: z.enum(ASK_BY_DEFAULT, "must be 'unreadable' or 'sandboxed'").optional(),
   approvalTimeoutMs: durationSchema().default(defaults.approvalTimeoutMs),
   execPolicy: sessionRulesSchema.optional(),
   limits: limitsSchema.default({}),
@@ -143,9 +145,11 @@ function refuseDoubles({ env, secrets }: { env: object; secrets: object }, conte
 
 /** The spec of a session. Parsing fills in every default; two specs are the same when they are equal after that. */
 export const sessionSpecSchema = fieldsSchema
-  .check(({ value: { policy, image, user, cwd, workspace }, issues }) => {
+  .check(({ value: { policy, image, user, cwd, workspace, approval, askByDefault }, issues }) => {
     const refuse = (field: string, message: string) =>
       issues.push({ code: 'custom', path: [field], message, input: field });
+    if (askByDefault !== undefined && approval === undefined)
+      refuse('askByDefault', 'has a meaning only with `approval`: without one nothing is asked by default');
     if (cwd === IMAGE_CWD && workspace !== undefined)
       refuse('cwd', 'must be an absolute path where a workspace is mounted');
     if (policy.type === 'docker') return;
@@ -157,6 +161,10 @@ export const sessionSpecSchema = fieldsSchema
     if (mount !== undefined && mount.target !== defaults.cwd)
       refuse('workspace', `can only be at ${defaults.cwd} under the ${policy.type} policy`);
     if (user !== undefined) refuse('user', `is named by the host's operator under the ${policy.type} policy`);
+  })
+  .check(({ value, issues }) => {
+    for (const { path, message } of refusedSandbox(value))
+      issues.push({ code: 'custom', path: path.split('.'), message, input: value.sandbox });
   })
   .superRefine(refuseDoubles)
   .transform((spec) => {

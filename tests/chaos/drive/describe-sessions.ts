@@ -9,6 +9,7 @@ import {
   sessionsQueue,
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
+import { keyspaceOf } from '../../support/keyspace.ts';
 
 const TENANT = 'default';
 const ANSWER_WITHIN_MS = 5_000;
@@ -29,8 +30,8 @@ export function describeSessions(
 }
 
 async function describeSession(redis: Redis, namespace: string, id: string): Promise<string> {
-  const keys = sessionKeys(namespace, TENANT, id);
-  const fleet = fleetKeys(namespace);
+  const keys = sessionKeys(keyspaceOf(namespace), TENANT, id);
+  const fleet = fleetKeys(keyspaceOf(namespace));
   const state = await readSessionState(redis, keys);
   if (state === undefined) return 'not in Redis';
   const { life, status, host, fence, running, waiting, held, placementClass } = state;

@@ -40,6 +40,7 @@ import {
 import { type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { classOf } from '../class-of.ts';
+import { declareTestFleet, keyspaceOf } from '../keyspace.ts';
 import { answerFile } from './answer-file.ts';
 import { type MemoryFiles, runFileInMemory } from './memory-files.ts';
 import { runScript } from './run-script.ts';
@@ -70,7 +71,8 @@ const LOCK_MS = 65_000;
 const ALIVE_MS = 5_000;
 
 export async function startMailboxHost(options: MailboxHostOptions): Promise<MailboxHost> {
-  const host = new TinyHost(options);
+  await declareTestFleet(options.redisUrl, options.namespace);
+  const host = new TinyHost({ ...options, namespace: keyspaceOf(options.namespace) });
   await host.start();
   return host;
 }

@@ -181,14 +181,15 @@ export const names: Case[] = [
     ],
   },
   {
+    // bash repeats the first character for each file that it is in: the loop, and the script.
     title: "a traced shell shows the user's lines alone (set -x, PS4)",
     steps: [
       V,
       ends('PS4="> "; set -x', { err: '' }),
-      ends('echo t', { out: 't\n', err: /^>+ echo t\n$/ }),
-      ends('exit 0', { err: /^>+ exit 0\n$/ }),
-      ends('echo u', { out: 'u\n', err: /^>+ echo u\n$/ }),
-      ends('set +x', { err: /^>+ set \+x\n$/ }),
+      ends('echo t', { out: 't\n', err: /^(>|>>>) echo t\n$/ }),
+      ends('exit 0', { err: /^(>|>>>) exit 0\n$/ }),
+      ends('echo u', { out: 'u\n', err: /^(>|>>>) echo u\n$/ }),
+      ends('set +x', { err: /^(>|>>>) set \+x\n$/ }),
       ends('echo "$V"', { out: '1\n', err: '' }),
     ],
   },

@@ -1,7 +1,7 @@
 import { createReadStream, statSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { ShellfleetError, type Task } from '@shellfleet/client';
+import { type BatchOptions, checkTask, ShellfleetError, type Task } from '@shellfleet/client';
 
 /** Names of stdin. A socket at its place cannot be opened by its path. */
 const STDIN = ['-', '/dev/stdin', '/dev/fd/0', '/proc/self/fd/0'];
@@ -13,15 +13,20 @@ export interface TaskFile {
 }
 
 /**
- * Checks a whole file of tasks, one JSON object per line, before any of them runs: each line is an object, and no id occurs twice. A file is then
- * read again; of a pipe, which can be read once, the tasks are kept.
+ * Checks a whole file of tasks, one JSON object per line, before any of them runs: each line is a task of a batch with these options, and no id
+ * occurs twice. A file is then read again; of a pipe, which can be read once, the tasks are kept.
  */
-export async function openTaskFile(path: string, stdin: Readable = process.stdin): Promise<TaskFile> {
+export async function openTaskFile(
+  path: string,
+  options: Pick<BatchOptions, 'spec' | 'timeoutMs'>,
+  stdin: Readable = process.stdin,
+): Promise<TaskFile> {
   const isFile = !STDIN.includes(path) && statSync(path, { throwIfNoEntry: false })?.isFile() === true;
   const kept: Task[] = [];
   const lineOf = new Map<unknown, number>();
   let count = 0;
   for await (const { task, line } of readTasks(path, stdin)) {
+    checkTask(task, options, `Nothing was run: ${path}:${line}`);
     const before = lineOf.get(task.id);
     if (before !== undefined) throw duplicate(path, task.id, before, line);
     lineOf.set(task.id, line);
@@ -51,7 +56,6 @@ async function* readTasks(path: string, stdin: Readable): AsyncGenerator<{ task:
 function parseTask(text: string, place: string): Task {
   try {
     const task: unknown = JSON.parse(text);
-    // The batch itself checks the fields of each task, and yields a result for an invalid one.
     if (typeof task === 'object' && task !== null && !Array.isArray(task)) return task as Task;
   } catch {
     // reported below

@@ -71,12 +71,13 @@ async function run(context: Context, file: string, flags: Flags): Promise<void> 
   const { terminal } = context;
   const { out, resume, force, name, timeout, retries, repeats = 1, concurrency } = flags;
   if (!resume && !force) refuseExisting(out);
-  const { count, tasks } = await openTaskFile(file);
+  const common = { spec: toSpec(flags), timeoutMs: timeout };
+  const { count, tasks } = await openTaskFile(file, common);
   await context.withFleet(async (fleet) => {
     using interrupt = listenForInterrupt(terminal);
     const batch = fleet.batch(tasks(), {
       ...{ out, overwrite: force === true, resumeFrom: resume ? out : undefined },
-      ...{ concurrency, name, retries, repeats, spec: toSpec(flags), timeoutMs: timeout, signal: interrupt.signal },
+      ...{ ...common, concurrency, name, retries, repeats, signal: interrupt.signal },
     });
     let done = 0;
     for await (const result of batch) {

@@ -114,7 +114,10 @@ async function download(session: Session, path: string, to: string, { context, f
   if (isDirectory && !flags.recursive) throw needsRecursive(`${session.id}:${path}`);
   if (isStdout(to)) {
     if (isDirectory) throw new ShellfleetError('COMMAND_INVALID', `${path} is a directory, and stdout takes a file.`);
-    for await (const piece of session.files.stream(path, options)) await context.terminal.write('stdout', piece);
+    for await (const piece of session.files.stream(path, options)) {
+      if (context.terminal.readerGone.aborted) break;
+      await context.terminal.write('stdout', piece);
+    }
     return '-';
   }
   const local = isLocalDirectory(to) ? join(to, posix.basename(path)) : to;

@@ -2,6 +2,7 @@
 export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   up: ['shellfleet up --detach', 'shellfleet up --workers 2 --slots 16 --policies docker,host'],
   down: ['shellfleet down'],
+  prune: ['shellfleet prune --dry-run', 'shellfleet prune --images --yes'],
   doctor: ['shellfleet doctor', 'shellfleet doctor --json'],
   worker: ['shellfleet worker --redis-url rediss://redis.example:6379 --host-id host-7 --slots 64'],
   exec: [
@@ -23,6 +24,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   close: ['shellfleet close build', 'shellfleet close job-1 job-2 job-3', 'shellfleet close --label team=ci'],
   queue: ['shellfleet queue', 'shellfleet queue --json'],
   'hosts ls': ['shellfleet hosts ls', 'shellfleet hosts ls --json'],
+  'hosts rm': ['shellfleet hosts rm host-7'],
   'hosts drain': ['shellfleet hosts drain host-7', 'shellfleet hosts drain host-7 --undo'],
   'audit verify': ['shellfleet audit verify', 'shellfleet audit verify --heads heads.jsonl --json'],
   'audit heads': ['shellfleet audit heads > heads.jsonl'],

@@ -15,6 +15,11 @@ export function registerHosts(program: Command, context: Context): void {
     .description('list hosts')
     .addOption(jsonFlag())
     .action((flags: { json?: boolean }) => list(context, flags.json === true));
+  hosts
+    .command('rm')
+    .description('take a host that is not up off the list, until it is back')
+    .argument('<host>')
+    .action((id: string) => remove(context, id));
 }
 
 async function drain(context: Context, id: string, undo: boolean): Promise<void> {
@@ -25,6 +30,13 @@ async function drain(context: Context, id: string, undo: boolean): Promise<void>
         ? `${id} takes sessions again.`
         : `${id} takes nothing new. Sessions with a living shell stay there until they end; hosts ls shows how many slots are free.`,
     );
+  });
+}
+
+async function remove(context: Context, id: string): Promise<void> {
+  await context.withFleet(async (fleet) => {
+    await fleet.removeHost(id);
+    context.terminal.say(`${id} is not listed any more, unless it is back. Its sessions go on as they are.`);
   });
 }
 

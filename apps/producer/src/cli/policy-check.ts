@@ -9,7 +9,7 @@ import {
   patternText,
   type Segment,
 } from '@shellfleet/policy';
-import { type ApprovalPolicy, ShellfleetError } from '@shellfleet/protocol';
+import { type ApprovalPolicy, type AskByDefault, ShellfleetError } from '@shellfleet/protocol';
 import type { Context } from './context.ts';
 import { toPrintable } from './printable.ts';
 import { toScript } from './script-words.ts';
@@ -17,6 +17,7 @@ import { toScript } from './script-words.ts';
 export interface CheckFlags {
   file?: string[];
   approval?: Exclude<ApprovalPolicy, object>;
+  askByDefault?: AskByDefault;
   escalate?: boolean;
   unsandboxed?: boolean;
   json?: boolean;
@@ -30,6 +31,7 @@ export async function checkPolicy(context: Context, words: readonly string[], fl
     // Also those that only report: what they say is the question.
     operator: [...rules.enforced, ...rules.reported],
     approval: flags.approval,
+    askByDefault: flags.askByDefault,
     sandboxed: flags.unsandboxed !== true,
     escalate: flags.escalate === true,
   });

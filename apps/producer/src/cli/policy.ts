@@ -1,3 +1,4 @@
+import { ASK_BY_DEFAULT } from '@shellfleet/protocol';
 import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
@@ -18,6 +19,11 @@ export function registerPolicy(program: Command, context: Context): void {
       new Option('--approval <policy>', 'the approval policy of the session')
         .choices(['never', 'on-failure', 'on-request', 'unless-trusted'])
         .env('SHELLFLEET_POLICY_APPROVAL'),
+    )
+    .addOption(
+      new Option('--ask-by-default <commands>', 'what that policy asks about when no rule decides')
+        .choices([...ASK_BY_DEFAULT])
+        .env('SHELLFLEET_POLICY_ASK_BY_DEFAULT'),
     )
     .addOption(new Option('--escalate', 'the command asks to leave its sandbox').env('SHELLFLEET_POLICY_ESCALATE'))
     .addOption(new Option('--unsandboxed', 'the session has no sandbox').env('SHELLFLEET_POLICY_UNSANDBOXED'))

@@ -2,7 +2,7 @@ import { ensureShellfleetError, isOn, ShellfleetError } from '@shellfleet/protoc
 import { Command, CommanderError, Option } from 'commander';
 import type { Config } from '../config.ts';
 import { createContext } from './context.ts';
-import { exitCodeOfError, USAGE } from './exit-codes.ts';
+import { exitCodeOfError, OURS, USAGE } from './exit-codes.ts';
 import { addExamples, configureHelp, leafVerbs } from './help.ts';
 import { toPrintable } from './printable.ts';
 import { endOptionsAtScript, firstWord, takesScript } from './script-words.ts';
@@ -10,10 +10,16 @@ import { showWarnings } from './show-warnings.ts';
 import { Terminal } from './terminal.ts';
 import { loadVerbs, type VerbGroups } from './verbs.ts';
 
-/** Runs one command line and returns its exit code. The only place where an error becomes a line on stderr. */
+/** Runs one command line and returns its exit code: a result that its reader did not get is a failure of the command line, whatever it was. */
 export async function runCli(args: readonly string[], config: Config): Promise<number> {
   const terminal = new Terminal(config);
   showWarnings(terminal);
+  const exitCode = await runVerb(args, config, terminal);
+  return (await terminal.flush()) ? exitCode : OURS;
+}
+
+/** The only place where an error becomes a line on stderr. */
+async function runVerb(args: readonly string[], config: Config, terminal: Terminal): Promise<number> {
   let exitCode = 0;
   const verbs = await loadVerbs(firstWord(args, settings()));
   const program = createProgram(config, terminal, verbs, (code) => {

@@ -1,5 +1,5 @@
-import type { ApprovalPolicy, NetworkAccess, SandboxMode, SessionSpec } from '@shellfleet/client';
-import { NETWORK_ACCESSES, POLICY_NAMES, type PolicyName, SANDBOX_MODES } from '@shellfleet/protocol';
+import type { ApprovalPolicy, AskByDefault, NetworkAccess, SandboxMode, SessionSpec } from '@shellfleet/client';
+import { ASK_BY_DEFAULT, NETWORK_ACCESSES, POLICY_NAMES, type PolicyName, SANDBOX_MODES } from '@shellfleet/protocol';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { collectPair } from './pairs.ts';
 import { mergeSpecs, parseWorkspace, readSpecFile } from './session-spec.ts';
@@ -17,6 +17,7 @@ export interface SessionFlags {
   sandboxNetwork?: NetworkAccess;
   allowHost?: string[];
   approval?: Extract<ApprovalPolicy, string>;
+  askByDefault?: AskByDefault;
   sessionEnv?: Record<string, string>;
   startup?: string[];
   shutdown?: string[];
@@ -65,6 +66,11 @@ export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
         .env('SHELLFLEET_APPROVAL'),
     )
     .addOption(
+      new Option('--ask-by-default <commands>', 'which of them when no rule decides')
+        .choices([...ASK_BY_DEFAULT])
+        .env('SHELLFLEET_ASK_BY_DEFAULT'),
+    )
+    .addOption(
       new Option('--session-env <name=value>', 'variable of its shell *')
         .argParser(collectPair)
         .env('SHELLFLEET_SESSION_ENV'),
@@ -104,7 +110,7 @@ export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
 /** Undefined when no flag concerns the session: then an open session of any spec is used. */
 export function toSpec(flags: SessionFlags): SessionSpec | undefined {
   const { image, policy, memory, cpus, pids, user, workspace, idleTimeout } = flags;
-  const { sessionEnv, startup, shutdown, label, secret, redact, spec, approval } = flags;
+  const { sessionEnv, startup, shutdown, label, secret, redact, spec, approval, askByDefault } = flags;
   const sandbox = withoutUndefined({
     mode: flags.sandbox,
     network: flags.sandboxNetwork,
@@ -114,7 +120,7 @@ export function toSpec(flags: SessionFlags): SessionSpec | undefined {
   const given: SessionSpec = withoutUndefined({
     ...{ image, policy, user, workspace, idleTimeoutMs: idleTimeout, env: sessionEnv, labels: label },
     ...{ startupCommands: startup, shutdownCommands: shutdown, secrets: secret, redaction: redact },
-    approval,
+    ...{ approval, askByDefault },
     sandbox: Object.keys(sandbox).length === 0 ? undefined : sandbox,
     limits: Object.keys(limits).length === 0 ? undefined : limits,
   });

@@ -7,8 +7,9 @@ import { toPrintable } from './printable.ts';
 
 /** stdout and stderr of the command line. Requested data goes to stdout, messages for a person to stderr. */
 export class Terminal {
-  /** Aborts when the reader of stdout has closed it. Later writes to stdout are dropped. */
+  /** Aborts when the reader of stdout has closed it, or when stdout takes no more. Later writes to stdout are dropped. */
   readonly readerGone: AbortSignal;
+  #stdoutHasFailed = false;
   readonly #config: Config;
   readonly #colors: ReturnType<typeof pc.createColors>;
   #progressShown = false;
@@ -19,7 +20,10 @@ export class Terminal {
     const gone = new AbortController();
     this.readerGone = gone.signal;
     process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
+      if (error.code !== 'EPIPE' && !this.#stdoutHasFailed) {
+        this.#stdoutHasFailed = true;
+        this.say(`stdout cannot be written, so what it has is not whole: ${error.message}.`);
+      }
       gone.abort();
     });
     // There is no other place to report it.
@@ -32,6 +36,12 @@ export class Terminal {
     if (stream === 'stdout' && this.readerGone.aborted) return;
     if (process[stream].write(data)) return;
     await abortable(once(process[stream], 'drain'), this.readerGone).catch(() => {});
+  }
+
+  /** Resolves when everything that was written to stdout has reached its reader: true, or could not. */
+  async flush(): Promise<boolean> {
+    await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
+    return !this.#stdoutHasFailed;
   }
 
   /** Writes one line to stdout. Text from outside must be made printable first. */

@@ -36,6 +36,7 @@ const verbs: Readonly<Record<string, Readonly<Record<string, () => Promise<Regis
   'This machine:': {
     up: async () => (await import('./up.ts')).registerUp,
     down: async () => (await import('./down.ts')).registerDown,
+    prune: async () => (await import('./prune.ts')).registerPrune,
     doctor: async () => (await import('./doctor.ts')).registerDoctor,
     completion: async () => (await import('./completion/completion.ts')).registerCompletion,
   },

@@ -3,6 +3,7 @@ import { connectRedis, describeRedis } from '@shellfleet/mailbox';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import { diagnose, type Finding } from '@shellfleet/setup';
 import { VERSION } from '../program-file.ts';
+import { examineOtherFleets } from './examine-other-fleets.ts';
 import { examinePolicies } from './examine-policies.ts';
 import { isSupervisorRunning, readFleetRecord } from './fleet-record.ts';
 
@@ -13,6 +14,7 @@ export async function examine(env: NodeJS.ProcessEnv): Promise<Finding[]> {
     ...(await diagnose(env)),
     ...(await examinePolicies(env)),
     await examineFleet(env),
+    ...(await examineOtherFleets(env)),
     await examineRedis(env.SHELLFLEET_REDIS_URL || file?.redisUrl),
     examineSealKey(env.SHELLFLEET_SEAL_KEY || file?.sealKeys[0]),
   ];

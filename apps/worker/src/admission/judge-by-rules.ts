@@ -113,6 +113,7 @@ function openingContext(spec: ResolvedSessionSpec, operator: readonly CompiledRu
   return {
     ...{ operator, session: ownRules(spec), approval: spec.approval, escalate: false },
     env: Object.keys({ ...spec.env, ...spec.secrets }),
+    askByDefault: spec.askByDefault,
     sandboxed: resolveSandbox(spec).sandboxed,
     mustStay: spec.sandbox?.selection === 'require',
   };
@@ -241,7 +242,7 @@ function unseenShell({ approval, shell = [] }: ResolvedSessionSpec): RuleDecisio
 const STRICTNESS: Record<RuleDecision['type'], number> = { allowed: 0, asks: 1, forbidden: 2 };
 
 /**
- * RULES-1. Several questions are one: its answer is about all of them, and about leaving the sandbox also where a rule lets the command out.
+ * Several questions are one (RULES-1): its answer is about all of them, and about leaving the sandbox also where a rule lets the command out.
  * Whatever of an entry is asked about, the person learns whether it leaves, and why its submitter wants that.
  */
 function strictest(findings: readonly RuleDecision[], payload?: EntryPayload): RuleDecision {

@@ -7,7 +7,14 @@ import {
   readQuestion,
   type Sealer,
 } from '@shellfleet/mailbox';
-import { type ApprovalKeys, approvalKeys, type FleetKeys, tenantIdSchema, toAnnouncement } from '@shellfleet/protocol';
+import {
+  type ApprovalKeys,
+  approvalKeys,
+  type FleetKeys,
+  parseKeyspace,
+  tenantIdSchema,
+  toAnnouncement,
+} from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { sendAnnouncement, type Webhook } from './send-announcement.ts';
@@ -123,7 +130,7 @@ export class Announcer {
         ? 'this host has no key that opens the question'
         : await sendAnnouncement(
             webhook,
-            JSON.stringify(toAnnouncement(keys.namespace, keys.tenant, approval)),
+            JSON.stringify(toAnnouncement(parseKeyspace(keys.namespace).namespace, keys.tenant, approval)),
             Date.now(),
             AbortSignal.any([this.#closing.signal, AbortSignal.timeout(REQUEST_MS)]),
           );

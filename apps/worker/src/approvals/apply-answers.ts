@@ -8,6 +8,7 @@ import {
   type Sealer,
   type Signature,
   sealPlace,
+  withdrawEnded,
 } from '@shellfleet/mailbox';
 import {
   type ApprovalAnswer,
@@ -67,6 +68,7 @@ async function applyOne(keys: ApprovalKeys, id: string, sealed: string, deps: Ap
       `it is not an answer that ${sealer.verifies ? 'an approver of the tenant' : 'a process of this fleet'} has written`,
     );
   const { answer, signature } = opened;
+  if (answer.type !== 'revoke') await withdrawEnded(redis, keys, answer.id);
   const pending = answer.type === 'revoke' ? undefined : await readQuestion(redis, keys, answer.id);
   // It was answered or has ended meanwhile; perhaps another host has applied this very answer.
   if (answer.type !== 'revoke' && pending === undefined) {

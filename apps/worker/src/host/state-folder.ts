@@ -28,6 +28,8 @@ export interface StateFolder extends AsyncDisposable {
   journal: string;
   /** For the records of its audit. */
   audit: string;
+  /** For the identities of the fleets that this host belongs to, a file for each namespace. */
+  fleets: string;
   close(): Promise<void>;
 }
 
@@ -53,6 +55,7 @@ export async function openStateFolder(stateFolder: string, given: string | undef
     logs: join(path, 'logs'),
     journal: join(path, 'journal'),
     audit: join(path, 'audit'),
+    fleets: join(path, 'fleets'),
     close,
     [Symbol.asyncDispose]: close,
   };

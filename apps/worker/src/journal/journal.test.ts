@@ -115,3 +115,18 @@ test('a disk that is full for a while is reported once, and what is recorded aft
   expect(['a', 'b', 'c', 'd'].map((id) => journal.knows(begun(id)))).toEqual([true, true, true, true]);
   expect(['a', 'b', 'c', 'd'].map((id) => next.knows(begun(id)))).toEqual([true, false, false, true]);
 });
+
+test('the last id of a segment is known for the whole retention, as the first one is, and not much longer', () => {
+  const journal = open();
+  const spanMs = RETENTION_MS / 24;
+  journal.record(begun('first'), '7');
+  vi.setSystemTime(Date.now() + spanMs - 1);
+  journal.record(begun('last'), '7');
+  // Each new segment drops what is too old.
+  vi.setSystemTime(Date.now() + RETENTION_MS);
+  journal.record(begun('later'), '7');
+  expect(['first', 'last'].map((id) => journal.knows(begun(id)))).toEqual([true, true]);
+  vi.setSystemTime(Date.now() + spanMs + 1);
+  journal.record(begun('latest'), '7');
+  expect(['first', 'last', 'later'].map((id) => journal.knows(begun(id)))).toEqual([false, false, true]);
+});

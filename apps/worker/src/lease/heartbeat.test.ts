@@ -7,6 +7,8 @@ import { startHeartbeat } from './heartbeat.ts';
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
+const STAYS = { leaves: false, retentionMs: 9_000 };
+
 function setUp() {
   const calls: unknown[][] = [];
   const record =
@@ -34,6 +36,7 @@ function setUp() {
     logger,
     beat: () => ({ slots: 2 }) as unknown as HostBeat,
     onReplaced: replaced,
+    requireFleet: async () => {},
   };
   return { calls, state, deps, renew, replaced, warn };
 }
@@ -49,14 +52,25 @@ test('each beat renews the leases first, then the claim, and reports the host as
     ['set', 'ns:{x0}:host:h1:alive', '{"slots":2}', 'PX', ALIVE_MS],
     ['zadd', deps.fleet.hosts, Date.now(), 'h1'],
   ];
-  expect(calls.splice(0)).toEqual(beat);
+  expect(calls.splice(0)).toEqual([...beat, ['del', 'ns:{x0}:host:h1:left']]);
   await vi.advanceTimersByTimeAsync(ALIVE_MS - 1);
   expect(renew).toHaveBeenCalledTimes(6);
   calls.splice(0);
-  await heartbeat.close();
+  await heartbeat.close(STAYS);
   expect(calls).toEqual([['del', 'ns:{x0}:host:h1:alive', 'ns:{x0}:host:h1:boot']]);
   await vi.advanceTimersByTimeAsync(60_000);
   expect(renew).toHaveBeenCalledTimes(6);
+});
+
+test('a host of which nothing is left says so before it is no longer alive, for the retention', async () => {
+  const { calls, deps } = setUp();
+  const heartbeat = await startHeartbeat(deps);
+  calls.splice(0);
+  await heartbeat.close({ leaves: true, retentionMs: 9_000 });
+  expect(calls).toEqual([
+    ['set', 'ns:{x0}:host:h1:left', '1', 'PX', 9_000],
+    ['del', 'ns:{x0}:host:h1:alive', 'ns:{x0}:host:h1:boot'],
+  ]);
 });
 
 test('a worker that stands still for 3 s at any moment is still reported as alive', async () => {
@@ -65,7 +79,7 @@ test('a worker that stands still for 3 s at any moment is still reported as aliv
   deps.redis.zadd = (async () => times.push(performance.now())) as unknown as Redis['zadd'];
   const heartbeat = await startHeartbeat(deps);
   await vi.advanceTimersByTimeAsync(20_000);
-  await heartbeat.close();
+  await heartbeat.close(STAYS);
   const pauses = times.slice(1).map((at, index) => at - (times[index] as number));
   expect(ALIVE_MS - Math.max(...pauses)).toBeGreaterThan(3_000);
 });
@@ -124,7 +138,7 @@ test('close waits for the beat that is under way', async () => {
   state.answer = slow.promise;
   void heartbeat.beatNow();
   calls.splice(0);
-  const closed = heartbeat.close();
+  const closed = heartbeat.close(STAYS);
   await vi.advanceTimersByTimeAsync(1_000);
   expect(calls).toEqual([]);
   slow.resolve();

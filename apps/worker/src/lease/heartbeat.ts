@@ -17,6 +17,8 @@ export interface HeartbeatDeps {
   beat(): HostBeat;
   /** Called when another process holds the host id: this one must stop at once. */
   onReplaced(): void;
+  /** Rejects when Redis has another fleet. Declares this one to a Redis without any. */
+  requireFleet(redis: Redis): Promise<void>;
 }
 
 export interface Heartbeat {
@@ -29,7 +31,8 @@ export interface Heartbeat {
    * not be sent.
    */
   recover(redis: Redis, renew: () => Promise<void>): Promise<void>;
-  close(): Promise<void>;
+  /** `leaves`: nothing of this host is left, so it is not listed any more. */
+  close(how: { leaves: boolean; retentionMs: number }): Promise<void>;
 }
 
 /** Publishes heartbeats and renews the leases until closed. Resolves after the first one. */
@@ -40,7 +43,8 @@ export async function startHeartbeat(deps: HeartbeatDeps): Promise<Heartbeat> {
   let lastAt = 0;
 
   const beat = async (via: Redis, renew: () => Promise<void>) => {
-    if (!(await holdsHostId(via, fleet.namespace, claim))) return deps.onReplaced();
+    const [isHeld] = await Promise.all([holdsHostId(via, fleet.namespace, claim), deps.requireFleet(via)]);
+    if (!isHeld) return deps.onReplaced();
     await renew();
     const at = Date.now();
     // A full Redis takes only the first two: the host stays alive and keeps its leases.
@@ -64,6 +68,7 @@ export async function startHeartbeat(deps: HeartbeatDeps): Promise<Heartbeat> {
   };
 
   await beatNow();
+  if (lastAt > 0) await redis.del(keys.left).catch(() => {});
   const timer = setInterval(() => void beatNow(), BEAT_INTERVAL_MS);
   return {
     get lastAt() {
@@ -71,9 +76,10 @@ export async function startHeartbeat(deps: HeartbeatDeps): Promise<Heartbeat> {
     },
     beatNow,
     recover: beat,
-    async close() {
+    async close({ leaves, retentionMs }) {
       clearInterval(timer);
       await inFlight;
+      if (leaves) await redis.set(keys.left, '1', 'PX', retentionMs).catch(() => {});
       await redis.del(keys.alive, keys.boot).catch(() => {});
     },
   };

@@ -133,6 +133,11 @@ export class CleanOutput {
     return { ...texts, redactions: addCounts(this.#pipelines.stdout.counts, this.#pipelines.stderr.counts) };
   }
 
+  /** The end of what was printed, redacted, whatever part of it the texts keep. To be called after `end`. */
+  last(): string {
+    return this.#blocked === undefined ? (this.#texts?.last() ?? '') : '';
+  }
+
   /** After a restart, before anything is pushed: the entries that the session's stream has, in its order. */
   restoreEntry(entry: OutputEntry): void {
     const { stream } = entry;

@@ -53,3 +53,30 @@ test('plain text of the largest size on both streams is not cut', () => {
   const text = Buffer.from(`${'x'.repeat(62)}\n`.repeat(8_000));
   expect(build({ stdout: text, stderr: text }).texts.truncated).toEqual({ bytes: false, lines: false });
 });
+
+// S2-17: a program reports why it failed in its last lines.
+test.each(['head', 'tail', 'head-tail'] as const)(
+  'the last 10 KiB of both streams are there whatever part the texts keep: %s',
+  (keep) => {
+    for (const limits of [
+      { maxBytes: 100, maxLines: 1_000_000 },
+      { maxBytes: MIB, maxLines: 2 },
+      { maxBytes: MIB, maxLines: 1_000_000 },
+    ]) {
+      const builder = new ResultTextsBuilder({ ...limits, keep, encoding: 'base64' });
+      const push = (stream: 'stdout' | 'stderr', text: string) =>
+        builder.push(stream, Buffer.from(text), countNewlines(Buffer.from(text)), 'merged');
+      expect(builder.last()).toBe('');
+      push('stdout', 'é\n');
+      expect(builder.last()).toBe('é\n');
+      push('stdout', 'é'.repeat(6_000));
+      expect(builder.last()).toBe('é'.repeat(5_120));
+      push('stderr', 'denied\n');
+      push('stdout', 'x');
+      const end = 'denied\nx';
+      expect(builder.last()).toBe('é'.repeat(Math.floor((10_240 - end.length) / 2)) + end);
+      // What is kept beside the text is no part of it.
+      expect(Buffer.from(builder.end(true).stdout, 'base64').length).toBeLessThanOrEqual(limits.maxBytes + 100);
+    }
+  },
+);

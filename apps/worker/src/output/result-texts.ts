@@ -1,5 +1,5 @@
 import { LIMITS, type StreamName } from '@shellfleet/protocol';
-import { decodeUtf8 } from './decode.ts';
+import { decodeUtf8, orphanedHead } from './decode.ts';
 import { jsonSize, MOST_JSON_PER_BYTE } from './json-size.ts';
 import { countNewlines } from './lines.ts';
 import { Truncate, type Truncated, type TruncateOptions } from './truncate.ts';
@@ -77,6 +77,13 @@ export class ResultTextsBuilder {
         stderrLines: stderr.totalLines,
       },
     };
+  }
+
+  /** The end of both streams in the order of their release, also where the texts leave it out. Whole characters. */
+  last(): string {
+    const { stdout, stderr } = this.#streams;
+    const last = (this.#merged ?? stdout ?? stderr)?.last() ?? EMPTY.bytes;
+    return decodeUtf8(last.subarray(orphanedHead(last)));
   }
 
   #of(stream: StreamName): Truncate {

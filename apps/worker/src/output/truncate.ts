@@ -26,6 +26,8 @@ export interface Truncated {
 
 /** The part of the limits that the head may use. */
 const SHARES = { head: 1, tail: 0, 'head-tail': 0.5 } as const;
+/** The end of the input that is kept beside the text, whatever the text keeps: in it a program reports why it failed. */
+const LAST_BYTES = 10_240;
 /** Room for the marker. */
 const MARKER_BYTES = 100;
 
@@ -49,7 +51,7 @@ export class Truncate {
     this.#headFull = share === 0;
     this.#head = new TailBuffer(this.#headBytes);
     // As large as the whole limit: whether everything fits is known only at the end.
-    this.#rest = new TailBuffer(options.keep === 'head' ? 0 : options.maxBytes);
+    this.#rest = new TailBuffer(Math.max(options.keep === 'head' ? 0 : options.maxBytes, LAST_BYTES));
   }
 
   /** `newlines`: their number in these bytes, counted once by the caller. */
@@ -96,6 +98,14 @@ export class Truncate {
       return { bytes: text, cut: { bytes, lines }, ...totals };
     const shorter = isCut ? this.#cutByJson(head, rest, mostJsonBytes) : this.#cutByJson(text, text, mostJsonBytes);
     return { bytes: shorter, cut: { bytes: true, lines }, ...totals };
+  }
+
+  /** The last LAST_BYTES of the input, as far as they are known. Valid until the next push. */
+  last(): Buffer {
+    const rest = this.#rest.bytes();
+    const whole = this.#head.length + rest.length === this.#totalBytes ? [this.#head.bytes(), rest] : [rest];
+    const known = Buffer.concat(whole);
+    return known.subarray(Math.max(0, known.length - LAST_BYTES));
   }
 
   /** TRUNCATION-4. `head` and `rest` may be the same bytes. */

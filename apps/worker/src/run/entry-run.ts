@@ -71,6 +71,8 @@ export interface EntryResult {
   result: WireResult;
   /** output that is not stored yet */
   output: OutputEntry[];
+  /** The end of what a command printed, redacted, whatever part of it the Result keeps. */
+  lastOutput?: () => string;
   /** the answer of a file operation, as JSON */
   answer?: string;
   /** The audit has this end already. */

@@ -18,6 +18,7 @@ import { noteEnd } from './note-audit.ts';
 import { pauseClocksWhileDown } from './pause-clocks.ts';
 import { lostEntry, toCancelled } from './results.ts';
 import type { SessionContext } from './session-context.ts';
+import { unstoredOutput } from './unstored-output.ts';
 
 const tracer = trace.getTracer('@shellfleet/worker');
 
@@ -58,9 +59,8 @@ export async function finishEntry(
       cancelReason = finished.reason;
       result = toCancelled(result, reason);
     } else if (finished.type === 'misplaced') {
-      // An append whose reply was lost had arrived: the output that it stored is not sent again.
-      const rest = output.filter((piece) => piece.rawFrom >= finished.offsets[piece.stream]);
-      if (rest.length < output.length) output = rest;
+      const unstored = unstoredOutput(output, finished.offsets);
+      if (unstored !== undefined) output = unstored;
       // Redis came back without output that it had stored.
       else ({ result, output } = lostEntry(entry, 'begun-before', context, shell));
     } else {

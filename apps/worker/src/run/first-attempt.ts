@@ -20,6 +20,7 @@ import type { EntryResult } from './entry-run.ts';
 import { toStoredResult } from './finish-entry.ts';
 import { noteEnd } from './note-audit.ts';
 import type { SessionContext } from './session-context.ts';
+import { unstoredOutput } from './unstored-output.ts';
 
 // A command that its sandbox has denied something may be attempted a second time, outside the sandbox, when a person says so.
 //
@@ -34,12 +35,16 @@ const SHOWN_BYTES = 500;
 type Failure = Extract<WireResult, { outcome: 'failure' }>;
 
 /** Adds to a failure inside the sandbox what the sandbox seems to have denied. */
-export function withDenial(result: WireResult, payload: CommandPayload, session: SessionContext): WireResult {
+export function withDenial(
+  { result, lastOutput }: Pick<EntryResult, 'result' | 'lastOutput'>,
+  payload: CommandPayload,
+  session: SessionContext,
+): WireResult {
   if (result.outcome !== 'failure' || result.reason !== 'exited') return result;
   const { spec } = session;
   const sandbox = { ...resolveSandbox(spec), network: networkOf(payload, spec) };
   const { exitCode } = result;
-  const denial = sandboxDenial({ exitCode, output: printed(result, payload), sandbox });
+  const denial = sandboxDenial({ exitCode, output: lastOutput?.() ?? '', sandbox });
   if (denial === undefined) return result;
   const mayAsk = mayLeave(session) && answerFor('escalation', spec.approval) === 'ask';
   return { ...result, denied: { what: denial.denied, line: denial.line, mayAsk } };
@@ -69,13 +74,12 @@ const mayLeave = ({ spec, outside }: SessionContext) =>
 /** Ends the first attempt, and makes the entry the head of its mailbox again. `refused`: it was cancelled, or its life is ending. */
 export async function putBackForSecond(
   entry: Entry,
-  { result, output }: { result: Failure; output: EntryResult['output'] },
-  payload: CommandPayload,
+  { result, output, lastOutput }: EntryResult & { result: Failure },
   session: SessionContext,
 ): Promise<{ type: 'put-back' } | { type: 'refused' } | Fenced> {
   const { owner, sealer, redaction, signal } = session;
   const { exitCode } = result;
-  const shown: FirstAttempt = { exitCode, output: endOf(printed(result, payload), SHOWN_BYTES) };
+  const shown: FirstAttempt = { exitCode, output: endOf(lastOutput?.() ?? '', SHOWN_BYTES) };
   const sealed = sealer.seal(JSON.stringify(shown), sealPlace('first-attempt', owner.keys, entry.id));
   const stored = toStoredResult(entry, result, redaction) as Failure;
   let rest = output;
@@ -86,10 +90,9 @@ export async function putBackForSecond(
       if (put.type === 'put-back') noteEnd(entry, result, session);
       return put;
     }
-    // An append whose reply was lost had arrived.
-    const left = rest.filter((piece) => piece.rawFrom >= put.offsets[piece.stream]);
-    if (left.length === rest.length) return { type: 'refused' };
-    rest = left;
+    const unstored = unstoredOutput(rest, put.offsets);
+    if (unstored === undefined) return { type: 'refused' };
+    rest = unstored;
   }
 }
 
@@ -108,12 +111,6 @@ export async function endOfFirst(
   if (first === undefined) return undefined;
   const result = await retryWhileRedisIsDown(() => readFirstResult(owner, id, refused), signal);
   return result && { result, output: [], noted: true };
-}
-
-function printed({ output, stdout, stderr }: WireResult, { encoding }: CommandPayload): string {
-  if (encoding === 'utf8') return output ?? stdout + stderr;
-  const texts = output === undefined ? [stdout, stderr] : [output];
-  return texts.map((text) => Buffer.from(text, 'base64').toString()).join('');
 }
 
 /** Whole characters. */

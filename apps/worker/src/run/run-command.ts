@@ -62,7 +62,7 @@ export async function runCommand(
       return toErrorResult(input.failure, base, texts);
     return toCommandResult(end.end, texts, base, payload.cwd);
   };
-  return { result: withBlocked(toResult(), clean.blocked), output };
+  return { result: withBlocked(toResult(), clean.blocked), output, lastOutput: () => clean.last() };
 }
 
 function openOutputStore(

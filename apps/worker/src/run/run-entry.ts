@@ -58,9 +58,9 @@ export async function runEntry(
   );
   if (mayRunAgain(run) && !ended.outside && isShellLost(ended.result))
     return { type: 'shell-lost', result: ended.result };
-  const { payload, result, output } = ended;
+  const { payload, result } = ended;
   if (payload !== undefined && !run.isCancelled && asksForSecond(run.entry, result, payload, session)) {
-    const put = await putBackForSecond(run.entry, { result, output }, payload, session);
+    const put = await putBackForSecond(run.entry, { ...ended, result }, session);
     if (put.type !== 'refused') return put;
   }
   return finishEntry(run, ended, session, shell); // the only place where an entry that was started becomes terminal
@@ -149,7 +149,7 @@ async function execute(run: EntryRun, session: SessionContext, shell: SessionShe
     if (run.from === 'start') noteBegun(run, payload, false, session, shell);
     const ended = await executePayload(run, payload, session, shell);
     if (payload.type !== 'command') return ended;
-    return { ...ended, result: withDenial(ended.result, payload, session), payload };
+    return { ...ended, result: withDenial(ended, payload, session), payload };
   } catch (error) {
     // It may still run on this shell, and the next entry must not run beside it.
     if (begun) await shell.abandon();

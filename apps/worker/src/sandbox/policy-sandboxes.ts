@@ -26,6 +26,9 @@ export function createPolicySandboxes(offered: Partial<Record<PolicyName, Sandbo
     missingRuntimes() {
       return all.flatMap((sandboxes) => sandboxes.missingRuntimes?.() ?? []);
     },
+    async otherFleets() {
+      return (await Promise.all(all.map((sandboxes) => sandboxes.otherFleets?.() ?? []))).flat();
+    },
     problem() {
       const problems = all.flatMap((sandboxes) => sandboxes.problem() ?? []);
       return problems.length === 0 ? undefined : problems.join(' ');

@@ -11,6 +11,7 @@ import type { HostOffer, ResolvedSessionSpec } from '@shellfleet/protocol';
 //            for is stored with it, so that no worker takes it for the session's own.
 
 export interface SessionRef {
+  /** The keyspace of the fleet. */
   namespace: string;
   tenant: string;
   session: string;
@@ -108,6 +109,8 @@ export interface Sandboxes {
   missingRuntimes?(): string[];
   /** Fetches an image of a spec that was checked. May take minutes, so it is called outside every limit on opening. Throws IMAGE_UNAVAILABLE. */
   pull(image: string, signal?: AbortSignal): Promise<void>;
+  /** Ids of other fleets of this namespace that have sandboxes here; empty for those of a version without identities. Default: it cannot be known. */
+  otherFleets?(): Promise<string[]>;
   /** Why no sandbox can be created at present, in a sentence; undefined when one can. */
   problem(): string | undefined;
   /**

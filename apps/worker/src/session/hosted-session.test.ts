@@ -136,6 +136,26 @@ describe('EPOCH-2: a command whose shell dies while its start is on its way', ()
     expect(it.mailbox.finished[1]).toMatchObject({ result: { shell: { state: 'lost', epoch: 2 } } });
   });
 
+  test('begins on the fresh shell only while the lease is held', async () => {
+    const it = open({ startupCommands: ['hold on'] });
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    void serve(it);
+    await expect.poll(() => it.keeper()?.begun.length).toBe(2);
+    it.keeper().end();
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
+    it.keeper().shellNumber = 2;
+    it.mailbox.submit({ id: 'b', script: 'true' });
+    it.session.wakeUp();
+    // Its variables are set, and its startup command runs.
+    await expect.poll(() => it.keeper().begun.length).toBe(5);
+    it.lease.isHeld = false;
+    it.keeper().end();
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    expect(it.keeper().begun).not.toContain('b');
+    it.lease.isHeld = true;
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success']);
+  });
+
   test('has not run when the fresh shell cannot be prepared', async () => {
     const it = open({ startupCommands: ['hold on'] });
     it.mailbox.submit({ id: 'a', script: 'true' });

@@ -2,10 +2,10 @@
 import { encodeEntries, encodeFile, FileFlag, type PackedEntry } from '@shellfleet/keeper';
 
 /** Runs as the container's user. The bytes arrive as stdout. Paths are absolute. `exact`: a link on them is refused, and `..`. */
-export type KeeperFileOperation = {
-  exact?: boolean;
-} & /** stdout: the bytes from offset, at most length. stderr: size of the whole file and its mode (octal). */
-(
+export type KeeperFileOperation = Operation & { exact?: boolean };
+
+type Operation =
+  /** stdout: the bytes from offset, at most length. stderr: size of the whole file and its mode (octal). */
   | { type: 'read'; path: string; offset: number; length: number }
   /** Writes at an offset of `path`. With `renameTo` the file is then renamed to it: parts go to a temporary name, the last one renames. */
   | {
@@ -31,8 +31,7 @@ export type KeeperFileOperation = {
   | { type: 'chmod'; path: string; mode: number }
   | { type: 'unpack'; path: string; entries: readonly PackedEntry[] }
   /** stdout: for parsePackedFiles(), of at most `room` bytes of content. */
-  | { type: 'pack'; path: string; names: readonly string[]; room: number }
-);
+  | { type: 'pack'; path: string; names: readonly string[]; room: number };
 
 export type FileFailure =
   | 'not-found'

@@ -9,9 +9,9 @@ export async function forgetHosts(redis: Redis, fleet: FleetKeys, retentionMs: n
   const silent = await redis.zrangebyscore(fleet.hosts, '-inf', Date.now() - retentionMs);
   const forgotten: string[] = [];
   for (const host of silent) {
-    const { alive, boot, calls, drain, tools } = hostKeys(fleet.namespace, host);
+    const { alive, boot, calls, drain, left, tools } = hostKeys(fleet.namespace, host);
     if ((await redis.exists(alive)) === 1) continue;
-    await redis.multi().zrem(fleet.hosts, host).del(boot, calls, drain, tools).exec();
+    await redis.multi().zrem(fleet.hosts, host).del(boot, calls, drain, left, tools).exec();
     forgotten.push(host);
   }
   return forgotten;

@@ -1,12 +1,5 @@
 import { readSessionState, type SessionState } from '@shellfleet/mailbox';
-import {
-  hostKeys,
-  namespaceSchema,
-  type SessionKeys,
-  sessionIdSchema,
-  sessionKeys,
-  tenantIdSchema,
-} from '@shellfleet/protocol';
+import { hostKeys, type SessionKeys, sessionIdSchema, sessionKeys, tenantIdSchema } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { passOver, type UpkeepDeps } from './upkeep-deps.ts';
 
@@ -110,11 +103,7 @@ async function readOwners(
 /** Undefined for a member that names no session: the index is in Redis, where anything may have written to it. */
 function toSessionKeys(namespace: string, member: string): SessionKeys | undefined {
   const [tenant, session, ...rest] = member.split(':');
-  const parsed = [
-    namespaceSchema.safeParse(namespace),
-    tenantIdSchema.safeParse(tenant),
-    sessionIdSchema.safeParse(session),
-  ];
+  const parsed = [tenantIdSchema.safeParse(tenant), sessionIdSchema.safeParse(session)];
   if (rest.length > 0 || parsed.some(({ success }) => !success)) return undefined;
   return sessionKeys(namespace, tenant as string, session as string);
 }

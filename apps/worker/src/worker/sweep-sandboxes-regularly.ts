@@ -3,22 +3,28 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
 
-const INTERVAL_MS = 60_000;
-/** How long the fleet must not know a host before its sandboxes are removed. Redis may just have lost its data, and the host returns. */
-const GONE_MS = 600_000;
+export interface SweepTimes {
+  intervalMs: number;
+  /** How long the fleet must not know a host before its sandboxes are removed. Redis may just have lost its data, and the host returns. */
+  goneMs: number;
+}
+const USUAL_TIMES: SweepTimes = { intervalMs: 60_000, goneMs: 600_000 };
 
 interface SweepDeps {
   sandboxes: Pick<Sandboxes, 'sweep' | 'problem'>;
   redis: Pick<Redis, 'zscore'>;
   fleet: FleetKeys;
   logger: Logger;
+  /** Default: every minute, and ten minutes. */
+  times?: SweepTimes | undefined;
 }
 
 /**
- * Removes every minute, until closed, the sandboxes on this machine that nobody owns: those of this host that no session has (an earlier
- * removal failed), and those of hosts that the fleet has forgotten.
+ * Removes regularly, until closed, the sandboxes of this fleet on this machine that nobody owns: those of this host that no session has (an
+ * earlier removal failed), and those of hosts that the fleet has forgotten.
  */
 export function sweepSandboxesRegularly(deps: SweepDeps): { close(): void } {
+  const { intervalMs } = deps.times ?? USUAL_TIMES;
   const isGone = createGoneCheck(deps);
   const sweep = async () => {
     if (deps.sandboxes.problem() !== undefined) return;
@@ -27,14 +33,14 @@ export function sweepSandboxesRegularly(deps: SweepDeps): { close(): void } {
   };
   const timer = setInterval(
     () => void sweep().catch((err: unknown) => deps.logger.warn({ err }, 'sandbox.sweep-failed')),
-    INTERVAL_MS,
+    intervalMs,
   );
   return { close: () => clearInterval(timer) };
 }
 
-/** Asks whether a host is gone: the fleet has not known it for GONE_MS, as often as this process looked. */
+/** Asks whether a host is gone: the fleet has not known it for `goneMs`, as often as this process looked. */
 export function createGoneCheck(
-  { redis, fleet }: Pick<SweepDeps, 'redis' | 'fleet'>,
+  { redis, fleet, times = USUAL_TIMES }: Pick<SweepDeps, 'redis' | 'fleet' | 'times'>,
   now: () => number = () => performance.now(),
 ): (hostId: string) => Promise<boolean> {
   const missingSince = new Map<string, number>();
@@ -45,6 +51,6 @@ export function createGoneCheck(
     }
     const since = missingSince.get(hostId) ?? now();
     missingSince.set(hostId, since);
-    return now() - since >= GONE_MS;
+    return now() - since >= times.goneMs;
   };
 }

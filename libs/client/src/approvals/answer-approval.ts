@@ -51,8 +51,8 @@ export async function answerApproval(
     readApprovalEnd(context.redis, keys, checked.id),
   ]);
   if (waits !== undefined) throw notAccepted(checked.id, 'so the question still waits');
-  // Another answer was applied before this one.
-  if (end !== undefined && !isEndOf(checked, end)) throw await questionIsOver(context, keys, checked.id);
+  // Another answer was applied before this one, or what asked had ended.
+  if (end === undefined || !isEndOf(checked, end)) throw await questionIsOver(context, keys, checked.id);
 }
 
 function isEndOf(answer: ApprovalAnswer, { state, scope, answeredBy }: ApprovalEnd): boolean {

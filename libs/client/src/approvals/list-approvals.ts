@@ -8,6 +8,7 @@ import {
   readQuestions,
   type SealPlace,
   sealPlace,
+  stillAsks,
 } from '@shellfleet/mailbox';
 import {
   type Approval,
@@ -60,7 +61,9 @@ async function listPending(
     questions.map(async (question) => {
       if (sessionId === undefined) return true;
       const askers = await readAskersOf(context.redis, keys, question.id);
-      return askers.some(({ session }) => session === sessionId);
+      const own = askers.filter(({ session }) => session === sessionId);
+      const asks = await Promise.all(own.map((asker) => stillAsks(context.redis, keys, asker)));
+      return asks.includes(true);
     }),
   );
   const own = questions.filter((_question, index) => asked[index]);

@@ -71,3 +71,22 @@ test('a file that an older version resumed, with two lines of a task, has one af
   await file.append(line('c', 'success'));
   expect(await idsIn()).toEqual(['b', 'a', 'c']);
 });
+
+test('a last line that is whole but for its line feed stays, and the next result has a line of its own', async () => {
+  await writeFile(path, [line('a', 'success'), line('b', 'failure')].map((one) => JSON.stringify(one)).join('\n'));
+  {
+    await using file = await ResultsFile.open(path, 'resume', 'n', await readEarlier(path));
+    await file.append(line('c', 'success'));
+  }
+  expect(await idsIn()).toEqual(['a', 'b', 'c']);
+  expect((await readEarlier(path)).finished).toEqual(new Set(['a', 'b', 'c']));
+});
+
+// Fault 111.
+test('a file that takes no more is named with what happened', async () => {
+  await using file = await ResultsFile.open('/dev/full', 'replace', 'n', NOTHING);
+  await expect(file.append(line('a', 'success'))).rejects.toMatchObject({
+    code: 'FILE_DENIED',
+    message: '/dev/full on this machine cannot be used: ENOSPC: no space left on device, write.',
+  });
+});

@@ -42,9 +42,11 @@ export async function readEarlier(path: string): Promise<Earlier> {
 
 /** The file to which a batch writes its results. */
 export class ResultsFile implements AsyncDisposable {
+  readonly #path: string;
   readonly #file: FileHandle;
 
-  private constructor(file: FileHandle) {
+  private constructor(path: string, file: FileHandle) {
+    this.#path = path;
     this.#file = file;
   }
 
@@ -60,20 +62,25 @@ export class ResultsFile implements AsyncDisposable {
   ): Promise<ResultsFile> {
     try {
       const known = await stat(path).catch(() => undefined);
-      if (known !== undefined && !known.isFile()) return new ResultsFile(await open(path, 'a'));
+      if (known !== undefined && !known.isFile()) return new ResultsFile(path, await open(path, 'a'));
       if (known !== undefined && how === 'new') throw alreadyThere(path);
       const file = how === 'new' ? await open(path, 'wx') : undefined;
       const beside = JSON.stringify({ name, attempts: Object.fromEntries(earlier.attempts) });
       await replaceFile(besideOf(path), (next) => next.appendFile(`${beside}\n`));
       if (how === 'resume') await removeUnfinished(path);
-      return new ResultsFile(file ?? (await open(path, how === 'resume' ? 'a' : 'w')));
+      return new ResultsFile(path, file ?? (await open(path, how === 'resume' ? 'a' : 'w')));
     } catch (cause) {
       throw (cause as NodeJS.ErrnoException).code === 'EEXIST' ? alreadyThere(path) : toFileError(path, cause);
     }
   }
 
+  /** Throws FILE_DENIED when the file takes no more, as on a full disk. */
   async append(result: TaskResult): Promise<void> {
-    await this.#file.appendFile(`${JSON.stringify(result)}\n`);
+    try {
+      await this.#file.appendFile(`${JSON.stringify(result)}\n`);
+    } catch (cause) {
+      throw toFileError(this.#path, cause);
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -140,5 +147,5 @@ function toFileError(path: string, cause: unknown): unknown {
   const { code, message } = cause as NodeJS.ErrnoException;
   if (cause instanceof ShellfleetError || code === undefined) return cause;
   const kind = code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_DENIED';
-  return new ShellfleetError(kind, `${path} cannot be used: ${message}.`, { path }, { cause });
+  return new ShellfleetError(kind, `${path} on this machine cannot be used: ${message}.`, { path }, { cause });
 }

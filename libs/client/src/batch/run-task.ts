@@ -1,18 +1,12 @@
 import { readSessionState } from '@shellfleet/mailbox';
-import {
-  DRIVER_GONE,
-  ensureShellfleetError,
-  isShellfleetError,
-  type Outcome,
-  parseOrThrow,
-  type Result,
-} from '@shellfleet/protocol';
+import { DRIVER_GONE, ensureShellfleetError, isShellfleetError, parseOrThrow, type Result } from '@shellfleet/protocol';
 import { Session } from '../session.ts';
 import { beginClose, closeSession } from '../submit/close-session.ts';
 import { openSession } from '../submit/open-session.ts';
 import type { View } from '../view.ts';
 import { findEarlierAttempt, readEarlierResults, stepKey } from './earlier-attempt.ts';
 import { RUN_AGAIN } from './results-file.ts';
+import { retryKindOf } from './retry-kind.ts';
 import { type Task, type TaskResult, taskSchema } from './task.ts';
 
 // TASK-1. Each attempt has a session of its own, named after the batch, the task and the attempt, and each of its scripts an idempotency key. A
@@ -40,7 +34,7 @@ export async function runTask(view: View, task: Task, run: TaskRun): Promise<Tas
     const attempt = await tryTask(view, task, id, run);
     if (!run.signal?.aborted) {
       if (attempt === 'interrupted') continue;
-      const kind = kindOf(attempt);
+      const kind = retryKindOf(attempt);
       if (kind !== 'done' && left[kind]-- > 0) continue;
     }
     const ended: Attempt = attempt === 'interrupted' ? { outcome: 'cancellation', results: [] } : attempt;
@@ -123,12 +117,4 @@ async function wasLeft(view: View, sessionId: string, error: unknown): Promise<b
   } catch {
     return false;
   }
-}
-
-function kindOf({ outcome, error }: Attempt): 'done' | 'infra' | 'command' {
-  const isDone: readonly Outcome[] = ['success', 'cancellation', 'denial'];
-  if (isDone.includes(outcome)) return 'done';
-  if (outcome === 'lost') return 'infra';
-  if (outcome === 'error') return error?.code.endsWith('_INVALID') ? 'done' : 'infra';
-  return 'command';
 }

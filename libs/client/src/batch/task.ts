@@ -43,7 +43,7 @@ export interface BatchOptions {
   overwrite?: boolean | undefined;
   /** The `out` of an earlier run. Tasks whose outcome in it is `error`, `lost` or `cancellation` run again; all others are skipped, failures and timeouts included. Default: none. */
   resumeFrom?: string | undefined;
-  /** How often a task runs again from its beginning, 0 to 100: `infra` after `error` or `lost`, `command` after `failure`, `timeout` or `blocked`. Denials, cancellations and invalid input are not retried. Default: 0. */
+  /** How often a task runs again from its beginning, 0 to 100: `infra` after `lost`, and after an `error` that is retryable or that took the session with it; `command` after `failure`, `timeout` or `blocked`. Denials, cancellations, and errors that would come again (invalid input, an image that is not there) are not retried. Default: 0. */
   retries?: { infra?: number | undefined; command?: number | undefined } | undefined;
   /** How often each task is run, 1 to 10,000, each time in a session of its own. From 2 on the ids are `<id>#1`, `<id>#2`, …. Default: 1. */
   repeats?: number | undefined;

@@ -1,6 +1,6 @@
 import { SessionsQueue } from '@shellfleet/admission';
-import { connectRedis, type RedisHistory, readRetention } from '@shellfleet/mailbox';
-import { type FleetKeys, fleetKeys } from '@shellfleet/protocol';
+import { connectRedis, declareFleet, joinFleet, type RedisHistory, readRetention } from '@shellfleet/mailbox';
+import { type FleetKeys, fleetKeys, parseKeyspace, ShellfleetError, toKeyspace } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { SendWindow } from '../queue/send-window.ts';
 import { ToolsQueue } from '../queue/tools-queue.ts';
@@ -19,12 +19,14 @@ export interface ConnectionUser extends NoticeReceiver {
   tenant: string;
   /** Redis is back after it was down. */
   onReconnected(): void;
+  /** Redis has another fleet in the namespace now: nothing that this user waits for comes. */
+  onOtherFleet(error: ShellfleetError): void;
 }
 
-/** Workers may have been started again with another retention. */
-const READ_RETENTION_EVERY_MS = 60_000;
+/** Workers may have been started again with another retention, and Redis may have lost its data without a reconnection. */
+const LOOK_AGAIN_EVERY_MS = 60_000;
 
-/** The part of a connection that the views of one namespace share. */
+/** The part of a connection that the views of one fleet share. */
 export interface NamespaceLink {
   readonly fleet: FleetKeys;
   readonly sessions: SessionsQueue;
@@ -42,8 +44,11 @@ export class Connection {
   readonly window = new SendWindow(CALLS_IN_FLIGHT);
   readonly subscriber: Subscriber;
   readonly #inboxes: Inboxes;
+  /** By keyspace. */
   readonly #namespaces = new Map<string, NamespaceLink>();
-  readonly #readingRetention: NodeJS.Timeout;
+  /** By namespace: the identity of its fleet, as this connection learnt it last. */
+  readonly #fleetIds = new Map<string, string>();
+  readonly #lookingAgain: NodeJS.Timeout;
 
   /** Throws QUEUE_UNAVAILABLE when Redis is out of reach, REDIS_UNSUITABLE when it would lose commands. */
   static async open(redisUrl: string): Promise<Connection> {
@@ -71,17 +76,31 @@ export class Connection {
     // Every queue of every namespace listens on it.
     redis.setMaxListeners(0);
     redis.on('ready', () => this.#reconnected());
-    this.#readingRetention = setInterval(() => this.#readRetentions(), READ_RETENTION_EVERY_MS).unref();
+    this.#lookingAgain = setInterval(() => void this.#lookAgain(), LOOK_AGAIN_EVERY_MS).unref();
   }
 
-  /** Adds a view to its namespace. */
+  /**
+   * The keyspace of the fleet in a namespace. Where none is declared, that of the fleet which this connection used last, else a new one after
+   * a wait for its hosts.
+   */
+  async findKeyspace(namespace: string): Promise<string> {
+    const known = this.#fleetIds.get(namespace);
+    const declared = await (known === undefined
+      ? joinFleet(this.redis, namespace, 'producer')
+      : declareFleet(this.redis, namespace, known));
+    this.#fleetIds.set(namespace, declared);
+    if (known !== undefined && known !== declared) this.#end(namespace, known, declared);
+    return toKeyspace(namespace, declared);
+  }
+
+  /** Adds a view to its fleet. */
   join(namespace: string, user: ConnectionUser): NamespaceLink {
     const link = this.#namespaces.get(namespace) ?? this.#createLink(namespace);
     link.users.add(user);
     return link;
   }
 
-  /** Removes a view. After the last one of a namespace, resolves when the session jobs that are being added are stored. */
+  /** Removes a view. After the last one of a fleet, resolves when the session jobs that are being added are stored. */
   async leave(namespace: string, user: ConnectionUser): Promise<void> {
     const link = this.#namespaces.get(namespace);
     if (!link?.users.delete(user) || link.users.size > 0) return;
@@ -106,7 +125,7 @@ export class Connection {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#readingRetention);
+    clearInterval(this.#lookingAgain);
     this.subscriber.close();
     await this.redis.quit().catch(() => this.redis.disconnect());
   }
@@ -129,7 +148,24 @@ export class Connection {
   }
 
   #reconnected(): void {
-    this.#readRetentions();
+    void this.#lookAgain();
     for (const { users } of this.#namespaces.values()) for (const user of users) user.onReconnected();
+  }
+
+  /** What was read from Redis at the start: it may have been replaced by another since. */
+  async #lookAgain(): Promise<void> {
+    const namespaces = new Set([...this.#namespaces.keys()].map((keyspace) => parseKeyspace(keyspace).namespace));
+    // One that cannot write does not declare: a host does.
+    await Promise.allSettled([...namespaces].map((namespace) => this.findKeyspace(namespace)));
+    this.#readRetentions();
+  }
+
+  #end(namespace: string, known: string, declared: string): void {
+    const error = new ShellfleetError(
+      'FLEET_CONFLICT',
+      `This process used the fleet ${known}, and its Redis has the fleet ${declared} in the namespace ${namespace} now: it was replaced by another, or emptied while no host of ${known} was up. Connect anew to use ${declared}; what ${known} accepted is found where its Redis is.`,
+      { namespace, fleetId: known, declared },
+    );
+    for (const user of this.#usersOf(toKeyspace(namespace, known))) user.onOtherFleet(error);
   }
 }

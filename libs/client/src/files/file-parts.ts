@@ -40,14 +40,18 @@ export interface SentFile {
   whole?: (() => Promise<ContentDigest>) | undefined;
 }
 
-/** Sends the parts of a file, of which the last puts it in its place, and returns the answers that have not come yet. */
+/**
+ * Sends the parts of a file, of which the last puts it in its place, and returns the answers that have not come yet. Every answer, also one that
+ * has come, has to be from `sandbox`.
+ */
 export async function sendParts(
   steps: FileSteps,
   file: SentFile,
   parts: Iterable<Part> | AsyncIterable<Part>,
-  { signal, onSent }: { signal?: AbortSignal | undefined; onSent?: (bytes: number) => void } = {},
+  options: { signal?: AbortSignal | undefined; onSent?: (bytes: number) => void; sandbox?: SameSandbox } = {},
 ): Promise<Promise<DoneStep>[]> {
   const { path, transfer, mode } = file;
+  const { signal, onSent, sandbox = new SameSandbox(path) } = options;
   const given: { mode?: number; whole?: ContentDigest } = mode === undefined ? {} : { mode };
   const answers: Promise<DoneStep>[] = [];
   let offset = 0;
@@ -59,7 +63,8 @@ export async function sendParts(
       if (file.whole !== undefined && !(part.offset === 0 && last)) given.whole = await file.whole();
       return { ...part, ...given };
     };
-    const answer = (await steps.send(part, describe)).answer();
+    const sent = await steps.send(part, describe);
+    const answer = sent.answer().then((step) => sandbox.check(step));
     answer.catch(() => {});
     answers.push(answer);
     offset += data.byteLength;

@@ -5,6 +5,7 @@ import {
   type FileOperation,
   type HostAnswer,
   isShellfleetError,
+  parseKeyspace,
   ShellfleetError,
   toCommandId,
 } from '@shellfleet/protocol';
@@ -68,13 +69,13 @@ export class StepsBeside implements FileSteps {
   }
 
   async send(operation: FileOperation, describe?: DescribeStep, options: StepOptions = {}): Promise<SentStep> {
-    const { interceptors, namespace, tenant } = this.#context;
+    const { interceptors, tenant } = this.#context;
     const { signal, onApproval } = options;
     const step = { describe, signal, onApproval, asks: false };
     if (interceptors.isEmpty) return this.#begin({ ...step, operation });
     const commandId = toCommandId(this.#session.id, this.#context.nextId());
     const input = {
-      namespace,
+      namespace: parseKeyspace(this.#context.namespace).namespace,
       tenant,
       sessionId: this.#session.id,
       commandId,

@@ -52,8 +52,8 @@ export async function uploadDirectory(
         const parts = small === undefined ? toParts(readLocalFile(local, PART_BYTES)) : cut(small);
         const whole = () => digestOf(readLocalFile(local, PART_BYTES));
         const file = { path: posix.join(path, name), transfer: nextId(), mode, whole };
-        const sent = await sendParts(steps, file, parts, { signal, onSent: (bytes) => progress.add(bytes, 0) });
-        for (const step of await Promise.all(sent)) bundles.sandbox.check(step);
+        const onSent = (bytes: number) => progress.add(bytes, 0);
+        await Promise.all(await sendParts(steps, file, parts, { signal, onSent, sandbox: bundles.sandbox }));
         progress.add(0, 1);
       }
     }

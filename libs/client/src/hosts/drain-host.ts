@@ -1,6 +1,7 @@
 import { callHost, toQueueError } from '@shellfleet/mailbox';
-import { hostIdSchema, hostKeys, ShellfleetError } from '@shellfleet/protocol';
+import { hostKeys, ShellfleetError } from '@shellfleet/protocol';
 import type { FleetContext } from '../connection/fleet-context.ts';
+import { refuseUnknownHost } from './known-host.ts';
 
 export interface DrainOptions {
   /** Withdraws the request. */
@@ -16,8 +17,7 @@ export async function drainHost(
   { undo = false, forMs }: DrainOptions = {},
 ): Promise<void> {
   try {
-    const known = hostIdSchema.safeParse(id).success && (await context.redis.zscore(context.fleet.hosts, id)) !== null;
-    if (!known) throw unknownHost(id);
+    await refuseUnknownHost(context, id);
     const { drain } = hostKeys(context.namespace, id);
     if (undo) await context.redis.del(drain);
     else if (forMs === undefined) await context.redis.set(drain, '1');
@@ -27,12 +27,4 @@ export async function drainHost(
   }
   // Without the call the host reads the request within seconds.
   await callHost(context.redis, context.namespace, id, { type: 'drain' }).catch(() => {});
-}
-
-function unknownHost(id: string): ShellfleetError {
-  return new ShellfleetError(
-    'COMMAND_INVALID',
-    `This fleet has no host ${JSON.stringify(id.slice(0, 128))}. \`shellfleet hosts ls\` lists its hosts.`,
-    { issues: [{ path: 'host', message: 'is not a host of this fleet' }] },
-  );
 }

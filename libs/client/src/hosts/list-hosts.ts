@@ -2,13 +2,19 @@ import { toQueueError } from '@shellfleet/mailbox';
 import { type HostInfo, hostBeatSchema, hostKeys, tryJson } from '@shellfleet/protocol';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
-/** The registered hosts of the fleet, with their last heartbeat. */
+/** The registered hosts of the fleet, with their last heartbeat. One that left is not listed until it is back. */
 export async function listHosts(context: FleetContext): Promise<HostInfo[]> {
   try {
     const seen = await context.redis.zrange(context.fleet.hosts, '0', '-1', 'WITHSCORES');
     const ids = seen.filter((_value, index) => index % 2 === 0);
-    const beats = await Promise.all(ids.map((id) => context.redis.get(hostKeys(context.namespace, id).alive)));
-    return ids.map((id, index) => toHostInfo(id, Number(seen[index * 2 + 1]), beats[index] ?? null)).sort(byId);
+    const found = await Promise.all(
+      ids.map(async (id, index) => {
+        const { alive, left } = hostKeys(context.namespace, id);
+        const [beat = null, hasLeft] = await context.redis.mget(alive, left);
+        return beat === null && hasLeft !== null ? [] : [toHostInfo(id, Number(seen[index * 2 + 1]), beat)];
+      }),
+    );
+    return found.flat().sort(byId);
   } catch (error) {
     throw toQueueError(error);
   }

@@ -1,5 +1,12 @@
 import { type Sealer, type Submitted, submit } from '@shellfleet/mailbox';
-import { type EntryPayload, ensureShellfleetError, LIMITS, ShellfleetError, toCommandId } from '@shellfleet/protocol';
+import {
+  type EntryPayload,
+  ensureShellfleetError,
+  LIMITS,
+  parseKeyspace,
+  ShellfleetError,
+  toCommandId,
+} from '@shellfleet/protocol';
 import { type DurabilityOfRedis, requireDurability, waitUntilOnDisk } from '../connection/durability.ts';
 import type { Pending, Sent } from '../results/pending-results.ts';
 import type { Interceptors } from './interceptors.ts';
@@ -34,7 +41,8 @@ export async function sendEntry(
   options: SendOptions = {},
 ): Promise<Sent> {
   if (options.durable) requireDurability(context.durability.mode);
-  const { interceptors, namespace, tenant } = context;
+  const { interceptors, tenant } = context;
+  const { namespace } = parseKeyspace(context.namespace);
   const release = context.pending.budget.take(payload);
   const entryId = context.nextId();
   const commandId = toCommandId(session.id, entryId);

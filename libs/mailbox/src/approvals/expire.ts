@@ -4,6 +4,8 @@ import { asNumber } from '../reply.ts';
 import { retentionOf } from '../retention.ts';
 import { defineApprovalsScript, runScript, throwQueueError } from '../script.ts';
 import { type Asker, parseAsker, toAsker } from './ask.ts';
+import { readAskersOf } from './read.ts';
+import { stillAsks } from './still-asks.ts';
 
 const expireScript = defineApprovalsScript('expire');
 const withdrawScript = defineApprovalsScript('withdraw');
@@ -35,6 +37,23 @@ export async function withdrawAskers(
   if (askers.length === 0) return;
   const args = [keys.prefix, WITHDRAWN, retentionOf(redis, keys.namespace), sinceMs, ...askers.map(toAsker)];
   await runScript(redis, withdrawScript, [keys.questions], args);
+}
+
+/**
+ * Removes the entries of a question that cannot run on an answer any more, so that an answer grants them nothing. Throws QUEUE_UNAVAILABLE.
+ */
+export async function withdrawEnded(redis: Redis, keys: ApprovalKeys, id: string): Promise<void> {
+  const askers = await readAskersOf(redis, keys, id);
+  for (let from = 0; from < askers.length; from += ENTRIES_OF_ONE_CALL) {
+    const some = askers.slice(from, from + ENTRIES_OF_ONE_CALL);
+    const asks = await Promise.all(some.map((asker) => stillAsks(redis, keys, asker)));
+    await withdrawAskers(
+      redis,
+      keys,
+      some.filter((_asker, index) => !asks[index]),
+      0,
+    );
+  }
 }
 
 /** Reads some of the entries that ask, beginning at a place among them. Throws QUEUE_UNAVAILABLE. */

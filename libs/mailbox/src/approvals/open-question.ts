@@ -3,6 +3,7 @@ import {
   type ApprovalKeys,
   approvalQuestionSchema,
   type StoredQuestion,
+  toCommandId,
   tryJson,
 } from '@shellfleet/protocol';
 import type { Sealer } from '../seal.ts';
@@ -24,13 +25,15 @@ export function openQuestion(
 
 /** A question that waits, as everybody is shown it. Undefined when it was not sealed with a key of this process. */
 export function openPending(sealer: Opener, keys: ApprovalKeys, pending: PendingQuestion): Approval | undefined {
-  const { id, written, count, askedAt, expiresAt } = pending;
+  const { id, written, count, first, askedAt, expiresAt } = pending;
   const question = openQuestion(sealer, keys, pending);
   if (question === undefined) return undefined;
   const ofFiles = sealPlace('approval-question', keys, { question: id });
   const filesWritten = written.map((path) => open(sealer, path, ofFiles)).filter((path) => typeof path === 'string');
   return {
     ...{ ...question, id, state: 'pending', count },
+    // It was sealed for the entry that asked first of all, which may have been cancelled since.
+    ...{ sessionId: first.session, commandId: toCommandId(first.session, first.entryId) },
     askedAt: new Date(askedAt).toISOString(),
     expiresAt: new Date(expiresAt).toISOString(),
     ...(filesWritten.length === 0 ? {} : { filesWritten: [...new Set(filesWritten)] }),

@@ -10,9 +10,10 @@ import {
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { throwQueueError } from '../script.ts';
-import { type Asker, parseAsker } from './ask.ts';
+import { type Asker, parseAsker, toAsker } from './ask.ts';
+import { stillAsks } from './still-asks.ts';
 
-/** A question that is pending. */
+/** A question that is pending: something asks it that may still run on an answer. */
 export interface PendingQuestion {
   id: string;
   sealed: string;
@@ -20,8 +21,8 @@ export interface PendingQuestion {
   written: string[];
   /** Entries that ask it. */
   count: number;
-  /** The one that asked first. */
-  first: Asker | undefined;
+  /** The one that asked first, of those that still ask. */
+  first: Asker;
   /** When the first asked, and when the first of them expires; ms, by the clock of Redis. */
   askedAt: number;
   expiresAt: number;
@@ -42,20 +43,41 @@ export async function readQuestion(redis: Redis, keys: ApprovalKeys, id: string)
 
 async function readSome(redis: Redis, keys: ApprovalKeys, all: [string, string][]): Promise<PendingQuestion[]> {
   const read = all.map(async ([id, sealed]) => {
-    const key = askersKey(keys, id);
     const [count, oldest, written] = await Promise.all([
-      redis.zcard(key),
-      redis.zrange(key, '0', '0', 'WITHSCORES'),
+      redis.zcard(askersKey(keys, id)),
+      readOldest(redis, keys, id),
       redis.lrange(approvalWrittenKey(keys, id), 0, -1),
     ]);
-    const [member = '', askedAt = '0'] = oldest;
-    const expiresAt = member === '' ? '0' : await redis.zscore(keys.pending, member);
-    const times = { askedAt: Number(askedAt), expiresAt: Number(expiresAt ?? 0) };
-    return { id, sealed, written, count, first: parseAsker(member), ...times };
+    // It has ended meanwhile, or upkeep has not withdrawn it yet.
+    if (oldest === undefined) return [];
+    const { first, askedAt, gone } = oldest;
+    const expiresAt = await redis.zscore(keys.pending, toAsker(first));
+    const times = { askedAt, expiresAt: Number(expiresAt ?? 0) };
+    return [{ id, sealed, written, count: Math.max(1, count - gone), first, ...times }];
   });
-  const found = await Promise.all(read).catch(throwQueueError);
-  // One that ended meanwhile is asked by nobody.
-  return found.filter(({ count }) => count > 0);
+  return (await Promise.all(read).catch(throwQueueError)).flat();
+}
+
+/** Entries that are looked at together. Mostly the first of them still asks. */
+const PAGE = 20;
+
+/** The oldest entry that still asks a question. `gone`: how many before it do not. */
+async function readOldest(
+  redis: Redis,
+  keys: ApprovalKeys,
+  id: string,
+): Promise<{ first: Asker; askedAt: number; gone: number } | undefined> {
+  for (let from = 0, most = 1; ; from += most, most = PAGE) {
+    const pairs = await redis.zrange(askersKey(keys, id), String(from), String(from + most - 1), 'WITHSCORES');
+    if (pairs.length === 0) return undefined;
+    const askers = pairs.flatMap((member, index) =>
+      index % 2 === 0 ? [{ first: parseAsker(member), askedAt: Number(pairs[index + 1]) }] : [],
+    );
+    const asks = await Promise.all(askers.map(({ first }) => first !== undefined && stillAsks(redis, keys, first)));
+    const index = asks.indexOf(true);
+    const { first, askedAt = 0 } = askers[index] ?? {};
+    if (first !== undefined) return { first, askedAt, gone: from + index };
+  }
 }
 
 /** Every entry of a question. Throws QUEUE_UNAVAILABLE. */

@@ -27,6 +27,7 @@ test.each<[string, unknown, string]>([
   ],
   ['has an unknown decision', { ...git, decision: 'deny' }, "rules.0.decision: must be 'allow', 'prompt' or 'forbid'"],
   ['has an unknown field', { ...git, reason: 'x' }, 'reason'],
+  ['has a blank justification', { ...git, justification: ' ' }, 'rules.0.justification: must say why'],
   [
     'has an example that it does not match',
     { ...git, match: ['git log', 'git push'] },

@@ -1,5 +1,5 @@
 import type { PrefixRule } from '@shellfleet/protocol';
-import { nameOf, withHiddenCommands } from './hidden-commands.ts';
+import { hiddenCommands, nameOf } from './hidden-commands.ts';
 import { isOperationName } from './operation-words.ts';
 import type { CommandWords } from './plain-script.ts';
 
@@ -27,7 +27,7 @@ export function addTo({ allow, strict }: CompiledRules, compiled: CompiledRule):
 
 /** Every rule that a command matches. Those that allow count for what is written out alone; the others for what it may become. */
 export function matchingRules(rules: CompiledRules, command: CommandWords): PrefixRule[] {
-  return [...strictRules(rules, withHiddenCommands(command)), ...allowRules(rules, command)];
+  return [...strictRules(rules, hiddenCommands(command).commands), ...allowRules(rules, command)];
 }
 
 /** Rules that prompt or forbid. They hold for the program under every path. Takes a command and what it runs in its turn. */

@@ -157,46 +157,13 @@ test.each(['rm x', 'rm -- -f', 'rm -r x', 'dd if=/dev/zero of=/dev/null', 'echo 
   },
 );
 
-test('an unsafe option, an expansion or a redirection takes a command off the list of the safe ones', () => {
-  const classify = (script: string) => decideWith(script, {}).classification;
-  for (const script of [
-    'ls -l',
-    'cat x | head -1 && pwd',
-    'find . -name x',
-    'sed -n 1,3p x',
-    'base64 x',
-    'uniq x',
-    'rg x',
-    '/bin/ls',
-  ])
-    expect([script, classify(script)]).toEqual([script, 'safe']);
-  for (const script of [
-    ...[
-      'find . -delete',
-      'find . -exec x',
-      'base64 -o x',
-      'base64 --output=x',
-      'rg --pre x',
-      'rg -z x',
-      'sed -i s/a/b/ x',
-      'uniq x y',
-    ],
-    ...[
-      'ls $x',
-      'ls *',
-      'ls > x',
-      'ls &',
-      './ls',
-      '/tmp/ls',
-      'git status',
-      'ls -l; x',
-      'cat <<E\nx\nE\n',
-      'sort x',
-      'env',
-    ],
-  ])
-    expect([script, classify(script)]).toEqual([script, 'unknown']);
-});
+test.each(['ls $x', 'ls *', 'ls > x', 'ls &', 'ls -l; x', 'cat <<E\nx\nE\n'])(
+  'an expansion, a redirection or another command takes a command off the list of the safe ones: %j',
+  (script) => {
+    expect(decideWith('ls', {}).classification).toBe('safe');
+    expect(decideWith(script, {}).classification).toBe('unknown');
+  },
+);
 
 test('says what each command of a script is to the rules', () => {
   const [allow, forbid] = [rule('allow', 'git'), { ...rule('forbid', 'git', 'push'), justification: 'Releases push.' }];

@@ -1,23 +1,20 @@
-import type { ApprovalPolicy, PrefixRule } from '@shellfleet/protocol';
+import type { PrefixRule } from '@shellfleet/protocol';
 import { amendmentFor } from './amendment.ts';
 import { patternText } from './compile-rules.ts';
 import { allowRules, type CompiledRules, strictRules } from './compiled-rules.ts';
 import { isDangerous } from './dangerous.ts';
-import { type Answer, answerFor, type Row } from './decision-table.ts';
+import { ANSWERS, type Answer, type AskedFor, answerByDefault, answerFor, type Row } from './decision-table.ts';
 import { defaultRequirement, REJECTED_PROMPT } from './default-requirement.ts';
-import { withHiddenCommands } from './hidden-commands.ts';
+import { hiddenCommands } from './hidden-commands.ts';
 import { isKnownSafe } from './known-safe.ts';
 import type { CommandWords } from './plain-script.ts';
 import { type Reading, readScript } from './read-script.ts';
 
-export interface DecisionContext {
+export interface DecisionContext extends AskedFor {
   /** The rules of the operator, of all of its files. */
   operator: readonly CompiledRules[];
   /** Rules of the session, and those that a person has approved. Their `allow` answers a question, and never leaves a sandbox. */
   session?: readonly CompiledRules[];
-  approval: ApprovalPolicy | undefined;
-  /** Whether it would run in a sandbox. */
-  sandboxed: boolean;
   /** Whether its submitter asks for it to run outside the sandbox. */
   escalate: boolean;
   /** Whether `selection` is 'require': it may not leave the sandbox. */
@@ -53,6 +50,8 @@ interface Judged extends Segment {
   classification: Decision['classification'];
   byOperator: boolean;
   answer: Answer;
+  /** It starts something that cannot be read, and no rule allows that. */
+  hides: boolean;
 }
 
 interface Cause {
@@ -65,8 +64,10 @@ export function decide(script: string, context: DecisionContext): Decision {
   const moving = movingVariables(context);
   const reading = underVariables(readScript(script), moving);
   const judged = reading.commands.map((command) => judge(command, reading.form, context));
-  const causes: Cause[] = judged.map((segment) => ({ answer: segment.answer, reason: reasonOf(segment) }));
+  const causes: Cause[] = judged.map((segment) => ({ answer: segment.answer, reason: reasonOf(segment, context) }));
   causes.push(...wholeCauses(reading, moving, context));
+  for (const { words } of judged.filter(({ hides }) => hides))
+    causes.push(unreadableCause(`\`${words.join(' ')}\` starts what cannot be read.`, context));
   const escapes = context.sandboxed && context.escalate;
   const bypassSandbox =
     reading.form === 'plain' && judged.length > 0 && judged.every(({ byOperator }) => byOperator) && !context.mustStay;
@@ -110,12 +111,9 @@ function underVariables(reading: Reading, moving: readonly string[]): Reading {
   return reading.form === 'unreadable' || moving.length === 0 ? reading : { ...reading, form: 'opaque' };
 }
 
-function judge(
-  command: CommandWords,
-  form: Reading['form'],
-  { operator, session = [], approval }: DecisionContext,
-): Judged {
-  const commands = withHiddenCommands(command);
+function judge(command: CommandWords, form: Reading['form'], context: DecisionContext): Judged {
+  const { operator, session = [] } = context;
+  const { commands, unreadable } = hiddenCommands(command);
   // What else an opaque script runs is not known, so that nothing allows a part of it.
   const mayAllow = form === 'plain' || form === 'document';
   const matching = (rules: CompiledRules): PrefixRule[] =>
@@ -126,7 +124,17 @@ function judge(
   const classification = isDangerous(commands) ? 'dangerous' : classifyCommand(command, form, words);
   const row = strictestRow(matchedRules) ?? classification;
   const byOperator = row === 'allow' && ofOperator.length > 0;
-  return { words, command, matchedRules, row, classification, byOperator, answer: answerFor(row, approval) };
+  const answer = answerByDefault(row, context);
+  return {
+    words,
+    command,
+    matchedRules,
+    row,
+    classification,
+    byOperator,
+    answer,
+    hides: unreadable && row !== 'allow',
+  };
 }
 
 function strictestRow(rules: readonly PrefixRule[]): 'forbid' | 'prompt' | 'allow' | undefined {
@@ -146,30 +154,26 @@ function classify({ form }: Reading, judged: readonly Judged[]): Decision['class
 }
 
 /** What is asked about a script as a whole: what its commands are is not known. */
-function wholeCauses(
-  { form, tooLong }: Reading,
-  moving: readonly string[],
-  { approval, sandboxed, operator, session = [] }: DecisionContext,
-): Cause[] {
+function wholeCauses({ form, tooLong }: Reading, moving: readonly string[], context: DecisionContext): Cause[] {
+  const { operator, session = [] } = context;
   if (form === 'opaque') {
-    const answer = answerFor('unknown', approval);
-    return [
-      {
-        answer,
-        reason:
-          moving.length > 0
-            ? `The variables ${moving.join(', ')} may change what it runs, so that no rule can allow it.`
-            : 'It holds more than plain commands, so that no rule can allow it.',
-      },
-    ];
+    const answer = answerByDefault('unknown', context);
+    const because =
+      moving.length > 0
+        ? `The variables ${moving.join(', ')} may change what it runs, so that no rule can allow it.`
+        : 'It holds more than plain commands, so that no rule can allow it.';
+    return [{ answer, reason: answer === 'forbid' ? REJECTED_PROMPT : because }];
   }
   if (form !== 'unreadable') return [];
   // A comment that makes it too long to read must not hide a command from the rules.
   if (tooLong && [...operator, ...session].some(({ strict }) => strict.size > 0))
     return [{ answer: 'forbid', reason: 'It is too long to be compared with the rules that forbid or ask.' }];
+  return [unreadableCause(tooLong ? 'It is too long to be read.' : 'No parser can read it.', context)];
+}
+
+function unreadableCause(because: string, { approval, sandboxed }: DecisionContext): Cause {
   const { requirement, reason } = defaultRequirement(approval, sandboxed);
-  const answer = requirement === 'needs-approval' ? 'ask' : requirement === 'forbidden' ? 'forbid' : 'skip';
-  return [{ answer, reason: reason ?? (tooLong ? 'It is too long to be read.' : 'No parser can read it.') }];
+  return { answer: ANSWERS[requirement], reason: reason ?? because };
 }
 
 function escalation({ approval, mustStay }: DecisionContext): Cause {
@@ -186,14 +190,18 @@ function escalation({ approval, mustStay }: DecisionContext): Cause {
 function amend(judged: readonly Judged[]): PrefixRule | undefined {
   const asking = judged.filter(({ answer }) => answer !== 'skip');
   const [first, ...others] = asking;
-  if (!first || asking.some(({ row }) => row !== 'unknown')) return undefined;
+  if (!first || asking.some(({ row }) => row !== 'unknown' && row !== 'safe')) return undefined;
   if (others.some(({ words }) => JSON.stringify(words) !== JSON.stringify(first.words))) return undefined;
   return amendmentFor(first.command);
 }
 
-function reasonOf({ row, words, matchedRules, answer }: Judged): string | undefined {
+function reasonOf({ row, words, matchedRules, answer }: Judged, { askByDefault }: DecisionContext): string | undefined {
   if (answer === 'skip') return undefined;
   const text = words.join(' ');
+  if (row === 'safe' || (row === 'unknown' && askByDefault === 'sandboxed')) {
+    if (answer === 'forbid') return REJECTED_PROMPT;
+    return `No rule decides about \`${text}\`, and the session asks about every such command.`;
+  }
   if (row === 'unknown') return `\`${text}\` is not known to be safe, and no rule allows it.`;
   if (row === 'dangerous') return `\`${text}\` is dangerous${answer === 'forbid' ? ', and nothing may be asked' : ''}.`;
   const rule = matchedRules.find(({ decision }) => decision === row);

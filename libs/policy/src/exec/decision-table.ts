@@ -1,4 +1,5 @@
-import type { ApprovalPolicy } from '@shellfleet/protocol';
+import type { ApprovalPolicy, AskByDefault } from '@shellfleet/protocol';
+import { defaultRequirement } from './default-requirement.ts';
 
 /** What a command, or a part of a script, is to the rules. `escalation`: it asks to leave its sandbox. */
 export type Row = 'forbid' | 'prompt' | 'allow' | 'safe' | 'unknown' | 'dangerous' | 'escalation';
@@ -71,6 +72,25 @@ export function answerFor(row: Row, approval: ApprovalPolicy | undefined): Answe
   const rejected = row === 'prompt' ? approval.reject.rules : approval.reject.sandboxApproval;
   return answer === 'ask' && rejected ? 'forbid' : answer;
 }
+
+/** What decides about a row beside the rules. */
+export interface AskedFor {
+  approval: ApprovalPolicy | undefined;
+  /** Whether it would run in a sandbox. */
+  sandboxed: boolean;
+  /** Absent: 'unreadable'. */
+  askByDefault?: AskByDefault | undefined;
+}
+
+/** The answer about a row where no rule may decide. A dangerous command is never answered more mildly for it. */
+export function answerByDefault(row: Row, { approval, sandboxed, askByDefault }: AskedFor): Answer {
+  const answer = answerFor(row, approval);
+  if (askByDefault !== 'sandboxed' || (row !== 'safe' && row !== 'unknown' && row !== 'dangerous')) return answer;
+  const byDefault = ANSWERS[defaultRequirement(approval, sandboxed).requirement];
+  return row === 'dangerous' && byDefault === 'skip' ? answer : byDefault;
+}
+
+export const ANSWERS = { skip: 'skip', 'needs-approval': 'ask', forbidden: 'forbid' } as const;
 
 /** Whether a command that its sandbox has denied something may ask for a second attempt outside it. */
 export function asksAfterDenial(approval: ApprovalPolicy | undefined): boolean {

@@ -1,5 +1,5 @@
 import type { ApprovalPolicy } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type DefaultRequirement, defaultRequirement } from './default-requirement.ts';
 import { evaluate } from './evaluate.ts';
 
@@ -37,4 +37,64 @@ test.each(rows)('S3-14: it decides about a script that no parser can read, under
     expect(evaluate(unreadable, { sandbox: { mode }, ...(approval && { approval }) }).requirement).toBe(
       elsewhere.requirement,
     );
+});
+
+// S3-14 to the letter: the rule decides about every command that no rule decides about.
+describe("askByDefault: 'sandboxed'", () => {
+  const askByDefault = 'sandboxed';
+
+  test.each(rows)(
+    'follows the default need for approval, whatever the command is, under %j',
+    (approval, where, elsewhere) => {
+      for (const script of ['ls', 'touch x', 'make all; ls', 'ls > x', 'echo "'])
+        for (const [modes, { requirement }] of [
+          [['read-only', 'workspace-write'], where],
+          [['danger-full-access', 'external'], elsewhere],
+        ] as const)
+          for (const mode of modes) {
+            const found = evaluate(script, { askByDefault, sandbox: { mode }, ...(approval && { approval }) });
+            expect([script, mode, found.requirement]).toEqual([script, mode, requirement]);
+            if (requirement === 'forbidden') expect(found.reason).toBe(forbidden.reason);
+          }
+    },
+  );
+
+  test('asks about each command with a reason, and offers a rule where it starts nothing', () => {
+    expect(evaluate('cat x', { askByDefault, approval: 'on-request' })).toEqual({
+      requirement: 'needs-approval',
+      reason: 'No rule decides about `cat x`, and the session asks about every such command.',
+      matchedRules: [],
+      classification: 'safe',
+      bypassSandbox: false,
+      amendment: { pattern: ['cat', 'x'], decision: 'allow' },
+    });
+    expect(evaluate('make all', { askByDefault, approval: 'on-request' })).not.toHaveProperty('amendment');
+  });
+
+  test('changes nothing where a rule decides', () => {
+    for (const [decision, requirement] of [
+      ['allow', 'skip'],
+      ['prompt', 'needs-approval'],
+      ['forbid', 'forbidden'],
+    ] as const)
+      for (const approval of ['on-request', 'unless-trusted', 'on-failure'] as const) {
+        const execPolicy = [{ pattern: ['make'], decision }];
+        expect(evaluate('make all', { askByDefault, approval, execPolicy }).requirement).toBe(requirement);
+      }
+  });
+
+  test('is never milder about a dangerous command', () => {
+    const found = (approval: ApprovalPolicy, mode: 'read-only' | 'external') =>
+      evaluate('rm -rf x', { askByDefault, approval, sandbox: { mode } }).requirement;
+    expect(found('never', 'read-only')).toBe('forbidden');
+    expect(found('on-failure', 'read-only')).toBe('needs-approval');
+    expect(found('on-request', 'external')).toBe('needs-approval');
+  });
+
+  test("is 'unreadable' where it is left out", () => {
+    for (const askByDefault of [undefined, 'unreadable'] as const)
+      expect(evaluate('touch x', { approval: 'on-request', ...(askByDefault && { askByDefault }) }).requirement).toBe(
+        'skip',
+      );
+  });
 });

@@ -7,7 +7,7 @@ export interface DefaultRequirement {
 
 export const REJECTED_PROMPT = 'approval policy rejected sandbox approval prompt';
 
-/** The decision about what no parser can read. `wouldAsk`: it runs in a sandbox, whose modes ask. */
+/** The decision about what no rule and no list decides about. `wouldAsk`: it runs in a sandbox, whose modes ask. */
 export function defaultRequirement(approval: ApprovalPolicy | undefined, wouldAsk: boolean): DefaultRequirement {
   if (approval === undefined || approval === 'never' || approval === 'on-failure') return { requirement: 'skip' };
   if (!wouldAsk && approval !== 'unless-trusted') return { requirement: 'skip' };

@@ -14,13 +14,13 @@ test('allows what a rule allows, and says which', () => {
 });
 
 test('asks about a command that no rule allows, and offers a rule for its words', () => {
-  expect(evaluate('git status; cargo build', { execPolicy: [gitStatus], approval: 'unless-trusted' })).toEqual({
+  expect(evaluate('git status; mkdir build', { execPolicy: [gitStatus], approval: 'unless-trusted' })).toEqual({
     requirement: 'needs-approval',
-    reason: '`cargo build` is not known to be safe, and no rule allows it.',
+    reason: '`mkdir build` is not known to be safe, and no rule allows it.',
     matchedRules: [gitStatus],
     classification: 'unknown',
     bypassSandbox: false,
-    amendment: { pattern: ['cargo', 'build'], decision: 'allow' },
+    amendment: { pattern: ['mkdir', 'build'], decision: 'allow' },
   });
 });
 

@@ -1,4 +1,4 @@
-import type { ApprovalPolicy, PrefixRule, SandboxOptions } from '@shellfleet/protocol';
+import type { ApprovalPolicy, AskByDefault, PrefixRule, SandboxOptions } from '@shellfleet/protocol';
 import { compileRules } from './compile-rules.ts';
 import { type Decision, decide } from './decide.ts';
 
@@ -7,6 +7,8 @@ export interface EvaluationContext {
   execPolicy?: PrefixRule[];
   /** Absent: nothing is asked but what a `prompt` rule names. */
   approval?: ApprovalPolicy;
+  /** Which commands `approval` asks about when no rule decides. Default: 'unreadable'. */
+  askByDefault?: AskByDefault;
   /** Default: a sandbox. */
   sandbox?: SandboxOptions;
   /** Whether the command asks to leave its sandbox. */
@@ -18,11 +20,12 @@ export type Evaluation = Omit<Decision, 'segments'>;
 /** Decides about a script as a host with these rules would. Throws RULES_INVALID. */
 export function evaluate(
   script: string,
-  { execPolicy = [], approval, sandbox, escalate = false }: EvaluationContext,
+  { execPolicy = [], approval, askByDefault, sandbox, escalate = false }: EvaluationContext,
 ): Evaluation {
   const { segments: _, ...evaluation } = decide(script, {
     operator: [compileRules(execPolicy, { source: 'execPolicy' })],
     approval,
+    askByDefault,
     sandboxed: isSandboxed(sandbox),
     escalate,
     mustStay: sandbox?.selection === 'require',

@@ -1,38 +1,120 @@
-import type { CommandWords } from './plain-script.ts';
+import { type Launcher, launcherOf } from './launchers.ts';
+import type { CommandWords, Word } from './plain-script.ts';
 import { readScript } from './read-script.ts';
 
-/** Programs and builtins that run the command which their arguments name. */
-const WRAPPERS = new Set(
-  `sudo doas env command builtin exec nohup nice ionice time timeout setsid stdbuf xargs parallel chroot unshare nsenter
-   setpriv runuser busybox toybox watch strace ltrace flock chrt taskset find fd entr`.split(/\s+/),
-);
-/** They run a script that an argument holds. */
-const SHELLS = new Set('sh bash dash ash zsh ksh mksh rbash su script eval trap'.split(' '));
 const DEEPEST = 3;
-/** Words of what a wrapper runs that are looked at: more than a pattern may have. They bound the time that many words take. */
+/** Words of what a launcher starts that are looked at: more than a pattern may have. They bound the time that many words take. */
 const MOST_WORDS = 65;
+/** Launchers among the words of a launcher. */
+const MOST_LAUNCHERS = 4;
 
-/**
- * A command and what it plainly runs in its turn: `sudo rm -f x` runs `rm -f x`, `sh -c 'rm -f x'` as well. For what makes a
- * decision stricter, and never for what allows: it looks at every argument, and finds only what is written out.
- */
-export function withHiddenCommands(command: CommandWords, depth = 0): CommandWords[] {
-  const name = nameOf(command);
-  if (name === undefined || depth >= DEEPEST) return [command];
-  const wraps = WRAPPERS.has(name);
-  if (!wraps && !SHELLS.has(name)) return [command];
-  const found: CommandWords[] = [command];
-  if (wraps) for (let at = 1; at < command.length; at += 1) found.push(command.slice(at, at + MOST_WORDS));
-  for (const text of scriptsIn(command, name))
-    for (const inner of readScript(text).commands)
-      for (const hidden of withHiddenCommands(inner, depth + 1)) found.push(hidden);
-  return found;
+export interface HiddenCommands {
+  /** The command itself, and what it plainly starts in its turn: `sudo rm -f x` starts `rm -f x`, `sh -c 'rm -f x'` as well. */
+  readonly commands: CommandWords[];
+  /** It starts something that is not written out, or that no parser can read: `sh -c "$x"`, `sudo $x`. */
+  readonly unreadable: boolean;
 }
 
-function scriptsIn(command: CommandWords, name: string): string[] {
-  const texts = command.slice(1).map(({ text }) => text);
-  if (name === 'eval') return [texts.join(' ')];
-  return SHELLS.has(name) ? texts : texts.filter((text) => /[\s;&|]/.test(text));
+/** Looks through launchers. For what makes a decision stricter, and never for what allows: every word of a launcher may begin a command. */
+export function hiddenCommands(command: CommandWords): HiddenCommands {
+  const commands: CommandWords[] = [];
+  const unreadable = collect(command, 0, commands);
+  return { commands, unreadable };
+}
+
+/** Returns whether something that it starts cannot be read. */
+function collect(command: CommandWords, depth: number, found: CommandWords[]): boolean {
+  found.push(command);
+  const [outer, ...inner] = launchersIn(command);
+  if (!outer) return false;
+  if (depth >= DEEPEST) return true;
+  if (outer.launcher.wraps)
+    for (let at = 1; at < command.length; at += 1) found.push(command.slice(at, at + MOST_WORDS));
+  let unreadable = false;
+  for (const { at, launcher } of [outer, ...inner]) {
+    const words = command.slice(at);
+    unreadable ||= startsExpanded(words, launcher);
+    for (const { text, isScript } of scriptsIn(words, launcher)) {
+      const { form, commands } = readScript(text);
+      if (form === 'unreadable' && isScript) unreadable = true;
+      for (const hidden of commands) if (collect(hidden, depth + 1, found)) unreadable = true;
+    }
+  }
+  return unreadable;
+}
+
+interface PlacedLauncher {
+  at: number;
+  launcher: Launcher;
+}
+
+/** The launcher that the command is, and those that its words name: `sudo sh -c 'make all'`. One of each kind: they read the same words. */
+function launchersIn(command: CommandWords): PlacedLauncher[] {
+  const outer = launcherAt(command, 0);
+  if (!outer) return [];
+  const placed: PlacedLauncher[] = [{ at: 0, launcher: outer }];
+  if (!outer.wraps) return placed;
+  for (let at = 1; at < command.length && placed.length < MOST_LAUNCHERS; at += 1) {
+    const launcher = launcherAt(command, at);
+    if (launcher && !placed.some((other) => other.launcher === launcher)) placed.push({ at, launcher });
+  }
+  return placed;
+}
+
+function launcherAt(command: CommandWords, at: number): Launcher | undefined {
+  const name = nameOf([command[at] as Word]);
+  return name === undefined ? undefined : launcherOf(name, command[at + 1]?.text);
+}
+
+/** Whether the shell expands a word where the name of the started command may stand, or the script. */
+function startsExpanded(command: CommandWords, { takesScripts, wraps, ownWords, after }: Launcher): boolean {
+  if (!command.some(({ literal }) => !literal)) return false;
+  if (takesScripts) return command.some(({ literal }, at) => !literal && isScriptPlace(command, at));
+  if (!wraps) return false;
+  if (after) return command.some(({ literal }, at) => !literal && after.test(command[at - 1]?.text ?? ''));
+  let own = ownWords;
+  for (let at = 1; at < command.length; at += 1) {
+    const { text, literal } = command[at] as Word;
+    if (!literal && !/^[A-Za-z_][A-Za-z0-9_]*=/.test(text)) return true;
+    const isOption = text.startsWith('-') || /^[A-Za-z_][A-Za-z0-9_]*=/.test(text);
+    // The word behind an option may be its value.
+    if (isOption || command[at - 1]?.text.startsWith('-')) continue;
+    if (own === 0) return false;
+    own -= 1;
+  }
+  return false;
+}
+
+/** The first word, and what follows `-c`. Later words of a shell are arguments of its script. */
+function isScriptPlace(command: CommandWords, at: number): boolean {
+  return at === 1 || /^-[a-zA-Z]*c$|^--(?:command|session-command)$/.test(command[at - 1]?.text ?? '');
+}
+
+interface Script {
+  text: string;
+  /** It runs as a script. Otherwise an argument that looks like one, and may be any text. */
+  isScript: boolean;
+}
+
+function scriptsIn(words: CommandWords, { joins, takesScripts, wraps }: Launcher): Script[] {
+  const [name, ...texts] = words.map(({ text }) => text);
+  const scripts: Script[] = [];
+  // With its own name in front: which of its words begins the script is not known.
+  if (joins) scripts.push({ text: (wraps ? [name, ...texts] : texts).join(' '), isScript: true });
+  if (joins && takesScripts) return scripts;
+  for (const [at, text] of texts.entries()) {
+    const isScript = takesScripts && /^-[a-zA-Z]*c$|^--(?:command|session-command)$/.test(texts[at - 1] ?? '');
+    for (const part of [text, ...attachedTo(text)])
+      if (takesScripts || /[\s;&|]/.test(part)) scripts.push({ text: part, isScript });
+  }
+  return scripts;
+}
+
+/** What an option has in its own word: `--command='make all'`, `-c'make all'`, `-qc'make all'`, `-S'make all'`; and an alias' text. */
+function attachedTo(text: string): string[] {
+  const [, long] = /^(?:--)?[A-Za-z_][\w-]*=(.+)$/s.exec(text) ?? [];
+  const [, short] = /^-[A-Za-z]*?[cS](.+)$/s.exec(text) ?? [];
+  return [long, short].filter((part) => part !== undefined);
 }
 
 /** The file name of the program: `rm` for `/bin/rm`. */

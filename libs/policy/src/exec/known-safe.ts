@@ -1,26 +1,96 @@
-// Commands that change nothing and run nothing, whatever their other arguments. They are not asked about where an approval
-// policy asks about everything else. That they read is the sandbox's concern.
+import { type HarmlessOptions, type ParsedOptions, parseOptions } from './parse-options.ts';
+
+// Commands that write nothing and start nothing. They are not asked about where an approval policy asks about everything else. That they read is
+// the sandbox's concern. This is a list of what is known: a program, an option or an action that is missing here is not safe. The real
+// programs are run with arguments of every order, and each that writes or starts something is found: tests/rules-trial/safe-programs.
 
 type Check = (args: readonly string[]) => boolean;
-const always: Check = () => true;
-const without =
-  (...options: RegExp[]): Check =>
+
+/** Programs that have no option that writes or starts anything, in GNU's, busybox's and toybox's versions. */
+const HARMLESS_WITH_ANY_OPTION =
+  'cat cd cut echo expr false grep head id ls nl numfmt paste pwd rev seq stat tail tr true uname wc which whoami';
+
+const withOptions =
+  (harmless: HarmlessOptions, accepts: (parsed: ParsedOptions) => boolean): Check =>
   (args) =>
-    !args.some((arg) => options.some((option) => option.test(arg)));
+    parseOptions(args, harmless)?.every(accepts) ?? false;
+
+const base64 = withOptions(
+  { short: 'diw:', long: ['decode', 'ignore-garbage', 'wrap=', 'help', 'version'] },
+  () => true,
+);
+
+/** A second operand is a file that it writes. */
+const uniq = withOptions(
+  {
+    short: 'cdDuizf:s:w:',
+    long: ['count', 'repeated', 'all-repeated[=]', 'group[=]', 'unique', 'ignore-case', 'zero-terminated'].concat([
+      'skip-fields=',
+      'skip-chars=',
+      'check-chars=',
+      'help',
+      'version',
+    ]),
+  },
+  ({ operands }) => operands.length <= 1,
+);
+
+const PRINTS_LINES = /^[0-9]+(,[0-9]+)?p$/;
+/** Only scripts that print lines by number. Without `-e` the first operand is the script. */
+const sed = withOptions(
+  {
+    short: 'nErsuze:l:',
+    long: ['quiet', 'silent', 'regexp-extended', 'separate', 'unbuffered', 'null-data', 'zero-terminated'].concat([
+      'expression=',
+      'line-length=',
+      'posix',
+      'sandbox',
+    ]),
+  },
+  ({ options, operands }) => {
+    const given = options.filter(({ name }) => name === 'e' || name === 'expression').map(({ value }) => value);
+    const scripts = given.length > 0 ? given : operands.slice(0, 1);
+    return scripts.length > 0 && scripts.every((script) => PRINTS_LINES.test(script ?? ''));
+  },
+);
+
+const FIND_WORDS = new Set(
+  `-H -L -P -and -or -not -a -o -true -false -print -print0 -printf -ls -prune -quit -daystart -depth -d -follow -mount -xdev -noleaf
+   -ignore_readdir_race -noignore_readdir_race -warn -nowarn -regextype -maxdepth -mindepth -name -iname -path -ipath -wholename -iwholename
+   -regex -iregex -lname -ilname -type -xtype -size -empty -perm -user -group -uid -gid -nouser -nogroup -inum -links -samefile -fstype
+   -newer -anewer -cnewer -mtime -atime -ctime -mmin -amin -cmin -used -readable -writable -executable -context`.split(
+    /\s+/,
+  ),
+);
+const FIND_NUMBER = /^-[0-9]+[bcwkMG]?$/;
+const FIND_NEWER = /^-newer[aBcm][aBcmt]$/;
+/** Every word with a dash has to be known, whether it is a test or a value: actions that write or start something have a dash. */
+const find: Check = (args) =>
+  args.every(
+    (arg) =>
+      !arg.startsWith('-') || FIND_WORDS.has(arg) || FIND_NUMBER.test(arg) || FIND_NEWER.test(arg) || arg === '-',
+  );
+
+/** ripgrep takes no abbreviations, and options after operands. A program is started by `--pre`, `--hostname-bin`, `-z` and `--search-zip`. */
+const rg = withOptions(
+  {
+    short: 'abcFHhIiLlnNoPpqSsuUvwx0.A:B:C:E:e:f:g:j:M:m:r:T:t:',
+    long: [
+      'after-context= before-context= context= regexp= file= glob= iglob= type= type-not= max-count= max-depth= max-columns= max-filesize= replace= sort=',
+      'sortr= threads= encoding= color= colors= path-separator= context-separator= engine= ignore-file=',
+      'binary byte-offset case-sensitive column count count-matches crlf debug files files-with-matches files-without-match fixed-strings follow heading',
+      'help hidden ignore-case include-zero invert-match json line-buffered line-number line-regexp max-columns-preview mmap multiline multiline-dotall',
+      'no-config no-filename no-heading no-ignore no-ignore-dot no-ignore-global no-ignore-parent no-ignore-vcs no-line-number no-messages no-mmap',
+      'null null-data one-file-system only-matching passthru pcre2 pretty quiet smart-case stats text trim type-list unrestricted version vimgrep',
+      'with-filename word-regexp',
+    ].flatMap((names) => names.split(' ')),
+  },
+  () => true,
+);
 
 const KNOWN_SAFE: ReadonlyMap<string, Check> = new Map<string, Check>([
-  ...'cat cd cut echo expr false grep head id ls nl numfmt paste pwd rev seq stat tac tail tr true uname wc which whoami'
-    .split(' ')
-    .map((name): [string, Check] => [name, always]),
-  // A second operand is a file that it writes.
-  ['uniq', (args) => args.filter((arg) => !arg.startsWith('-') || arg === '-').length < 2 && !args.includes('--')],
-  ['base64', without(/^-[^-]*o/, /^--o/)],
-  ['find', without(/^-(exec|ok|delete|fls|fprint)/)],
-  ['rg', without(/^--(pre|hostname-bin|search-zip)/, /^-[^-]*z/)],
-  [
-    'sed',
-    (args) => args.length >= 2 && args.length <= 3 && args[0] === '-n' && /^[0-9]+(,[0-9]+)?p$/.test(args[1] ?? ''),
-  ],
+  ...HARMLESS_WITH_ANY_OPTION.split(' ').map((name): [string, Check] => [name, () => true]),
+  ...Object.entries({ base64, uniq, sed, find, rg }),
 ]);
 
 /** Takes the words of a command, all of them known. */

@@ -91,7 +91,8 @@ function wordsOf({ name, suffix }: Command): CommandWords {
   const words: Word[] = [];
   for (const part of name ? [name, ...suffix] : suffix)
     if (part.type === 'Word') words.push(toWord(part));
-    else if (part.type === 'Assignment') words.push({ text: part.text, literal: false });
+    else if (part.type === 'Assignment')
+      words.push({ text: readWord(part.text, 0)?.word.text ?? part.text, literal: false });
   return words;
 }
 

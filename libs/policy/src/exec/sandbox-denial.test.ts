@@ -21,6 +21,22 @@ test.each([
   expect(sandboxDenial({ exitCode, output: `begin\n${output}\n`, sandbox: restricted })).toEqual({ denied, line });
 });
 
+// A sandbox without sockets, such as Codex's, refuses them with the words that it has for files.
+test.each([
+  ['network', 'socket: Operation not permitted'],
+  [
+    'network',
+    'Traceback (most recent call last):\n  File "/usr/lib/python3.11/socket.py", line 233, in __init__\n    _socket.socket.__init__(self, family, type, proto, fileno)\nPermissionError: [Errno 1] Operation not permitted',
+  ],
+  ['network', 'Error: connect EPERM 10.0.0.1:443 - Local (undefined:undefined)'],
+  ['files', "socket: closed\nmkdir: cannot create directory '/x': Operation not permitted"],
+  ['files', 'chown: Operation not permitted'],
+] as const)('a refused system call is a denial of %s when it is about that: %j', (denied, output) => {
+  expect(sandboxDenial({ exitCode: 1, output, sandbox: restricted })?.denied).toBe(denied);
+  const full = { sandboxed: true, network: 'full' } as const;
+  expect(sandboxDenial({ exitCode: 1, output, sandbox: full })?.denied).toBe('files');
+});
+
 test.each([
   ['an exit code that grep has', 1, ''],
   ['an exit code that grep has', 2, 'grep: x: No such file or directory'],

@@ -1,4 +1,4 @@
-import type { ResolvedSandbox } from '../execution/sandbox-modes.ts';
+import type { ResolvedSandbox } from '@shellfleet/protocol';
 
 // Recognises that a failed command was denied something by its sandbox. Only programs report that, in text, so this is a guess: it may be
 // used to ask a person about a second attempt, never to start one. The exit code alone is no sign: grep's 1, and 2 and 127, are ordinary.
@@ -45,11 +45,17 @@ const NETWORK = [
   /\b(?:CONNECT tunnel failed, response|tunnel connection failed:|HTTP code) 403\b/i,
 ];
 
+/** A sandbox without sockets answers the attempt to make one as it answers what files may not be. */
+const NOT_PERMITTED = /\boperation not permitted\b|\bEPERM\b|\[Errno 1\]/i;
+const ABOUT_SOCKETS = /\b(?:sockets?|connect|sendto)\b/i;
+
 /** Undefined: nothing that it printed reports a denial, or it has no sandbox that could have denied it. */
 export function sandboxDenial({ exitCode, output, sandbox }: FailedCommand): SandboxDenial | undefined {
   if (!sandbox.sandboxed || exitCode === null || exitCode === 0) return undefined;
-  for (const line of lastLines(output)) {
-    const denied = deniedIn(line, exitCode, sandbox.network);
+  const lines = lastLines(output);
+  for (const [index, line] of lines.entries()) {
+    const isAboutSocket = NOT_PERMITTED.test(line) && namesSocket(line, lines.slice(index));
+    const denied = deniedIn(line, exitCode, sandbox.network, isAboutSocket);
     if (denied !== undefined) return { denied, line };
   }
   return undefined;
@@ -66,8 +72,13 @@ function lastLines(output: string): string[] {
     .reverse();
 }
 
-function deniedIn(line: string, exitCode: number, network: ResolvedSandbox['network']) {
-  if (network !== 'full' && NETWORK.some((sign) => sign.test(line))) return 'network';
+/** The line itself, or those before it where it names no file: the traceback of an exception ends with the reason alone. */
+function namesSocket(line: string, before: readonly string[]): boolean {
+  return line.includes('/') ? ABOUT_SOCKETS.test(line) : before.some((other) => ABOUT_SOCKETS.test(other));
+}
+
+function deniedIn(line: string, exitCode: number, network: ResolvedSandbox['network'], isAboutSocket: boolean) {
+  if (network !== 'full' && (isAboutSocket || NETWORK.some((sign) => sign.test(line)))) return 'network';
   if (exitCode !== NOT_EXECUTABLE && FILES.some((sign) => sign.test(line))) return 'files';
   if (exitCode === BAD_SYSTEM_CALL && /\bbad system call\b/i.test(line)) return 'system-call';
   return undefined;

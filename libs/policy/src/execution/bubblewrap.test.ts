@@ -52,7 +52,6 @@ describe('planBubblewrap', () => {
   });
 
   test.each([
-    ['no sandbox', { sandbox: { selection: 'forbid' } }, ['sandbox.mode', 'sandbox.mode']],
     ['a proxy that nobody listed', { sandbox: { network: 'limited' } }, ['sandbox.network']],
     ['a network that nobody listed', { sandbox: { network: 'full' } }, ['sandbox.network']],
     [
@@ -79,6 +78,21 @@ describe('the arguments of bubblewrap', () => {
     );
     expect(bound).toEqual(['/dev/shm', '/tmp', '/tmp', '/workspace', '/.shellfleet-run']);
     expect(words).not.toMatch(/--share-net|\/run |\/etc\/(?:shadow|hosts|resolv\.conf) |--(?:ro-)?bind \/ /);
+  });
+
+  test('are these in this order, and no others', () => {
+    const settings = `alternatives bash.bashrc ca-certificates debian_version group inputrc ld.so.cache ld.so.conf ld.so.conf.d locale.conf localtime mime.types
+      nsswitch.conf os-release passwd pki/ca-trust/extracted pki/tls/certs profile profile.d protocols services shells ssl/certs ssl/openssl.cnf terminfo timezone`;
+    expect(bubblewrapArguments(plan({}), root)).toEqual(
+      [
+        '--unshare-all --die-with-parent --new-session --as-pid-1 --cap-drop ALL --hostname shellfleet',
+        '--ro-bind /usr /usr --symlink usr/bin /bin',
+        ...settings.split(/\s+/).map((name) => `--ro-bind-try /etc/${name} /etc/${name}`),
+        '--proc /proc --ro-bind /proc/sys /proc/sys --ro-bind /dev/null /proc/keys --dev /dev --remount-ro /dev --ro-bind /sys/fs/cgroup /sys/fs/cgroup',
+        '--bind /dev/shm /dev/shm --bind /tmp /tmp --bind /tmp /var/tmp --bind /workspace /workspace --ro-bind /.shellfleet /.shellfleet',
+        '--bind /.shellfleet-run /.shellfleet-run --seccomp 10 --remount-ro / --chdir /workspace --',
+      ].flatMap((words) => words.split(' ')),
+    );
   });
 
   test('with the network full share it, and what finds the names of hosts; with read-only bind the workspace to be read', () => {

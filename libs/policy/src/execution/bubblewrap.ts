@@ -1,6 +1,5 @@
-import { type ResolvedSessionSpec, workspaceOf } from '@shellfleet/protocol';
+import { type ResolvedSessionSpec, resolveSandbox, workspaceOf } from '@shellfleet/protocol';
 import { type HostAllowances, type HostPlan, planHost } from './host.ts';
-import { resolveSandbox } from './sandbox-modes.ts';
 
 // The bubblewrap policy as data: everything of the host policy (user, limits, workspace, private folders), and bubblewrap between that and the
 // shell. The session's root folder is empty but for what is listed here.

@@ -1,7 +1,6 @@
-import type { FieldIssue, ResolvedSessionSpec } from '@shellfleet/protocol';
+import { type FieldIssue, type ResolvedSessionSpec, resolveSandbox } from '@shellfleet/protocol';
 import { type HostAllowances, type HostPlan, planHost } from './host.ts';
 import { refuse } from './refusal.ts';
-import { resolveSandbox } from './sandbox-modes.ts';
 
 // The codex policy as data: everything of the host policy (user, limits, workspace, private folders), and the sandbox of the Codex CLI between that
 // and the shell. Codex decides what its sandbox lets through; this file decides with what settings it is called.

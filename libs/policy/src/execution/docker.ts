@@ -1,6 +1,9 @@
 import {
   type FieldIssue,
+  type ResolvedSandbox,
   type ResolvedSessionSpec,
+  refusedSandbox,
+  resolveSandbox,
   type Workspace,
   withDefaultLimits,
   workspaceOf,
@@ -10,14 +13,7 @@ import { checkFormats } from './check-formats.ts';
 import { checkCwd, checkWorkspace } from './folders.ts';
 import { isListedImage } from './image-list.ts';
 import { refuse, withSetting } from './refusal.ts';
-import {
-  checkAllowed,
-  checkPossible,
-  DEFAULT_SANDBOX_ALLOWANCES,
-  type ResolvedSandbox,
-  resolveSandbox,
-  type SandboxAllowances,
-} from './sandbox-modes.ts';
+import { checkAllowed, DEFAULT_SANDBOX_ALLOWANCES, type SandboxAllowances } from './sandbox-modes.ts';
 import { toDefaultImage, toWholeName } from './session-images.ts';
 import { DEFAULT_USER, type SessionUser, toSessionUser } from './user.ts';
 
@@ -92,7 +88,7 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
     ...checkDockerOffer(spec, allowances),
     ...checkCwd(spec.cwd),
     ...checkEnforceable('limits.cpuTimeSeconds', cpuTimeSeconds, NO_CPU_TIME),
-    ...checkPossible(spec),
+    ...refusedSandbox(spec),
   ]);
   const { mode, network } = resolveSandbox(spec);
   const isReadOnly = mode === 'read-only';

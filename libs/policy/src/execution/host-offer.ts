@@ -1,7 +1,13 @@
-import type { FieldIssue, HostOffer, NetworkAccess, ResolvedSessionSpec, SandboxMode } from '@shellfleet/protocol';
+import {
+  type FieldIssue,
+  type HostOffer,
+  type NetworkAccess,
+  type ResolvedSessionSpec,
+  refusedSandbox,
+  type SandboxMode,
+} from '@shellfleet/protocol';
 import { checkDockerOffer } from './docker.ts';
 import { checkHostOffer } from './host.ts';
-import { checkPossible } from './sandbox-modes.ts';
 
 /**
  * What of a spec a host refuses that publishes this offer, while another host may run it. Hosts decide by it which sessions they take, and
@@ -9,7 +15,7 @@ import { checkPossible } from './sandbox-modes.ts';
  * `image`: the default image of the host.
  */
 export function refusedByOffer(spec: ResolvedSessionSpec, offer: HostOffer, defaultImage: string): FieldIssue[] {
-  if (checkPossible(spec).length > 0) return [];
+  if (refusedSandbox(spec).length > 0) return [];
   const { memoryBytes, cpus, pids, diskQuota, workspaces, controlGroups } = offer;
   const bounds = { memoryBytes, cpus, pids, diskQuota };
   const sandbox = {

@@ -1,9 +1,15 @@
-import { type FieldIssue, type ResolvedSessionSpec, withDefaultLimits, workspaceOf } from '@shellfleet/protocol';
+import {
+  type FieldIssue,
+  type ResolvedSessionSpec,
+  refusedSandbox,
+  withDefaultLimits,
+  workspaceOf,
+} from '@shellfleet/protocol';
 import { checkBounds, checkEnforceable, type HostBounds } from '../limits.ts';
 import { checkFormats } from './check-formats.ts';
 import { checkCwd, checkWorkspace } from './folders.ts';
 import { refuse } from './refusal.ts';
-import { checkAllowed, checkPossible, DEFAULT_SANDBOX_ALLOWANCES, type SandboxAllowances } from './sandbox-modes.ts';
+import { checkAllowed, DEFAULT_SANDBOX_ALLOWANCES, type SandboxAllowances } from './sandbox-modes.ts';
 
 // The host policy as data: the settings of a session that runs on the host itself. The session sees the host's network, and
 // the host's files as far as its user may. The operator chooses that user; a spec cannot.
@@ -45,7 +51,7 @@ export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances):
     ...checkHostOffer(spec, allowances),
     ...checkCwd(spec.cwd),
     ...checkEnforceable('limits.diskBytes', limits.diskBytes, `the ${spec.policy.type} policy cannot bound the disk`),
-    ...checkPossible(spec),
+    ...refusedSandbox(spec),
   ]);
   return {
     workspace: workspaceOf(spec)?.path,

@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { NETWORK_ACCESSES, SANDBOX_MODES, sessionSpecSchema } from '@shellfleet/protocol';
+import {
+  NETWORK_ACCESSES,
+  resolveSandbox,
+  SANDBOX_MODES,
+  SANDBOX_TABLE,
+  sandboxOptionsSchema,
+  sessionSpecSchema,
+} from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
-import { checkSandbox, resolveSandbox, SANDBOX_TABLE, type SandboxAllowances } from './sandbox-modes.ts';
+import { checkSandbox, type SandboxAllowances } from './sandbox-modes.ts';
 
 const EVERYTHING: SandboxAllowances = {
   modes: SANDBOX_MODES,
@@ -13,10 +20,10 @@ const USUAL: SandboxAllowances = { modes: ['read-only', 'workspace-write'], netw
 type Policy = keyof typeof SANDBOX_TABLE;
 const POLICIES = Object.keys(SANDBOX_TABLE) as Policy[];
 
-// The policy of a spec is one that the schema knows; the table may be ahead of it.
+/** Also one that the schema refuses. */
 const specOf = (policy: Policy, sandbox?: object) => ({
-  ...sessionSpecSchema.parse({ sandbox }),
   policy: { type: policy } as ReturnType<typeof sessionSpecSchema.parse>['policy'],
+  sandbox: sandbox && sandboxOptionsSchema.parse(sandbox),
 });
 const pathsOf = (policy: Policy, sandbox: object | undefined, allowances = EVERYTHING) =>
   checkSandbox(specOf(policy, sandbox), allowances).map(({ path }) => path);
@@ -36,6 +43,28 @@ describe('what each policy does with each mode and network', () => {
     const had = NETWORK_ACCESSES.map((network) => (pathsOf(policy, { mode, network }).length === 0 ? '+' : '-'));
     expect(had.join('')).toBe(EXPECTED[policy][mode]);
   });
+
+  // S3-20: such a session never waits for a host.
+  test.each(rows)(
+    '%s %s: what no host can enforce is refused when a session is opened, with its field',
+    (policy, mode) => {
+      for (const network of NETWORK_ACCESSES)
+        for (const selection of ['auto', 'require', 'forbid'] as const) {
+          const sandbox = { mode, network, selection };
+          const row = SANDBOX_TABLE[policy].modes[mode];
+          const isSandbox = mode === 'read-only' || mode === 'workspace-write';
+          const contradicts = selection === (isSandbox ? 'forbid' : 'require');
+          const whole = NETWORK_ACCESSES.every((other) => row[other] !== undefined && row[other] === row[network]);
+          const paths = [
+            ...(contradicts ? ['sandbox.selection'] : []),
+            ...(row[network] === undefined ? [] : [whole ? 'sandbox.mode' : 'sandbox.network']),
+          ];
+          const { error } = sessionSpecSchema.safeParse({ policy, sandbox });
+          expect([sandbox, error?.issues.map(({ path }) => path.join('.')) ?? []]).toEqual([sandbox, paths]);
+          expect(pathsOf(policy, sandbox)).toEqual(paths);
+        }
+    },
+  );
 
   test('docs/policy.md has the same table', () => {
     const page = readFileSync(new URL('../../../../docs/policy.md', import.meta.url), 'utf8');

@@ -1,21 +1,18 @@
 import {
   type FieldIssue,
+  isSandboxed,
   type NetworkAccess,
   type PolicyName,
+  type ResolvedSandbox,
   type ResolvedSessionSpec,
+  resolveSandbox,
+  SANDBOX_TABLE,
   type SandboxMode,
   workspaceOf,
 } from '@shellfleet/protocol';
 import { WORKSPACE_PATH } from './folders.ts';
 import { isWithinPatterns } from './host-patterns.ts';
-import {
-  checkSandbox,
-  isSandboxed,
-  type ResolvedSandbox,
-  resolveSandbox,
-  SANDBOX_TABLE,
-  type SandboxAllowances,
-} from './sandbox-modes.ts';
+import { checkSandbox, type SandboxAllowances } from './sandbox-modes.ts';
 
 // The sandbox of commands that leave that of their session: the same execution policy, with the mode and the network that the operator named.
 // What of the two a session has anyway stays as it is: no command gets less than its session.

@@ -32,6 +32,7 @@ function optionsOf(spec: SessionSpec) {
     secrets: { token: 'token', syncWord: 'word' },
     labels: {},
     name: 'name',
+    fullNetwork: 'full',
     keeperSource: '/state/keeper',
     hasPasswd: true,
     shell: [],

@@ -3,7 +3,6 @@ import type { ContainerCreateOptions, HostConfig } from 'dockerode';
 import { egressEnv } from '../egress-env.ts';
 import type { KeeperSecrets } from '../keeper-secrets.ts';
 import type { SandboxTransport } from '../sandbox.ts';
-import { FULL_NETWORK } from './full-network.ts';
 
 // Translates a plan of the docker policy into options of the engine. Every option that hardens a container is in this file.
 
@@ -32,6 +31,8 @@ export interface ContainerRequest {
   secrets: KeeperSecrets;
   labels: Record<string, string>;
   name: string;
+  /** The engine's network of sessions with the network `full`. */
+  fullNetwork: string;
   /** The host's folder to mount at KEEPER_FOLDER; undefined: the keeper is copied in. */
   keeperSource: string | undefined;
   /** That folder has a file of users. */
@@ -84,7 +85,7 @@ export function toContainerOptions(request: ContainerRequest): ContainerCreateOp
   };
 }
 
-function toHostConfig({ plan, keeperSource, hasPasswd, volumes }: ContainerRequest): HostConfig {
+function toHostConfig({ plan, fullNetwork, keeperSource, hasPasswd, volumes }: ContainerRequest): HostConfig {
   return {
     // The keeper is PID 1 and reaps processes itself.
     Init: false,
@@ -96,7 +97,7 @@ function toHostConfig({ plan, keeperSource, hasPasswd, volumes }: ContainerReque
     Privileged: false,
     CapDrop: ['ALL'],
     SecurityOpt: ['no-new-privileges:true', `seccomp=${SECCOMP}`],
-    NetworkMode: plan.network === 'full' ? FULL_NETWORK : 'none',
+    NetworkMode: plan.network === 'full' ? fullNetwork : 'none',
     IpcMode: 'private',
     PublishAllPorts: false,
     PidsLimit: plan.limits.pids,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { abortable, withResolvers } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { type DockerAllowances, type DockerPlan, planDocker, WORKSPACE_PATH } from '@shellfleet/policy';
-import type { ResolvedSessionSpec } from '@shellfleet/protocol';
+import { parseKeyspace, type ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
 import { makeWorkspace } from '../make-workspace.ts';
@@ -32,14 +32,14 @@ import { readDiskQuota } from './disk-quota.ts';
 import type { DiskBounds } from './disk-watch.ts';
 import { fromCreateAnswer, fromStartAnswer, isMissingImage, toShellfleetError } from './docker-errors.ts';
 import { Engine, type EngineTimes } from './engine.ts';
-import { type FoundContainer, listContainers, removeContainer } from './found-containers.ts';
-import { ensureFullNetwork } from './full-network.ts';
+import { type FoundContainer, listContainers, listFleets, removeContainer } from './found-containers.ts';
+import { ensureFullNetwork, fullNetwork } from './full-network.ts';
 import { withImageFolder } from './image-folder.ts';
 import { ImageUsers } from './image-users.ts';
 import { checkVolumes, readVolumes } from './image-volumes.ts';
 import { Images } from './images.ts';
 import { toKeeperLink } from './keeper-link.ts';
-import { hostFilter, ofHost, ofNamespace, type SandboxLabels, toLabels } from './labels.ts';
+import { hostFilter, ofFleet, ofHost, ofNamespace, type SandboxLabels, toLabels } from './labels.ts';
 import { checkSameWorkspace, type OwnContainer, readOwnContainer, safeEnv } from './own-container.ts';
 import { Runtimes } from './runtimes.ts';
 import { SessionPasswd } from './session-passwd.ts';
@@ -48,6 +48,7 @@ import { withoutSharedFolder, withoutUid } from './unavailable.ts';
 import { hasVolumes, openWorkspaceFolder } from './workspace-folder.ts';
 
 export interface DockerSandboxesOptions {
+  /** The keyspace of the fleet. */
   namespace: string;
   hostId: string;
   /** Secret of this host, from which the tokens of its keepers are derived. */
@@ -121,7 +122,7 @@ class DockerSandboxes implements Sandboxes {
     };
     const plan = planDocker(await withRealWorkspace(spec), allowances);
     await this.#runtimes.require(plan.runtime);
-    if (plan.network === 'full') await ensureFullNetwork(this.#engine);
+    if (plan.network === 'full') await ensureFullNetwork(this.#engine, this.#options.namespace);
     if (plan.network === 'limited' && this.#options.transport === 'attach') throw withoutSharedFolder();
     if (beside !== undefined) return this.#createBeside(session, spec, plan, beside, signal);
     const create = (image: string) => this.#create(session, spec, { ...plan, image }, signal);
@@ -226,7 +227,7 @@ class DockerSandboxes implements Sandboxes {
 
   async list(): Promise<FoundSandbox[]> {
     const containers = await listContainers(this.#engine, ofHost(this.#options.hostId));
-    // The folders of this host are shared by all namespaces under which it was ever started.
+    // The folders of this host are shared by all fleets that it was ever part of.
     await this.#folders.sweep(new Set(containers.map(({ labels }) => nameOf(labels))));
     const own = containers.filter(({ labels }) => labels.session.namespace === this.#options.namespace);
     return own.map(({ labels, Id, Image, Created, State }) => {
@@ -251,13 +252,19 @@ class DockerSandboxes implements Sandboxes {
     return this.#runtimes.lacking(this.#options.allowances.runtimes ?? []);
   }
 
+  async otherFleets(): Promise<string[]> {
+    const { namespace } = this.#options;
+    const own = parseKeyspace(namespace).fleetId;
+    return (await listFleets(this.#engine, ofNamespace(namespace))).filter((fleetId) => fleetId !== own);
+  }
+
   problem(): string | undefined {
     return this.#engine.problem ?? this.#disks.problem;
   }
 
   async sweep(isGone: (hostId: string) => Promise<boolean>): Promise<number> {
     const { namespace, hostId } = this.#options;
-    const containers = await listContainers(this.#engine, ofNamespace(namespace));
+    const containers = await listContainers(this.#engine, ofFleet(namespace));
     const goneHosts = new Map<string, boolean>();
     for (const { labels } of containers) {
       if (labels.hostId === hostId || goneHosts.has(labels.hostId)) continue;
@@ -311,6 +318,7 @@ class DockerSandboxes implements Sandboxes {
       secrets: deriveKeeperSecrets(this.#options.hostKey, labels.session, labels.sandboxId),
       labels: toLabels(labels),
       name: `shellfleet-${nameOf(labels)}`,
+      fullNetwork: fullNetwork(labels.session.namespace),
       keeperSource: isMounted(plan, labels.transport) ? folder : undefined,
       hasPasswd: passwd !== undefined,
     });

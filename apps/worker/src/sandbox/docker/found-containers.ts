@@ -1,7 +1,7 @@
 import type Docker from 'dockerode';
 import { isConflict, isNotFound, toShellfleetError } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
-import { parseLabels, type SandboxLabels } from './labels.ts';
+import { fleetOf, parseLabels, type SandboxLabels } from './labels.ts';
 
 /** A removal that takes longer is left to the next sweep: nobody waits for it. */
 const REMOVE_TIMEOUT_MS = 15_000;
@@ -20,6 +20,14 @@ export async function listContainers(engine: Engine, label: string): Promise<Fou
     const labels = parseLabels(container.Labels);
     return labels === undefined ? [] : [{ ...container, labels }];
   });
+}
+
+/** The fleets that have containers with a label, once each; empty for a version without identities. */
+export async function listFleets(engine: Engine, label: string): Promise<string[]> {
+  const all = await engine.call((docker, abortSignal) =>
+    docker.listContainers({ all: true, filters: { label: [label] }, abortSignal }),
+  );
+  return [...new Set(all.map(({ Labels }) => fleetOf(Labels)))].sort();
 }
 
 /** Removes a container, with its volumes, whatever its state. Does nothing when it is gone or is being removed. */

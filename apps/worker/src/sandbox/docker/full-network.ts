@@ -1,19 +1,20 @@
-import { ShellfleetError } from '@shellfleet/protocol';
+import { parseKeyspace, ShellfleetError } from '@shellfleet/protocol';
 import { isConflict, isNotFound, toShellfleetError } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 
-/** The engine's network of all sessions with the network `full`. It stays, as an image does. */
-export const FULL_NETWORK = 'shellfleet-full';
+/** The engine's network of all sessions of a fleet with the network `full`. It stays, as an image does. */
+export const fullNetwork = (keyspace: string) => `shellfleet-full-${parseKeyspace(keyspace).fleetId}`;
 
 /** The engine drops what one container of the network sends to another. */
 const APART = 'com.docker.network.bridge.enable_icc';
 
 /** Makes the network once for an engine. Throws SANDBOX_UNAVAILABLE where the engine does not keep its containers apart. */
-export async function ensureFullNetwork(engine: Engine): Promise<void> {
-  const found = (await findNetwork(engine)) ?? (await createNetwork(engine));
+export async function ensureFullNetwork(engine: Engine, keyspace: string): Promise<void> {
+  const name = fullNetwork(keyspace);
+  const found = (await findNetwork(engine, name)) ?? (await createNetwork(engine, keyspace));
   if (found?.Driver === 'bridge' && found.Options?.[APART] === 'false') return;
   throw unavailable(
-    `the engine has a network ${FULL_NETWORK} that does not keep containers apart: remove it (docker network rm ${FULL_NETWORK})`,
+    `the engine has a network ${name} that does not keep containers apart: remove it (docker network rm ${name})`,
   );
 }
 
@@ -22,22 +23,23 @@ interface FoundNetwork {
   Options?: Record<string, string> | undefined;
 }
 
-async function findNetwork(engine: Engine): Promise<FoundNetwork | undefined> {
+async function findNetwork(engine: Engine, name: string): Promise<FoundNetwork | undefined> {
   return engine
-    .call((docker) => docker.getNetwork(FULL_NETWORK).inspect())
+    .call((docker) => docker.getNetwork(name).inspect())
     .catch((error: unknown) => {
       if (isNotFound(error)) return undefined;
       throw toShellfleetError(error, 'looking for a network');
     });
 }
 
-async function createNetwork(engine: Engine): Promise<FoundNetwork | undefined> {
+async function createNetwork(engine: Engine, keyspace: string): Promise<FoundNetwork | undefined> {
+  const { namespace, fleetId } = parseKeyspace(keyspace);
   const request = {
-    Name: FULL_NETWORK,
+    Name: fullNetwork(keyspace),
     Driver: 'bridge',
     CheckDuplicate: true,
     Options: { [APART]: 'false' },
-    Labels: { 'shellfleet.network': 'full' },
+    Labels: { 'shellfleet.network': 'full', 'shellfleet.namespace': namespace, 'shellfleet.fleet': fleetId },
   };
   await engine
     .call((docker, abortSignal) => docker.createNetwork({ ...request, abortSignal }))
@@ -48,7 +50,7 @@ async function createNetwork(engine: Engine): Promise<FoundNetwork | undefined> 
         unavailable(`the engine cannot make it: ${message}`),
       );
     });
-  return findNetwork(engine);
+  return findNetwork(engine, fullNetwork(keyspace));
 }
 
 function unavailable(reason: string): ShellfleetError {

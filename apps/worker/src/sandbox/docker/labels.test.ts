@@ -1,18 +1,31 @@
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { expect, test } from 'vitest';
-import { parseLabels, toLabels } from './labels.ts';
+import { parseLabels, type SandboxLabels, toLabels } from './labels.ts';
 
-test('labels come back as they were written, the version of the keeper protocol included', () => {
-  const session = { namespace: 'shellfleet', tenant: 'default', session: 'agent-42' };
-  const labels = { session, hostId: 'host-1', sandboxId: '0123456789ab', transport: 'socket' } as const;
-  const written = toLabels({ ...labels, keeperProtocol: KEEPER_PROTOCOL_VERSION });
-  expect(written['shellfleet.keeper-protocol']).toBe(String(KEEPER_PROTOCOL_VERSION));
-  expect(parseLabels(written)).toEqual({ ...labels, keeperProtocol: KEEPER_PROTOCOL_VERSION });
+const LABELS: SandboxLabels = {
+  session: { namespace: 'shellfleet:0123456789ab', tenant: 'default', session: 'agent-42' },
+  ...{ hostId: 'host-1', sandboxId: '0123456789ab', transport: 'socket', keeperProtocol: KEEPER_PROTOCOL_VERSION },
+};
+
+test('labels come back as they were written; namespace and fleet are apart', () => {
+  const written = toLabels(LABELS);
+  expect(written).toEqual({
+    'shellfleet.namespace': 'shellfleet',
+    'shellfleet.fleet': '0123456789ab',
+    'shellfleet.tenant': 'default',
+    'shellfleet.session': 'agent-42',
+    'shellfleet.host': 'host-1',
+    'shellfleet.sandbox': '0123456789ab',
+    'shellfleet.transport': 'socket',
+    'shellfleet.keeper-protocol': String(KEEPER_PROTOCOL_VERSION),
+  });
+  expect(parseLabels(written)).toEqual(LABELS);
 });
 
 test.each([
   ['nothing of ours', { maintainer: 'somebody' }],
   ['only some of the labels', { 'shellfleet.session': 'agent-42' }],
+  ['the labels of a version without identities of fleets', { ...toLabels(LABELS), 'shellfleet.fleet': '' }],
 ])('a container with %s is not ours', (_, labels) => {
   expect(parseLabels(labels)).toBeUndefined();
 });

@@ -1,3 +1,4 @@
+import { FLEET_ID_PATTERN, parseKeyspace, toKeyspace } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { SandboxTransport, SessionRef } from '../sandbox.ts';
 
@@ -19,6 +20,7 @@ export interface SandboxLabels {
 
 const schema = z.object({
   namespace: z.string().min(1),
+  fleet: z.string().regex(FLEET_ID_PATTERN),
   tenant: z.string().min(1),
   session: z.string().min(1),
   host: z.string().min(1),
@@ -38,7 +40,8 @@ const schema = z.object({
 export function toLabels(labels: SandboxLabels): Record<string, string> {
   const { session, hostId, sandboxId, transport, keeperProtocol, uid, beside } = labels;
   const values = {
-    ...{ ...session, host: hostId, sandbox: sandboxId, transport, 'keeper-protocol': String(keeperProtocol) },
+    ...sessionLabels(session),
+    ...{ host: hostId, sandbox: sandboxId, transport, 'keeper-protocol': String(keeperProtocol) },
     ...(uid === undefined ? {} : { uid: String(uid) }),
     ...(beside === undefined ? {} : { beside }),
   };
@@ -52,9 +55,9 @@ export function parseLabels(labels: Record<string, string>): SandboxLabels | und
     Object.fromEntries(prefixed.map(([name, value]) => [name.slice(PREFIX.length), value])),
   ).data;
   if (!values) return undefined;
-  const { namespace, tenant, session, host: hostId, sandbox: sandboxId, transport } = values;
+  const { namespace, fleet, tenant, session, host: hostId, sandbox: sandboxId, transport } = values;
   return {
-    session: { namespace, tenant, session },
+    session: { namespace: toKeyspace(namespace, fleet), tenant, session },
     hostId,
     sandboxId,
     transport,
@@ -64,10 +67,19 @@ export function parseLabels(labels: Record<string, string>): SandboxLabels | und
   };
 }
 
-export const ofNamespace = (namespace: string) => `${PREFIX}namespace=${namespace}`;
+function sessionLabels({ namespace: keyspace, tenant, session }: SessionRef) {
+  const { namespace, fleetId } = parseKeyspace(keyspace);
+  return { namespace, fleet: fleetId, tenant, session };
+}
+
+/** Empty where the container was made by a version without identities of fleets. */
+export const fleetOf = (labels: Record<string, string>) => labels[`${PREFIX}fleet`] ?? '';
+
+export const ofNamespace = (keyspace: string) => `${PREFIX}namespace=${parseKeyspace(keyspace).namespace}`;
+export const ofFleet = (keyspace: string) => `${PREFIX}fleet=${parseKeyspace(keyspace).fleetId}`;
 export const ofHost = (hostId: string) => `${PREFIX}host=${hostId}`;
 
 /** Filters of the engine's list and events, for the containers of one host. */
-export function hostFilter(namespace: string, hostId: string): string[] {
-  return [ofNamespace(namespace), ofHost(hostId)];
+export function hostFilter(keyspace: string, hostId: string): string[] {
+  return [ofNamespace(keyspace), ofFleet(keyspace), ofHost(hostId)];
 }

@@ -73,7 +73,8 @@ function openRecord(folder: string): RecordFolder {
       const told = /^(exited|killed) (\d+)$/m.exec(await readIfThere(endedPath));
       return told ? { how: told[1] as ProcessEnd['how'], number: Number(told[2]) } : undefined;
     },
-    remove: () => rm(folder, { recursive: true, force: true }),
+    // The launcher may still be writing down how its program ended.
+    remove: () => rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }),
   };
 }
 

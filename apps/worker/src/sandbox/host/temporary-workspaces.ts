@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, chown, mkdir, readdir, realpath, rm } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { HostUser } from './host-user.ts';
@@ -7,6 +7,7 @@ import type { HostUser } from './host-user.ts';
 // A folder for each session that names no workspace: owned by its user, created and removed with its sandbox. Only the worker can enter the
 // parent folder; each session has its own folder mounted.
 
+const run = promisify(execFile);
 const PREFIX = 'shellfleet-';
 
 export interface TemporaryWorkspaces {
@@ -42,10 +43,14 @@ export async function openTemporaryWorkspaces(parent: string, user: HostUser): P
   };
 }
 
-/** Without root, folders that a session made inaccessible can only be removed after their permissions are set again. */
+/**
+ * By the system's program, which goes from directory to directory: a session may have made a path that is too long for any call. Without root, folders
+ * that a session made inaccessible can only be removed after their permissions are set again.
+ */
 async function removeTree(path: string): Promise<void> {
-  await rm(path, { recursive: true, force: true }).catch(async () => {
-    await promisify(execFile)('chmod', ['-R', 'u+rwX', '--', path]);
-    await rm(path, { recursive: true, force: true });
+  const remove = () => run('rm', ['-rf', '--', path]);
+  await remove().catch(async () => {
+    await run('chmod', ['-R', 'u+rwX', '--', path]);
+    await remove();
   });
 }

@@ -1,0 +1,30 @@
+import { readFleetFile } from '@shellfleet/client';
+import { connectRedis, findFleet } from '@shellfleet/mailbox';
+import { DEFAULTS } from '@shellfleet/protocol';
+
+export interface OwnFleet {
+  namespace: string;
+  /** Undefined where none is declared, or Redis does not answer. */
+  fleetId: string | undefined;
+}
+
+/** The fleet that this environment names, in its Redis. Declares none. */
+export async function findOwnFleet(
+  named: { redisUrl?: string; namespace?: string },
+  env: NodeJS.ProcessEnv,
+): Promise<OwnFleet> {
+  const file = await readFleetFile(env).catch(() => undefined);
+  const redisUrl = named.redisUrl || env.SHELLFLEET_REDIS_URL || file?.redisUrl;
+  const fromFile = file?.redisUrl === redisUrl ? file?.namespace : undefined;
+  const namespace = named.namespace || env.SHELLFLEET_NAMESPACE || fromFile || DEFAULTS.connection.namespace;
+  return { namespace, fleetId: redisUrl === undefined ? undefined : await readFleetId(redisUrl, namespace) };
+}
+
+async function readFleetId(redisUrl: string, namespace: string): Promise<string | undefined> {
+  try {
+    const { redis } = await connectRedis(redisUrl, 'producer', 'shellfleet-own-fleet');
+    return await findFleet(redis, namespace).finally(() => redis.disconnect());
+  } catch {
+    return undefined;
+  }
+}

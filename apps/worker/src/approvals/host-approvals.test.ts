@@ -1,0 +1,57 @@
+import { sessionSpecSchema } from '@shellfleet/protocol';
+import { beforeEach, expect, test, vi } from 'vitest';
+
+const staged = vi.hoisted(() => ({ isAsking: true, released: [] as unknown[], calls: [] as string[] }));
+vi.mock('@shellfleet/mailbox', async (original) => ({
+  ...(await original<object>()),
+  retryWhileRedisIsDown: (call: () => Promise<unknown>) => call(),
+  isAsking: async () => staged.isAsking,
+  findAnswer: async () => void staged.calls.push('find'),
+  askApproval: async () => void staged.calls.push('ask'),
+  answerHeld: async (_redis: unknown, { session }: { session: string }, entryId: string, answer: unknown) => {
+    staged.released.push([session, entryId, answer]);
+  },
+}));
+const { HostApprovals } = await import('./host-approvals.ts');
+
+const warn = vi.fn();
+const approvals = new HostApprovals({
+  ...{ redis: {}, namespace: 'n', hostId: 'h', sealer: { digest: (text: string) => `k.${text}` }, jobs: {}, audit: {} },
+  ...{ logger: { warn }, check: async () => undefined, mostPending: 1, signal: new AbortController().signal },
+} as never);
+const QUESTION = {
+  ...{ tenant: 't', session: 's', generation: 'g', entryId: 'e', epoch: 1, opens: false },
+  ...{ payload: { type: 'restart' }, spec: sessionSpecSchema.parse({}), attempt: { number: 1 } },
+  outside: { refusal: undefined, sandbox: undefined },
+} as const;
+const round: unknown[] = [];
+round.push(round);
+
+beforeEach(() => {
+  Object.assign(staged, { isAsking: true, released: [], calls: [] });
+  warn.mockClear();
+});
+
+// HOST-APPROVALS-3
+test('an entry whose answer came between its question and its hold is released at once', async () => {
+  staged.isAsking = false;
+  await approvals.held(QUESTION as never);
+  expect(staged.released).toEqual([['s', 'e', { type: 'release' }]]);
+});
+
+test('an entry that is held and asks is not released', async () => {
+  await approvals.held(QUESTION as never);
+  expect(staged.released).toEqual([]);
+});
+
+// S3-05
+test('a question that cannot be written as a key is denied where an answer is looked for, and where it would be asked', async () => {
+  const asked = { reason: 'it asks', matchedRules: round };
+  const found = await approvals.find(QUESTION as never, asked, () => true);
+  expect(found).toEqual({ type: 'denied', reason: 'it cannot be written as a key for its answer' });
+  const added = await approvals.ask(QUESTION as never, asked, { value: (value) => value });
+  expect(added).toEqual({ type: 'refused', reason: 'it asks; it cannot be written as a key' });
+  // Redis was asked nothing, and the log has it twice.
+  expect(staged.calls).toEqual([]);
+  expect(warn.mock.calls).toEqual([1, 2].map(() => [{ err: expect.any(Error) }, 'approvals.unbound']));
+});

@@ -1,0 +1,69 @@
+import type { EventEmitter } from 'node:events';
+import { ATTRIBUTES } from '@shellfleet/protocol';
+import { expect, test } from 'vitest';
+import { createLogger, openLog } from './create-logger.ts';
+
+/** The lines that `log` writes, each as the names and values that stand in it, in their order. */
+function linesOf(log: (logger: ReturnType<typeof createLogger>) => void): [string, unknown][][] {
+  const lines: [string, unknown][][] = [];
+  const destination = {
+    write(line: string) {
+      // A value that is an object is visited first, name by name.
+      const members: [string, unknown][] = [];
+      const found = [...line.matchAll(/(?<=[{,])"((?:other\.)?[a-z.]+)":/g)].map(([, name = '']) => name);
+      const parsed = JSON.parse(line) as Record<string, unknown>;
+      for (const name of found) members.push([name, parsed[name]]);
+      lines.push(members.filter(([name]) => !['time', 'pid', 'hostname'].includes(name)));
+    },
+  };
+  log(createLogger('debug', destination));
+  return lines;
+}
+
+test('a name that the logger has already is written once', () => {
+  const [line] = linesOf((logger) => {
+    const child = logger.child({ [ATTRIBUTES.sessionId]: 'a' }).child({}, { formatters: { log: (fields) => fields } });
+    child.warn({ [ATTRIBUTES.sessionId]: 'a', [ATTRIBUTES.commandId]: 'c' }, 'command.completed');
+  });
+  expect(line).toEqual([
+    ['level', 'warn'],
+    ['shellfleet.session.id', 'a'],
+    ['shellfleet.command.id', 'c'],
+    ['msg', 'command.completed'],
+  ]);
+});
+
+test('another value of a name that is taken has a name of its own', () => {
+  const [line] = linesOf((logger) => {
+    logger.child({ key: 'a' }).info({ key: 'b', level: 'high', msg: 'said' }, 'keeper.reported');
+  });
+  expect(line).toEqual([
+    ['level', 'info'],
+    ['key', 'a'],
+    ['other.key', 'b'],
+    ['other.level', 'high'],
+    ['other.msg', 'said'],
+    ['msg', 'keeper.reported'],
+  ]);
+});
+
+test('an error, and a line without fields, are written as before', () => {
+  const lines = linesOf((logger) => {
+    logger.error(new Error('it broke'));
+    logger.info('worker.started');
+  });
+  expect(lines.map((members) => Object.fromEntries(members))).toMatchObject([
+    { level: 'error', msg: 'it broke', err: { message: 'it broke' } },
+    { level: 'info', msg: 'worker.started' },
+  ]);
+});
+
+// Fault 111, of a worker.
+test('LOG-2: a full disk under the log stops nobody, and what waits is bounded', () => {
+  const destination = openLog('/dev/full');
+  const dropped: unknown[] = [];
+  (destination as unknown as EventEmitter).on('drop', (line) => dropped.push(line));
+  const logger = createLogger('info', destination);
+  for (let index = 0; index < 3_000; index += 1) logger.info({ text: 'x'.repeat(1_000) }, 'keeper.reported');
+  expect(dropped.length).toBeGreaterThan(1_900);
+});

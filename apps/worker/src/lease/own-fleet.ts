@@ -1,0 +1,58 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { declareFleet, joinFleet } from '@shellfleet/mailbox';
+import { FLEET_ID_PATTERN, ShellfleetError, toKeyspace } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+
+// OWN-FLEET-1. A host that has been part of a fleet stays part of that one: its containers, folders and journal belong to it.
+// OWN-FLEET-2. The identity is in the state folder before this host makes anything under it.
+
+/**
+ * The keyspace of the fleet of this host. The identity that the state folder keeps is declared to a Redis without one; from a Redis with
+ * another the host keeps away (FLEET_CONFLICT). `folder`: for the identities of this host, a file for each namespace.
+ */
+export async function joinOwnFleet(redis: Redis, namespace: string, folder: string, place: string): Promise<string> {
+  const path = join(folder, `${namespace}.id`);
+  const kept = await readKept(path);
+  const declared =
+    kept === undefined ? await joinFleet(redis, namespace, 'host') : await declareFleet(redis, namespace, kept);
+  if (kept === undefined) await keep(folder, path, declared);
+  else if (declared !== kept) throw otherFleet({ path, kept, declared, namespace, place });
+  return toKeyspace(namespace, declared);
+}
+
+async function readKept(path: string): Promise<string | undefined> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (text === undefined) return undefined;
+  if (FLEET_ID_PATTERN.test(text.trim())) return text.trim();
+  throw new ShellfleetError(
+    'FLEET_CONFLICT',
+    `${path} holds no identity of a fleet (12 hexadecimal digits). Restore it: it is what Redis has at the key <namespace>:{x0}:fleet, and the label shellfleet.fleet of this host's containers.`,
+    { path },
+  );
+}
+
+async function keep(folder: string, path: string, fleetId: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await writeFile(`${path}.new`, `${fleetId}\n`, { mode: 0o600, flush: true });
+  await rename(`${path}.new`, path);
+}
+
+interface Conflict {
+  path: string;
+  kept: string;
+  declared: string;
+  namespace: string;
+  place: string;
+}
+
+function otherFleet({ path, kept, declared, namespace, place }: Conflict): ShellfleetError {
+  return new ShellfleetError(
+    'FLEET_CONFLICT',
+    `This host belongs to the fleet ${kept} (${path}), and Redis at ${place} has the fleet ${declared} in the namespace ${namespace}. Nothing of either was changed. Point SHELLFLEET_REDIS_URL at the Redis of ${kept}; or, to serve ${declared} as well, start a worker with another SHELLFLEET_STATE_DIR; or, to give up ${kept} and its sessions here, run shellfleet prune --fleet ${kept} and remove ${path}.`,
+    { path, fleetId: kept, declared, namespace, place },
+  );
+}

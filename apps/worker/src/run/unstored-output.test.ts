@@ -1,0 +1,23 @@
+import type { OutputEntry, StreamName } from '@shellfleet/protocol';
+import { describe, expect, test } from 'vitest';
+import { unstoredOutput } from './unstored-output.ts';
+
+const piece = (stream: StreamName, rawFrom: number, rawTo: number) => ({ stream, rawFrom, rawTo }) as OutputEntry;
+const first = piece('stdout', 0, 5);
+const second = piece('stdout', 5, 9);
+const error = piece('stderr', 0, 3);
+
+describe('output of which Redis has a part', () => {
+  test.each([
+    ['the first piece of a stream', { stdout: 5, stderr: 0 }, [second, error]],
+    ['a stream', { stdout: 0, stderr: 3 }, [first, second]],
+    ['a piece of one stream, and the other', { stdout: 5, stderr: 3 }, [second]],
+    ['all', { stdout: 9, stderr: 3 }, []],
+  ])('is sent without %s that it has, and with everything else', (_what, offsets, rest) => {
+    expect(unstoredOutput([first, second, error], offsets)).toEqual(rest);
+  });
+
+  test('cannot go on where Redis has nothing of it', () => {
+    expect(unstoredOutput([first, second, error], { stdout: 0, stderr: 0 })).toBeUndefined();
+  });
+});

@@ -1,0 +1,57 @@
+import { beforeEach, expect, test, vi } from 'vitest';
+
+const staged = vi.hoisted(() => ({ cleared: [] as unknown[][], reply: { type: 'too-late' } as object }));
+vi.mock('@shellfleet/mailbox', async (original) => ({
+  ...(await original<object>()),
+  retryWhileRedisIsDown: (call: () => Promise<unknown>) => call(),
+  clear: async (...args: unknown[]) => {
+    staged.cleared.push(args.slice(1));
+    return staged.reply;
+  },
+}));
+vi.mock('../run/open-payload.ts', () => ({ openSignedPayload: () => ({ payload: {}, signature: undefined }) }));
+vi.mock('./audit-verdict.ts', () => ({ auditVerdict: async (verdict: unknown) => verdict, noteHeld() {} }));
+vi.mock('./session-parts.ts', () => ({ aboutSession: () => ({}) }));
+const { admitEntry } = await import('./admit-entry.ts');
+
+const ENTRY = { id: 'e', payload: 'p', first: undefined } as never;
+
+async function admit(verdict: object, holdsLease = true) {
+  const admitted: string[] = [];
+  const parts = {
+    context: { owner: {}, signal: new AbortController().signal },
+    shell: { ready: true },
+    admission: { digest: 'd', judge: async () => verdict },
+    lease: { held: () => holdsLease },
+    admitted: { set: () => admitted.push('set'), clear: () => admitted.push('clear') },
+  };
+  const approvals = { starts: { during: (_entry: unknown, start: () => unknown) => start() } };
+  const how = { makeReady: async () => true, mayTakeNext: () => true };
+  const next = await admitEntry(ENTRY, parts as never, approvals as never, how);
+  return { next, cleared: staged.cleared, admitted };
+}
+
+beforeEach(() => {
+  staged.cleared = [];
+  staged.reply = { type: 'too-late' };
+});
+
+// A host that stood still in between must not start a command on an approval that was revoked meanwhile.
+test('an entry on an approval is started until the time of its verdict, and judged again after it', async () => {
+  expect(await admit({ type: 'admit', startBy: 123 })).toEqual({
+    next: { type: 'needs-admission', entry: ENTRY },
+    cleared: [['e', 'd', 123]],
+    admitted: ['set', 'clear'],
+  });
+});
+
+test('an entry that the rules admit has no such time, and stays admitted once it is started', async () => {
+  staged.reply = { type: 'started', entry: ENTRY };
+  const started = { next: staged.reply, cleared: [['e', 'd', undefined]], admitted: ['set'] };
+  expect(await admit({ type: 'admit' })).toEqual(started);
+});
+
+test('an entry whose lease has lapsed is not started', async () => {
+  const unstarted = { next: { type: 'empty' }, cleared: [], admitted: ['set', 'clear'] };
+  expect(await admit({ type: 'admit' }, false)).toEqual(unstarted);
+});

@@ -1,0 +1,58 @@
+import { parseKeyspace } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { Sandboxes } from '../sandbox/sandbox.ts';
+
+const INTERVAL_MS = 60_000;
+
+interface OtherFleetsDeps {
+  sandboxes: Pick<Sandboxes, 'otherFleets' | 'problem'>;
+  redis: Pick<Redis, 'pubsub'>;
+  /** The keyspace of this fleet. */
+  namespace: string;
+  logger: Logger;
+}
+
+export interface OtherFleets {
+  /** What the operator of this host may want to know: a sentence for each place. */
+  warnings(): string[];
+  close(): void;
+}
+
+/**
+ * Looks for other fleets of this namespace on this host's engine and in its Redis, now and every minute until closed. They do no harm; two
+ * are more than most operators believe to have. Resolves after the first look.
+ */
+export async function watchOtherFleets(deps: OtherFleetsDeps): Promise<OtherFleets> {
+  let warnings: string[] = [];
+  const look = async () => {
+    const before = warnings;
+    // What cannot be asked is asked again.
+    const found = await Promise.allSettled([describeContainers(deps), describeSubscribers(deps)]);
+    warnings = found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+    for (const problem of warnings) if (!before.includes(problem)) deps.logger.warn({ problem }, 'fleet.another-found');
+  };
+  await look();
+  const timer = setInterval(() => void look(), INTERVAL_MS);
+  return { warnings: () => warnings, close: () => clearInterval(timer) };
+}
+
+async function describeContainers({ sandboxes, namespace: keyspace }: OtherFleetsDeps): Promise<string[]> {
+  if (sandboxes.otherFleets === undefined || sandboxes.problem() !== undefined) return [];
+  const { namespace } = parseKeyspace(keyspace);
+  const found = await sandboxes.otherFleets();
+  return found.map((fleetId) => {
+    const whose = fleetId === '' ? 'a version without identities of fleets' : `the fleet ${fleetId}`;
+    return `The Docker engine of this host also has containers of ${whose}, of the namespace ${namespace} too; \`shellfleet prune\` removes those that nobody owns.`;
+  });
+}
+
+/** One set of channels serves all databases of a Redis. */
+async function describeSubscribers({ redis, namespace: keyspace }: OtherFleetsDeps): Promise<string[]> {
+  const { namespace, fleetId } = parseKeyspace(keyspace);
+  const channels = (await redis.pubsub('CHANNELS', `${namespace}:*:{x0}:wakeups`)) as string[];
+  const others = channels.map((name) => parseKeyspace(name).fleetId).filter((other) => other !== fleetId);
+  return [...new Set(others)]
+    .sort()
+    .map((other) => `The fleet ${other}, of the namespace ${namespace} too, uses another database of this Redis.`);
+}

@@ -1,0 +1,42 @@
+import { spawn } from 'node:child_process';
+import { access, readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+/**
+ * Whose a container is, as the state folder of its host shows: the end of a sentence, undefined for nobody's. `mounted`: the folder of the
+ * host that is mounted into it, `<state folder>/hosts/<host>/s/<sandbox>`. Without a fleet id it is of a version without identities, whose
+ * workers alone serve it.
+ */
+export async function ownerOf(fleetId: string | undefined, mounted: string | undefined): Promise<string | undefined> {
+  if (mounted === undefined) return 'nothing on it names the state folder of its host';
+  const host = dirname(dirname(mounted));
+  const code = await access(host).then(
+    () => 'there',
+    (error: NodeJS.ErrnoException) => error.code,
+  );
+  if (code === 'ENOENT') return undefined;
+  const kept = await readKept(join(host, 'fleets'));
+  if (kept === 'forbidden') return `this user may not look into ${host}`;
+  if (fleetId !== undefined) return kept?.includes(fleetId) ? `${host} is a host of its fleet` : undefined;
+  if (kept !== undefined) return undefined;
+  return (await isLocked(join(host, 'lock'))) ? `a worker of an older version has ${host}` : undefined;
+}
+
+/** The fleets that a host belongs to. Undefined: of a version without identities. */
+async function readKept(folder: string): Promise<string[] | 'forbidden' | undefined> {
+  try {
+    const names = (await readdir(folder)).filter((name) => name.endsWith('.id'));
+    return await Promise.all(names.map(async (name) => (await readFile(join(folder, name), 'utf8')).trim()));
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : 'forbidden';
+  }
+}
+
+/** Where flock(1) is missing, as if it were: LEFTOVER-2. */
+function isLocked(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const child = spawn('flock', ['--nonblock', '--shared', path, 'true'], { stdio: 'ignore' });
+    child.once('error', () => resolve(true));
+    child.once('exit', (code) => resolve(code !== 0));
+  });
+}

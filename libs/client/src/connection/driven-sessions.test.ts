@@ -1,0 +1,42 @@
+import { type SessionKeys, sessionKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { afterEach, expect, test } from 'vitest';
+import { DrivenSessions } from './driven-sessions.ts';
+
+/** The keys of which a sign of life was renewed. */
+let renewed: string[] = [];
+const redis = {
+  async pexpire(key: string) {
+    renewed.push(key);
+    return 1;
+  },
+};
+const opened: DrivenSessions[] = [];
+afterEach(() => {
+  for (const driven of opened.splice(0)) driven.close();
+});
+
+function renewedBy(driven: DrivenSessions): string[] {
+  renewed = [];
+  driven.renew();
+  return renewed;
+}
+
+const [a, b] = ['a', 'b'].map((id) => sessionKeys('n', 't', id)) as [SessionKeys, SessionKeys];
+
+test('a session that two of this process drive is driven until both are done, however often each says so', () => {
+  const driven = new DrivenSessions(redis as unknown as Redis);
+  opened.push(driven);
+  const [one, other, beside] = [driven.drive(a), driven.drive(a), driven.drive(b)];
+  const [ofA, ofB] = renewedBy(driven);
+  expect([ofA, ofB]).toEqual([expect.stringContaining(a.prefix), expect.stringContaining(b.prefix)]);
+  one[Symbol.dispose]();
+  one[Symbol.dispose]();
+  expect(renewedBy(driven)).toEqual([ofA, ofB]);
+  other[Symbol.dispose]();
+  expect(renewedBy(driven)).toEqual([ofB]);
+  driven.drive(a);
+  expect(renewedBy(driven)).toEqual([ofB, ofA]);
+  beside[Symbol.dispose]();
+  expect(renewedBy(driven)).toEqual([ofA]);
+});

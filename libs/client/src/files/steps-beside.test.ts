@@ -1,0 +1,45 @@
+import { CallOrder } from '@shellfleet/concurrency';
+import { readSessionState } from '@shellfleet/mailbox';
+import { type FileOperation, type HostAnswer, sessionKeys } from '@shellfleet/protocol';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { askHost } from '../hosts/ask-host.ts';
+import { StepsBeside } from './steps-beside.ts';
+
+vi.mock(import('@shellfleet/mailbox'), async (original) => ({ ...(await original()), readSessionState: vi.fn() }));
+vi.mock(import('../hosts/ask-host.ts'), async (original) => ({ ...(await original()), askHost: vi.fn() }));
+
+beforeEach(() => {
+  vi.resetAllMocks();
+  vi.mocked(readSessionState).mockResolvedValue({ host: 'h' } as never);
+});
+
+/** The ids of the questions about one step, of which the host answers all but the last with `unknown`. */
+async function idsOf(operation: FileOperation): Promise<string[]> {
+  const ids: string[] = [];
+  vi.mocked(askHost).mockImplementation(async (_context, _host, _keys, question) => {
+    ids.push((question as { operation: string }).operation);
+    const answer: HostAnswer<'file'> = ids.length < 3 ? { state: 'unknown' } : { state: 'done', epoch: 1, answer: {} };
+    return answer as never;
+  });
+  let n = 0;
+  const sealer = { signs: false, seal: () => '' };
+  const context = { interceptors: { isEmpty: true }, nextId: () => `id${++n}`, sealer, redis: {} };
+  const session = { id: 's', keys: sessionKeys('ns', 'tenant', 's'), generation: 'g' };
+  const steps = new StepsBeside(context as never, session as never, new CallOrder());
+  await (await steps.send(operation)).answer();
+  return ids;
+}
+
+// mutants-3: `beside-id`. BESIDE-1.
+test.each<FileOperation>([
+  { name: 'rename', path: '/a', to: '/b' },
+  { name: 'remove', path: '/a', recursive: true },
+  { name: 'mkdir', path: '/a' },
+  { name: 'chmod', path: '/a', mode: 0o600 },
+])('a $name of which the host cannot say whether it was done keeps its id', async (operation) => {
+  expect(await idsOf(operation)).toEqual(['id1', 'id1', 'id1']);
+});
+
+test('a read of which the host has lost the answer is another step each time', async () => {
+  expect(await idsOf({ name: 'stat', path: '/a' })).toEqual(['id1', 'id2', 'id3']);
+});

@@ -1,0 +1,29 @@
+import { retentionOf, toQueueError } from '@shellfleet/mailbox';
+import { hostKeys, ShellfleetError } from '@shellfleet/protocol';
+import type { FleetContext } from '../connection/fleet-context.ts';
+import { refuseUnknownHost } from './known-host.ts';
+
+/**
+ * Takes a host that is not up off the list, and withdraws a request to drain it. What the fleet still needs to know of it stays for the retention:
+ * when it was seen decides what becomes of sessions that it had.
+ */
+export async function removeHost(context: FleetContext, id: string): Promise<void> {
+  const { redis, namespace } = context;
+  const { alive, drain, left } = hostKeys(namespace, id);
+  try {
+    await refuseUnknownHost(context, id);
+    if ((await redis.exists(alive)) === 1) throw isUp(id);
+    await redis.set(left, '1', 'PX', retentionOf(redis, namespace));
+    await redis.del(drain);
+  } catch (error) {
+    throw error instanceof ShellfleetError ? error : toQueueError(error);
+  }
+}
+
+function isUp(id: string): ShellfleetError {
+  return new ShellfleetError(
+    'COMMAND_INVALID',
+    `Host ${id} is up. Let it take nothing new with \`shellfleet hosts drain ${id}\`, and stop its worker; then it leaves the list by itself.`,
+    { issues: [{ path: 'host', message: 'is up' }] },
+  );
+}

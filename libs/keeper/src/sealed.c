@@ -1,0 +1,155 @@
+#define _GNU_SOURCE
+#include "sealed.h"
+#include "log.h"
+#include "off_limits.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// Beside the numbers that scripts use for locks and logs (9, 99, 100, 200); the next ones where a process may not have
+// so many descriptors.
+static const int FIRST[] = {230, 150, 40};
+
+// A text takes the smallest file that holds it, and blanks fill up the rest: a shell reads all of it, at about 6 ns for
+// each byte. Those for scripts have numbers of one digit, which the run token carries.
+enum { COMMANDS = 8, OTHERS = 6, FILES = COMMANDS + OTHERS };
+static const size_t SIZES[FILES] = {64,         256, 1 << 10, 4 << 10, 16 << 10, 64 << 10,   256 << 10,
+                                    1088 << 10, 256, 1 << 10, 8 << 10, 64 << 10, 1280 << 10, 6 << 20};
+static const unsigned ALL_SEALS = F_SEAL_FUTURE_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
+
+static struct {
+  int first;
+  struct SealedFile {
+    char *bytes; // null: it could not be made
+    size_t used; // the rest is blanks
+    int is_taken;
+    struct stat status;
+  } files[FILES];
+  int has_loop;
+  pid_t shell;
+  int held; // its descriptors; -1: not looked at yet
+} own = {.held = -1};
+
+// Takes the descriptor, for a number that no script uses.
+static int move_to(int fd, int number) {
+  const int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, number);
+  if (fd >= 0) close(fd);
+  if (moved == number || moved < 0) return moved;
+  close(moved);
+  return -1;
+}
+
+// Before Linux 5.1, and where a runtime has its own kernel, a file cannot be sealed against later writes alone. Then
+// its mode says so, which file operations cannot change: the keeper's files are off limits for them.
+static void seal(int fd) {
+  if (!fcntl(fd, F_ADD_SEALS, ALL_SEALS)) return;
+  log_failure("sealing the scripts of commands against other processes of the session");
+  fchmod(fd, 0400);
+  fcntl(fd, F_ADD_SEALS, ALL_SEALS & ~F_SEAL_FUTURE_WRITE);
+}
+
+static int make(int index) {
+  struct SealedFile *file = &own.files[index];
+  const int fd = move_to(memfd_create("script", MFD_CLOEXEC | MFD_ALLOW_SEALING), own.first + index);
+  if (fd < 0) return 0;
+  void *bytes = MAP_FAILED;
+  if (!ftruncate(fd, SIZES[index])) bytes = mmap(0, SIZES[index], PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (bytes == MAP_FAILED || madvise(bytes, SIZES[index], MADV_DONTFORK) || fstat(fd, &file->status)) {
+    close(fd);
+    return 0;
+  }
+  seal(fd);
+  off_limits_add(&file->status);
+  file->bytes = bytes;
+  file->used = SIZES[index];
+  return 1;
+}
+
+int sealed_open(void) {
+  const long most = sysconf(_SC_OPEN_MAX);
+  size_t i = 0;
+  while (i + 1 < sizeof FIRST / sizeof *FIRST && FIRST[i] + FILES >= most) i++;
+  own.first = FIRST[i];
+  int made = 0;
+  for (int k = 0; k < FILES; k++) made += make(k); // a large one may be beyond a limit of the size of files
+  if (made < FILES) log_failure("making room for the largest scripts");
+  return made > 0;
+}
+
+int sealed_first(void) { return own.first; }
+int sealed_loop(void) { return own.first + FILES; }
+
+int sealed_put_loop(const void *bytes, size_t n) {
+  if (own.has_loop) return 1;
+  struct stat status;
+  const int fd = move_to(memfd_create("loop", MFD_CLOEXEC | MFD_ALLOW_SEALING), sealed_loop());
+  own.has_loop = fd >= 0 && write(fd, bytes, n) == (ssize_t)n &&
+                 !fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) &&
+                 !fstat(fd, &status);
+  if (own.has_loop) off_limits_add(&status);
+  else log_failure("sealing the loop of the shell");
+  return own.has_loop;
+}
+
+void sealed_clear(void) {
+  for (int i = 0; i < FILES; i++) own.files[i].is_taken = 0;
+}
+
+static int put(int last, const void *bytes, size_t n) {
+  int best = -1;
+  for (int i = 0; i < last; i++) {
+    const struct SealedFile *file = &own.files[i];
+    if (file->bytes && !file->is_taken && SIZES[i] > n && (best < 0 || SIZES[i] < SIZES[best])) best = i;
+  }
+  if (best < 0) return -1;
+  struct SealedFile *file = &own.files[best];
+  memcpy(file->bytes, bytes, n);
+  file->bytes[n] = '\n';
+  if (file->used > n + 1) memset(file->bytes + n + 1, ' ', file->used - n - 1);
+  file->used = n + 1;
+  file->is_taken = 1;
+  return own.first + best;
+}
+
+int sealed_put_command(const void *bytes, size_t n) { return put(COMMANDS, bytes, n); }
+int sealed_put(const void *bytes, size_t n) { return put(FILES, bytes, n); }
+
+void sealed_inherit(void) {
+  for (int fd = own.first; fd <= sealed_loop(); fd++) fcntl(fd, F_SETFD, 0); // one that is not there stays so
+}
+
+void sealed_watch(pid_t shell) {
+  if (own.held >= 0) close(own.held);
+  own.held = -1;
+  own.shell = shell;
+}
+
+// The directory of its descriptors stays open: the look at one of them is on the way of every command.
+static int open_held(void) {
+  char path[32];
+  if (own.held >= 0) return 1;
+  snprintf(path, sizeof path, "/proc/%d/fd", own.shell);
+  own.held = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  return own.held >= 0;
+}
+
+int sealed_is_held(void) {
+  if (!open_held()) return 0;
+  for (int i = 0; i < FILES; i++) {
+    const struct SealedFile *file = &own.files[i];
+    if (!file->is_taken) continue;
+    char number[16];
+    struct stat held;
+    snprintf(number, sizeof number, "%d", own.first + i);
+    if (fstatat(own.held, number, &held, 0)) {
+      if (errno == EACCES || errno == EPERM) continue; // a shell whose program its user may not read
+      return 0;
+    }
+    if (held.st_dev != file->status.st_dev || held.st_ino != file->status.st_ino) return 0;
+  }
+  return 1;
+}

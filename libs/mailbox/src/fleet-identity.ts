@@ -1,0 +1,74 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { FLEET_ID_PATTERN, fleetIdentityKey, parseKeyspace, ShellfleetError } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { toQueueError } from './script.ts';
+
+// IDENTITY-1. A namespace of a Redis has one identity; the first that is declared stays.
+// IDENTITY-2. Whoever has learnt the identity of a fleet declares that one, never another, to a Redis that lost it.
+// IDENTITY-3. Whoever has learnt none waits for one before it declares a new one: after a loss, those who know it come first.
+
+/** Hosts declare what they know with their next heartbeat, and after a reconnection at once. A host is the one to declare a new identity. */
+const PATIENCE_MS = { host: 1_000, producer: 5_000 };
+const LOOK_EVERY_MS = 50;
+
+const newFleetId = () => randomBytes(6).toString('hex');
+
+/** The identity of the fleet in this namespace. Where none is declared in time, a new one is. */
+export async function joinFleet(redis: Redis, namespace: string, as: 'host' | 'producer'): Promise<string> {
+  const until = performance.now() + PATIENCE_MS[as];
+  for (;;) {
+    const declared = await findFleet(redis, namespace);
+    if (declared !== undefined) return declared;
+    if (performance.now() >= until) return declareFleet(redis, namespace, newFleetId());
+    await delay(LOOK_EVERY_MS);
+  }
+}
+
+/** Declares an identity where none is. Returns the one that is declared then. */
+export async function declareFleet(redis: Redis, namespace: string, fleetId: string): Promise<string> {
+  // Read first: a full Redis takes no write.
+  const before = await findFleet(redis, namespace);
+  if (before !== undefined) return before;
+  await redis.set(fleetIdentityKey(namespace), fleetId, 'NX').catch((error: unknown) => {
+    throw isForbidden(error) ? nothingDeclared(namespace) : toQueueError(error);
+  });
+  return (await findFleet(redis, namespace)) ?? fleetId;
+}
+
+/** Throws FLEET_CONFLICT where another fleet has the namespace of this keyspace. Declares this one where none has. */
+export async function requireFleet(redis: Redis, keyspace: string, place: string): Promise<void> {
+  const { namespace, fleetId } = parseKeyspace(keyspace);
+  const declared = await declareFleet(redis, namespace, fleetId);
+  if (declared === fleetId) return;
+  throw new ShellfleetError(
+    'FLEET_CONFLICT',
+    `This process uses the fleet ${fleetId}, and Redis at ${place} has the fleet ${declared} in the namespace ${namespace}.`,
+    { namespace, fleetId, declared, place },
+  );
+}
+
+const isForbidden = (error: unknown) => error instanceof Error && error.message.startsWith('NOPERM');
+
+function nothingDeclared(namespace: string): ShellfleetError {
+  return new ShellfleetError(
+    'QUEUE_UNAVAILABLE',
+    `No fleet has begun in the namespace ${namespace} of this Redis, and this user may not begin one. Start a worker, or correct SHELLFLEET_REDIS_URL or SHELLFLEET_NAMESPACE.`,
+    { namespace },
+  );
+}
+
+/** The identity that is declared for a namespace, if any. */
+export async function findFleet(redis: Redis, namespace: string): Promise<string | undefined> {
+  const key = fleetIdentityKey(namespace);
+  const declared = await redis.get(key).catch((error: unknown) => {
+    throw toQueueError(error);
+  });
+  if (declared === null) return undefined;
+  if (FLEET_ID_PATTERN.test(declared)) return declared;
+  throw new ShellfleetError(
+    'REDIS_UNSUITABLE',
+    `The key ${key} of Redis holds no identity of a fleet (12 hexadecimal digits). Another program may use this namespace: choose another one (SHELLFLEET_NAMESPACE).`,
+    { setting: 'namespace', key },
+  );
+}

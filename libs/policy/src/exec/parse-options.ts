@@ -1,0 +1,78 @@
+// Reads the options of a program as getopt_long does, and accepts only options that are listed: whatever else a word may be to some version
+// of the program, it is not known. That covers abbreviations of long options too: `--fil` may be `--file` today and be ambiguous tomorrow.
+
+/** Options that are known to be harmless. */
+export interface HarmlessOptions {
+  /** Letters as in getopt's option string: `nl:` is `-n` without a value and `-l` with one. */
+  readonly short: string;
+  /** Long names, written out as a user does: `quiet`, `wrap=` with a value, `group[=]` with a value that may be missing. */
+  readonly long: readonly string[];
+}
+
+export interface ParsedOptions {
+  /** Options with their values, in order. A long option is named without its dashes. */
+  readonly options: readonly { name: string; value?: string | undefined }[];
+  readonly operands: readonly string[];
+}
+
+/**
+ * Returns both ways in which a program may read its words: options after the first operand count (GNU), or are operands (POSIXLY_CORRECT, and
+ * programs of other systems). Returns undefined when a word is an option that is not listed, or lacks its value.
+ */
+export function parseOptions(args: readonly string[], harmless: HarmlessOptions): ParsedOptions[] | undefined {
+  const permuted = parse(args, harmless, true);
+  const ordered = parse(args, harmless, false);
+  return permuted && ordered && [permuted, ordered];
+}
+
+function parse(args: readonly string[], harmless: HarmlessOptions, permutes: boolean): ParsedOptions | undefined {
+  const options: { name: string; value?: string | undefined }[] = [];
+  const operands: string[] = [];
+  for (let at = 0; at < args.length; at += 1) {
+    const word = args[at] as string;
+    if (word === '--') return { options, operands: [...operands, ...args.slice(at + 1)] };
+    if (word === '-' || !word.startsWith('-')) {
+      if (!permutes) return { options, operands: [...operands, ...args.slice(at)] };
+      operands.push(word);
+      continue;
+    }
+    const read = word.startsWith('--') ? readLong(word.slice(2), harmless) : readShort(word.slice(1), harmless);
+    if (!read) return undefined;
+    options.push(...read.options);
+    if (read.lacksValue === undefined) continue;
+    at += 1;
+    if (at >= args.length) return undefined;
+    options.push({ name: read.lacksValue, value: args[at] });
+  }
+  return { options, operands };
+}
+
+interface ReadWord {
+  options: { name: string; value?: string | undefined }[];
+  /** Name of the option whose value is the next word. */
+  lacksValue?: string;
+}
+
+function readLong(text: string, { long }: HarmlessOptions): ReadWord | undefined {
+  const [name = '', ...rest] = text.split('=');
+  const value = rest.length === 0 ? undefined : rest.join('=');
+  if (long.includes(`${name}=`)) return value === undefined ? { options: [], lacksValue: name } : one(name, value);
+  if (long.includes(`${name}[=]`)) return one(name, value);
+  return long.includes(name) && value === undefined ? one(name) : undefined;
+}
+
+const one = (name: string, value?: string): ReadWord => ({ options: [{ name, value }] });
+
+/** `-nE` is two options, `-l5` is one with a value. */
+function readShort(letters: string, { short }: HarmlessOptions): ReadWord | undefined {
+  const options: { name: string; value?: string | undefined }[] = [];
+  for (let at = 0; at < letters.length; at += 1) {
+    const name = letters[at] as string;
+    const known = name === ':' ? -1 : short.indexOf(name);
+    if (known < 0) return undefined;
+    if (short[known + 1] !== ':') options.push({ name });
+    else if (at + 1 === letters.length) return { options, lacksValue: name };
+    else return { options: [...options, { name, value: letters.slice(at + 1) }] };
+  }
+  return { options };
+}

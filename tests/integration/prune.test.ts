@@ -1,0 +1,91 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { lockFolder } from '@shellfleet/worker/test-support';
+import Docker from 'dockerode';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { type ClientStage, setClientStage } from '../support/client-stage.ts';
+import { fleetIdOf } from '../support/keyspace.ts';
+import { runCli } from '../support/run-cli.ts';
+
+const docker = new Docker({ socketPath: inject('dockerHost').replace(/^unix:\/\//, '') });
+const [KEPT, GONE] = ['cccccccccccc', 'dddddddddddd'];
+
+let stage: ClientStage;
+let folder: string;
+const made = new Map<string, string>();
+beforeAll(async () => {
+  stage = await setClientStage();
+  folder = await mkdtemp(join(tmpdir(), 'sf-prune-'));
+  await keep('kept', KEPT);
+  await mkdir(join(folder, 'hosts', 'old'), { recursive: true });
+  await mkdir(join(folder, 'hosts', 'old-up'), { recursive: true });
+  await plant('of a host that keeps its fleet', 'kept', KEPT);
+  await plant('of a host of another fleet now', 'kept', GONE);
+  await plant('of a folder that is gone', 'none', GONE);
+  await plant('of the fleet of this environment', 'none', fleetIdOf(stage.namespace));
+  await plant('of an older version', 'old', undefined);
+  await plant('of an older version that is up', 'old-up', undefined);
+});
+afterAll(async () => {
+  for (const id of made.values())
+    await docker
+      .getContainer(id)
+      .remove({ force: true })
+      .catch(() => {});
+  await rm(folder, { recursive: true, force: true });
+  await stage?.[Symbol.asyncDispose]();
+});
+
+async function keep(host: string, fleetId: string): Promise<void> {
+  const fleets = join(folder, 'hosts', host, 'fleets');
+  await mkdir(fleets, { recursive: true });
+  await writeFile(join(fleets, `${stage.namespace}.id`), `${fleetId}\n`);
+}
+
+/** A container as a host made it. The engine makes no folder for a mount: the one that is gone is removed after it. */
+async function plant(name: string, host: string, fleetId: string | undefined): Promise<void> {
+  const source = join(folder, 'hosts', host, 's', `${made.size}`);
+  await mkdir(source, { recursive: true });
+  const labels = { namespace: stage.namespace, tenant: 't', session: 's', host, ...(fleetId && { fleet: fleetId }) };
+  const { id } = await docker.createContainer({
+    Image: inject('sessionImage'),
+    Cmd: ['true'],
+    Labels: Object.fromEntries(Object.entries(labels).map(([label, value]) => [`shellfleet.${label}`, value])),
+    HostConfig: { Mounts: [{ Type: 'bind', Source: source, Target: '/.shellfleet', ReadOnly: true }] },
+  });
+  made.set(name, id);
+  if (host === 'none') await rm(join(folder, 'hosts', host), { recursive: true });
+}
+
+async function left(): Promise<string[]> {
+  const found = await docker.listContainers({
+    all: true,
+    filters: { label: [`shellfleet.namespace=${stage.namespace}`] },
+  });
+  return [...made].filter(([, id]) => found.some(({ Id }) => Id === id)).map(([name]) => name);
+}
+
+/** SHELLFLEET_NAMESPACE is set: other tests have containers on this engine. */
+const prune = (...flags: string[]) =>
+  runCli(stage, ['prune', ...flags], { env: { DOCKER_HOST: inject('dockerHost') } });
+
+test('prune removes what nobody owns, of this version and older ones, once it is told to', async () => {
+  await using _up = await lockFolder(join(folder, 'hosts', 'old-up')).then((lock) => ({
+    [Symbol.asyncDispose]: () => lock.release(),
+  }));
+  const all = [...made.keys()];
+  const listed = (await prune('--dry-run', '--json')).stdout.toString().trimEnd().split('\n');
+  const goes = listed
+    .map((line) => JSON.parse(line) as { id: string; removed: boolean })
+    .filter(({ removed }) => removed);
+  const nobodys = ['of a host of another fleet now', 'of a folder that is gone', 'of an older version'];
+  expect(goes.map(({ id }) => id).sort()).toEqual(nobodys.map((name) => made.get(name)).sort());
+  expect(await prune()).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('prune needs --yes') });
+  expect(await left()).toEqual(all);
+  expect(await prune('--yes')).toMatchObject({ exitCode: 0, stderr: 'shellfleet: 3 of them were removed.\n' });
+  expect(await left()).toEqual(all.filter((name) => !nobodys.includes(name)));
+  expect(await prune('--yes')).toMatchObject({ exitCode: 0, stderr: 'shellfleet: Nothing here is nobody’s.\n' });
+  await prune('--fleet', KEPT, '--yes');
+  expect(await left()).toEqual(['of the fleet of this environment', 'of an older version that is up']);
+});
