@@ -77,6 +77,7 @@ describe.runIf(isRoot)('a fleet with the policy codex', () => {
         exitCode: 4,
         stdout: `${UID}\nyes\nfn here\n/tmp\ntext\ngiven\n`,
         stderr: 'oops\n',
+        imageDigest: undefined,
         output: expect.any(String) as never,
       }),
     );

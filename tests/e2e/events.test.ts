@@ -51,7 +51,10 @@ test('the events of a session come in order and once; a reader that resumes miss
   expect(events.find(({ type }) => type === 'session.opened')).toEqual({
     ...stamp,
     type: 'session.opened',
-    data: { hostId: 'h1', epoch: 1, image: inject('sessionImage') },
+    data: {
+      ...{ hostId: 'h1', epoch: 1, image: inject('sessionImage') },
+      imageDigest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+    },
   });
   expect(events.filter(({ commandId }) => commandId === first.commandId)).toEqual([
     accepted(first.commandId),
@@ -64,7 +67,11 @@ test('the events of a session come in order and once; a reader that resumes miss
     started(restart),
     completed(
       restart,
-      expectedResult('events', { commandId: restart, shell: { state: 'lost', reason: 'restarted', epoch: 2 } }),
+      expectedResult('events', {
+        commandId: restart,
+        imageDigest: undefined,
+        shell: { state: 'lost', reason: 'restarted', epoch: 2 },
+      }),
     ),
   ]);
   expect(events.filter(({ commandId }) => commandId === second.commandId).map(({ type }) => type)).toEqual([

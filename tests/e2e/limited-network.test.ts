@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Fleet, Session, SessionSpec } from '@shellfleet/client';
+import { SESSION_IMAGES } from '@shellfleet/policy';
 import { ensureFullSessionImage, findDocker } from '@shellfleet/setup';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { isRoot } from '../support/host-leftovers.ts';
@@ -28,7 +29,11 @@ let fleet: Fleet;
 
 beforeAll(async () => {
   const engine = await findDocker({ DOCKER_HOST: inject('dockerHost') });
-  const machine = { engine: { ...engine!, startedHere: false }, sessionImage: inject('sessionImage') };
+  const machine = {
+    engine: { ...engine!, startedHere: false },
+    sessionImage: inject('sessionImage'),
+    imageNames: SESSION_IMAGES,
+  };
   image = await ensureFullSessionImage(machine, process.env, (line) => console.error(line));
   registry = await startPackageRegistry('registry.test');
   folder = await mkdtemp(join(tmpdir(), 'sf-limited-'));

@@ -1,5 +1,5 @@
 import type { Command, Fleet, Result } from '@shellfleet/client';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
 import { inspectFleet } from '../support/inspect-fleet.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
@@ -68,6 +68,8 @@ test('commands of different sessions run at the same time', async () => {
       queuedCommands: 0,
       runningCommandId: commands[index]?.id,
       background: [],
+      image: inject('sessionImage'),
+      imageDigest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
       labels: {},
       createdAt: expect.any(String),
       lastActiveAt: expect.any(String),

@@ -74,6 +74,8 @@ describe('One slot', () => {
         state: 'up',
         slots: 1,
         free: 0,
+        sessions: 1,
+        running: expect.any(Number),
         policies: ['docker'],
         version: expect.any(String),
         seenAt: expect.any(String),

@@ -276,6 +276,7 @@ describe('A streamed stdin', () => {
       expectedResult('fails', {
         outcome: 'error',
         exitCode: null,
+        imageDigest: expect.stringMatching(/^sha256:/) as string,
         reason: undefined as never,
         stdout: 'some\n',
         error: {

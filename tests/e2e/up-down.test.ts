@@ -103,6 +103,10 @@ test('up takes over the shells of a killed supervisor, and down ends what a kill
   await run(shellfleet, ['exec', 'kept', '--', 'X=5'], { env });
   const [supervisor = 0] = await startedPids();
   process.kill(supervisor, 'SIGKILL');
+  const { stdout: findings } = await run(shellfleet, ['doctor', '--json'], { env }).catch((error) => error);
+  expect(findings).toContain(
+    '"name":"fleet","state":"present","detail":"version 0.1.0 serves, but its supervisor is gone',
+  );
   const again = await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
   expect(again.stderr).toContain('taken over');
   expect((await run(shellfleet, ['exec', 'kept', '--', 'echo $X'], { env })).stdout).toBe('5\n');
@@ -111,6 +115,18 @@ test('up takes over the shells of a killed supervisor, and down ends what a kill
   process.kill(pids[0] ?? 0, 'SIGKILL');
   await run(shellfleet, ['down'], { env });
   expect(living(pids.slice(1))).toEqual([]);
+});
+
+test('down names a worker that up did not start and that goes on', async () => {
+  await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
+  const byHand = follow(['worker', '--slots', '1', '--host-id', 'by-hand']);
+  await expect.poll(byHand.printed, WAIT).toContain('worker.started');
+  const { stderr } = await run(shellfleet, ['down'], { env });
+  expect(stderr).toContain('because `up` did not start it: the worker of host by-hand.');
+  // LOG-3.
+  await expect.poll(byHand.printed, WAIT).toContain('host.beat-failed');
+  expect(byHand.printed()).not.toMatch(/writeable[^\n]*\\n +at /);
+  expect(byHand.child.exitCode).toBe(null);
 });
 
 test('up uses a fleet of its version that another checkout started, and ends nothing of it', async () => {

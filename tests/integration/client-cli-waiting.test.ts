@@ -18,8 +18,8 @@ const stateOf = async (id: string) => (await (await (await stage.connect()).atta
 test('without a host it says so once, goes on waiting, and runs when one comes', async () => {
   await using alone = await setClientStage();
   const { output, end } = startCli(alone, ['exec', 'early', '--', 'echo ran']);
-  const words =
-    'shellfleet: No host of this fleet is up. Start one: `shellfleet up`, or `shellfleet worker` on another machine. early waits until one can.\n';
+  const where = `the namespace ${alone.namespace} (SHELLFLEET_NAMESPACE) of Redis at ${new URL(alone.own.url).host} (SHELLFLEET_REDIS_URL).`;
+  const words = `shellfleet: No host of this fleet is up. Start one: \`shellfleet up\`, or \`shellfleet worker\` on another machine. It is looked for in ${where} early waits until one can.\n`;
   await untilFound('it says so', async () => output().stderr === words);
   await alone.startHost();
   expect(await end).toMatchObject({ exitCode: 0, stdout: Buffer.from('ran\n'), stderr: words });

@@ -103,8 +103,9 @@ test('a session that names no image gets slim while full is not there; one that 
   await using made = await open('making', namespace, 'full').then(closing);
   proxy.missingImage = SESSION_IMAGES.full;
   const usual = await create(made);
-  const { Config } = await docker.getContainer(usual.containerId ?? '').inspect();
-  expect(Config.Image).toBe(SESSION_IMAGES.slim);
+  const { Id: digest } = await docker.getImage(SESSION_IMAGES.slim).inspect();
+  const { Image } = await docker.getContainer(usual.containerId ?? '').inspect();
+  expect([usual.image, Image]).toEqual([{ name: SESSION_IMAGES.slim, digest }, digest]);
   await expect(create(made, { image: 'full' })).rejects.toMatchObject({ image: SESSION_IMAGES.full });
   await expect(made.pull(SESSION_IMAGES.full)).rejects.toMatchObject({
     code: 'IMAGE_UNAVAILABLE',

@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream';
+import { SESSION_IMAGES } from '@shellfleet/policy';
 import { checkoutRoot, ensureFullSessionImage, ensureWorkerImage, findDocker } from '@shellfleet/setup';
 import Docker from 'dockerode';
 import { expect, inject, test } from 'vitest';
@@ -34,7 +35,11 @@ test('the session image slim has every program that sessions may count on', asyn
 
 test('the session image full has what an hour of an agent needs, and each of its tools works', async () => {
   const engine = await findDocker({ DOCKER_HOST: inject('dockerHost') });
-  const machine = { engine: { ...engine!, startedHere: false }, sessionImage: inject('sessionImage') };
+  const machine = {
+    engine: { ...engine!, startedHere: false },
+    sessionImage: inject('sessionImage'),
+    imageNames: SESSION_IMAGES,
+  };
   const image = await ensureFullSessionImage(machine, process.env, (line) => console.error(line));
   const more = 'pip python npm npx curl gcc g++ cc make patch jq rg sqlite3 less file zip unzip bzip2 xz ssh';
   expect(await runIn(image, missingOf(`${slim} ${more}`))).toEqual({ exitCode: 0, output: '' });

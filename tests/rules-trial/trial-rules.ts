@@ -33,9 +33,10 @@ function isSafe(name: string, args: readonly string[]): boolean {
   if (['cat', 'grep', 'head', 'ls', 'rev'].includes(name)) return true;
   if (name === 'find') return !args.some((arg) => /^-(exec|ok|delete|f(ls|print))/.test(arg));
   // Of the options that the trial gives, `-s` takes a value for uniq and none for sed.
-  const isOption = (arg: string): boolean => arg === '-n' || arg === '-s' || arg === '--';
-  const known = args.every((arg) => isOption(arg) || arg === '-' || !arg.startsWith('-'));
-  const operands = args.filter((arg) => !isOption(arg));
-  if (name === 'uniq') return known && operands.length < 2 + args.filter((arg) => arg === '-s').length;
+  const isOption = (arg: string): boolean => ['-n', '-r', '-s', '--'].includes(arg);
+  const read = name === 'uniq' ? args.filter((_, index) => args[index - 1] !== '-s') : args;
+  const known = read.every((arg) => isOption(arg) || arg === '-' || !arg.startsWith('-'));
+  const operands = read.filter((arg) => !isOption(arg));
+  if (name === 'uniq') return known && operands.length < 2;
   return name === 'sed' && known && /^\d+(,\d+)?p$/.test(operands[0] ?? '');
 }

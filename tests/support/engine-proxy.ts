@@ -4,7 +4,6 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { inject } from 'vitest';
 
 /** A proxy in front of the engine of the run, which can be made to misbehave. */
@@ -46,9 +45,8 @@ export async function startEngineProxy(): Promise<EngineProxy> {
       asked.resume();
       return;
     }
-    const body =
-      proxy.missingImage !== undefined && what.includes('/containers/create') ? await text(asked) : undefined;
-    if (body !== undefined && JSON.parse(body).Image === proxy.missingImage) {
+    if (proxy.missingImage !== undefined && decodeURIComponent(what).endsWith(`/images/${proxy.missingImage}/json`)) {
+      asked.resume();
       answer.writeHead(404, { 'content-type': 'application/json' });
       answer.end(JSON.stringify({ message: `No such image: ${proxy.missingImage}` }));
       return;
@@ -61,8 +59,7 @@ export async function startEngineProxy(): Promise<EngineProxy> {
     );
     forwarded.on('error', () => answer.destroy());
     answer.on('close', () => forwarded.destroy());
-    if (body === undefined) asked.pipe(forwarded);
-    else forwarded.end(body);
+    asked.pipe(forwarded);
   });
   server.on('upgrade', (asked, socket) => {
     const up = connect(engine);

@@ -32,8 +32,15 @@ export function expectedResult(sessionId: string, own: ExpectedFields = {}): Res
     shell: { state: 'kept', epoch: 1 },
     timings: { queuedMs: anyNumber(), startMs: anyNumber(), runMs: anyNumber(), totalMs: anyNumber() },
     hostId: 'h1',
+    ...digestOf(own),
     ...own,
   } as Result;
+}
+
+/** Of the container in which it ran. Nothing ran of what was denied or not started; tests of other policies say that there is none. */
+function digestOf({ outcome, reason, hostId }: ExpectedFields): { imageDigest?: string } {
+  const hasRun = outcome !== 'denial' && outcome !== 'error' && reason !== 'not-started' && hostId !== null;
+  return hasRun ? { imageDigest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) as string } : {};
 }
 
 /** A last line without its end counts. */

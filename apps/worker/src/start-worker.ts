@@ -20,6 +20,7 @@ import type { Audit } from './audit/audit.ts';
 import { openAudit } from './audit/file-audit.ts';
 import { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
 import { createLogger } from './host/create-logger.ts';
+import { readSessionImages } from './host/session-image-names.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
 import { openJournal } from './journal/journal.ts';
@@ -113,9 +114,12 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
   if (!connected.persistent) logger.warn({ setting: 'appendonly' }, 'redis.not-persistent');
   const clockProblem = await connected.clockProblem;
   if (clockProblem !== undefined) logger.warn({ problem: clockProblem }, 'host.clock-off');
+  const sessionImages = await readSessionImages(config.stateFolder, VERSION);
   const mark = toolMark(config.namespace, hostId);
   const [sandboxes, tools] = await Promise.all([
-    chooseTransport(config, folder, logger).then((transport) => openPolicies({ ...config, transport }, folder, logger)),
+    chooseTransport(config, folder, logger).then((transport) =>
+      openPolicies({ ...config, transport, sessionImages }, folder, logger),
+    ),
     loadTools(config.tools, config.toolEnv, mark, logger),
   ]);
   const missingRuntimes = sandboxes.missingRuntimes?.() ?? [];
@@ -208,6 +212,7 @@ function toOffer(config: WorkerConfig, missingRuntimes: readonly string[], limit
     ...{ modes, networks, hosts, users, images, workspaces, redactFormats },
     runtimes: runtimes.filter((runtime) => !missingRuntimes.includes(runtime)),
     ownUids: uids !== undefined,
+    kept: config.keep.containers,
     ...toBounds(config),
     ...{ controlGroups: limits.controlGroups ?? true, diskQuota: limits.diskQuota ?? true },
   };

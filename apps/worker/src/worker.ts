@@ -39,6 +39,7 @@ import { createHeldTimes } from './lease/held-times.ts';
 import { createLeases, LEASE_MS } from './lease/leases.ts';
 import { Settling } from './lease/settling.ts';
 import { RunningEntries } from './run/running-entries.ts';
+import { KeptSandboxes } from './sandbox/kept-sandboxes.ts';
 import type { Sandboxes } from './sandbox/sandbox.ts';
 import type { Stop } from './session/session-state.ts';
 import type { Tool } from './tools/load-tools.ts';
@@ -182,6 +183,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     signal: closed.signal,
   });
   const hostEntries = new RunningEntries();
+  const kept = new KeptSandboxes({ redis, fleet, hostId, sandboxes, logger });
   const sessions = new HostedSessions(
     {
       ...host,
@@ -192,6 +194,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
         serves: (spec) => canServe.spec(spec),
         sandboxes,
         hostLog,
+        kept,
         journal: deps.journal,
         redisLosses,
         audit,
@@ -288,7 +291,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     approvals: new ToolApprovals({ redis, namespace, sealer, approvals, signal: closed.signal }),
   });
   const onDrain = () => void drainRequest.look();
-  const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog, onDrain });
+  const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog, kept, onDrain });
   const subscription = await subscribeToWakeUps(deps.connected, fleet, hostId, {
     ...{ sessions, tools, readCalls, approvals },
     jobs: wakeUps,
@@ -314,7 +317,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const asking = lookAfterApprovals({ redis, fleet, approvals, jobs, audit, logger }, settling);
   const anchoring = anchorHeadsRegularly(audit, { ...host, namespace });
   const logSweeping = sweepLogsRegularly(hostLog, logger);
-  const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, redis, fleet, logger, times: deps.sweepTimes });
+  const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, kept, redis, fleet, logger, times: deps.sweepTimes });
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 
   return {

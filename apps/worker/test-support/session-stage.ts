@@ -101,6 +101,7 @@ export function open(
     takesNew: () => host.takesNew,
     limitOpening: (work) => work(),
     hostLog: { ofCommand: () => log } as unknown as HostLog,
+    kept: {} as never,
     hostEntries: new RunningEntries(),
     journal,
     redisLosses: { mayHaveHappened: () => false },

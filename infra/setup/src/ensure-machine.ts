@@ -6,16 +6,17 @@ import { type DockerEngine, ensureDocker } from './ensure-docker.ts';
 import { ensureKeeper, ensureOwnKeeper } from './ensure-keeper.ts';
 import { ensureTestShells } from './ensure-test-shells.ts';
 import {
-  type EnsureImageDeps,
   ensureFullImage,
   ensureSessionImage,
   findFullImage,
+  type SessionImageDeps,
 } from './images/ensure-session-image.ts';
 import { ensureTestImages, type TestImages } from './images/ensure-test-images.ts';
+import { type ImageNames, LOADED_NAMES } from './images/session-recipe.ts';
 import { removeStalePolicy } from './no-service-starts.ts';
 
 /** `sessionImage`: the image `slim`, or the operator's own default. */
-export type Machine = { engine: DockerEngine; sessionImage: string };
+export type Machine = { engine: DockerEngine; sessionImage: string; imageNames: ImageNames };
 
 /** Sets up a worker without containers, which needs only the keeper. */
 export async function ensureMachineWithoutEngine(report: Report): Promise<void> {
@@ -23,15 +24,22 @@ export async function ensureMachineWithoutEngine(report: Report): Promise<void> 
   await ensureOwnKeeper(report);
 }
 
-/** Everything but Redis that a worker on this machine needs: an engine, a session image, the keeper. `signal` interrupts it. */
-export async function ensureMachine(env: NodeJS.ProcessEnv, report: Report, signal?: AbortSignal): Promise<Machine> {
+/**
+ * Everything but Redis that a worker on this machine needs: an engine, a session image, the keeper. `signal` interrupts it. `imageNames`: by which the
+ * worker looks for `slim` and `full`.
+ */
+export async function ensureMachine(
+  env: NodeJS.ProcessEnv,
+  report: Report,
+  { signal, imageNames = LOADED_NAMES }: { signal?: AbortSignal; imageNames?: ImageNames } = {},
+): Promise<Machine> {
   await removeStalePolicy();
   const engine = await ensureDocker(env, report, signal);
-  const deps = { ...imageDeps(engine, env, report), signal };
+  const deps = { ...imageDeps({ engine, imageNames }, env, report), signal };
   const sessionImage = ownDefaultImage(env) ?? (await ensureSessionImage(deps));
   signal?.throwIfAborted();
   await ensureKeeper({ ...deps, sessionImage });
-  return { engine, sessionImage };
+  return { engine, sessionImage, imageNames };
 }
 
 /** An operator with a default image of their own needs none of ours, except where the keeper is compiled in it. */
@@ -48,12 +56,12 @@ export async function hasFullSessionImage({ engine }: Machine): Promise<boolean>
 
 /** Makes the session image `full`, on a machine that is set up. Takes minutes when it is not there. Returns its name. */
 export function ensureFullSessionImage(
-  { engine }: Machine,
+  machine: Machine,
   env: NodeJS.ProcessEnv,
   report: Report,
   signal?: AbortSignal,
 ): Promise<string> {
-  return ensureFullImage({ ...imageDeps(engine, env, report), signal });
+  return ensureFullImage({ ...imageDeps(machine, env, report), signal });
 }
 
 /** The images and programs that only tests use, on a machine that is set up. */
@@ -64,9 +72,13 @@ export async function ensureMachineForTests(
 ): Promise<TestImages> {
   await ensureTestShells(report);
   await ensureBubblewrap(report);
-  return ensureTestImages(imageDeps(machine.engine, env, report), machine.sessionImage);
+  return ensureTestImages(imageDeps(machine, env, report), machine.sessionImage);
 }
 
-function imageDeps(engine: DockerEngine, env: NodeJS.ProcessEnv, report: Report): EnsureImageDeps {
-  return { endpoint: engine.endpoint, env, root: checkoutRoot, report };
+function imageDeps(
+  { engine, imageNames }: Pick<Machine, 'engine' | 'imageNames'>,
+  env: NodeJS.ProcessEnv,
+  report: Report,
+): SessionImageDeps {
+  return { endpoint: engine.endpoint, env, root: checkoutRoot, names: imageNames, report };
 }

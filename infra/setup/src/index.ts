@@ -14,6 +14,7 @@ export {
 export { type EnsureRedisOptions, ensureRedis, type Redis, stopRedis } from './ensure-redis.ts';
 export type { TestImages } from './images/ensure-test-images.ts';
 export { ensureWorkerImage } from './images/ensure-worker-image.ts';
+export type { ImageNames } from './images/session-recipe.ts';
 export { findLeftovers, type Leftover, removeLeftover } from './leftovers/find-leftovers.ts';
 export { endProcess, isRunning, type RecordedProcess, recordProcess } from './live-process.ts';
 export { SetupError } from './setup-error.ts';

@@ -27,6 +27,7 @@ test.each<[string, SessionSpec]>([
   ['a quota of its disk', { limits: { diskBytes: GIB } }],
   ['bounds of a session without a container', { policy: 'host', limits: { pids: 32 } }],
   ['output without the built-in redaction', { redactFormats: false }],
+  ['a container for a post-mortem', { keepOnFailure: true }],
 ])('a session that asks for %s may be refused by a host of its policy', (_title, spec) => {
   expect(particular(spec)).toBe(true);
 });

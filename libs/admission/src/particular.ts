@@ -2,7 +2,7 @@ import { DEFAULTS, type ResolvedSessionSpec } from '@shellfleet/protocol';
 
 type Asked = Pick<
   ResolvedSessionSpec,
-  'policy' | 'image' | 'user' | 'workspace' | 'sandbox' | 'limits' | 'redactFormats'
+  'policy' | 'image' | 'user' | 'workspace' | 'sandbox' | 'limits' | 'redactFormats' | 'keepOnFailure'
 >;
 
 /** What every operator allows, beside what a policy gives anyway. */
@@ -17,7 +17,8 @@ const HOST_NETWORKS: readonly (string | undefined)[] = [undefined, 'full'];
  * sessions wait in queues of their own, from which a host takes only those that it can run. It errs on the safe side: a session that is
  * particular needlessly costs its host a look at its spec.
  */
-export function isParticular({ policy, image, user, workspace, sandbox, limits, redactFormats }: Asked): boolean {
+export function isParticular(asked: Asked): boolean {
+  const { policy, image, user, workspace, sandbox, limits, redactFormats, keepOnFailure } = asked;
   const usualModes = policy.type === 'host' ? HOST_MODES : USUAL_MODES;
   const usualNetworks = policy.type === 'host' ? HOST_NETWORKS : USUAL_NETWORKS;
   const isRelaxed =
@@ -30,5 +31,6 @@ export function isParticular({ policy, image, user, workspace, sandbox, limits, 
   // Only hosts with control groups can limit a whole session that has no container.
   const isBounded = policy.type !== 'docker' && (limits.cpus !== undefined || limits.pids !== undefined);
   const isQuota = limits.diskBytes !== undefined;
-  return isRelaxed || named.some((field) => field !== undefined) || isLarge || isBounded || isQuota || !redactFormats;
+  const isNamed = named.some((field) => field !== undefined);
+  return isRelaxed || isNamed || isLarge || isBounded || isQuota || !redactFormats || keepOnFailure;
 }

@@ -17,10 +17,15 @@ const file = { version: 1 as const, namespace: 'home', redisUrl: 'redis://:pw@12
 
 test('options of the caller come first, then the environment, then the file', async () => {
   await writeFleetFile(file, env);
-  expect(await resolveSettings({}, env)).toEqual({ ...settingsOfFile, tenant: 'default' });
+  expect(await resolveSettings({}, env)).toEqual({
+    ...settingsOfFile,
+    place: `the namespace home (${fleetFilePath(env)}) of Redis at 127.0.0.1:7000 (${fleetFilePath(env)}).`,
+    tenant: 'default',
+  });
   expect(await resolveSettings({}, { ...env, SHELLFLEET_TENANT: 't', SHELLFLEET_NAMESPACE: 'n' })).toEqual({
     ...settingsOfFile,
     namespace: 'n',
+    place: `the namespace n (SHELLFLEET_NAMESPACE) of Redis at 127.0.0.1:7000 (${fleetFilePath(env)}). But ${fleetFilePath(env)} has the namespace home.`,
     tenant: 't',
   });
   expect(await resolveSettings({ namespace: 'mine' }, { ...env, SHELLFLEET_NAMESPACE: 'n' })).toMatchObject({
@@ -33,6 +38,8 @@ test('keys and names of the file belong to its Redis alone', async () => {
   expect(await resolveSettings({ redisUrl: 'redis://elsewhere' }, env)).toEqual({
     redisUrl: 'redis://elsewhere',
     namespace: 'shellfleet',
+    place:
+      'the namespace shellfleet (the usual one, because SHELLFLEET_NAMESPACE is not set) of Redis at elsewhere:6379 (as given).',
     tenant: 'default',
     sealKeys: [],
     interceptors: [],

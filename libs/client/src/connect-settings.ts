@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { parsePrivateKey } from '@shellfleet/mailbox';
+import { describeRedis, parsePrivateKey } from '@shellfleet/mailbox';
 import { DEFAULTS, namespaceSchema, parseOrThrow, ShellfleetError, tenantIdSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
-import { fleetFilePath, readFleetFile } from './fleet-file.ts';
+import { type FleetFile, fleetFilePath, readFleetFile } from './fleet-file.ts';
 import type { SubmitInterceptor } from './submit/interceptors.ts';
 
 /** Which fleet, and as whom. */
@@ -46,6 +46,8 @@ export interface ConnectOptions {
 export interface ConnectSettings {
   redisUrl: string;
   namespace: string;
+  /** Where the fleet is, and what says so: the end of a sentence, and another one where two places differ. */
+  place: string;
   tenant: string;
   sealKeys: string[];
   signingKey: KeyObject | undefined;
@@ -86,11 +88,32 @@ export async function resolveSettings(options: ConnectOptions, env: NodeJS.Proce
   return {
     redisUrl,
     namespace: given.namespace ?? own?.namespace ?? DEFAULTS.connection.namespace,
+    place: describePlace(given, own, redisUrl, env),
     tenant: given.tenant ?? DEFAULTS.connection.tenant,
     sealKeys: given.sealKeys ?? own?.sealKeys ?? [],
     signingKey: await readSigningKey(given.signingKey),
     interceptors: given.interceptors,
   };
+}
+
+function describePlace(
+  given: Pick<ConnectOptions, 'namespace'>,
+  file: FleetFile | undefined,
+  redisUrl: string,
+  env: NodeJS.ProcessEnv,
+): string {
+  const path = fleetFilePath(env);
+  const originOf = (value: string | undefined, name: string, inFile: string | undefined) => {
+    if (value !== undefined) return value === env[name] ? name : 'as given';
+    return inFile === undefined ? `the usual one, because ${name} is not set` : path;
+  };
+  const namespace = given.namespace ?? file?.namespace ?? DEFAULTS.connection.namespace;
+  const ofNamespace = originOf(given.namespace, 'SHELLFLEET_NAMESPACE', file?.namespace);
+  const isFromFile = file !== undefined && redisUrl !== env.SHELLFLEET_REDIS_URL;
+  const ofRedis = isFromFile ? path : originOf(redisUrl, 'SHELLFLEET_REDIS_URL', undefined);
+  const differs =
+    file === undefined || file.namespace === namespace ? '' : ` But ${path} has the namespace ${file.namespace}.`;
+  return `the namespace ${namespace} (${ofNamespace}) of Redis at ${describeRedis(redisUrl)} (${ofRedis}).${differs}`;
 }
 
 function fromEnvironment(env: NodeJS.ProcessEnv): ConnectOptions {

@@ -22,6 +22,7 @@ import { runOneShot } from './run-one-shot.ts';
 import { Session } from './session.ts';
 import { attachSession, openSession, type SessionOptions } from './submit/open-session.ts';
 import { checkCommand, type RunOptions } from './submit/parse-command.ts';
+import { purgeSession } from './submit/purge-session.ts';
 import { Tools } from './tools/tools.ts';
 import { openView, type View } from './view.ts';
 
@@ -144,6 +145,14 @@ export class Fleet implements AsyncDisposable {
     const { redis, namespace } = this.#view;
     if (host.namespace !== namespace) return {};
     return Object.fromEntries(await readAuditHeads(redis, namespace, host.id));
+  }
+
+  /**
+   * Removes the containers of a session that hosts keep for a post-mortem (`keepOnFailure`). Returns how many there were. Rejects with
+   * HOST_UNREACHABLE when some are still there after 10 s.
+   */
+  purge(id: string): Promise<number> {
+    return purgeSession(this.#view, this.#view.keysOf(id));
   }
 
   /**

@@ -27,6 +27,7 @@ export type {
   FirstAttempt,
   HostInfo,
   HostPolicy,
+  KeptSandbox,
   LimitOptions,
   LogChunk,
   LostResult,

@@ -27,6 +27,8 @@ export class View {
   /** The keyspace of the fleet. */
   readonly namespace: string;
   readonly tenant: string;
+  /** Where the fleet is, for messages. */
+  readonly place: string;
   readonly sealer: Sealer;
   readonly durability: DurabilityOfRedis;
   readonly interceptors: Interceptors;
@@ -62,6 +64,7 @@ export class View {
     this.inboxId = connection.id;
     this.namespace = keyspace;
     this.tenant = settings.tenant;
+    this.place = settings.place;
     this.sealer = sealer;
     this.durability = durability;
     this.interceptors = new Interceptors(settings.interceptors);

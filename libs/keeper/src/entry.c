@@ -138,8 +138,8 @@ static enum Refusal prepare_command(const Command *command, const uint8_t *id) {
   return command->input_kind == OPEN_STDIN && !input_begin(id) ? REFUSED_NO_SPACE : 0;
 }
 
-// SEALED-2. A command has put something else in place of descriptors of its shell, so that it would not source the
-// script.
+// A command has put something else in place of descriptors of its shell, so that it would not source the script
+// (SEALED-2).
 static void replace_shell_without_texts(void) {
   if (shell_holds_texts()) return;
   ending_note_shell(LOST, "a command had replaced the descriptors of its shell's scripts, so the shell was replaced");

@@ -34,7 +34,13 @@ export {
 } from './execution/sandbox-modes.ts';
 export { type SeccompProfile, type SeccompRule, sessionSeccompProfile } from './execution/seccomp.ts';
 export { compileSeccomp } from './execution/seccomp-filter.ts';
-export { isMadeHere, SESSION_IMAGES } from './execution/session-images.ts';
+export {
+  IMAGE_OWNER_FILE,
+  isMadeHere,
+  ownSessionImages,
+  SESSION_IMAGES,
+  type SessionImages,
+} from './execution/session-images.ts';
 export { checkEscalation, isPlainShell, type WiderSettings, widenSandbox } from './execution/wider-sandbox.ts';
 export type { HostBounds } from './limits.ts';
 export {

@@ -17,6 +17,7 @@ export const DEFAULTS = {
     maxLifetimeMs: 86_400_000,
     approvalTimeoutMs: 600_000,
     onHostLoss: 'fail',
+    keepOnFailure: false,
     hostGraceMs: 60_000,
     priority: 0,
     labels: {},

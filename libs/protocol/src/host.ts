@@ -27,6 +27,8 @@ export const hostOfferSchema = z.object({
   images: z.union([z.literal('any'), z.array(z.string())]).default('any'),
   workspaces: z.array(z.string()).default([]),
   redactFormats: z.boolean().default(false),
+  /** How many containers it keeps for a post-mortem. */
+  kept: z.number().default(0),
   memoryBytes: bytesOrCount,
   cpus: bytesOrCount,
   pids: bytesOrCount,
@@ -183,6 +185,8 @@ const sessionCall = { tenant: z.string(), session: z.string(), generation: z.str
 export const hostCallSchema = z.discriminatedUnion('type', [
   z.object({ ...sessionCall, type: z.literal('cancel'), entry: z.string(), signed: z.string().optional() }),
   z.object({ ...sessionCall, type: z.literal('close'), signed: z.string().optional() }),
+  /** Removes the containers of a session that are kept for a post-mortem; `generation` and `signed` as of a close. */
+  z.object({ ...sessionCall, type: z.literal('purge'), signed: z.string().optional() }),
   z.object({ type: z.literal('cancel-tool'), call: z.string(), signed: z.string().optional() }),
   /** `hostKeys().drain` has changed. */
   z.object({ type: z.literal('drain') }),

@@ -20,6 +20,7 @@ export * from './host.ts';
 export * from './ids.ts';
 export * from './is-on.ts';
 export * from './json-text.ts';
+export * from './kept-sandbox.ts';
 export * from './keys.ts';
 export * from './labels.ts';
 export * from './limits.ts';

@@ -179,6 +179,8 @@ export interface FleetKeys {
   sessionsWakeUps: string;
   /** prefix of the BullMQ queues of tools, one for each tool. They are on a Cluster slot of their own */
   tools: string;
+  /** hash: `<tenant>:<session> <sandbox>` of a container that is kept for a post-mortem → where, when, why, of which generation; JSON */
+  kept: string;
   /** sorted set: name of a tool → time at which a host last offered it (ms) */
   knownTools: string;
   /** pub/sub: wake-ups of all hosts, for the queues of tools */
@@ -198,6 +200,7 @@ export function fleetKeys(namespace: string): FleetKeys {
     owners: `${admission}:owners`,
     fence: `${admission}:fence`,
     retention: `${admission}:retention`,
+    kept: `${admission}:kept`,
     hosts: `${admission}:hosts`,
     audits: `${admission}:audits`,
     sessionsWakeUps: `${admission}:wakeups`,

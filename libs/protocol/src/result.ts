@@ -57,6 +57,8 @@ export interface ResultFields {
   timings: { queuedMs: number; startMs: number; runMs: number; totalMs: number };
   /** The host that ran it. Null when none did. */
   hostId: string | null;
+  /** The digest of the image of the container in which it ran, `sha256:…`. Absent where it ran in none. */
+  imageDigest?: string | undefined;
   /** How often it was started, when more than once: with `retry: 'idempotent'`, or a second attempt outside its sandbox. */
   attempts?: number | undefined;
   /** It ran outside the sandbox of its session. */

@@ -49,6 +49,8 @@ export interface ShellEventData {
   epoch: number;
   /** The image of its container. Absent under the policy `host`, which has none. */
   image?: string | undefined;
+  /** The digest of that image, `sha256:…`. */
+  imageDigest?: string | undefined;
 }
 
 /** The question that an entry asks. */
@@ -97,7 +99,12 @@ export type SessionEvent = {
 /** Events whose data is stored as JSON. The others have data of other schemas: output, and Results. */
 export type JsonEventType = Exclude<EventType, 'command.output' | 'command.completed'>;
 
-const shellSchema = z.object({ hostId: z.string(), epoch: z.number(), image: z.string().optional() });
+const shellSchema = z.object({
+  hostId: z.string(),
+  epoch: z.number(),
+  image: z.string().optional(),
+  imageDigest: z.string().optional(),
+});
 
 /** The stored data of each event. */
 export const eventDataSchemas: { [Type in JsonEventType]: z.ZodType<SessionEventData[Type]> } = {

@@ -1,3 +1,5 @@
+import type { KeptSandbox } from './kept-sandbox.ts';
+
 export const SESSION_STATES = [
   'queued',
   'starting',
@@ -42,8 +44,14 @@ export interface SessionInfo {
   background: { pid: number; command: string }[];
   /** True when `background` is not known: the host was not asked (in lists), or did not answer in time. */
   backgroundUnknown?: true;
+  /** The image of its container, by the name under which the host found it. Absent while it has had none. */
+  image?: string;
+  /** The digest of that image: the container has this one, whatever the name means by now. */
+  imageDigest?: string;
   /** Those of its spec. */
   labels: Record<string, string>;
+  /** Its containers that are kept for a post-mortem. Absent when there is none. */
+  kept?: KeptSandbox[];
   /** When it was opened; ISO 8601, by the clock of Redis. */
   createdAt: string;
   /** When its newest event happened; ISO 8601. */

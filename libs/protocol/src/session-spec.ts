@@ -150,6 +150,12 @@ export interface SessionSpec {
    */
   hostGraceMs?: number | undefined;
   /**
+   * Its container stays for a post-mortem, stopped, when the session ends after its last command failed (`failure`, `timeout`, `lost` or `error`), or
+   * when its shell is lost. Its host keeps as many, and for as long, as its operator allows. Only under the policy `docker`.
+   * @default false
+   */
+  keepOnFailure?: boolean | undefined;
+  /**
    * Place in the queue of sessions; 0 is first.
    * @default 0
    * @limit 0 to 2,097,152

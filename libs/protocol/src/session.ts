@@ -133,6 +133,7 @@ const fieldsSchema = z.strictObject({
   maxLifetimeMs: durationSchema(1, 30 * 86_400_000).default(defaults.maxLifetimeMs),
   onHostLoss: z.enum(['fail', 'recreate'], "must be 'fail' or 'recreate'").default(defaults.onHostLoss),
   hostGraceMs: durationSchema(0, 3_600_000).default(defaults.hostGraceMs),
+  keepOnFailure: z.boolean('must be true or false').default(defaults.keepOnFailure),
   priority: prioritySchema.default(defaults.priority),
   labels: labelsSchema.default(defaults.labels),
 });
@@ -145,7 +146,8 @@ function refuseDoubles({ env, secrets }: { env: object; secrets: object }, conte
 
 /** The spec of a session. Parsing fills in every default; two specs are the same when they are equal after that. */
 export const sessionSpecSchema = fieldsSchema
-  .check(({ value: { policy, image, user, cwd, workspace, approval, askByDefault }, issues }) => {
+  .check(({ value, issues }) => {
+    const { policy, image, user, cwd, workspace, approval, askByDefault, keepOnFailure } = value;
     const refuse = (field: string, message: string) =>
       issues.push({ code: 'custom', path: [field], message, input: field });
     if (askByDefault !== undefined && approval === undefined)
@@ -154,6 +156,8 @@ export const sessionSpecSchema = fieldsSchema
       refuse('cwd', 'must be an absolute path where a workspace is mounted');
     if (policy.type === 'docker') return;
     if (image !== undefined) refuse('image', `has no meaning under the ${policy.type} policy, which runs no image`);
+    if (keepOnFailure)
+      refuse('keepOnFailure', `has no meaning under the ${policy.type} policy, which has no container`);
     if (cwd === IMAGE_CWD) refuse('cwd', `is no absolute path; the ${policy.type} policy runs no image`);
     const mount = workspaceOf({ workspace });
     if (policy.type !== 'bubblewrap' && mount?.readOnly)
@@ -175,8 +179,8 @@ export const sessionSpecSchema = fieldsSchema
 export type ResolvedSessionSpec = z.infer<typeof sessionSpecSchema>;
 
 /** The lowest schema version that understands the spec. */
-export function specSchema({ sandbox, approval, execPolicy }: ResolvedSessionSpec): number {
-  return [sandbox, approval, execPolicy].some((field) => field !== undefined) ? 2 : 1;
+export function specSchema({ sandbox, approval, execPolicy, keepOnFailure }: ResolvedSessionSpec): number {
+  return [sandbox, approval, execPolicy, keepOnFailure || undefined].some((field) => field !== undefined) ? 2 : 1;
 }
 
 /** The reason of the event `session.closed` of a driven session that nobody closed. */

@@ -21,6 +21,7 @@ const fields = {
     .refine(({ state, reason }) => state === 'kept' || reason !== undefined, 'a state that was not kept has a reason'),
   timings: z.object({ queuedMs: z.number(), startMs: z.number(), runMs: z.number(), totalMs: z.number() }),
   hostId: z.string().nullable(),
+  imageDigest: z.string().optional(),
   attempts: z.number().optional(),
   outside: z.literal(true).optional(),
   denied: z
@@ -77,7 +78,7 @@ type Fields = { [field in keyof typeof fields]: z.infer<(typeof fields)[field]> 
 /** The fields of a WireResult that its outcome does not determine. */
 export type WireFields = Omit<Fields, Optional> & Partial<Pick<Fields, Optional>>;
 type Optional = 'output' | (typeof OPTIONAL)[number];
-const OPTIONAL = ['attempts', 'outside', 'denied', 'refused', 'firstAttempt'] as const;
+const OPTIONAL = ['imageDigest', 'attempts', 'outside', 'denied', 'refused', 'firstAttempt'] as const;
 type OwnFields<T> = T extends unknown ? Omit<T, keyof Fields> : never;
 type WithoutNull<T> = T extends { exitCode: null } ? Omit<T, 'exitCode'> : T;
 /** What its outcome determines. An `exitCode` is given only where there is one. */

@@ -7,6 +7,11 @@ import { collectPair } from './pairs.ts';
 /** Closing one may take as long as its shutdown commands. */
 const AT_ONCE = 8;
 
+interface Flags {
+  label?: Record<string, string>;
+  purge?: boolean;
+}
+
 export function registerClose(program: Command, context: Context): void {
   program
     .command('close')
@@ -17,11 +22,16 @@ export function registerClose(program: Command, context: Context): void {
         .argParser(collectPair)
         .env('SHELLFLEET_CLOSE_LABEL'),
     )
-    .action((ids: string[], flags: { label?: Record<string, string> }) => close(context, ids, flags.label));
+    .addOption(
+      new Option('--purge', 'remove their containers that are kept for a post-mortem too').env(
+        'SHELLFLEET_CLOSE_PURGE',
+      ),
+    )
+    .action((ids: string[], flags: Flags) => close(context, ids, flags));
 }
 
 /** Goes on past a session that cannot be closed; the exit code is that of the first failure. */
-async function close(context: Context, ids: readonly string[], labels?: Record<string, string>): Promise<void> {
+async function close(context: Context, ids: readonly string[], { label: labels, purge }: Flags): Promise<void> {
   const { terminal } = context;
   if (ids.length === 0 && labels === undefined) {
     throw new ShellfleetError('COMMAND_INVALID', 'Name the sessions to close, or give --label NAME=VALUE.');
@@ -36,6 +46,7 @@ async function close(context: Context, ids: readonly string[], labels?: Record<s
       for (const id of waiting) {
         try {
           terminal.say(await closeOne(fleet, id));
+          if (purge === true) terminal.say(describePurged(id, await fleet.purge(id)));
         } catch (error) {
           failures.set(id, error);
           terminal.fail(error);
@@ -46,6 +57,11 @@ async function close(context: Context, ids: readonly string[], labels?: Record<s
     const [first] = [...all].filter((id) => failures.has(id));
     if (first !== undefined) context.setExitCode(exitCodeOfError(failures.get(first)));
   });
+}
+
+function describePurged(id: string, containers: number): string {
+  if (containers === 0) return `Nothing of ${id} was kept.`;
+  return `${containers === 1 ? 'The container' : `${containers} containers`} that ${containers === 1 ? 'was' : 'were'} kept of ${id}: removed.`;
 }
 
 async function closeOne(fleet: Fleet, id: string): Promise<string> {

@@ -14,5 +14,10 @@ export function registerDown(program: Command, { config, terminal }: Context): v
       if (use !== undefined) terminal.say(`Ending the fleet, and with it: ${describeUse(use)}`);
       const ended = await endFleet(config.env);
       terminal.say(ended ? 'The fleet of this machine has ended.' : 'No fleet of this machine was running.');
+      const others = use?.others ?? [];
+      if (ended && others.length > 0)
+        terminal.say(
+          `Still running, without Redis, because \`up\` did not start it: ${others.map((id) => `the worker of host ${id}`).join(', ')}. The next \`up\` finds it again; SIGINT ends it.`,
+        );
     });
 }

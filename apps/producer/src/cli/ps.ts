@@ -50,7 +50,8 @@ async function ps(context: Context, { all, state, label, json }: Flags): Promise
 
 function toRow(info: SessionInfo): string[] {
   const isHeld = info.heldCommandId !== undefined;
-  const named = isHeld ? `${info.state}, asks` : info.state;
+  const asks = isHeld ? `${info.state}, asks` : info.state;
+  const named = info.kept === undefined ? asks : `${asks}, kept`;
   const place = info.position === undefined ? named : `${named} #${info.position}`;
   const state = info.noHostReason === undefined || isHeld ? place : `${place}, no host`;
   return [

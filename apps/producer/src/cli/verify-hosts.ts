@@ -4,7 +4,7 @@ import type { KnownHost } from './kept-heads.ts';
 import { findMisplaced, isFolderOf } from './misplaced-audits.ts';
 import { type AuditFolder, type HostAudit, type HostFolder, verifyFolder } from './read-audit.ts';
 
-export interface HostFinding extends AuditFinding {
+interface HostFinding extends AuditFinding {
   host: string;
   /** `*`: the audit as a whole. */
   tenant: string;

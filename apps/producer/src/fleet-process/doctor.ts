@@ -5,7 +5,7 @@ import { diagnose, type Finding } from '@shellfleet/setup';
 import { VERSION } from '../program-file.ts';
 import { examineOtherFleets } from './examine-other-fleets.ts';
 import { examinePolicies } from './examine-policies.ts';
-import { isSupervisorRunning, readFleetRecord } from './fleet-record.ts';
+import { isAnyWorkerRunning, isSupervisorRunning, readFleetRecord } from './fleet-record.ts';
 
 /** Examines this machine and the fleet, and changes nothing. */
 export async function examine(env: NodeJS.ProcessEnv): Promise<Finding[]> {
@@ -26,6 +26,11 @@ async function examineFleet(env: NodeJS.ProcessEnv): Promise<Finding> {
   if (record !== undefined && isSupervisorRunning(record)) {
     const own = record.version === VERSION ? '' : ` (this is ${VERSION})`;
     return { name, state: 'present', detail: `version ${record.version}${own}, up since ${record.startedAt}` };
+  }
+  // Its workers serve without it.
+  if (record !== undefined && isAnyWorkerRunning(record)) {
+    const detail = `version ${record.version} serves, but its supervisor is gone: nothing starts a worker again that ends`;
+    return { name, state: 'present', detail, fix: 'npx shellfleet up --detach' };
   }
   if (env.SHELLFLEET_REDIS_URL) {
     return { name, state: 'present', detail: 'no fleet of this machine; SHELLFLEET_REDIS_URL names another' };

@@ -10,6 +10,8 @@ const POLL_MS = 100;
 export interface FleetUse {
   sessions: number;
   commands: number;
+  /** Hosts that are up and whose workers `up` did not start: they go on without the fleet's Redis. */
+  others: string[];
 }
 
 /** The hosts whose workers `up` started. A worker that is not ready has none yet. */
@@ -27,7 +29,12 @@ export async function connectToOwn(env: NodeJS.ProcessEnv): Promise<Fleet | unde
 export async function readUse(fleet: Fleet, record: FleetRecord): Promise<FleetUse> {
   const own = hostsOf(record);
   const from = Date.now();
-  const readHosts = async () => (await fleet.hosts()).filter(({ id }) => own.includes(id));
+  let others: string[] = [];
+  const readHosts = async () => {
+    const all = await fleet.hosts();
+    others = all.filter(({ id, state }) => !own.includes(id) && state !== 'unreachable').map(({ id }) => id);
+    return all.filter(({ id }) => own.includes(id));
+  };
   let hosts = await readHosts();
   const isOld = () => hosts.some(({ state, seenAt }) => state !== 'unreachable' && Date.parse(seenAt) < from);
   while (isOld() && Date.now() < from + BEAT_WITHIN_MS) {
@@ -35,7 +42,7 @@ export async function readUse(fleet: Fleet, record: FleetRecord): Promise<FleetU
     hosts = await readHosts();
   }
   const sum = (of: 'sessions' | 'running') => hosts.reduce((total, host) => total + host[of], 0);
-  return { sessions: sum('sessions'), commands: sum('running') };
+  return { sessions: sum('sessions'), commands: sum('running'), others };
 }
 
 /** Undefined when it cannot be read, such as without Redis. */

@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { SESSION_IMAGES } from '@shellfleet/policy';
 import type { Machine } from '@shellfleet/setup';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { makeFullImage } from './full-image.ts';
@@ -50,7 +51,11 @@ afterEach(async () => {
 function start(env: NodeJS.ProcessEnv = {}): () => Promise<void> {
   const { port } = engine.address() as AddressInfo;
   const endpoint = { dockerHost: `tcp://127.0.0.1:${port}`, host: '127.0.0.1', port };
-  const machine: Machine = { engine: { endpoint, version: '1', startedHere: false }, sessionImage: 'slim' };
+  const machine: Machine = {
+    engine: { endpoint, version: '1', startedHere: false },
+    sessionImage: 'slim',
+    imageNames: SESSION_IMAGES,
+  };
   return makeFullImage(machine, { env: { ...env, XDG_STATE_HOME: folder }, report: (line) => lines.push(line) });
 }
 

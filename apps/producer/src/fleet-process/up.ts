@@ -16,6 +16,7 @@ import { type ClaimOptions, claimFleet } from './claim-fleet.ts';
 import { type FleetRecord, removeFleetRecord, replaceFleetRecord } from './fleet-record.ts';
 import { type FleetUse, tryToReadUse } from './fleet-use.ts';
 import { makeFullImage } from './full-image.ts';
+import { ensureOwnImageNames } from './own-image-names.ts';
 import { ensureSealKey } from './seal-key.ts';
 import { superviseWorker, type WorkerProcess } from './worker-process.ts';
 
@@ -151,7 +152,10 @@ function policiesOf({ policies }: UpOptions, env: NodeJS.ProcessEnv): string[] {
 async function ensurePolicies(options: UpOptions, { env, report, signal }: Start): Promise<Machine | undefined> {
   const policies = policiesOf(options, env);
   if (policies.includes('bubblewrap')) await ensureBubblewrap(report);
-  if (policies.length === 0 || policies.includes('docker')) return ensureMachine(env, report, signal);
+  if (policies.length === 0 || policies.includes('docker')) {
+    const imageNames = await ensureOwnImageNames(env);
+    return ensureMachine(env, report, { signal, imageNames });
+  }
   await ensureMachineWithoutEngine(report);
   return undefined;
 }

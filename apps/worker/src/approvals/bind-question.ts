@@ -27,7 +27,17 @@ export function bindQuestion(
 ): BoundQuestion {
   const { tenant, session, generation, entryId, payload, spec, epoch, attempt, opens } = question;
   // They do not change what runs.
-  const { labels, priority, idleTimeoutMs, maxLifetimeMs, hostGraceMs, onHostLoss, approvalTimeoutMs, ...place } = spec;
+  const {
+    labels,
+    priority,
+    idleTimeoutMs,
+    maxLifetimeMs,
+    hostGraceMs,
+    onHostLoss,
+    keepOnFailure,
+    approvalTimeoutMs,
+    ...place
+  } = spec;
   const { matchedRules = [], reason, directory } = asked;
   const outside = asked.outside && { sandbox: question.outside.sandbox };
   // An answer about a command in a shell that is there says nothing about the commands that open one.

@@ -168,3 +168,34 @@ test('old files go as a whole, and the rest still verifies', async () => {
   expect(findings).toEqual([]);
   expect(events).toEqual([event('b'), { type: 'pruned', through: 1 }, event('c')]);
 });
+
+test('a file stays until its last record is older than the retention, not its first', async () => {
+  vi.useFakeTimers({ now: 1_000_000, toFake: ['Date'] });
+  try {
+    const folder = join(freshFolder(), 't-t');
+    const [key] = KEYS;
+    if (key === undefined) throw new Error('no key');
+    const retentionMs = 24_000;
+    const chain = new AuditChain({ folder, key, keys: KEYS, retentionMs });
+    await chain.open(undefined);
+    await chain.write([event('first')], 'written');
+    vi.setSystemTime(Date.now() + 1_000);
+    await chain.write([event('last')], 'written');
+    const lastAt = Date.now();
+    vi.setSystemTime(lastAt + 1_000);
+    // In a file of its own: what is being written is never removed.
+    await chain.write([event('next')], 'written');
+    vi.setSystemTime(lastAt + retentionMs);
+    await chain.write([event('later')], 'written');
+    const kept = ['first', 'last', 'next', 'later'].map(event);
+    expect(verify(join(folder, '..'), [chain.head]).events).toEqual(kept);
+    vi.setSystemTime(lastAt + retentionMs + 1);
+    await chain.write([event('latest')], 'written');
+    expect(verify(join(folder, '..'), [chain.head])).toEqual({
+      events: [event('next'), event('later'), { type: 'pruned', through: 2 }, event('latest')],
+      findings: [],
+    });
+  } finally {
+    vi.useRealTimers();
+  }
+});

@@ -184,6 +184,14 @@ const environmentSchema = z.object({
   SHELLFLEET_DISK_BYTES: wholeNumber(MIB, 2 ** 50)
     .optional()
     .describe('Of one container on the disk of the engine; default: 10 GiB, or half of the disk if that is less'),
+  SHELLFLEET_KEEP_CONTAINERS: wholeNumber(0, 1_000)
+    .default(2)
+    .describe(
+      'Containers that the host keeps, stopped, for sessions with `keepOnFailure`; the oldest goes first. 0: none',
+    ),
+  SHELLFLEET_KEEP_AGE: duration(1_000, 365 * 86_400_000)
+    .default(86_400_000)
+    .describe('How long it keeps each of them'),
   SHELLFLEET_MIN_FREE_DISK: wholeNumber(0, 2 ** 50)
     .optional()
     .describe('Bytes; with less free disk the host takes no new session; default: 1 GiB, or a twentieth of the disk'),
@@ -199,6 +207,12 @@ const environmentSchema = z.object({
     .default('info')
     .describe('Least level of a log line'),
 });
+
+/** What the host keeps for a post-mortem. */
+export interface KeepBounds {
+  containers: number;
+  ageMs: number;
+}
 
 export interface WorkerConfig {
   redisUrl: string;
@@ -232,6 +246,8 @@ export interface WorkerConfig {
   diskBytes: number | undefined;
   /** With less, the host takes no new session. */
   leastFree: { diskBytes: number | undefined; memoryBytes: number | undefined };
+  /** Containers for a post-mortem. */
+  keep: KeepBounds;
   /** What SHELLFLEET_CONFIG holds. */
   file: ConfigFile;
   logLevel: string;
@@ -290,6 +306,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     readerStallMs: values.SHELLFLEET_READER_STALL,
     diskBytes: values.SHELLFLEET_DISK_BYTES,
     leastFree: { diskBytes: values.SHELLFLEET_MIN_FREE_DISK, memoryBytes: values.SHELLFLEET_MIN_FREE_MEMORY },
+    keep: { containers: values.SHELLFLEET_KEEP_CONTAINERS, ageMs: values.SHELLFLEET_KEEP_AGE },
     file,
     logLevel: values.SHELLFLEET_LOG_LEVEL,
     hostMemoryBytes: totalmem(),

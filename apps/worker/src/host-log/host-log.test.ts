@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, utimes } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sessionKeys } from '@shellfleet/protocol';
@@ -17,13 +17,13 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-async function write(entryId: string, ageMs: number): Promise<void> {
+async function write(entryId: string, ageMs: number, now = Date.now()): Promise<void> {
   const data = Buffer.alloc(1000, 'x');
   const counters = { bytesBefore: 0, newlinesBefore: 0, redactions: {} };
   const piece = { stream: 'stdout', rawFrom: 0, rawTo: 1000, ...counters, data } as const;
   await hostLog.ofCommand(keys, entryId, 10).append([piece]);
   const name = (await readdir(folder)).find((found) => found.endsWith(entryId)) ?? '';
-  const at = new Date(Date.now() - ageMs);
+  const at = new Date(now - ageMs);
   for (const path of [join(folder, name, 'stdout.0'), join(folder, name)]) await utimes(path, at, at);
 }
 
@@ -61,5 +61,25 @@ test('sweeps by age, then the oldest by size, and never what is being written', 
   await sweepLogs(folder, { retentionMs: 24 * HOUR_MS, quotaBytes: 2_500 });
   expect(await left()).toEqual(['c', 'd']);
   await sweepLogs(folder, { retentionMs: 24 * HOUR_MS, quotaBytes: 0 });
+  expect(await left()).toEqual(['d']);
+});
+
+test('a log goes when it is as old as the retention, and the oldest when all exceed the quota by one byte', async () => {
+  const now = Date.now();
+  const retentionMs = 24 * HOUR_MS;
+  await write('a', retentionMs, now);
+  await write('b', retentionMs - 1, now);
+  await write('c', 300_000, now);
+  await write('d', 299_999, now);
+  const sizes = await Promise.all((await readdir(folder)).map((name) => stat(join(folder, name, 'stdout.0'))));
+  const bytesOfThree = 3 * (sizes[0]?.size ?? 0);
+  await sweepLogs(folder, { retentionMs, quotaBytes: 1_000_000 }, now);
+  expect(await left()).toEqual(['b', 'c', 'd']);
+  await sweepLogs(folder, { retentionMs, quotaBytes: bytesOfThree }, now);
+  expect(await left()).toEqual(['b', 'c', 'd']);
+  await sweepLogs(folder, { retentionMs, quotaBytes: bytesOfThree - 1 }, now);
+  expect(await left()).toEqual(['c', 'd']);
+  // One that was written to within five minutes may be in use.
+  await sweepLogs(folder, { retentionMs, quotaBytes: 0 }, now);
   expect(await left()).toEqual(['d']);
 });

@@ -67,3 +67,17 @@ test('LOG-2: a full disk under the log stops nobody, and what waits is bounded',
   for (let index = 0; index < 3_000; index += 1) logger.info({ text: 'x'.repeat(1_000) }, 'keeper.reported');
   expect(dropped.length).toBeGreaterThan(1_900);
 });
+
+test('LOG-3: while Redis is away, an error is its message; any other has its stack', () => {
+  const lines: { err: object }[] = [];
+  const logger = createLogger('warn', { write: (line) => void lines.push(JSON.parse(line)) });
+  const away = new Error("Stream isn't writeable and enableOfflineQueue options is false");
+  logger.warn({ err: away }, 'host.beat-failed');
+  logger.warn({ err: new Error('The call failed.', { cause: away }) }, 'calls.failed');
+  logger.warn({ err: new Error('It is broken.') }, 'upkeep.failed');
+  expect(lines.map(({ err }) => err)).toEqual([
+    { type: 'Error', message: away.message, stack: `Error: ${away.message}` },
+    { type: 'Error', message: 'The call failed.', stack: 'Error: The call failed.' },
+    { type: 'Error', message: 'It is broken.', stack: expect.stringContaining('create-logger.test.ts') },
+  ]);
+});

@@ -67,6 +67,7 @@ export async function finishEntry(
       if (finished.type === 'finished') {
         if (finished.endedBefore) notifyProducer(entry, finished.event, owner);
         else {
+          if (entry.kind === 'command') shell.recordOutcome(result.outcome);
           describe(entry, result, context);
           if (ended.noted !== true) noteEnd(entry, result, context);
         }

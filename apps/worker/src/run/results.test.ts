@@ -7,6 +7,7 @@ import { toCancelled, toCommandResult, withBlocked } from './results.ts';
 const BASE = {
   sessionId: 's',
   hostId: 'h1',
+  imageDigest: 'sha256:1',
   shell: { state: 'lost', reason: 'the shell itself ended', epoch: 1 },
   timings: { queuedMs: 1, startMs: 2, runMs: 3, totalMs: 6 },
 } as const;

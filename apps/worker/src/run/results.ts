@@ -20,6 +20,8 @@ import type { SessionContext } from './session-context.ts';
 export interface ResultBase {
   sessionId: string;
   hostId: string;
+  /** Of the container, if it has one. */
+  imageDigest: string | undefined;
   shell: WireResult['shell'];
   timings: WireResult['timings'];
 }
@@ -29,6 +31,7 @@ export function resultBase(entry: Entry, session: SessionContext, shell: Session
   return {
     sessionId: session.owner.keys.session,
     hostId: session.owner.host,
+    imageDigest: shell.image?.digest,
     shell: describeShell(shell, end),
     timings: toTimings(entry, shell.opened, end?.runMs ?? 0),
   };
@@ -77,13 +80,13 @@ function toTimings(entry: Entry, opened: SessionShell['opened'], runMs: number):
 
 /** The Result of a command that its shell ended. */
 export function toCommandResult(end: ShellEnd, texts: CleanTexts, base: ResultBase, cwd?: string): WireResult {
-  const { sessionId, shell, timings, hostId } = base;
+  const { sessionId, shell, timings, hostId, imageDigest } = base;
   const { stdout, stderr, output, truncated, totals, redactions } = texts;
   const ended = toResultEnd(end, sessionId, cwd);
   const exitCode = 'exitCode' in ended ? ended.exitCode : null;
   // Nearly every entry ends here, and named fields take half the time of several spreads.
   const said = { stdout, stderr, output, truncated, totals, redactions };
-  return { ...ended, exitCode, signal: end.signal, ...said, shell, timings, hostId } as WireResult;
+  return { ...ended, exitCode, signal: end.signal, ...said, shell, timings, hostId, imageDigest } as WireResult;
 }
 
 function toResultEnd(end: ShellEnd, sessionId: string, cwd = ''): ResultEnd {
@@ -115,13 +118,14 @@ function exitCodeOf({ exitCode, signal }: ShellEnd): number {
 /** The Result of an entry that ends with an error of the fleet, with its output so far. */
 export function toErrorResult(
   error: ShellfleetError,
-  { shell, timings, hostId }: ResultBase,
+  { shell, timings, hostId, imageDigest }: ResultBase,
   texts?: CleanTexts,
   reason?: ErrorResult['reason'],
 ): WireResult {
   return newResult(
     { outcome: 'error', error: error.toJSON(), ...(reason !== undefined && { reason }) },
-    { ...texts, shell, timings, hostId },
+    // Without texts nothing was run.
+    { ...texts, shell, timings, hostId, ...(texts !== undefined && { imageDigest }) },
   );
 }
 
@@ -155,6 +159,9 @@ export type LossReason = 'host-lost' | 'container-removed' | 'begun-before';
 
 /** The Result of an entry that started and whose end is not known. */
 export function toLostResult(base: ResultBase, reason: LossReason): WireResult {
-  const { shell, timings, hostId } = base;
-  return newResult({ outcome: 'lost', ...(reason !== 'begun-before' && { reason }) }, { shell, timings, hostId });
+  const { shell, timings, hostId, imageDigest } = base;
+  return newResult(
+    { outcome: 'lost', ...(reason !== 'begun-before' && { reason }) },
+    { shell, timings, hostId, imageDigest },
+  );
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { keeperPath, launcherPath } from '@shellfleet/keeper';
+import type { SessionImages } from '@shellfleet/policy';
 import type { PolicyName } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { WorkerConfig } from '../config/config.ts';
@@ -27,7 +28,11 @@ export interface SandboxFolders {
 }
 
 /** With the transport that was chosen for `auto`. */
-type ChosenConfig = Omit<WorkerConfig, 'transport'> & { transport: SandboxTransport };
+type ChosenConfig = Omit<WorkerConfig, 'transport'> & {
+  transport: SandboxTransport;
+  /** The names of `full` and `slim`. */
+  sessionImages?: SessionImages | undefined;
+};
 
 /** Opens exactly the policies that the operator lists; a host without the docker policy needs no engine. Throws when one cannot be opened. */
 export async function openPolicies(config: ChosenConfig, folders: SandboxFolders, logger: Logger): Promise<Sandboxes> {
@@ -64,14 +69,17 @@ export async function openDocker(
     transport: config.transport,
     socketPath: config.dockerSocketPath,
     ...(config.uids === undefined ? {} : { uids: config.uids }),
+    keep: config.keep,
     disk: { limitBytes: config.diskBytes, leastFreeBytes: config.leastFree.diskBytes },
     logger,
     allowances: {
       images: config.images,
       defaultImage: config.defaultImage,
+      sessionImages: config.sessionImages,
       users: config.users,
       workspaces: config.workspaces,
       bounds: toBounds(config),
+      kept: config.keep.containers,
       runtimes: config.file.allow.runtimes,
       sandbox: config.file.allow,
       redactFormats: config.redactFormats,

@@ -37,6 +37,12 @@ export function createPolicySandboxes(offered: Partial<Record<PolicyName, Sandbo
       const removed = await Promise.all(all.map((sandboxes) => sandboxes.sweep(isGone)));
       return removed.reduce((sum, count) => sum + count, 0);
     },
+    async listKept() {
+      return (await Promise.all(all.map((sandboxes) => sandboxes.listKept?.() ?? []))).flat();
+    },
+    async removeKept(session) {
+      await Promise.all(all.map((sandboxes) => sandboxes.removeKept?.(session)));
+    },
     async close() {
       await Promise.all(all.map((sandboxes) => sandboxes.close()));
     },

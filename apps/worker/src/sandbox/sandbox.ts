@@ -32,6 +32,13 @@ export type KeeperLink =
       open(): Promise<Duplex>;
     };
 
+export interface SandboxImage {
+  /** By which it was asked for. */
+  name: string;
+  /** `sha256:…`, the digest of its configuration, which names every layer by its digest. */
+  digest: string;
+}
+
 export interface SandboxDeath {
   /** `exited`: the keeper ended itself. `disk`: this host ended it, because it filled the disk. */
   reason: 'oom' | 'disk' | 'removed' | 'killed' | 'exited';
@@ -43,8 +50,8 @@ export interface Sandbox {
   readonly session: SessionRef;
   /** When it is a container of an engine. */
   readonly containerId?: string;
-  /** That of the container. */
-  readonly image?: string;
+  /** That of the container, by the name that was asked for, and by its digest. */
+  readonly image?: SandboxImage;
   /** Kind and name, for messages. */
   readonly description: string;
   /** In ms, by the clock of this host. */
@@ -60,6 +67,21 @@ export interface Sandbox {
   start(): Promise<void>;
   /** Ends the sandbox and removes everything that belongs to it from this host. Does nothing when it is gone. */
   remove(): Promise<void>;
+  /**
+   * In place of `remove`: ends everything that runs in it, and keeps its files for a post-mortem, within the host's bounds. False when there is
+   * nothing to keep: then it is removed. Absent where it cannot be kept.
+   */
+  keep?(): Promise<boolean>;
+}
+
+/** A container of this host that is kept for a post-mortem. It is stopped, and cannot be started again. */
+export interface KeptContainer {
+  session: SessionRef;
+  /** Id of the sandbox that it was. */
+  sandbox: string;
+  containerId: string;
+  /** In ms, by the clock of this host. */
+  keptAt: number;
 }
 
 export interface FoundSandbox {
@@ -80,6 +102,8 @@ export class MissingImage extends Error {
 
 export interface CreateOptions {
   signal?: AbortSignal;
+  /** The image of the session's last sandbox. The new one has the same where the host still has it, and the spec still asks for its name. */
+  image?: SandboxImage | undefined;
   /** The new sandbox is a second one of a session, for commands that leave the first. */
   beside?: Beside;
 }
@@ -118,5 +142,9 @@ export interface Sandboxes {
    * of another namespace. Returns how many were removed.
    */
   sweep(isGone: (hostId: string) => Promise<boolean>): Promise<number>;
+  /** What is kept for a post-mortem, after the removal of what is beyond the host's bounds. */
+  listKept?(): Promise<KeptContainer[]>;
+  /** Removes what is kept of a session. */
+  removeKept?(session: SessionRef): Promise<void>;
   close(): Promise<void>;
 }

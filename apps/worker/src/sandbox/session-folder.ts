@@ -18,6 +18,8 @@ const MOST_SOCKET_PATH_BYTES = 107;
 export interface SessionFolders {
   create(name: string): Promise<SessionFolder>;
   at(name: string): SessionFolder;
+  /** Takes everything out of a folder that a stopped sandbox still names: its files stay, without content. */
+  empty(name: string): Promise<void>;
   /** The keeper's binary, for containers into which it must be copied. */
   keeper(): Promise<Buffer>;
   /** Removes the folders of sandboxes that no longer exist. */
@@ -67,6 +69,13 @@ export async function openSessionFolders(
         throw isFull(error) ? diskFull(parent, error) : error;
       }
       return folder;
+    },
+    async empty(name) {
+      const { path } = at(name);
+      for (const file of await readdir(path).catch(() => [])) {
+        await rm(join(path, file), { recursive: true, force: true });
+        if (file !== KEEPER_FILE && file !== SOCKET_FILE && file !== EGRESS_FILE) await writeFile(join(path, file), '');
+      }
     },
     async sweep(names) {
       const found = await readdir(parent);

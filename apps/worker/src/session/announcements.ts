@@ -46,15 +46,15 @@ export class Announcements {
     return this.#store(ready ? 'ready' : 'starting', type, {
       hostId: owner.host,
       epoch,
-      ...(image === undefined ? {} : { image }),
+      ...(image === undefined ? {} : { image: image.name, imageDigest: image.digest }),
     });
   }
 
   async #store(status: 'starting' | 'ready', type?: EventType, data: Record<string, unknown> = {}): Promise<void> {
     const { owner, redaction, signal, onFenced } = this.#context;
-    const { epoch, epochBase, sandboxId = '' } = this.#shell;
+    const { epoch, epochBase, sandboxId = '', image } = this.#shell;
     const event = type === undefined ? undefined : { type, data: redaction.value(data) };
-    const state = { epoch, epochBase, status, sandbox: status === 'ready' ? sandboxId : '' };
+    const state = { epoch, epochBase, status, sandbox: status === 'ready' ? sandboxId : '', image };
     const stored = await retryWhileRedisIsDown(() => announce(owner, state, event), signal);
     if (stored.type === 'fenced') onFenced();
   }

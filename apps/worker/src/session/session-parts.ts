@@ -26,6 +26,7 @@ import { FileCalls } from '../run/file-calls.ts';
 import { LateOutput } from '../run/late-output.ts';
 import type { RunningEntries } from '../run/running-entries.ts';
 import type { SessionContext } from '../run/session-context.ts';
+import type { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import { SessionTerminals } from '../terminals/session-terminals.ts';
@@ -60,6 +61,7 @@ export interface SessionDeps {
   /** Limits how many sandboxes of the host are opened at a time. */
   limitOpening<T>(open: () => Promise<T>): Promise<T>;
   hostLog: HostLog;
+  kept: KeptSandboxes;
   hostEntries: RunningEntries;
   journal: Journal;
   redisLosses: RedisLosses;
@@ -177,12 +179,20 @@ export function createSessionParts(
       ...{ ref, spec, redaction, sandboxes, egress, logger },
       fence: owner.fence,
       limitOpening: deps.limitOpening,
+      ...(spec.keepOnFailure && {
+        keep: (sandbox, reason) => deps.kept.keep(sandbox, generation, redaction.value(reason)),
+      }),
       onLate: late.push.bind(late),
       onAbandoned: () => void late.end(),
       onGone: onShellGone,
       onConnected: (shellTerminals) => terminals.connect(shellTerminals),
     },
-    { epoch: adopted.epoch, reportedEpoch: adopted.reportedEpoch, lossReason: lossReasonOf(adopted, owner) },
+    {
+      epoch: adopted.epoch,
+      reportedEpoch: adopted.reportedEpoch,
+      lossReason: lossReasonOf(adopted, owner),
+      image: adopted.image,
+    },
   );
   const files = new FileCalls({
     ...{ context, shell },

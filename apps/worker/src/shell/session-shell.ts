@@ -1,8 +1,15 @@
-import { ATTRIBUTES, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
+import { ATTRIBUTES, type Outcome, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { SessionEgress } from '../egress/session-egress.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
-import { MissingImage, type Sandbox, type SandboxDeath, type Sandboxes, type SessionRef } from '../sandbox/sandbox.ts';
+import {
+  MissingImage,
+  type Sandbox,
+  type SandboxDeath,
+  type Sandboxes,
+  type SandboxImage,
+  type SessionRef,
+} from '../sandbox/sandbox.ts';
 import { connectShell } from './connect-shell.ts';
 import { LiveShell, type LiveShellEvents } from './live-shell.ts';
 import { prepareShell } from './prepare-shell.ts';
@@ -13,6 +20,9 @@ import type { ShellTerminals } from './shell-terminals.ts';
 //
 // EPOCH-1. The epoch counts shells over all sandboxes of the session: `epochBase` plus the number that the keeper gives the shell.
 // EPOCH-2. A shell is prepared (variables, directory, startup commands) once, before any entry of the mailbox starts on it.
+
+/** Outcomes after which a sandbox is worth a look. */
+const FAILURES: ReadonlySet<Outcome> = new Set(['failure', 'timeout', 'lost', 'error']);
 
 /** A living keeper connects within milliseconds; on a busy machine it may take seconds. */
 const CONNECT_DEADLINE_MS = 15_000;
@@ -30,6 +40,8 @@ export interface SessionShellDeps {
   /** Limits how many sandboxes this host starts at a time: many at once make all of them late. */
   limitOpening<T>(open: () => Promise<T>): Promise<T>;
   logger: Logger;
+  /** Keeps its sandbox for a post-mortem, and says whether it could. Absent: it is removed. */
+  keep?(sandbox: Sandbox, reason: string): Promise<boolean>;
   onLate: LiveShellEvents['onLate'];
   /** The sandbox is given up: no more late output comes from it. */
   onAbandoned(): void;
@@ -52,16 +64,26 @@ export class SessionShell {
   #lossReason: string;
   #reportedEpoch: number;
   #opened = { from: 0, to: 0 };
+  /** That of its last command, if that failed. */
+  #failure: Outcome | undefined;
+  /** Of its last sandbox. */
+  #image: SandboxImage | undefined;
 
   /** `lossReason`: why the last of the shells so far is gone, unless it is adopted. */
   constructor(
     deps: SessionShellDeps,
-    { epoch, reportedEpoch, lossReason }: { epoch: number; reportedEpoch: number; lossReason: string },
+    {
+      epoch,
+      reportedEpoch,
+      lossReason,
+      image,
+    }: { epoch: number; reportedEpoch: number; lossReason: string; image?: SandboxImage | undefined },
   ) {
     this.#deps = deps;
     this.#epochBase = epoch;
     this.#reportedEpoch = reportedEpoch;
     this.#lossReason = lossReason;
+    this.#image = image;
   }
 
   get epoch(): number {
@@ -103,8 +125,9 @@ export class SessionShell {
     return this.#sandbox?.id;
   }
 
-  get image(): string | undefined {
-    return this.#sandbox?.image;
+  /** That of its sandbox, or of the last one when it has none. A new sandbox has the same, where the host still has it. */
+  get image(): SandboxImage | undefined {
+    return this.#image;
   }
 
   /** Its living shell was ready for commands, so what they changed is in it. */
@@ -151,6 +174,11 @@ export class SessionShell {
   /** A Result with the current epoch is stored. */
   recordReported(): void {
     this.#reportedEpoch = this.epoch;
+  }
+
+  /** A command has ended. What was denied or cancelled says nothing about the sandbox. */
+  recordOutcome(outcome: Outcome): void {
+    if (outcome !== 'denial' && outcome !== 'cancellation') this.#failure = FAILURES.has(outcome) ? outcome : undefined;
   }
 
   recordOpened(opened: { from: number; to: number }): void {
@@ -226,18 +254,20 @@ export class SessionShell {
 
   /** Ends the shell in order, then its sandbox. `reason`: why, in words for a later Result, unless the sandbox has died by itself. */
   async end(terminationTimeoutMs: number, reason: string): Promise<void> {
-    if (this.#live?.connected === true && this.#death === undefined) {
-      await this.#live
-        .end({ terminationTimeoutMs })
-        .catch((err: unknown) => this.#deps.logger.warn({ err }, 'shell.end-failed'));
-    }
-    await this.abandon(this.#death === undefined ? reason : this.#describeEnd());
+    const live = this.#live?.connected === true && this.#death === undefined ? this.#live : undefined;
+    await live
+      ?.end({ terminationTimeoutMs })
+      .catch((err: unknown) => this.#deps.logger.warn({ err }, 'shell.end-failed'));
+    await this.abandon(this.#death === undefined ? reason : this.#describeEnd(), {
+      inOrder: live !== undefined,
+    });
   }
 
   /** Ends the sandbox without ending the shell in order. Never rejects. `reason`: why the shell is lost, when the sandbox is alive. */
-  async abandon(reason = this.#describeEnd()): Promise<void> {
+  async abandon(reason = this.#describeEnd(), { inOrder = false } = {}): Promise<void> {
     const sandbox = this.#sandbox;
     if (sandbox === undefined) return;
+    const keptFor = this.#whyKeep(reason, inOrder);
     this.#lossReason = reason;
     this.#epochBase = this.epoch;
     this.#shellNumber = 0;
@@ -248,7 +278,7 @@ export class SessionShell {
     this.#deps.egress?.close();
     this.#death = undefined;
     this.#deps.onAbandoned();
-    await Promise.all([this.#remove(sandbox), this.#deps.onConnected(undefined)]);
+    await Promise.all([this.#remove(sandbox, keptFor), this.#deps.onConnected(undefined)]);
   }
 
   /** Leaves the sandbox to the next owner or the next process of this worker. */
@@ -271,7 +301,7 @@ export class SessionShell {
   }
 
   async #openNow(signal: AbortSignal): Promise<void> {
-    const sandbox = await this.#deps.sandboxes.create(this.#deps.ref, this.#deps.spec, { signal });
+    const sandbox = await this.#deps.sandboxes.create(this.#deps.ref, this.#deps.spec, { signal, image: this.#image });
     this.#hold(sandbox);
     try {
       await this.#offerEgress(sandbox);
@@ -288,7 +318,16 @@ export class SessionShell {
     await this.#deps.egress.listen(egressPath);
   }
 
-  async #remove(sandbox: Sandbox): Promise<void> {
+  /** Why the sandbox stays for a post-mortem, in words; undefined when it does not. */
+  #whyKeep(reason: string, inOrder: boolean): string | undefined {
+    if (this.#deps.keep === undefined || this.#preparedShellNumber === 0) return undefined;
+    if (!inOrder) return reason;
+    return this.#failure && `its last command ended as ${this.#failure}`;
+  }
+
+  async #remove(sandbox: Sandbox, keptFor?: string): Promise<void> {
+    this.#failure = undefined;
+    if (keptFor !== undefined && (await this.#deps.keep?.(sandbox, keptFor)) === true) return;
     await sandbox.remove().catch((err: unknown) => {
       // The next start of the worker removes the rest.
       this.#deps.logger.warn({ err, ...describe(sandbox) }, 'sandbox.remove-failed');
@@ -301,6 +340,7 @@ export class SessionShell {
 
   #hold(sandbox: Sandbox): void {
     this.#sandbox = sandbox;
+    this.#image = sandbox.image;
     this.#death = undefined;
     this.#unresponsive = false;
     void sandbox.died.then((death) => {

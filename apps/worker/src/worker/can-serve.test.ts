@@ -23,6 +23,7 @@ const ASKED: Partial<Record<keyof SessionSpec, SessionSpec[keyof SessionSpec][]>
   user: [undefined, '7:7', 'root'],
   workspace: [undefined, '/srv/a'],
   redactFormats: [undefined, false],
+  keepOnFailure: [undefined, true],
   sandbox: [
     undefined,
     { mode: 'read-only' },

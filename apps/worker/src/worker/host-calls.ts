@@ -14,6 +14,7 @@ import { answerQuestion } from '../calls/answer-question.ts';
 import { readCalls } from '../calls/read-calls.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { EntryRun } from '../run/entry-run.ts';
+import type { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
 import type { ToolHost } from '../tools/tool-host.ts';
 import type { HostedSessions } from './hosted-sessions.ts';
 
@@ -25,6 +26,7 @@ export interface HostCallDeps {
   sessions: HostedSessions;
   tools: ToolHost;
   hostLog: HostLog;
+  kept: KeptSandboxes;
   /** The operator's request to drain, or its withdrawal, is in Redis. */
   onDrain(): void;
   logger: Logger;
@@ -49,6 +51,9 @@ function carryOut(call: HostCall, deps: HostCallDeps): void {
     case 'close':
       deps.sessions.find(call)?.closeLife(call.generation, isClosed(call, deps) ? 'now' : 'if-asked');
       break;
+    case 'purge':
+      if (isClosed(call, deps)) void deps.kept.purge({ namespace: deps.namespace, ...call });
+      break;
     case 'cancel':
       if (isCancelled(call, deps)) deps.sessions.find(call)?.cancel(call.generation, call.entry);
       break;
@@ -61,7 +66,7 @@ function carryOut(call: HostCall, deps: HostCallDeps): void {
 }
 
 /** A request that no known producer has signed is not carried out, where keys are configured. The mailbox may hold another one. */
-function isClosed(call: Extract<HostCall, { type: 'close' }>, { namespace, sealer }: HostCallDeps): boolean {
+function isClosed(call: Extract<HostCall, { type: 'close' | 'purge' }>, { namespace, sealer }: HostCallDeps): boolean {
   const { tenant, session, generation, signed = '' } = call;
   return isSignedClose(sealer, sessionKeys(namespace, tenant, session), generation, signed);
 }

@@ -1,6 +1,7 @@
 import type { FleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import type { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
 
 export interface SweepTimes {
@@ -12,6 +13,7 @@ const USUAL_TIMES: SweepTimes = { intervalMs: 60_000, goneMs: 600_000 };
 
 interface SweepDeps {
   sandboxes: Pick<Sandboxes, 'sweep' | 'problem'>;
+  kept: Pick<KeptSandboxes, 'look'>;
   redis: Pick<Redis, 'zscore'>;
   fleet: FleetKeys;
   logger: Logger;
@@ -30,6 +32,7 @@ export function sweepSandboxesRegularly(deps: SweepDeps): { close(): void } {
     if (deps.sandboxes.problem() !== undefined) return;
     const removed = await deps.sandboxes.sweep(isGone);
     if (removed > 0) deps.logger.warn({ removed }, 'sandbox.reaped');
+    await deps.kept.look();
   };
   const timer = setInterval(
     () => void sweep().catch((err: unknown) => deps.logger.warn({ err }, 'sandbox.sweep-failed')),

@@ -9,7 +9,7 @@ import { buildImage, hasImage, tagImage } from './image-store.ts';
 import { packFolder } from './pack-context.ts';
 import { pullReporting } from './pull-image.ts';
 import { recipeHash } from './recipe-hash.ts';
-import { aliasOf, readPackages, readSessionRecipe, type SessionVariant } from './session-recipe.ts';
+import { type ImageNames, readPackages, readSessionRecipe, type SessionVariant } from './session-recipe.ts';
 
 // IMAGE-1. An image gets its name when it is complete, so an interrupted build leaves none.
 // IMAGE-2. Processes of one user build an image one after another: the second one finds it.
@@ -25,19 +25,21 @@ export type EnsureImageDeps = {
   signal?: AbortSignal | undefined;
 };
 
+/** `names`: by which workers find the images, whatever their content. */
+export type SessionImageDeps = EnsureImageDeps & { names: ImageNames };
 type Found = Pick<EnsureImageDeps, 'endpoint' | 'root'>;
 
 /** Returns the name of an image `slim` that this engine has: the public one, else a local build. */
-export async function ensureSessionImage(deps: EnsureImageDeps): Promise<string> {
+export async function ensureSessionImage(deps: SessionImageDeps): Promise<string> {
   const image = (await findSessionImage(deps)) ?? (await makeInTurn(deps, 'slim', () => makeSlim(deps)));
-  await tagImage(deps.endpoint, image, aliasOf('slim'));
+  await tagImage(deps.endpoint, image, deps.names.slim);
   return image;
 }
 
 /** Makes the image `full`, on a machine that has `slim`. Takes a minute or two, so nobody should have to wait for it. */
-export async function ensureFullImage(deps: EnsureImageDeps): Promise<string> {
+export async function ensureFullImage(deps: SessionImageDeps): Promise<string> {
   const image = (await findFullImage(deps)) ?? (await makeInTurn(deps, 'full', () => makeFull(deps)));
-  await tagImage(deps.endpoint, image, aliasOf('full'));
+  await tagImage(deps.endpoint, image, deps.names.full);
   return image;
 }
 

@@ -19,10 +19,11 @@ export type SessionRecipe = {
 const buildVersions: Record<SessionVariant, string> = { slim: '2', full: '1' };
 const npmVersion = '11.21.2';
 
-/** The name under which workers find the image, whatever its content. */
-export function aliasOf(variant: SessionVariant): string {
-  return `shellfleet/session:${variant}`;
-}
+/** The names under which workers find the images, whatever their content. */
+export type ImageNames = Readonly<Record<SessionVariant, string>>;
+
+/** Those of a host on which no `up` has run, as `SESSION_IMAGES` of @shellfleet/policy has them. */
+export const LOADED_NAMES: ImageNames = { slim: 'shellfleet/session:slim', full: 'shellfleet/session:full' };
 
 /** Reads the recipe of a local session image. */
 export async function readSessionRecipe(root: string, variant: SessionVariant): Promise<SessionRecipe> {

@@ -1,13 +1,14 @@
 import { toQueueError } from '@shellfleet/mailbox';
 import { labelsSchema, parseOrThrow, SESSION_STATES, type SessionInfo, type SessionState } from '@shellfleet/protocol';
 import { z } from 'zod';
+import { readKept } from './kept.ts';
 import { type InfoContext, readSessionInfos } from './session-info.ts';
 
 /** Which sessions are listed. */
 export interface SessionFilter {
   /**
    * Only sessions in this state.
-   * @default every state but `closed`
+   * @default every state but `closed`, and closed ones of which a container is kept
    */
   state?: SessionState | undefined;
   /**
@@ -34,9 +35,10 @@ const PAGE = 200;
 /** Sessions of this tenant. They are read in pages, so one that changes meanwhile may show its old or its new state. */
 export async function* listSessions(context: InfoContext, given: SessionFilter): AsyncGenerator<SessionInfo> {
   const { state, labels, all } = parseOrThrow(filterSchema, given, 'COMMAND_INVALID', 'The filter');
+  const kept = await readKept(context);
   const closed = all || state === 'closed';
   const wanted = (info: SessionInfo) =>
-    (state === undefined ? all || info.state !== 'closed' : info.state === state) &&
+    (state === undefined ? all || info.state !== 'closed' || info.kept !== undefined : info.state === state) &&
     Object.entries(labels).every(([name, value]) => info.labels[name] === value);
   const seen = new Set<string>();
   for (const index of closed ? [context.fleet.index, context.fleet.closed] : [context.fleet.index]) {
@@ -47,6 +49,9 @@ export async function* listSessions(context: InfoContext, given: SessionFilter):
       for (const info of await readSessionInfos(context, fresh.map(context.keysOf))) if (wanted(info)) yield info;
     }
   }
+  // Closed ones of which a container is kept, and that no index above has shown.
+  const others = [...kept.keys()].filter((id) => !seen.has(id));
+  for (const info of await readSessionInfos(context, others.map(context.keysOf))) if (wanted(info)) yield info;
 }
 
 async function* readIds(context: InfoContext, index: string): AsyncGenerator<string[]> {

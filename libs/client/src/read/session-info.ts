@@ -12,12 +12,14 @@ import {
   tryJson,
 } from '@shellfleet/protocol';
 import { type AskContext, askHost } from '../hosts/ask-host.ts';
+import { type ListedKept, readKept } from './kept.ts';
 import { readRefusals } from './read-refusals.ts';
 import { type LineContext, readWaitingLines, type WaitingLine } from './waiting-line.ts';
 
 /** The part of a view that is needed to read about sessions. */
 export interface InfoContext extends AskContext, LineContext {
   readonly tenant: string;
+  readonly place: string;
   keysOf(sessionId: string): SessionKeys;
 }
 
@@ -52,6 +54,7 @@ async function withBackground(context: InfoContext, keys: SessionKeys, info: Ses
 /** Infos of those that exist, in the given order. */
 export async function readSessionInfos(context: InfoContext, all: readonly SessionKeys[]): Promise<SessionInfo[]> {
   try {
+    const kept = await readKept(context);
     const found = await Promise.all(
       all.map(async (keys) => {
         const state = await readSessionState(context.redis, keys);
@@ -74,10 +77,13 @@ export async function readSessionInfos(context: InfoContext, all: readonly Sessi
     const refusals = await readRefusals(context, needing);
     return placed.map(({ keys, state, placementClass }) => {
       const line = isQueued(state) && placementClass !== undefined ? lines.get(placementClass) : undefined;
-      const info = toInfo(keys, state, alive, line);
+      const info = { ...toInfo(keys, state, alive, line), ...toKept(kept.get(keys.session)) };
       if (placementClass === undefined || !needsHost(state, alive)) return info;
       const reason = noHostReason(placementClass, beats, refusals.get(keys.session));
-      return reason === undefined ? info : { ...info, noHostReason: reason };
+      if (reason === undefined) return info;
+      // Most often the caller looks in the wrong place.
+      const where = beats.length === 0 ? ` It is looked for in ${context.place}` : '';
+      return { ...info, noHostReason: `${reason}${where}` };
     });
   } catch (error) {
     throw toQueueError(error);
@@ -123,11 +129,17 @@ function toInfo(
     ...(state.held ? { heldCommandId: toCommandId(keys.session, state.held) } : {}),
     background: [],
     ...(state.host ? { backgroundUnknown: true as const } : {}),
+    ...(state.image === undefined ? {} : { image: state.image.name, imageDigest: state.image.digest }),
     labels: parsePlacement(state.placement)?.labels ?? {},
     createdAt: toTime(state.createdAt),
     lastActiveAt: toTime(state.activeAt),
     ...(state.life === 'closed' ? toClosing(state) : {}),
   };
+}
+
+/** Without the fields that only a purge needs. */
+function toKept(kept: readonly ListedKept[] | undefined): Pick<SessionInfo, 'kept'> {
+  return kept === undefined ? {} : { kept: kept.map(({ generation: _, ...rest }) => rest) };
 }
 
 /** One that an older worker closed has neither time nor reason. */

@@ -4,13 +4,13 @@
 -- Returns {1, life, generation, sealed spec, epoch, waiting, created ms, host before this fence, entry…, epoch that a Result last reported,
 --          epoch before this sandbox, '<host> <sandbox>' of the shell that was last ready or '',
 --          epoch of the shell that was last announced as ready, why the shell before this ownership was ended or '',
---          1 the life is driven · 0}
+--          1 the life is driven · 0, '<digest> <name>' of the image of its last container or ''}
 --         (the entry with code 2, or {0}) · {-1} fenced · {-2} the session is closed
 --         {-3} the job is a leftover of an earlier life, in the queue of another placement class
 local fence, host = ARGV[3], ARGV[4]
-local owner_fence, life, generation, spec, epoch, created_at, owner_host, running, reported, epoch_base, released, previous_host, shell, status, announced, class, loss, driven =
+local owner_fence, life, generation, spec, epoch, created_at, owner_host, running, reported, epoch_base, released, previous_host, shell, status, announced, class, loss, driven, image =
   unpack(redis.call('HMGET', state, 'fence', 'life', 'generation', 'spec', 'epoch', 'createdAt', 'host', 'running', 'reported', 'epochBase',
-    'released', 'previousHost', 'shell', 'status', 'announced', 'class', 'loss', 'driven'))
+    'released', 'previousHost', 'shell', 'status', 'announced', 'class', 'loss', 'driven', 'image'))
 if owner_fence and tonumber(owner_fence) > tonumber(fence) then return {-1} end
 if life ~= 'open' and life ~= 'closing' then return {-2} end
 if ARGV[6] ~= '' and ARGV[6] ~= class and ARGV[5] ~= generation then return {-3} end
@@ -29,4 +29,4 @@ local entry = {0}
 if running then entry = running_entry(running) end
 local prepared = status == 'ready' and string.match(announced or '', '^%d+ %d+ (%d+) ')
 return {1, life, generation, spec or '', epoch or '0', redis.call('LLEN', queue), created_at or '0', previous_host or '', entry, reported or '0',
-  epoch_base or '0', shell or '', prepared or '0', loss or '', driven and 1 or 0}
+  epoch_base or '0', shell or '', prepared or '0', loss or '', driven and 1 or 0, image or ''}

@@ -1,6 +1,7 @@
 import { type Entry, toTaken } from '../entry.ts';
 import { asArray, asNumber, asString } from '../reply.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
+import { fromStoredImage, type StoredImage } from '../stored-image.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/adopt');
@@ -29,6 +30,8 @@ export interface Adopted {
   loss: string;
   /** Its life ends when no driver is alive and it has nothing to do. */
   driven: boolean;
+  /** The image of its last container, if it had one. */
+  image?: StoredImage | undefined;
   /** number of entries that wait */
   waiting: number;
   createdAt: number;
@@ -58,7 +61,7 @@ export async function adopt(
   if (reply[0] === -2) return { type: 'closed' };
   if (reply[0] === -3) return { type: 'wrong-queue' };
   const [, life, generation, spec, epoch, waiting, createdAt, previousHost, entry] = reply;
-  const [reportedEpoch, epochBase, shell, preparedEpoch, loss, driven] = reply.slice(9);
+  const [reportedEpoch, epochBase, shell, preparedEpoch, loss, driven, image] = reply.slice(9);
   const [host = '', sandbox = ''] = asString(shell).split(' ');
   const running = toTaken(asArray(entry, script.name));
   return {
@@ -72,6 +75,7 @@ export async function adopt(
     preparedEpoch: asNumber(preparedEpoch),
     loss: asString(loss),
     driven: driven === 1,
+    image: fromStoredImage(asString(image)),
     waiting: asNumber(waiting),
     createdAt: asNumber(createdAt),
     previousHost: asString(previousHost),

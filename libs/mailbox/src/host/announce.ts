@@ -1,6 +1,7 @@
 import type { EventType } from '@shellfleet/protocol';
 import { asArray } from '../reply.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
+import { type StoredImage, toStoredImage } from '../stored-image.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/announce');
@@ -11,13 +12,28 @@ let calls = 0;
 /** Records the state of the session's shell, and adds an event to the stream, once however often the call arrives. */
 export async function announce(
   owner: Owner,
-  shell: { epoch: number; epochBase: number; status: 'starting' | 'ready'; sandbox?: string },
+  shell: {
+    epoch: number;
+    epochBase: number;
+    status: 'starting' | 'ready';
+    sandbox?: string;
+    image?: StoredImage | undefined;
+  },
   event?: { type: EventType; data: Record<string, unknown> },
 ): Promise<{ type: 'recorded' } | Fenced> {
   const { epoch, epochBase, status } = shell;
   const data = JSON.stringify(event?.data ?? {});
   calls += 1;
-  const args = [epoch, status, event?.type ?? '', data, epochBase, shell.sandbox ?? '', calls];
+  const args = [
+    epoch,
+    status,
+    event?.type ?? '',
+    data,
+    epochBase,
+    shell.sandbox ?? '',
+    calls,
+    toStoredImage(shell.image),
+  ];
   const reply = asArray(
     await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host, ...args]),
     script.name,

@@ -1,6 +1,7 @@
 import type { SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { throwQueueError } from '../script.ts';
+import { fromStoredImage, type StoredImage } from '../stored-image.ts';
 import type { Life } from './life.ts';
 
 /** The stored state of a session, without its spec. */
@@ -24,6 +25,8 @@ export interface SessionState {
   /** Of a closed one: when it was closed, by the clock of Redis, ms; and the data of its `session.closed`. Else 0 and empty. */
   closedAt: number;
   closedWith: string;
+  /** The image of its last container, if it had one. */
+  image: StoredImage | undefined;
   /** number of entries that wait */
   waiting: number;
   /** id of the head when it is held, or empty */
@@ -47,6 +50,7 @@ const FIELDS = [
   'held',
   'closedAt',
   'closedWith',
+  'image',
 ];
 
 /** Undefined when the session does not exist. Calls of one turn of the event loop share a round trip. Throws QUEUE_UNAVAILABLE. */
@@ -71,6 +75,7 @@ export async function readSessionState(redis: Redis, keys: SessionKeys): Promise
     held,
     closedAt,
     closedWith,
+    image,
   ] = fields;
   if (!life) return undefined;
   return {
@@ -87,6 +92,7 @@ export async function readSessionState(redis: Redis, keys: SessionKeys): Promise
     activeAt: Number(activeAt ?? 0),
     closedAt: Number(closedAt ?? 0),
     closedWith: closedWith ?? '',
+    image: fromStoredImage(image ?? ''),
     waiting,
     held: head !== null && head === held ? head : '',
     hasWork: Boolean(running) || life === 'closing' || isRunnable(head, held),

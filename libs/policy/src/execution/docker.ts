@@ -14,7 +14,7 @@ import { checkCwd, checkWorkspace } from './folders.ts';
 import { isListedImage } from './image-list.ts';
 import { refuse, withSetting } from './refusal.ts';
 import { checkAllowed, DEFAULT_SANDBOX_ALLOWANCES, type SandboxAllowances } from './sandbox-modes.ts';
-import { toDefaultImage, toWholeName } from './session-images.ts';
+import { type SessionImages, toDefaultImage, toWholeName } from './session-images.ts';
 import { DEFAULT_USER, type SessionUser, toSessionUser } from './user.ts';
 
 // The docker policy as data. A producer may ask for less freedom than the operator of a host allows, never for more.
@@ -25,6 +25,10 @@ import { DEFAULT_USER, type SessionUser, toSessionUser } from './user.ts';
 export interface DockerAllowances {
   /** Whole names, repositories, or prefixes that end in '/'. 'any' allows every image. */
   images: readonly string[] | 'any';
+  /** How many containers the host keeps for a post-mortem. Default: none. */
+  kept?: number;
+  /** The whole names of `full` and `slim`. Default: those of a host on which no `up` has run. */
+  sessionImages?: SessionImages | undefined;
   /** `full`: that one where the host has it, else `slim`. */
   defaultImage: string;
   /** 'root': uid or gid 0. 'image': user names, and the image's own default user. */
@@ -46,6 +50,7 @@ const NO_DISK_QUOTA = "this host's storage driver cannot bound the disk of a con
 const OWN_UIDS = 'this host gives each session a uid of its own: leave it out';
 /** By what an operator allows more users. */
 export const USERS_SETTING = 'SHELLFLEET_USERS, or allow.users of SHELLFLEET_CONFIG';
+const KEEPS_NONE = withSetting('this host keeps no container', 'SHELLFLEET_KEEP_CONTAINERS');
 const NO_CPU_TIME = 'the docker policy cannot bound CPU seconds: use limits.cpus and timeoutMs';
 
 /** The container's settings, fully decided. */
@@ -81,8 +86,8 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
   const user = toSessionUser(spec.user ?? DEFAULT_USER);
   const { image, otherwise } =
     spec.image === undefined
-      ? toDefaultImage(allowances.defaultImage)
-      : { image: toWholeName(spec.image), otherwise: undefined };
+      ? toDefaultImage(allowances.defaultImage, allowances.sessionImages)
+      : { image: toWholeName(spec.image, allowances.sessionImages), otherwise: undefined };
   const { memoryBytes, cpus, pids, cpuTimeSeconds, diskBytes, fileSizeBytes } = withDefaultLimits(spec.limits);
   refuse([
     ...checkDockerOffer(spec, allowances),
@@ -113,10 +118,11 @@ export function checkDockerOffer(spec: ResolvedSessionSpec, allowances: DockerAl
   const { memoryBytes, cpus, pids, diskBytes } = withDefaultLimits(spec.limits);
   const { bounds } = allowances;
   return [
-    ...(spec.image === undefined ? [] : checkImage(toWholeName(spec.image), allowances)),
+    ...(spec.image === undefined ? [] : checkImage(toWholeName(spec.image, allowances.sessionImages), allowances)),
     ...checkUser(toSessionUser(spec.user ?? DEFAULT_USER), spec.user, allowances),
     ...checkWorkspace(workspaceOf(spec)?.path, allowances.workspaces),
     ...checkRuntime(runtimeOf(spec), allowances),
+    ...(spec.keepOnFailure && (allowances.kept ?? 0) === 0 ? [{ path: 'keepOnFailure', message: KEEPS_NONE }] : []),
     ...checkBounds({ memoryBytes, cpus, pids }, bounds),
     ...(bounds.diskQuota ? [] : checkEnforceable('limits.diskBytes', diskBytes, NO_DISK_QUOTA)),
     ...checkFormats(spec, allowances),
@@ -126,9 +132,11 @@ export function checkDockerOffer(spec: ResolvedSessionSpec, allowances: DockerAl
 
 const runtimeOf = ({ policy }: ResolvedSessionSpec) => (policy.type === 'docker' ? policy.runtime : undefined);
 
-function checkImage(image: string, { images, defaultImage }: DockerAllowances): FieldIssue[] {
-  if (images === 'any' || isListedImage(image, images.map(toWholeName))) return [];
-  const { image: usual, otherwise } = toDefaultImage(defaultImage);
+function checkImage(image: string, { images, defaultImage, sessionImages }: DockerAllowances): FieldIssue[] {
+  if (images === 'any') return [];
+  const listed = images.map((one) => toWholeName(one, sessionImages));
+  if (isListedImage(image, listed)) return [];
+  const { image: usual, otherwise } = toDefaultImage(defaultImage, sessionImages);
   if (image === usual || image === otherwise) return [];
   const message = withSetting(`${image} is not on this host's list of images`, 'SHELLFLEET_IMAGES');
   return [{ path: 'image', message }];

@@ -27,6 +27,7 @@ test.each<[SessionSpec, Partial<HostOffer>, string, string | undefined]>([
     'allow.modes of SHELLFLEET_CONFIG',
   ],
   [{ sandbox: { network: 'full' } }, { networks: ['full'] }, 'sandbox.network', 'allow.networks of SHELLFLEET_CONFIG'],
+  [{ keepOnFailure: true }, { kept: 1 }, 'keepOnFailure', 'SHELLFLEET_KEEP_CONTAINERS'],
   [
     { redactFormats: false },
     { redactFormats: true },

@@ -23,10 +23,10 @@ export function refusedByOffer(spec: ResolvedSessionSpec, offer: HostOffer, defa
     networks: offer.networks as NetworkAccess[],
     hosts: offer.hosts,
   };
-  const { images, ownUids, runtimes, redactFormats } = offer;
+  const { images, ownUids, runtimes, redactFormats, kept } = offer;
   const users = offer.users as ('root' | 'image')[];
   const both = { workspaces, bounds, sandbox, redactFormats };
   return spec.policy.type === 'docker'
-    ? checkDockerOffer(spec, { ...both, images, defaultImage, users, ownUids, runtimes })
+    ? checkDockerOffer(spec, { ...both, images, defaultImage, users, ownUids, runtimes, kept })
     : checkHostOffer(spec, { ...both, controlGroups });
 }

@@ -27,6 +27,7 @@ function optionsOf(spec: SessionSpec) {
   };
   const { HostConfig: host = {} } = toContainerOptions({
     plan: planDocker(sessionSpecSchema.parse(spec), allowances),
+    image: `sha256:${'a'.repeat(64)}`,
     workspaceIdentity: '1:2',
     transport: 'socket',
     secrets: { token: 'token', syncWord: 'word' },

@@ -25,6 +25,8 @@ const RUN_FOLDER_BYTES = 16 * MIB;
 
 export interface ContainerRequest {
   plan: DockerPlan;
+  /** Digest of its image (IMAGE-NAME-1). */
+  image: string;
   /** The identity of the folder that is mounted as the workspace, for the keeper. */
   workspaceIdentity: string | undefined;
   transport: SandboxTransport;
@@ -48,11 +50,11 @@ export interface ContainerRequest {
 const SECCOMP = JSON.stringify(sessionSeccompProfile());
 
 export function toContainerOptions(request: ContainerRequest): ContainerCreateOptions {
-  const { plan, workspaceIdentity, transport, secrets, shell, env } = request;
+  const { plan, image, workspaceIdentity, transport, secrets, shell, env } = request;
   const overAttach = transport === 'attach';
   return {
     name: request.name,
-    Image: plan.image,
+    Image: image,
     Labels: request.labels,
     // Only these two are secrets, and they are only in the environment: the keeper wipes them before the shell starts (SANDBOX-2).
     Env: [

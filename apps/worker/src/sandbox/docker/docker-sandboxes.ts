@@ -14,10 +14,12 @@ import {
   type CreateOptions,
   type FoundSandbox,
   type HostLimits,
+  type KeptContainer,
   MissingImage,
   type Sandbox,
   type SandboxDeath,
   type Sandboxes,
+  type SandboxImage,
   type SandboxTransport,
   type SessionRef,
 } from '../sandbox.ts';
@@ -32,13 +34,15 @@ import { readDiskQuota } from './disk-quota.ts';
 import type { DiskBounds } from './disk-watch.ts';
 import { fromCreateAnswer, fromStartAnswer, isMissingImage, toShellfleetError } from './docker-errors.ts';
 import { Engine, type EngineTimes } from './engine.ts';
+import { type FoundImage, findImage } from './find-image.ts';
 import { type FoundContainer, listContainers, listFleets, removeContainer } from './found-containers.ts';
 import { ensureFullNetwork, fullNetwork } from './full-network.ts';
 import { withImageFolder } from './image-folder.ts';
 import { ImageUsers } from './image-users.ts';
-import { checkVolumes, readVolumes } from './image-volumes.ts';
+import { checkVolumes, planVolumes } from './image-volumes.ts';
 import { Images } from './images.ts';
 import { toKeeperLink } from './keeper-link.ts';
+import { beyondBounds, keepContainer, keptAtOf } from './kept-containers.ts';
 import { hostFilter, ofFleet, ofHost, ofNamespace, type SandboxLabels, toLabels } from './labels.ts';
 import { checkSameWorkspace, type OwnContainer, readOwnContainer, safeEnv } from './own-container.ts';
 import { Runtimes } from './runtimes.ts';
@@ -63,10 +67,18 @@ export interface DockerSandboxesOptions {
   socketPath: string;
   /** A uid for each session. Default: all have the same. */
   uids?: UidRange;
+  /** What is kept for a post-mortem. Default: nothing. */
+  keep?: { containers: number; ageMs: number };
   /** Default: the usual bounds of the watch. */
   disk?: DiskBounds;
   logger?: Logger;
   engineTimes?: EngineTimes;
+}
+
+/** A plan, and the image that was found for it. */
+interface PlannedImage {
+  plan: DockerPlan;
+  image: FoundImage;
 }
 
 export async function createDockerSandboxes(options: DockerSandboxesOptions): Promise<Sandboxes> {
@@ -99,7 +111,7 @@ class DockerSandboxes implements Sandboxes {
     const usual = { limitBytes: undefined, leastFreeBytes: undefined };
     this.#uids = options.uids && new SessionUids(options.uids);
     this.#passwd = new SessionPasswd(engine);
-    this.#imageUsers = new ImageUsers(engine, this.#passwd, options.allowances.users);
+    this.#imageUsers = new ImageUsers(this.#passwd, options.allowances.users);
     this.#disks = new ContainerDisks(engine, options.disk ?? usual, options.logger);
   }
 
@@ -125,11 +137,9 @@ class DockerSandboxes implements Sandboxes {
     if (plan.network === 'full') await ensureFullNetwork(this.#engine, this.#options.namespace);
     if (plan.network === 'limited' && this.#options.transport === 'attach') throw withoutSharedFolder();
     if (beside !== undefined) return this.#createBeside(session, spec, plan, beside, signal);
-    const create = (image: string) => this.#create(session, spec, { ...plan, image }, signal);
-    return create(plan.image).catch((error: unknown) => {
-      if (!(error instanceof MissingImage) || plan.otherwiseImage === undefined) throw error;
-      return create(plan.otherwiseImage);
-    });
+    const otherwise = plan.otherwiseImage === undefined ? [] : [plan.otherwiseImage];
+    const image = await findImage(this.#engine, [plan.image, ...otherwise], options.image);
+    return this.#create(session, spec, { plan: { ...plan, image: image.name }, image }, signal);
   }
 
   /** SANDBOX-4 */
@@ -146,27 +156,29 @@ class DockerSandboxes implements Sandboxes {
         throw toShellfleetError(error, "reading a session's own container");
       },
     );
-    return this.#create(session, spec, { ...plan, image: own.image }, signal, { ...own, sandboxId });
+    const image = await findImage(this.#engine, [own.image]);
+    return this.#create(session, spec, { plan: { ...plan, image: own.image }, image }, signal, { ...own, sandboxId });
   }
 
   /** `own`: the container of the session beside which this one is made. */
   async #create(
     session: SessionRef,
     spec: ResolvedSessionSpec,
-    asked: DockerPlan,
+    asked: PlannedImage,
     signal: AbortSignal | undefined,
     own?: OwnContainer & { sandboxId: string },
   ): Promise<Sandbox> {
     const { hostId, transport } = this.#options;
-    const planned = await withImageFolder(asked, this.#engine);
+    const { image } = asked;
+    const planned = withImageFolder(asked.plan, image);
     const sandboxId = randomBytes(6).toString('hex');
     const uid = spec.user === undefined ? (own?.uid ?? this.#takeUid(sandboxId)) : undefined;
     const labels = {
-      ...{ session, hostId, sandboxId, transport, keeperProtocol: KEEPER_PROTOCOL_VERSION },
+      ...{ session, hostId, sandboxId, transport, keeperProtocol: KEEPER_PROTOCOL_VERSION, image: image.name },
       ...(uid === undefined ? {} : { uid }),
       ...(own === undefined ? {} : { beside: own.sandboxId }),
     };
-    const { plan, volumes, workspace } = await this.#prepare(planned, labels, own === undefined).catch(
+    const { plan, volumes, workspace } = await this.#prepare({ plan: planned, image }, labels, own === undefined).catch(
       (error: unknown) => {
         this.#uids?.release(sandboxId);
         throw error;
@@ -180,16 +192,17 @@ class DockerSandboxes implements Sandboxes {
       const folder = await this.#folders.create(nameOf(labels));
       const request = {
         plan,
+        image: image.digest,
         workspaceIdentity: workspace.identity,
         shell: spec.shell ?? [],
         labels,
         folder: folder.path,
-        passwd: await this.#writePasswd(plan.image, labels, folder.path),
+        passwd: await this.#writePasswd(image.digest, labels, folder.path),
         env: own && safeEnv(own, plan.workspace?.target ?? WORKSPACE_PATH),
         volumes,
       };
       const containerId = await this.#createContainer(request);
-      const sandbox = this.#toSandbox(containerId, plan.image, labels, Date.now());
+      const sandbox = this.#toSandbox(containerId, image, labels, Date.now());
       void sandbox.died.then(() => workspace.close());
       await checkVolumes(this.#engine, containerId, plan.image, { folders: volumes, isCompared })
         .then(() => listFiles(plan, request.passwd, transport, () => this.#folders.keeper()))
@@ -211,14 +224,14 @@ class DockerSandboxes implements Sandboxes {
   }
 
   /** The folder comes last: what may be put in its place between here and its mount is found, but costs the session its start. */
-  async #prepare(planned: DockerPlan, labels: SandboxLabels, makesWorkspace: boolean) {
+  async #prepare({ plan: planned, image }: PlannedImage, labels: SandboxLabels, makesWorkspace: boolean) {
     const { allowances } = this.#options;
     const { uid, transport } = labels;
     const plan =
       uid === undefined
-        ? await this.#imageUsers.resolve(planned, toReader(labels))
+        ? await this.#imageUsers.resolve(planned, image, toReader(labels))
         : { ...planned, user: `${uid}:${uid}`, owner: { uid, gid: uid } };
-    const volumes = await readVolumes(this.#engine, plan);
+    const volumes = planVolumes(plan.image, Object.keys(image.config.Volumes ?? {}), plan.workspace?.target);
     if (plan.workspace !== undefined && transport === 'socket' && makesWorkspace)
       await makeWorkspace(plan.workspace.path, allowances.workspaces, plan.owner);
     const workspace = await openWorkspaceFolder(plan.workspace?.path, allowances.workspaces, transport);
@@ -229,14 +242,18 @@ class DockerSandboxes implements Sandboxes {
     const containers = await listContainers(this.#engine, ofHost(this.#options.hostId));
     // The folders of this host are shared by all fleets that it was ever part of.
     await this.#folders.sweep(new Set(containers.map(({ labels }) => nameOf(labels))));
-    const own = containers.filter(({ labels }) => labels.session.namespace === this.#options.namespace);
-    return own.map(({ labels, Id, Image, Created, State }) => {
+    const own = containers.filter(
+      // KEPT-2
+      (one) => one.labels.session.namespace === this.#options.namespace && keptAtOf(one) === undefined,
+    );
+    return own.map(({ labels, Id, Image, ImageID, Created, State }) => {
       const state = toFoundState(State);
+      const image = { name: labels.image ?? Image, digest: ImageID };
       this.#used.set(labels.sandboxId, nameOf(labels));
       if (labels.beside !== undefined)
-        return { sandbox: this.#toSandbox(Id, Image, labels, Created * 1_000), state: 'beside' };
+        return { sandbox: this.#toSandbox(Id, image, labels, Created * 1_000), state: 'beside' };
       if (labels.uid !== undefined) this.#uids?.keep(labels.sandboxId, labels.uid);
-      return { sandbox: this.#toSandbox(Id, Image, labels, Created * 1_000, state === 'running'), state };
+      return { sandbox: this.#toSandbox(Id, image, labels, Created * 1_000, state === 'running'), state };
     });
   }
 
@@ -272,11 +289,41 @@ class DockerSandboxes implements Sandboxes {
     }
     const isLeftover = ({ labels }: FoundContainer) =>
       labels.hostId === hostId ? !this.#used.has(labels.sandboxId) : goneHosts.get(labels.hostId) === true;
-    const leftovers = containers.filter(isLeftover);
+    // What a host that is gone has kept goes with it.
+    const leftovers = containers.filter(
+      (one) => isLeftover(one) && !(one.labels.hostId === hostId && keptAtOf(one) !== undefined),
+    );
     for (const { Id } of leftovers) await removeContainer(this.#engine, Id, this.#options.engineTimes?.callTimeoutMs);
     const staying = (await listContainers(this.#engine, ofHost(hostId))).map(({ labels }) => nameOf(labels));
     await this.#folders.sweep(new Set([...staying, ...this.#used.values()]));
     return leftovers.length;
+  }
+
+  async listKept(): Promise<KeptContainer[]> {
+    const kept = await this.#readKept();
+    const beyond = beyondBounds(kept, this.#options.keep ?? { containers: 0, ageMs: 0 }, Date.now());
+    for (const { containerId } of beyond) await this.#removeContainer(containerId);
+    return kept.filter((one) => !beyond.includes(one));
+  }
+
+  async removeKept({ tenant, session }: SessionRef): Promise<void> {
+    for (const kept of await this.#readKept())
+      if (kept.session.tenant === tenant && kept.session.session === session)
+        await this.#removeContainer(kept.containerId);
+  }
+
+  async #readKept(): Promise<KeptContainer[]> {
+    const { namespace, hostId } = this.#options;
+    return (await listContainers(this.#engine, ofHost(hostId))).flatMap((found) => {
+      const keptAt = keptAtOf(found);
+      const { session, sandboxId } = found.labels;
+      if (keptAt === undefined || session.namespace !== namespace) return [];
+      return [{ session, sandbox: sandboxId, containerId: found.Id, keptAt }];
+    });
+  }
+
+  #removeContainer(id: string): Promise<void> {
+    return removeContainer(this.#engine, id, this.#options.engineTimes?.callTimeoutMs);
   }
 
   async close(): Promise<void> {
@@ -302,6 +349,8 @@ class DockerSandboxes implements Sandboxes {
 
   async #createContainer(made: {
     plan: DockerPlan;
+    /** Its digest. */
+    image: string;
     workspaceIdentity: string | undefined;
     shell: string[];
     labels: SandboxLabels;
@@ -327,7 +376,13 @@ class DockerSandboxes implements Sandboxes {
     });
   }
 
-  #toSandbox(containerId: string, image: string, labels: SandboxLabels, createdAt: number, isRunning = false): Sandbox {
+  #toSandbox(
+    containerId: string,
+    image: SandboxImage,
+    labels: SandboxLabels,
+    createdAt: number,
+    isRunning = false,
+  ): Sandbox {
     const container = this.#engine.docker.getContainer(containerId);
     const folder = this.#folders.at(nameOf(labels));
     const died = withResolvers<SandboxDeath>();
@@ -343,8 +398,8 @@ class DockerSandboxes implements Sandboxes {
       id: labels.sandboxId,
       session: labels.session,
       containerId,
-      image,
-      description: `container ${containerId.slice(0, 12)} of the image ${image}`,
+      image: { name: image.name, digest: image.digest },
+      description: `container ${containerId.slice(0, 12)} of the image ${image.name}`,
       createdAt,
       keeperProtocol: labels.keeperProtocol,
       link: toKeeperLink(container, folder.socketPath, this.#options.hostKey, labels),
@@ -355,7 +410,7 @@ class DockerSandboxes implements Sandboxes {
         await this.#engine
           .call((_docker, abortSignal) => container.start({ abortSignal }))
           .catch((error: unknown) => {
-            throw toShellfleetError(error, 'to start a container', (answer) => fromStartAnswer(answer, image));
+            throw toShellfleetError(error, 'to start a container', (answer) => fromStartAnswer(answer, image.name));
           });
         // The container may have ended before the watch knew of its start.
         void this.#deaths.look(containerId).catch(() => undefined);
@@ -364,9 +419,17 @@ class DockerSandboxes implements Sandboxes {
         // Should the engine not remove it now, the next sweep does.
         this.#used.delete(labels.sandboxId);
         this.#uids?.release(labels.sandboxId);
-        await removeContainer(this.#engine, containerId, this.#options.engineTimes?.callTimeoutMs);
+        await this.#removeContainer(containerId);
         await folder.remove();
         died.resolve({ reason: 'removed', exitCode: null });
+      },
+      keep: async () => {
+        if (!(await keepContainer(this.#engine, containerId, labels.sandboxId))) return false;
+        this.#used.delete(labels.sandboxId);
+        this.#uids?.release(labels.sandboxId);
+        await this.#folders.empty(nameOf(labels));
+        died.resolve({ reason: 'removed', exitCode: null });
+        return true;
       },
     };
   }

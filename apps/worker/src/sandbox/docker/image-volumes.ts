@@ -1,10 +1,9 @@
 import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
-import type { DockerPlan } from '@shellfleet/policy';
 import { isSystemFolder, ShellfleetError } from '@shellfleet/protocol';
 import type Docker from 'dockerode';
 import { extract } from 'tar-stream';
-import { isNotFound, toShellfleetError } from './docker-errors.ts';
+import { isNotFound } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 
 // Volumes that an image declares. The engine would make each on its own disk, where nothing bounds it. A session has a folder in memory there.
@@ -12,21 +11,10 @@ import type { Engine } from './engine.ts';
 // VOLUME-1. No container of a session has a volume of the engine.
 // VOLUME-2. No file of an image is hidden by such a folder: the image is refused.
 
-/** The folders in which a session gets a file system of its own, in place of the image's volumes. Throws SANDBOX_UNAVAILABLE. */
-export async function readVolumes(
-  engine: Engine,
-  { image, workspace }: Pick<DockerPlan, 'image' | 'workspace'>,
-): Promise<string[]> {
-  // The call that creates the container reports that the engine lacks the image.
-  const found = await engine
-    .call((docker) => docker.getImage(image).inspect())
-    .catch((error: unknown) => {
-      if (!isNotFound(error)) throw toShellfleetError(error, 'to look at an image');
-    });
-  return planVolumes(image, Object.keys(found?.Config?.Volumes ?? {}), workspace?.target);
-}
-
-/** `workspace`: where the session's folder is mounted, which takes the place of a volume. Throws SANDBOX_UNAVAILABLE where no folder can be. */
+/**
+ * The folders in which a session gets a file system of its own, in place of the image's volumes. `workspace`: where its folder is mounted, which takes
+ * the place of a volume. Throws SANDBOX_UNAVAILABLE where no folder can be.
+ */
 export function planVolumes(image: string, volumes: readonly string[], workspace: string | undefined): string[] {
   const folders = volumes.map((volume) => posix.normalize(volume).replace(/(?<=.)\/+$/, ''));
   const isTaken = (folder: string) => workspace !== undefined && folder.startsWith(`${workspace}/`);

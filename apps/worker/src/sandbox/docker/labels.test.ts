@@ -5,6 +5,7 @@ import { parseLabels, type SandboxLabels, toLabels } from './labels.ts';
 const LABELS: SandboxLabels = {
   session: { namespace: 'shellfleet:0123456789ab', tenant: 'default', session: 'agent-42' },
   ...{ hostId: 'host-1', sandboxId: '0123456789ab', transport: 'socket', keeperProtocol: KEEPER_PROTOCOL_VERSION },
+  image: 'node:24',
 };
 
 test('labels come back as they were written; namespace and fleet are apart', () => {
@@ -18,6 +19,7 @@ test('labels come back as they were written; namespace and fleet are apart', () 
     'shellfleet.sandbox': '0123456789ab',
     'shellfleet.transport': 'socket',
     'shellfleet.keeper-protocol': String(KEEPER_PROTOCOL_VERSION),
+    'shellfleet.image': 'node:24',
   });
   expect(parseLabels(written)).toEqual(LABELS);
 });

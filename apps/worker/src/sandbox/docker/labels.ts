@@ -12,6 +12,8 @@ export interface SandboxLabels {
   sandboxId: string;
   transport: SandboxTransport;
   keeperProtocol: number;
+  /** The name by which its image was asked for: the container has it by digest. */
+  image?: string;
   /** Of the session's processes, where each session has one of its own. */
   uid?: number;
   /** Id of the sandbox of the session beside which this one is. */
@@ -27,6 +29,7 @@ const schema = z.object({
   sandbox: z.string().regex(/^[0-9a-f]{12}$/),
   transport: z.enum(['socket', 'attach']),
   'keeper-protocol': z.string().regex(/^[0-9]{1,6}$/),
+  image: z.string().min(1).optional(),
   uid: z
     .string()
     .regex(/^[0-9]{1,9}$/)
@@ -38,10 +41,11 @@ const schema = z.object({
 });
 
 export function toLabels(labels: SandboxLabels): Record<string, string> {
-  const { session, hostId, sandboxId, transport, keeperProtocol, uid, beside } = labels;
+  const { session, hostId, sandboxId, transport, keeperProtocol, image, uid, beside } = labels;
   const values = {
     ...sessionLabels(session),
     ...{ host: hostId, sandbox: sandboxId, transport, 'keeper-protocol': String(keeperProtocol) },
+    ...(image === undefined ? {} : { image }),
     ...(uid === undefined ? {} : { uid: String(uid) }),
     ...(beside === undefined ? {} : { beside }),
   };
@@ -62,6 +66,7 @@ export function parseLabels(labels: Record<string, string>): SandboxLabels | und
     sandboxId,
     transport,
     keeperProtocol: Number(values['keeper-protocol']),
+    ...(values.image === undefined ? {} : { image: values.image }),
     ...(values.uid === undefined ? {} : { uid: Number(values.uid) }),
     ...(values.beside === undefined ? {} : { beside: values.beside }),
   };

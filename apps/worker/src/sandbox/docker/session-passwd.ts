@@ -11,7 +11,7 @@ const USER_NAME = 'session';
 /** `/etc/passwd` for sessions with a uid of their own: the image's, with a name for the uid. Programs such as ssh and git want one. */
 export class SessionPasswd {
   readonly #engine: Engine;
-  /** By id of the image. */
+  /** By digest of the image. */
   readonly #ofImages = new Map<string, Promise<string>>();
 
   constructor(engine: Engine) {
@@ -19,17 +19,16 @@ export class SessionPasswd {
   }
 
   /** `labels`: of the container that is made for reading the image's, and removed. Throws what the engine answers for a missing image. */
-  async write(image: string, uid: number, labels: Record<string, string>): Promise<string> {
-    return withUser(await this.ofImage(image, labels), uid);
+  async write(digest: string, uid: number, labels: Record<string, string>): Promise<string> {
+    return withUser(await this.ofImage(digest, labels), uid);
   }
 
   /** The image's own; empty when it has none. Arguments and errors as for `write`. */
-  async ofImage(image: string, labels: Record<string, string>): Promise<string> {
-    const { Id: id } = await this.#engine.call((docker) => docker.getImage(image).inspect());
-    const known = this.#ofImages.get(id) ?? this.#read(id, labels);
-    this.#ofImages.set(id, known);
+  async ofImage(digest: string, labels: Record<string, string>): Promise<string> {
+    const known = this.#ofImages.get(digest) ?? this.#read(digest, labels);
+    this.#ofImages.set(digest, known);
     return known.catch((error: unknown) => {
-      this.#ofImages.delete(id);
+      this.#ofImages.delete(digest);
       throw error;
     });
   }

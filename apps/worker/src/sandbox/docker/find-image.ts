@@ -1,0 +1,39 @@
+import type Docker from 'dockerode';
+import { MissingImage, type SandboxImage } from '../sandbox.ts';
+import { isMissingImage, isNotFound, toShellfleetError } from './docker-errors.ts';
+import type { Engine } from './engine.ts';
+
+// IMAGE-NAME-1. A name is looked up once for a container. Everything that is read of the image, and the container itself, is of what was found, whatever
+//          the name means by then.
+
+/** An image that the engine has. */
+export interface FoundImage extends SandboxImage {
+  config: Pick<Docker.ImageInspectInfo['Config'], 'User' | 'WorkingDir' | 'Volumes'>;
+}
+
+/** The first of the names that the engine has; `known` first, if it has one of the names. Throws MissingImage for the last one. */
+export async function findImage(
+  engine: Engine,
+  names: readonly [string, ...string[]],
+  known?: SandboxImage,
+): Promise<FoundImage> {
+  if (known !== undefined && names.includes(known.name)) {
+    const kept = await inspectImage(engine, known.digest);
+    if (kept !== undefined) return { ...kept, name: known.name };
+  }
+  for (const name of names) {
+    const found = await inspectImage(engine, name);
+    if (found !== undefined) return { ...found, name };
+  }
+  throw new MissingImage(names.at(-1) as string);
+}
+
+async function inspectImage(engine: Engine, name: string): Promise<Omit<FoundImage, 'name'> | undefined> {
+  const found = await engine
+    .call((docker) => docker.getImage(name).inspect())
+    .catch((error: unknown) => {
+      if (!isNotFound(error) && !isMissingImage(error)) throw toShellfleetError(error, 'to look at an image');
+      return undefined;
+    });
+  return found && { digest: found.Id, config: found.Config ?? {} };
+}

@@ -1,0 +1,21 @@
+import { describe, expect, test } from 'vitest';
+import { beyondBounds, keptAtOf } from './kept-containers.ts';
+
+const kept = [30, 10, 20].map((keptAt) => ({ keptAt }));
+
+describe('containers that are kept for a post-mortem (S0-38)', () => {
+  test.each([
+    ['the newest stay within the number', { containers: 2, ageMs: 1_000 }, [10]],
+    ['none stays that has reached the age', { containers: 9, ageMs: 20 }, [20, 10]],
+    ['with the number 0 none stays', { containers: 0, ageMs: 1_000 }, [30, 20, 10]],
+  ])('%s', (_, bounds, gone) => {
+    expect(beyondBounds(kept, bounds, 40).map(({ keptAt }) => keptAt)).toEqual(gone);
+  });
+
+  test('their name has the time; no other name is taken for one', () => {
+    expect([['/shellfleet-kept-17-0a'], ['/shellfleet-s-kept-17-0a']].map((Names) => keptAtOf({ Names }))).toEqual([
+      17,
+      undefined,
+    ]);
+  });
+});

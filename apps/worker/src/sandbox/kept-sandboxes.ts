@@ -1,0 +1,79 @@
+import { type FleetKeys, type KeptSandbox, keptField, keptSandboxSchema, tryJson } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { Sandbox, Sandboxes, SessionRef } from './sandbox.ts';
+
+interface KeptDeps {
+  redis: Redis;
+  fleet: FleetKeys;
+  hostId: string;
+  sandboxes: Pick<Sandboxes, 'listKept' | 'removeKept'>;
+  logger: Logger;
+}
+
+/**
+ * What this host keeps for a post-mortem, of all sessions. The engine has the containers, and Redis a list of them for `ps`, which is made equal to
+ * what the engine has after every change, and every minute.
+ */
+export class KeptSandboxes {
+  readonly #deps: KeptDeps;
+
+  constructor(deps: KeptDeps) {
+    this.#deps = deps;
+  }
+
+  /** False when it could not be kept. Never rejects. */
+  async keep(sandbox: Sandbox, generation: string, reason: string): Promise<boolean> {
+    const { redis, fleet, hostId, logger } = this.#deps;
+    try {
+      if ((await sandbox.keep?.()) !== true) return false;
+    } catch (err) {
+      logger.warn({ err, sandbox: sandbox.description }, 'sandbox.keep-failed');
+      return false;
+    }
+    const { containerId = '', session, id } = sandbox;
+    const kept = { hostId, containerId, keptAt: new Date().toISOString(), reason, generation };
+    logger.info({ sandbox: sandbox.description, reason }, 'sandbox.kept');
+    // Without Redis the next look at the engine adds it.
+    await redis.hset(fleet.kept, keptField(session, id), JSON.stringify(kept)).catch(() => {});
+    await this.look();
+    return true;
+  }
+
+  /** Removes what is kept of a session. Never rejects. */
+  async purge(session: SessionRef): Promise<void> {
+    await this.#deps.sandboxes.removeKept?.(session).catch((err: unknown) => this.#warn(err));
+    await this.look();
+  }
+
+  /** Removes what is beyond the bounds of this host, and makes the list in Redis true. Never rejects. */
+  async look(): Promise<void> {
+    await this.#look().catch((err: unknown) => this.#warn(err));
+  }
+
+  async #look(): Promise<void> {
+    const { redis, fleet, hostId, sandboxes } = this.#deps;
+    const there = (await sandboxes.listKept?.()) ?? [];
+    const fields = new Map(there.map((kept) => [keptField(kept.session, kept.sandbox), kept]));
+    const listed = await redis.hgetall(fleet.kept);
+    const own = Object.keys(listed).filter((field) => parseKept(listed[field])?.hostId === hostId);
+    const gone = own.filter((field) => !fields.has(field));
+    if (gone.length > 0) await redis.hdel(fleet.kept, ...gone);
+    for (const [field, { containerId, keptAt }] of fields) {
+      if (own.includes(field)) continue;
+      const kept: KeptSandbox = {
+        hostId,
+        containerId,
+        keptAt: new Date(keptAt).toISOString(),
+        reason: 'not known any more',
+      };
+      await redis.hset(fleet.kept, field, JSON.stringify({ ...kept, generation: '' }));
+    }
+  }
+
+  #warn(err: unknown): void {
+    this.#deps.logger.warn({ err }, 'sandbox.keep-failed');
+  }
+}
+
+const parseKept = (text: string | undefined) => keptSandboxSchema.safeParse(tryJson(text ?? '')).data;

@@ -1,0 +1,25 @@
+import { toQueueError } from '@shellfleet/mailbox';
+import { type KeptSandbox, keptSandboxSchema, parseKeptField, tryJson } from '@shellfleet/protocol';
+import type { FleetContext } from '../connection/fleet-context.ts';
+
+/** `generation`: of the life of its session. */
+export type ListedKept = KeptSandbox & { generation: string };
+
+/** What hosts keep for a post-mortem of the sessions of one tenant, by session. */
+export async function readKept({
+  redis,
+  fleet,
+  tenant,
+}: FleetContext & { tenant: string }): Promise<Map<string, ListedKept[]>> {
+  const listed = await redis.hgetall(fleet.kept).catch((error: unknown) => {
+    throw toQueueError(error);
+  });
+  const kept = new Map<string, ListedKept[]>();
+  for (const [field, text] of Object.entries(listed)) {
+    const place = parseKeptField(field);
+    const { data } = keptSandboxSchema.safeParse(tryJson(text));
+    if (place?.tenant !== tenant || data === undefined) continue;
+    kept.set(place.session, [...(kept.get(place.session) ?? []), data]);
+  }
+  return kept;
+}

@@ -1,0 +1,34 @@
+import { z } from 'zod';
+
+/** A container that its host keeps for a post-mortem: see `keepOnFailure`. It is stopped, and nothing runs in it. */
+export interface KeptSandbox {
+  /** The host that has it. */
+  hostId: string;
+  /** Of the container, for `docker cp`, `docker diff` and `docker export` on that host. */
+  containerId: string;
+  /** Since when; ISO 8601, by the clock of the host. */
+  keptAt: string;
+  /** Why, in words. */
+  reason: string;
+}
+
+/** As it is in `fleetKeys().kept`. `generation`: of the life of its session. */
+export const keptSandboxSchema = z.object({
+  hostId: z.string(),
+  containerId: z.string(),
+  keptAt: z.string(),
+  reason: z.string(),
+  generation: z.string(),
+});
+
+const FIELD = /^([A-Za-z0-9._-]{1,128}):([A-Za-z0-9._-]{1,128}) ([0-9a-f]{12})$/;
+
+export const keptField = (ref: { tenant: string; session: string }, sandbox: string) =>
+  `${ref.tenant}:${ref.session} ${sandbox}`;
+
+/** Undefined for what no host has written. */
+export function parseKeptField(field: string): { tenant: string; session: string; sandbox: string } | undefined {
+  const [, tenant, session, sandbox] = FIELD.exec(field) ?? [];
+  if (tenant === undefined || session === undefined || sandbox === undefined) return undefined;
+  return { tenant, session, sandbox };
+}
