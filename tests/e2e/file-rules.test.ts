@@ -8,7 +8,7 @@ import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { toolModules } from '../support/tool-modules.ts';
 import { until } from '../support/until.ts';
 
-// File operations and tool calls are judged as words, on hosts whose operator has rules about them.
+// S3-30: file operations and tool calls are judged as words, on hosts whose operator has rules about them.
 
 const RULES = `
 rules:
