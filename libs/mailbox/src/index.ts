@@ -45,7 +45,7 @@ export {
   readQuestions,
 } from './approvals/read.ts';
 export { stillAsks } from './approvals/still-asks.ts';
-export { isWanted, keepWanted } from './approvals/wanted.ts';
+export { isWanted, keepWanted, readAsked } from './approvals/wanted.ts';
 export { recordWritten } from './approvals/written-files.ts';
 export { type AuditPlace, anchorAudit, readAuditHeads, readAuditPlaces } from './audit/audit-heads.ts';
 export {

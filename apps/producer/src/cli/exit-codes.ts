@@ -33,6 +33,7 @@ export function exitCodeOfToolError(code: ToolErrorCode): number {
     'arguments-invalid': USAGE,
     timeout: TIMEOUT,
     'not-started': TIMEOUT,
+    'approval-expired': OURS,
     cancelled: CANCELLED,
     denied: DENIED,
     lost: OURS,
