@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -8,13 +8,14 @@ import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { toolModules } from '../support/tool-modules.ts';
 import { until } from '../support/until.ts';
 
-// File operations and tool calls are judged as words, on hosts whose operator has rules about them.
+// S3-30: file operations and tool calls are judged as words, on hosts whose operator has rules about them.
 
 const RULES = `
 rules:
   - { pattern: [[files.write, files.remove], /workspace/kept], decision: forbid, justification: The auditor reads it. }
   - { pattern: [files.read, /workspace/hidden], decision: forbid }
   - { pattern: [files.mkdir, /workspace/asked], decision: prompt }
+  - { pattern: [tool, mark], decision: prompt }
   - { pattern: [tool, echo], decision: forbid, justification: It echoes. }
 `;
 const folder = mkdtempSync(join(tmpdir(), 'sf-file-rules-'));
@@ -289,4 +290,46 @@ test('`cp` says on stderr that it waits, and `approvals ls` shows what for', asy
     exitCode: 0,
     stderr: expect.stringContaining(`waits for an approval (${question.id}`),
   });
+});
+
+const askedAbout = async (name: string) =>
+  (
+    await until(
+      async () => (await stack.fleet.approvals.list()).filter(({ tool }) => tool === name),
+      ({ length }) => length > 0,
+    )
+  )[0]!;
+
+test('a tool call that a rule asks about runs once it was approved, with the arguments that were shown', async () => {
+  const told: string[] = [];
+  const options = { callId: 'mine', onApproval: () => told.push('asks') };
+  const called = stack.fleet.tools.call('mark', { path: join(folder, 'marks'), id: 'a' }, options);
+  const question = await askedAbout('mark');
+  const args = JSON.stringify({ path: join(folder, 'marks'), id: 'a' });
+  expect(question).toMatchObject({
+    ...{ sessionId: '', script: `tool mark ${args}`, reason: 'The rule `tool mark` asks about `tool mark`.' },
+    stdin: { bytes: args.length, sha256: sha256(args) },
+  });
+  expect(existsSync(join(folder, 'marks'))).toBe(false);
+  await stack.fleet.approvals.approve(question.id);
+  expect(await called).toMatchObject({ ok: true, output: 'a', callId: 'mine' });
+  expect([told, readFileSync(join(folder, 'marks'), 'utf8')]).toEqual([['asks'], 'begin a\nend a\n']);
+});
+
+test('a tool call that is denied, expires or loses its caller does not run', async () => {
+  const call = (options = {}) => stack.fleet.tools.call('mark', { path: join(folder, 'never'), id: 'b' }, options);
+  const denied = call();
+  await stack.fleet.approvals.deny((await askedAbout('mark')).id, 'no', { answeredBy: 'ada' });
+  expect(await denied).toMatchObject({
+    error: { code: 'denied', message: expect.stringContaining('ada denied it: no') },
+  });
+  expect(await call({ approvalTimeoutMs: 300 })).toMatchObject({ error: { code: 'approval-expired' } });
+  const stop = new AbortController();
+  const stopped = call({ signal: stop.signal });
+  const gaveUp = expect(stopped).rejects.toThrow('gave up');
+  await askedAbout('mark');
+  stop.abort(new Error('gave up'));
+  await gaveUp;
+  expect((await stack.fleet.approvals.list()).filter(({ tool }) => tool === 'mark')).toEqual([]);
+  expect(existsSync(join(folder, 'never'))).toBe(false);
 });

@@ -33,6 +33,7 @@ describe('A call', () => {
     });
   });
 
+  // S4-21
   test("has the caller's own id in its result, success or failure, and in its events", async () => {
     const watched = stack.fleet.tools.watch();
     await watched.next();
@@ -54,6 +55,7 @@ describe('A call', () => {
     await expect(stack.fleet.tools.call('add', {}, { callId: '' })).rejects.toMatchObject({ code: 'COMMAND_INVALID' });
   });
 
+  // S4-20
   test('is of a tool that a list with a query finds by its name or description, in any case', async () => {
     const names = async (query: string) => (await stack.fleet.tools.list({ query })).map(({ name }) => name);
     expect(await names('TWO numbers')).toEqual(['add']);

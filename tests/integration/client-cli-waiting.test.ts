@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ClientStage, setClientStage } from '../support/client-stage.ts';
 import { runCli, startCli } from '../support/run-cli.ts';
@@ -23,6 +26,57 @@ test('without a host it says so once, goes on waiting, and runs when one comes',
   await untilFound('it says so', async () => output().stderr === words);
   await alone.startHost();
   expect(await end).toMatchObject({ exitCode: 0, stdout: Buffer.from('ran\n'), stderr: words });
+});
+
+test('at the start deadline without a host it ends with 124, and leaves no session', async () => {
+  await using alone = await setClientStage();
+  const run = await runCli(alone, ['exec', 'late', '--start-deadline', '500ms', '--', 'true']);
+  expect(run).toMatchObject({
+    exitCode: 124,
+    stderr: expect.stringMatching(
+      /No host of this fleet is up\. .* waits until one can\.\n.*within 500 ms, so nothing was run\. .*start-deadline/,
+    ),
+  });
+  expect(await (await (await alone.connect()).attach('late'))?.info()).toMatchObject({ state: 'closed' });
+});
+
+test('SIGTERM cancels a one-shot command that no live host can run', async () => {
+  const { child, output, end } = startCli(stage, ['run', '--user', 'root', '--', 'true']);
+  await untilFound('it says so', async () =>
+    output().stderr.includes("user: this host does not allow root (its operator's setting: SHELLFLEET_USERS"),
+  );
+  child.kill('SIGTERM');
+  expect((await end).stderr).toMatch(/Leaving; no live host can run run-\S+, so it is cancelled\.\n$/);
+  const open: string[] = [];
+  for await (const { id } of (await stage.connect()).sessions()) if (id.startsWith('run-')) open.push(id);
+  expect(open).toEqual([]);
+});
+
+test('a batch says once why its tasks wait, and ends at its start deadline', async () => {
+  await using alone = await setClientStage();
+  const folder = await mkdtemp(join(tmpdir(), 'sf-batch-waits-'));
+  await writeFile(join(folder, 'tasks'), '{"id":"a","script":"true"}\n{"id":"b","script":"true"}\n');
+  const args = ['batch', 'run', join(folder, 'tasks'), '--out', join(folder, 'out')];
+  const run = await runCli(alone, [...args, '--start-deadline', '500ms']);
+  expect(run.exitCode).toBe(124);
+  await rm(folder, { recursive: true });
+  expect(run.stderr.match(/No host of this fleet is up\. .* waits until one can\./g)).toHaveLength(1);
+});
+
+test('when all slots are taken it says its place in the queue', async () => {
+  await using alone = await setClientStage();
+  await alone.startHost({ slots: 1 });
+  const fleet = await alone.connect();
+  await (await fleet.session('holder')).run('true');
+  const waits = await fleet.session('before');
+  await waits.submit('true');
+  await expect.poll(async () => (await waits.info()).position).toBe(1);
+  const { child, output, end } = startCli(alone, ['exec', 'full', '--', 'true']);
+  await untilFound('it says so', async () =>
+    output().stderr.includes('All slots are taken: full waits for one (2nd of 2).'),
+  );
+  child.kill('SIGINT');
+  expect((await end).exitCode).toBe(130);
 });
 
 test('a session that was closed while it waited has no place in the line any more', async () => {

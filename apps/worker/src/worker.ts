@@ -24,6 +24,7 @@ import { ANYONE_ANSWERS, type AnswerCheck } from './approvals/apply-answers.ts';
 import { HostApprovals } from './approvals/host-approvals.ts';
 import { lookAfterApprovals } from './approvals/look-after-approvals.ts';
 import type { Webhook } from './approvals/send-announcement.ts';
+import { ToolApprovals } from './approvals/tool-approvals.ts';
 import { anchorHeadsRegularly } from './audit/anchor-heads.ts';
 import { type Audit, NO_AUDIT } from './audit/audit.ts';
 import type { EgressSettings } from './egress/create-session-egress.ts';
@@ -287,6 +288,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     env: toolEnv,
     isDraining,
     decide: deps.decideTool ?? (() => ({ type: 'allowed' })),
+    approvals: new ToolApprovals({ redis, namespace, sealer, approvals, signal: closed.signal }),
   });
   const onDrain = () => void drainRequest.look();
   const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog, kept, onDrain });

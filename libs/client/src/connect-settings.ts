@@ -26,6 +26,7 @@ export interface ConnectOptions {
   tenant?: string | undefined;
   /**
    * Keys in base64 or hex. The first one seals; values that any of them sealed can be opened.
+   * Without one, sessions, hosts, the queue and output can be read, and nothing can be submitted, opened or answered.
    * @default `SHELLFLEET_SEAL_KEY` (separated by commas), else the keys of the connection file
    * @limit 32 bytes each
    */

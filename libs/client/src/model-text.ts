@@ -6,7 +6,7 @@ export interface ModelTextOptions {
   output?: Pick<OutputOptions, 'maxLines' | 'maxBytes' | 'keep'> | undefined;
   /**
    * Timeout of the command in ms, for the message after a timeout.
-   * @default the time that it ran
+   * @default the limit that the Result names
    */
   timeoutMs?: number | undefined;
 }
@@ -55,10 +55,9 @@ export function toModelText(result: Result, options: ModelTextOptions = {}): Mod
 }
 
 /** The outcome, unless the exit code alone is enough. */
-function headline(
-  { outcome, error, blocked, timings }: Result,
-  { timeoutMs = timings.runMs }: ModelTextOptions,
-): string[] {
+function headline(result: Result, { timeoutMs: given }: ModelTextOptions): string[] {
+  const { outcome, error, blocked, timings } = result;
+  const timeoutMs = given ?? (result.outcome === 'timeout' ? result.limitMs : undefined) ?? timings.runMs;
   const withheld = blocked === undefined ? [] : [describeBlocked(blocked)];
   switch (outcome) {
     case 'success':

@@ -1,6 +1,13 @@
 import { newSessionJob, type SessionsQueue, toPlacement } from '@shellfleet/admission';
 import { KeyedCallOrder } from '@shellfleet/concurrency';
-import { createSealer, createSigner, readRetention, retentionOf, type Sealer } from '@shellfleet/mailbox';
+import {
+  createKeylessSealer,
+  createSealer,
+  createSigner,
+  readRetention,
+  retentionOf,
+  type Sealer,
+} from '@shellfleet/mailbox';
 import { type FleetKeys, type SessionKeys, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { ConnectSettings } from './connect-settings.ts';
@@ -141,14 +148,15 @@ export class View {
 
 export async function openView(settings: ConnectSettings): Promise<View> {
   // Invalid keys are reported before anything is connected.
-  createSealer(settings.sealKeys);
+  const hasKey = settings.sealKeys.length > 0;
+  if (hasKey) createSealer(settings.sealKeys);
   const lease = await acquireConnection(settings.redisUrl);
   try {
     const { redis, history } = lease.connection;
     const { signingKey } = settings;
     const keyspace = await lease.connection.findKeyspace(settings.namespace);
     const signer = signingKey && createSigner(signingKey, () => retentionOf(redis, keyspace));
-    const sealer = createSealer(settings.sealKeys, { signer });
+    const sealer = hasKey ? createSealer(settings.sealKeys, { signer }) : createKeylessSealer();
     const opening = DurabilityOfRedis.open(redis, history);
     const [durability] = await Promise.all([opening, readRetention(redis, keyspace)]);
     return new View(settings, keyspace, sealer, durability, lease);

@@ -45,7 +45,7 @@ export {
   readQuestions,
 } from './approvals/read.ts';
 export { stillAsks } from './approvals/still-asks.ts';
-export { isWanted, keepWanted } from './approvals/wanted.ts';
+export { isWanted, keepWanted, readAsked } from './approvals/wanted.ts';
 export { recordWritten } from './approvals/written-files.ts';
 export { type AuditPlace, anchorAudit, readAuditHeads, readAuditPlaces } from './audit/audit-heads.ts';
 export {
@@ -107,7 +107,7 @@ export { parseInfo, type RedisHistory, type RedisIdentity, readRedisIdentity } f
 export { readRetention, recordRetention, retentionOf } from './retention.ts';
 export { type AvailabilityListener, isRedisDown, retryWhileRedisIsDown } from './retry-while-redis-is-down.ts';
 export { isRedisFull, loadMailboxScripts, toQueueError } from './script.ts';
-export { createSealer, createSealKey, type Sealer, sealMarkOf } from './seal.ts';
+export { createKeylessSealer, createSealer, createSealKey, type Sealer, sealMarkOf } from './seal.ts';
 export { type SealPlace, sealPlace } from './seal-place.ts';
 export {
   checkInputEnd,

@@ -59,11 +59,7 @@ export interface Signing {
 export function createSealer(keys: readonly string[], { signer, verifier }: Signing = {}): Sealer {
   const parsed = keys.map(parseKey);
   const current = parsed[0];
-  if (current === undefined)
-    throw new ShellfleetError(
-      'SEAL_KEY_UNKNOWN',
-      'No seal key is configured. Set SHELLFLEET_SEAL_KEY, or start the fleet with `shellfleet up`.',
-    );
+  if (current === undefined) throw noKey();
   const open = (sealed: string, place: SealPlace) => {
     // Nobody has written anything that could be signed.
     if (sealed === '' && isSignedKind(place)) verifier?.verify({ plain: Buffer.alloc(0), header: undefined }, place);
@@ -95,6 +91,24 @@ export function createSealer(keys: readonly string[], { signer, verifier }: Sign
         .digest(),
     digest: (value) => `${current.id}.${createHmac('sha256', current.secret).update(value).digest('base64url')}`,
   };
+}
+
+/** For a process that only lists and reads what is not sealed. Whatever needs a key throws SEAL_KEY_UNKNOWN. */
+export function createKeylessSealer(): Sealer {
+  const refuse = (): never => {
+    throw noKey();
+  };
+  return {
+    ...{ seal: refuse, open: refuse, openSigned: refuse, openBytes: refuse, digest: refuse, deriveKey: refuse },
+    ...{ signs: false, verifies: false, keyIds: [], refuse: () => {} },
+  };
+}
+
+function noKey(): ShellfleetError {
+  return new ShellfleetError(
+    'SEAL_KEY_UNKNOWN',
+    'This needs the seal key of the fleet, and none is configured; sessions, hosts, the queue and output can be read without it. Set SHELLFLEET_SEAL_KEY, or start the fleet with `shellfleet up`.',
+  );
 }
 
 export function createSealKey(): string {

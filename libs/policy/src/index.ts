@@ -53,3 +53,4 @@ export {
 } from './redaction/compile.ts';
 export { REDACTION_CONTEXT_BYTES, type RedactionBlock, type Redactor } from './redaction/redactor.ts';
 export { type RedactionWarning, unmaskedSecrets } from './redaction/secrets/known-secrets.ts';
+export { TOKEN_TYPES } from './redaction/tokens/tokens.ts';

@@ -16,6 +16,7 @@ export const firstAttemptSchema = z.object({ exitCode: z.number().nullable(), ou
 export const approvalQuestionSchema = z.object({
   sessionId: z.string(),
   commandId: z.string(),
+  tool: z.string().optional(),
   script: z.string(),
   reason: z.string(),
   justification: z.string().optional(),

@@ -77,10 +77,12 @@ export interface Approval {
   id: string;
   /** Whether it waits for an answer, and how it ended. */
   state: ApprovalState;
-  /** The session that asked first, of those that still ask. */
+  /** The session that asked first, of those that still ask. Empty for a tool call. */
   sessionId: string;
-  /** Its command. */
+  /** Its command, or the tool call. */
   commandId: string;
+  /** Name of the tool, of a question about a tool call. */
+  tool?: string | undefined;
   /** What will run, whole, redacted. Untrusted text. */
   script: string;
   /** Why it is asked. */
@@ -97,7 +99,7 @@ export interface Approval {
   cwdUnknown?: string | undefined;
   /** Names of the variables that its submitter sets: its own, and those of its session with its secrets. */
   env: string[];
-  /** Its stdin: size, and SHA-256 in hex. Absent when it has none. */
+  /** Its stdin, or the arguments of a tool call: size, and SHA-256 in hex. Absent when it has none. */
   stdin?: { bytes: number; sha256: string } | undefined;
   /**
    * Of a file operation that writes: number of files, size of their contents, and SHA-256 in hex: of one file its content's, of several that

@@ -74,6 +74,8 @@ export const auditEventSchema = z.discriminatedUnion('type', [
   }),
   /** A tool was called. Its arguments are not written down. `producer`: who signed the call, where keys are configured. */
   z.object({ type: z.literal('tool-start'), tool: z.string(), call: z.string(), producer: z.string().optional() }),
+  /** A call that a person was asked about. It has not started. */
+  z.object({ type: z.literal('tool-asks'), tool: z.string(), call: z.string(), question: z.string() }),
   z.object({ type: z.literal('tool-end'), tool: z.string(), call: z.string(), outcome: z.string() }),
   /** A terminal was opened, or ended. What is typed there is not written down. */
   z.object({ type: z.literal('terminal-start'), ...terminal, producer: z.string().optional() }),

@@ -128,6 +128,8 @@ export interface TimeoutResult extends ResultFields, WithoutError {
   exitCode: null;
   /** `wall`: `timeoutMs`. `no-output`: `noOutputTimeoutMs`. `not-started`: `startDeadlineMs`; it was not run. */
   reason: 'wall' | 'no-output' | 'not-started';
+  /** The limit that ended it, in ms. Absent when it had not started. */
+  limitMs?: number | undefined;
 }
 
 /** It was cancelled, before or after its start. */

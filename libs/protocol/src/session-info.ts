@@ -32,6 +32,8 @@ export interface SessionInfo {
   queuedCommands: number;
   /** Its position in the queue for a slot, from 1, among the sessions that wait for the same execution policy. Absent when it waits for none. */
   position?: number;
+  /** How many sessions wait in that queue, itself included. Absent when `position` is. */
+  queueLength?: number;
   /** Estimated wait in ms, from how long sessions lately held a slot. Absent before any slot was freed. */
   etaMs?: number;
   /** Why no live host can run the session, in a sentence. Absent when one can, or when its own host is alive. Its commands wait meanwhile. */

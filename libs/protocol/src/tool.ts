@@ -76,6 +76,7 @@ export const TOOL_ERROR_CODES = [
   'cancelled',
   'not-started',
   'denied',
+  'approval-expired',
   'lost',
   'error',
 ] as const;
@@ -115,6 +116,9 @@ export const toolCallIdSchema = z
   .min(1, 'must not be empty')
   .max(256, 'must be at most 256 characters');
 
+/** What asks about tool calls, in the place of a session: no session has this id. The name of the tool stands in the place of its life. */
+export const TOOL_ASKER = '@tool';
+
 /** The data of a call's job. The queue of the job determines the tool. */
 export const toolJobSchema = z.strictObject({
   call: entryIdSchema,
@@ -128,5 +132,7 @@ export const toolJobSchema = z.strictObject({
   timeoutMs: z.number().int().positive().max(LIMITS.timeoutMs).optional(),
   /** By the clock of Redis. A call that has not started by then never starts. */
   deadline: z.number().int().positive().optional(),
+  /** How long a question about it may wait for a person. */
+  approvalTimeoutMs: z.number().int().positive().max(LIMITS.timeoutMs).optional(),
 });
 export type ToolJob = z.infer<typeof toolJobSchema>;

@@ -45,6 +45,7 @@ export const wireResultSchema = z.discriminatedUnion('outcome', [
     outcome: z.literal('timeout'),
     exitCode: z.null(),
     reason: z.enum(['wall', 'no-output', 'not-started']),
+    limitMs: z.number().optional(),
   }),
   z.object({
     ...{ ...fields, ...mayBlock },

@@ -8,6 +8,7 @@ import { CANCELLED } from './exit-codes.ts';
 import { addSessionFlags, type SessionFlags, toSpec } from './session-flags.ts';
 import type { Terminal } from './terminal.ts';
 import { parseCount, parseDuration } from './units.ts';
+import { watchBatch } from './watch-batch.ts';
 
 interface Flags extends SessionFlags {
   out: string;
@@ -16,6 +17,7 @@ interface Flags extends SessionFlags {
   force?: boolean;
   name?: string;
   timeout?: number;
+  startDeadline?: number;
   retries?: NonNullable<BatchOptions['retries']>;
   repeats?: number;
   json?: boolean;
@@ -53,6 +55,11 @@ export function registerBatch(program: Command, context: Context): void {
         .argParser(parseDuration),
     )
     .addOption(
+      new Option('--start-deadline <time>', 'time within which each script must start: 30s, 10m')
+        .env('SHELLFLEET_BATCH_START_DEADLINE')
+        .argParser(parseDuration),
+    )
+    .addOption(
       new Option('--retries <kinds>', 'how often a task runs again: infra=2,command=1')
         .env('SHELLFLEET_BATCH_RETRIES')
         .argParser(parseRetries),
@@ -69,7 +76,7 @@ export function registerBatch(program: Command, context: Context): void {
 
 async function run(context: Context, file: string, flags: Flags): Promise<void> {
   const { terminal } = context;
-  const { out, resume, force, name, timeout, retries, repeats = 1, concurrency } = flags;
+  const { out, resume, force, name, timeout, startDeadline, retries, repeats = 1, concurrency } = flags;
   if (!resume && !force) refuseExisting(out);
   const common = { spec: toSpec(flags), timeoutMs: timeout };
   const { count, tasks } = await openTaskFile(file, common);
@@ -78,7 +85,9 @@ async function run(context: Context, file: string, flags: Flags): Promise<void> 
     const batch = fleet.batch(tasks(), {
       ...{ out, overwrite: force === true, resumeFrom: resume ? out : undefined },
       ...{ ...common, concurrency, name, retries, repeats, signal: interrupt.signal },
+      startDeadlineMs: startDeadline,
     });
+    using _watch = watchBatch(terminal, fleet, batch, { startDeadlineMs: startDeadline, onHopeless: interrupt.giveUp });
     let done = 0;
     for await (const result of batch) {
       done++;
@@ -89,6 +98,7 @@ async function run(context: Context, file: string, flags: Flags): Promise<void> 
     const { tasks: all, skipped, success } = batch.totals;
     const failed = all - skipped - success;
     terminal.say(`${success} succeeded, ${failed} did not, ${skipped} had ended before. Results are in ${out}.`);
+    if (interrupt.hopeless !== undefined) throw interrupt.hopeless;
     context.setExitCode(interrupt.signal.aborted ? CANCELLED : failed > 0 ? 1 : 0);
   });
 }
@@ -114,15 +124,30 @@ function parseRetries(text: string): NonNullable<BatchOptions['retries']> {
 }
 
 /** The first Ctrl-C cancels the running tasks and starts no further one; the second leaves. */
-function listenForInterrupt(terminal: Terminal): Disposable & { signal: AbortSignal } {
+function listenForInterrupt(terminal: Terminal): Disposable & {
+  signal: AbortSignal;
+  readonly hopeless: ShellfleetError | undefined;
+  giveUp(reason: ShellfleetError): void;
+} {
   const stop = new AbortController();
+  let hopeless: ShellfleetError | undefined;
   const interrupt = () => {
     if (stop.signal.aborted) process.exit(CANCELLED);
     terminal.say('Cancelling the running tasks; Ctrl-C again leaves at once. --resume continues from here.');
     stop.abort();
   };
   process.on('SIGINT', interrupt);
-  return { signal: stop.signal, [Symbol.dispose]: () => void process.off('SIGINT', interrupt) };
+  return {
+    signal: stop.signal,
+    get hopeless() {
+      return hopeless;
+    },
+    giveUp(reason) {
+      hopeless = reason;
+      stop.abort();
+    },
+    [Symbol.dispose]: () => void process.off('SIGINT', interrupt),
+  };
 }
 
 function toLine({ id, outcome, results, error, durationMs }: TaskResult): string {

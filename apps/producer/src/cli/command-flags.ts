@@ -6,6 +6,7 @@ import { parseDuration } from './units.ts';
 
 export interface CommandFlags extends SessionFlags {
   timeout?: number;
+  startDeadline?: number;
   stdin?: boolean;
   tty?: boolean;
   env?: Record<string, string>;
@@ -21,6 +22,11 @@ export function addCommandFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
     .addOption(
       new Option('--timeout <time>', 'time limit of the command: 30s, 5m')
         .env('SHELLFLEET_TIMEOUT')
+        .argParser(parseDuration),
+    )
+    .addOption(
+      new Option('--start-deadline <time>', 'time within which it must start: 30s, 10m')
+        .env('SHELLFLEET_START_DEADLINE')
         .argParser(parseDuration),
     )
     .addOption(new Option('-i, --stdin', 'stream stdin to the command').env('SHELLFLEET_STDIN'))
@@ -54,6 +60,7 @@ export function toRunOptions(flags: CommandFlags): RunOptions {
   }
   return {
     ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout }),
+    ...(flags.startDeadline === undefined ? {} : { startDeadlineMs: flags.startDeadline }),
     ...(flags.env === undefined ? {} : { env: flags.env }),
     ...(flags.cwd === undefined ? {} : { cwd: flags.cwd }),
     ...(flags.idempotencyKey === undefined ? {} : { idempotencyKey: flags.idempotencyKey }),

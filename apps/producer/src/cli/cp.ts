@@ -15,6 +15,7 @@ import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { existingSession } from './existing-session.ts';
 import { CANCELLED } from './exit-codes.ts';
+import { watchWaiting } from './watch-waiting.ts';
 
 interface Flags {
   recursive?: boolean;
@@ -88,10 +89,14 @@ async function cp(
   const copy = { context, flags, options };
   let place: string;
   if (source !== undefined && target === undefined) {
-    place = await download(await sessionOf(fleet, source, flags), source.path, to, copy);
+    const session = await sessionOf(fleet, source, flags);
+    using _watch = watchWaiting(context.terminal, session, { showsProgress: false });
+    place = await download(session, source.path, to, copy);
   } else if (target !== undefined && source === undefined) {
     if (from !== '-') checkLocal(from, flags);
-    place = `${target.session}:${await upload(await sessionOf(fleet, target, flags), from, target.path, copy)}`;
+    const session = await sessionOf(fleet, target, flags);
+    using _watch = watchWaiting(context.terminal, session, { showsProgress: false });
+    place = `${target.session}:${await upload(session, from, target.path, copy)}`;
   } else {
     throw new ShellfleetError(
       'COMMAND_INVALID',

@@ -36,7 +36,7 @@ async function exec(
       if (!flags.detach) {
         let result: Result | undefined;
         try {
-          result = await showOwnCommand(context, session, submit, { json });
+          result = await showOwnCommand(context, session, submit, { json, startDeadlineMs: flags.startDeadline });
         } finally {
           if (session.isNew && !wasRefused(result)) await closeUnlessOpened(session);
         }

@@ -33,6 +33,7 @@ export function exitCodeOfToolError(code: ToolErrorCode): number {
     'arguments-invalid': USAGE,
     timeout: TIMEOUT,
     'not-started': TIMEOUT,
+    'approval-expired': OURS,
     cancelled: CANCELLED,
     denied: DENIED,
     lost: OURS,
@@ -44,6 +45,7 @@ export function exitCodeOfToolError(code: ToolErrorCode): number {
 /** 2 for invalid input, an invalid address of Redis or a damaged connection file; 125 for a failure of Shellfleet. */
 export function exitCodeOfError(error: unknown): number {
   const { code, context } = ensureShellfleetError(error);
+  if (context.reason === 'start-deadline') return TIMEOUT;
   const isBadSetting = code === 'REDIS_UNSUITABLE' && context.setting === undefined;
   return code.endsWith('_INVALID') || isBadSetting ? USAGE : OURS;
 }

@@ -27,11 +27,19 @@ async function queue(context: Context, json: boolean): Promise<void> {
       info.state,
       String(info.queuedCommands),
       info.etaMs === undefined ? '-' : `${Math.ceil(info.etaMs / 1_000)} s`,
-      info.noHostReason ?? '-',
+      whyWaiting(info),
     ]);
-    await terminal.table([['POSITION', 'SESSION', 'STATE', 'COMMANDS', 'IN ABOUT', 'NO HOST BECAUSE'], ...rows]);
+    await terminal.table([['POSITION', 'SESSION', 'STATE', 'COMMANDS', 'IN ABOUT', 'WAITS BECAUSE'], ...rows]);
     const commands = waiting.reduce((total, info) => total + info.queuedCommands, 0);
     const sessions = waiting.filter(({ state }) => state === 'queued' || state === 'lost').length;
     terminal.say(`${sessions} sessions wait for a slot, and ${commands} commands wait.`);
   });
+}
+
+function whyWaiting({ noHostReason, heldCommandId, position, state, hostId }: SessionInfo): string {
+  if (heldCommandId !== undefined) return `${heldCommandId} waits for an approval`;
+  if (noHostReason !== undefined) return noHostReason;
+  if (state === 'unreachable') return `its host ${hostId} does not answer`;
+  if (position !== undefined) return 'all slots are taken';
+  return state === 'busy' ? 'another command runs in it' : '-';
 }

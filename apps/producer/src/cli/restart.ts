@@ -1,6 +1,7 @@
 import { ShellfleetError } from '@shellfleet/client';
 import type { Command } from 'commander';
 import type { Context } from './context.ts';
+import { watchWaiting } from './watch-waiting.ts';
 
 export function registerRestart(program: Command, context: Context): void {
   program
@@ -16,6 +17,7 @@ export function registerRestart(program: Command, context: Context): void {
             `There is no session ${id}. \`shellfleet exec ${id} -- true\` opens it.`,
           );
         }
+        using _watch = watchWaiting(context.terminal, session);
         await session.restart();
         context.terminal.say(`${id} has a fresh shell.`);
       }),

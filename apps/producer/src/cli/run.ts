@@ -26,6 +26,7 @@ async function run(context: Context, script: string, flags: CommandFlags): Promi
       try {
         await showOwnCommand(context, session, () => session.submit(script, { ...options, attachReader: true }), {
           json: flags.json === true,
+          startDeadlineMs: flags.startDeadline,
         });
       } finally {
         await session.close();

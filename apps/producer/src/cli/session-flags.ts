@@ -25,6 +25,7 @@ export interface SessionFlags {
   label?: Record<string, string>;
   secret?: Record<string, string>;
   redact?: NonNullable<SessionSpec['redaction']>;
+  keepFormats?: boolean;
   spec?: SessionSpec;
 }
 
@@ -100,6 +101,9 @@ export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
         .env('SHELLFLEET_REDACT'),
     )
     .addOption(
+      new Option('--keep-formats', 'print tokens of well-known formats as they are').env('SHELLFLEET_KEEP_FORMATS'),
+    )
+    .addOption(
       new Option('--spec <file>', 'JSON file with any fields of the spec; flags win')
         .argParser(readSpecFile)
         .env('SHELLFLEET_SPEC'),
@@ -121,6 +125,7 @@ export function toSpec(flags: SessionFlags): SessionSpec | undefined {
     ...{ image, policy, user, workspace, idleTimeoutMs: idleTimeout, env: sessionEnv, labels: label },
     ...{ startupCommands: startup, shutdownCommands: shutdown, secrets: secret, redaction: redact },
     ...{ approval, askByDefault },
+    redactFormats: flags.keepFormats ? false : undefined,
     sandbox: Object.keys(sandbox).length === 0 ? undefined : sandbox,
     limits: Object.keys(limits).length === 0 ? undefined : limits,
   });

@@ -3,11 +3,13 @@ import { describeBlocked, describeDenied } from '@shellfleet/protocol';
 import type { Context } from './context.ts';
 import { CANCELLED, exitCodeOfResult, exitCodeOfSignal, OURS } from './exit-codes.ts';
 import type { Terminal } from './terminal.ts';
-import { watchWaiting } from './watch-waiting.ts';
+import { type WaitingWatch, watchWaiting } from './watch-waiting.ts';
 
 /** The reasons of cancellations by the command line itself, which a person need not be told. */
 const INTERRUPTED = 'interrupted by its caller';
 const READER_GONE = 'the reader of its output has gone';
+/** How long a signal waits for the cancellation of a command that no host can run. */
+const CANCEL_MS = 2_000;
 
 /**
  * Submits a command and shows it live to its end: its output on the same streams, progress for a person, and its exit code. The command is
@@ -17,7 +19,7 @@ export async function showOwnCommand(
   context: Context,
   session: Session,
   submit: () => Promise<Command>,
-  options: { json: boolean },
+  options: { json: boolean; startDeadlineMs?: number | undefined },
 ): Promise<Result> {
   const { terminal } = context;
   using signals = listenForSignals(terminal);
@@ -27,10 +29,14 @@ export async function showOwnCommand(
   // As with a pipe into `head`, the rest of the output is not wanted.
   terminal.readerGone.addEventListener('abort', () => void command.cancel(READER_GONE).catch(() => {}));
   let hopeless: ShellfleetError | undefined;
-  using _watch = watchWaiting(terminal, session, (reason) => {
-    hopeless = reason;
-    void command.cancel(reason.message).catch(() => {});
+  using watch = watchWaiting(terminal, session, {
+    startDeadlineMs: options.startDeadlineMs,
+    onHopeless: (reason) => {
+      hopeless = reason;
+      void command.cancel(reason.message).catch(() => {});
+    },
   });
+  signals.watched(watch);
   let missingBytes = 0;
   for await (const chunk of command.output()) {
     if (terminal.readerGone.aborted) break;
@@ -94,6 +100,7 @@ export async function showResult(context: Context, result: Result, json: boolean
     terminal.say(`${result.commandId} was cancelled: ${result.cancelReason}.`);
   else if (result.outcome === 'lost')
     terminal.say(`${whatWasLost(result)}, so it is not known whether it took effect.`);
+  await sayRedactedFormats(terminal, result);
   if (result.denied !== undefined) terminal.say(describeDenied(result.denied));
   if (result.refused !== undefined) terminal.say(`It did not run outside the sandbox: ${result.refused}`);
   if (result.outside) terminal.say(`${result.commandId} ran outside the sandbox of its session.`);
@@ -105,6 +112,21 @@ export async function showResult(context: Context, result: Result, json: boolean
   }
 }
 
+/** A patch or a test report with a replaced token is not what the command printed. */
+async function sayRedactedFormats(terminal: Terminal, { redactions }: Result): Promise<void> {
+  const found = Object.entries(redactions).filter(([type]) => type !== 'secret');
+  if (found.length === 0) return;
+  // The kinds of tokens come with all of redaction, which few commands need.
+  const { TOKEN_TYPES } = await import('@shellfleet/policy');
+  const formats = found.filter(([type]) => TOKEN_TYPES.has(type));
+  if (formats.length === 0) return;
+  const count = formats.reduce((sum, [, times]) => sum + times, 0);
+  const kinds = formats.map(([type, times]) => `${type} ${times}`).join(', ');
+  terminal.say(
+    `${count} ${count === 1 ? 'token' : 'tokens'} of well-known formats were replaced in the output (${kinds}). A session with --keep-formats shows them, where its host allows it.`,
+  );
+}
+
 function whatWasLost({ commandId, reason }: Result): string {
   if (reason === undefined) return `${commandId} had begun before Redis came back with an older state`;
   return `The ${reason === 'container-removed' ? 'sandbox' : 'host'} of ${commandId} was lost`;
@@ -114,8 +136,11 @@ function whatWasLost({ commandId, reason }: Result): string {
  * The first Ctrl-C cancels the command, the second leaves. A Ctrl-C before the command is accepted cancels it when it is. A hang-up leaves it
  * running, unless it waits for stdin that only this process could send.
  */
-function listenForSignals(terminal: Terminal): Disposable & { accepted(command: Command): void } {
+function listenForSignals(
+  terminal: Terminal,
+): Disposable & { accepted(command: Command): void; watched(watch: WaitingWatch): void } {
   let command: Command | undefined;
+  let watch: WaitingWatch | undefined;
   let interrupted = false;
   let hasItsStdin = false;
   const cancel = () => {
@@ -128,6 +153,13 @@ function listenForSignals(terminal: Terminal): Disposable & { accepted(command: 
     cancel();
   };
   const leave = (signal: NodeJS.Signals) => {
+    if (command !== undefined && watch?.noHostReason !== undefined) {
+      terminal.say(`Leaving; no live host can run ${command.id}, so it is cancelled.`);
+      const leaveNow = () => process.exit(exitCodeOfSignal(signal));
+      setTimeout(leaveNow, CANCEL_MS);
+      // The verb then closes its session, and ends.
+      return void command.cancel(READER_GONE).catch(leaveNow);
+    }
     if (command === undefined) terminal.say('Leaving.');
     else if (hasItsStdin) terminal.say(`Leaving; it goes on as ${command.id}.`);
     else
@@ -144,6 +176,9 @@ function listenForSignals(terminal: Terminal): Disposable & { accepted(command: 
         hasItsStdin = true;
       });
       if (interrupted) cancel();
+    },
+    watched(own) {
+      watch = own;
     },
     [Symbol.dispose]: () => void process.off('SIGINT', interrupt).off('SIGHUP', leave).off('SIGTERM', leave),
   };

@@ -30,6 +30,11 @@ export class Terminal {
     process.stderr.on('error', () => {});
   }
 
+  /** Whether a person may read stderr. */
+  get isTerminal(): boolean {
+    return process.stderr.isTTY === true;
+  }
+
   /** Writes bytes unchanged. Resolves when there is room for more. */
   async write(stream: 'stdout' | 'stderr', data: Uint8Array | string): Promise<void> {
     this.clearProgress();

@@ -82,6 +82,10 @@ async function call({ terminal, setExitCode, withFleet }: Context, name: string,
     const { timeout, startDeadline, callId } = flags;
     const options = {
       signal: stop.signal,
+      onApproval: () =>
+        terminal.say(
+          `The call of ${name} waits for an approval; \`shellfleet approvals watch\` shows why, and how to answer.`,
+        ),
       ...(timeout === undefined ? {} : { timeoutMs: timeout }),
       ...(callId === undefined ? {} : { callId }),
       ...(startDeadline === undefined ? {} : { startDeadlineMs: startDeadline }),

@@ -8,6 +8,12 @@ export function parseDuration(text: string): number {
   return durationMs;
 }
 
+/** `10 min`, `90 s` or `500 ms`, for a person. */
+export function describeDuration(durationMs: number): string {
+  if (durationMs >= 120_000 && durationMs % 60_000 === 0) return `${durationMs / 60_000} min`;
+  return durationMs >= 1_000 ? `${durationMs / 1_000} s` : `${durationMs} ms`;
+}
+
 /** A whole number from 1. */
 export function parseCount(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('Give a whole number from 1.');

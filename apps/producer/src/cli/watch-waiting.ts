@@ -1,49 +1,108 @@
-import { lacksSealKey, type Session, type SessionInfo, ShellfleetError } from '@shellfleet/client';
+import { isShellfleetError, lacksSealKey, type Session, type SessionInfo, ShellfleetError } from '@shellfleet/client';
 import type { Terminal } from './terminal.ts';
+import { describeDuration } from './units.ts';
 
 const LOOK_EVERY_MS = 500;
-/** A host whose worker is started again is away for a moment. */
-const LOOKS_BEFORE_WORDS = 3;
+/** A host whose worker is started again is away for a moment, and most slots are free soon. */
+const WORDS_AFTER_MS = 2_000;
+/** A host that is alive applies the start deadline itself, within a few seconds. */
+const HOSTS_DEADLINE_MS = 3_000;
+/** How long a command line without a terminal waits while no live host can run its session. */
+const NO_HOST_MS = 10 * 60_000;
+
+interface WatchOptions {
+  /** `--start-deadline`. Without it a wait that no live host can end ends after ten minutes, at a terminal never. */
+  startDeadlineMs?: number | undefined;
+  /** False: the verb shows progress of its own. */
+  showsProgress?: boolean;
+  /** It waits in vain, or for too long. Without it nothing ends the wait. */
+  onHopeless?(reason: ShellfleetError): void;
+}
+
+export interface WaitingWatch extends Disposable {
+  /** Why no live host can run the session now. */
+  readonly noHostReason: string | undefined;
+}
 
 /**
- * Shows the state of a session while its command prints nothing: progress for a person, and once, also without a terminal, why no host can
- * take it, and that it waits for an approval. It goes on waiting, because a host may come. Without the fleet's seal key it waits in vain: then `onHopeless` is called.
+ * Says on stderr why the work of a session does not begin: no host, no slot, a host that is gone, Redis, or a person. Once for each reason, when it has
+ * lasted for two seconds, with and without a terminal. At a terminal it shows the state of the session while the command prints nothing.
  */
-export function watchWaiting(
-  terminal: Terminal,
-  session: Session,
-  onHopeless?: (reason: ShellfleetError) => void,
-): Disposable {
+export function watchWaiting(terminal: Terminal, session: Session, options: WatchOptions = {}): WaitingWatch {
+  const { startDeadlineMs, showsProgress = true, onHopeless } = options;
   const startedAt = Date.now();
-  let reason: string | undefined;
-  let looks = 0;
-  let held: string | undefined;
+  const patienceMs = patienceOf(terminal, startDeadlineMs);
+  let reason: Reason | undefined;
+  let since = startedAt;
+  let isSaid = false;
   let isWatched = true;
+  let isHopeless = false;
   const look = async () => {
-    const info = await session.info();
-    if (!isWatched) return;
-    looks = info.noHostReason !== undefined && info.noHostReason === reason ? looks + 1 : 1;
-    reason = info.noHostReason;
-    if (reason !== undefined && looks === LOOKS_BEFORE_WORDS) {
-      if (lacksSealKey(info) && onHopeless !== undefined) return onHopeless(toKeyError(session.id, reason));
-      terminal.say(`${reason} ${session.id} waits until one can.`);
+    const info = await session.info().catch(toQueueError);
+    if (!isWatched || info === undefined) return;
+    const found = reasonToWait(session.id, info);
+    if (found?.kind !== reason?.kind) {
+      since = Date.now();
+      isSaid = false;
     }
-    const { heldCommandId } = info;
-    if (heldCommandId !== undefined && heldCommandId !== held)
-      terminal.say(
-        `${heldCommandId} waits for an approval; \`shellfleet approvals watch\` shows why, and how to answer.`,
-      );
-    held = heldCommandId;
-    terminal.progress(describe(info, Date.now() - startedAt));
+    reason = found;
+    if (reason !== undefined && !isSaid && (reason.kind === 'held' || Date.now() - since >= WORDS_AFTER_MS)) {
+      isSaid = true;
+      const error = isShellfleetError(info) || !lacksSealKey(info) ? undefined : toKeyError(session.id, reason.words);
+      if (error !== undefined && onHopeless !== undefined) return giveUp(error);
+      terminal.say(reason.says);
+    }
+    const waitsInVain = reason?.kind.startsWith('no-host') === true && Date.now() - startedAt >= patienceMs;
+    if (waitsInVain) return giveUp(noHostError(session.id, reason?.words ?? '', startDeadlineMs));
+    if (showsProgress && !isShellfleetError(info)) terminal.progress(describe(info, Date.now() - startedAt));
+  };
+  const giveUp = (error: ShellfleetError) => {
+    if (isHopeless) return;
+    isHopeless = true;
+    onHopeless?.(error);
   };
   const timer = setInterval(() => void look().catch(() => {}), LOOK_EVERY_MS).unref();
   return {
+    get noHostReason() {
+      return reason?.kind.startsWith('no-host') === true ? reason.words : undefined;
+    },
     [Symbol.dispose]: () => {
       isWatched = false;
       clearInterval(timer);
-      terminal.clearProgress();
+      if (showsProgress) terminal.clearProgress();
     },
   };
+}
+
+/** For how long the command line waits while no live host can run the work. */
+export function patienceOf(terminal: Terminal, startDeadlineMs: number | undefined): number {
+  if (startDeadlineMs !== undefined) return startDeadlineMs + HOSTS_DEADLINE_MS;
+  return terminal.isTerminal ? Number.POSITIVE_INFINITY : NO_HOST_MS;
+}
+
+interface Reason {
+  /** Of one kind only the first is said: positions change all the time. */
+  kind: string;
+  words: string;
+  says: string;
+}
+
+export function reasonToWait(id: string, info: SessionInfo | ShellfleetError): Reason | undefined {
+  if (isShellfleetError(info))
+    return { kind: 'redis', words: info.message, says: `${info.message} ${id} waits until Redis is back.` };
+  const { noHostReason: words, heldCommandId, position, queueLength = position, state, hostId } = info;
+  if (heldCommandId !== undefined) {
+    const says = `${heldCommandId} waits for an approval; \`shellfleet approvals watch\` shows why, and how to answer.`;
+    return { kind: 'held', words: says, says };
+  }
+  if (words !== undefined) return { kind: `no-host ${words}`, words, says: `${words} ${id} waits until one can.` };
+  if (state === 'unreachable') {
+    const says = `The host ${hostId} of ${id} does not answer. ${id} waits until it is back, or until another host may take it over.`;
+    return { kind: 'unreachable', words: says, says };
+  }
+  if (position === undefined) return undefined;
+  const says = `All slots are taken: ${id} waits for one (${toOrdinal(position)} of ${queueLength}).`;
+  return { kind: 'slot', words: says, says };
 }
 
 function describe({ id, state, position, queuedCommands, heldCommandId }: SessionInfo, waitedMs: number): string {
@@ -55,10 +114,30 @@ function describe({ id, state, position, queuedCommands, heldCommandId }: Sessio
   return `${id}: ${what} (${Math.round(waitedMs / 1_000)} s)`;
 }
 
+/** Any other failure of a look says nothing about the wait. */
+function toQueueError(error: unknown): ShellfleetError | undefined {
+  return isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE' ? error : undefined;
+}
+
 function toKeyError(sessionId: string, reason: string): ShellfleetError {
   return new ShellfleetError(
     'SEAL_KEY_UNKNOWN',
     `${reason} Nothing was run. Set SHELLFLEET_SEAL_KEY to the key of the hosts, or remove it on the machine of \`shellfleet up\`.`,
     { sessionId },
   );
+}
+
+/** The command line ends with the exit code of a timeout. */
+export function noHostError(sessionId: string, reason: string, deadlineMs = NO_HOST_MS): ShellfleetError {
+  return new ShellfleetError(
+    'HOST_UNREACHABLE',
+    `${reason} No host could run it within ${describeDuration(deadlineMs)}, so nothing was run. --start-deadline sets how long to wait.`,
+    { sessionId, reason: 'start-deadline' },
+  );
+}
+
+function toOrdinal(place: number): string {
+  const isTeen = place % 100 >= 11 && place % 100 <= 13;
+  const ending = isTeen ? 'th' : (['th', 'st', 'nd', 'rd'][place % 10] ?? 'th');
+  return `${place}${ending}`;
 }

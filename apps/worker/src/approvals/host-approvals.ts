@@ -16,6 +16,7 @@ import {
   approvalKeys,
   type PrefixRule,
   type ShellfleetError,
+  type StoredQuestion,
   sessionKeys,
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
@@ -70,6 +71,9 @@ export type AskedQuestion =
   | { type: 'refused'; reason: string }
   | { type: 'failed'; error: ShellfleetError };
 
+/** What asks. */
+export type TenantAsker = Pick<AdmissionQuestion, 'tenant' | 'session' | 'generation' | 'entryId'>;
+
 /** What a session needs of them. */
 export type SessionApprovals = Pick<HostApprovals, 'ask' | 'held' | 'starts'>;
 
@@ -91,10 +95,20 @@ export class HostApprovals implements Answers {
     asked: ApprovalQuestion,
     allows: (rules: readonly PrefixRule[]) => boolean,
   ): Promise<Answer> {
-    const { redis, namespace, signal } = this.#deps;
-    const keys = approvalKeys(namespace, question.tenant);
     const bound = this.#bind(question, asked);
     if (bound === undefined) return { type: 'denied', reason: 'it cannot be written as a key for its answer' };
+    return this.findFor(question, bound, asked, allows);
+  }
+
+  /** As `find`, for what is bound already. */
+  async findFor(
+    question: TenantAsker,
+    bound: BoundQuestion,
+    asked: ApprovalQuestion,
+    allows: (rules: readonly PrefixRule[]) => boolean,
+  ): Promise<Answer> {
+    const { redis, namespace, signal } = this.#deps;
+    const keys = approvalKeys(namespace, question.tenant);
     const looked = { ...bound, prefixes: asked.amendment !== undefined, folders: asked.covers !== undefined };
     const find = async () => {
       const found = await retryWhileRedisIsDown(() => findAnswer(redis, keys, question, looked), signal);
@@ -119,18 +133,28 @@ export class HostApprovals implements Answers {
     asked: ApprovalQuestion,
     redaction: Pick<SessionRedaction, 'value'>,
   ): Promise<AskedQuestion> {
-    const { redis, namespace, sealer, mostPending, signal } = this.#deps;
-    const keys = approvalKeys(namespace, question.tenant);
     const bound = this.#bind(question, asked);
     if (bound === undefined) return { type: 'refused', reason: `${asked.reason}; it cannot be written as a key` };
     const described = describeQuestion(question, asked, redaction, bound.under);
+    return this.askFor(question, bound, asked, described, question.spec.approvalTimeoutMs);
+  }
+
+  /** As `ask`, for what is bound and described already. */
+  async askFor(
+    question: TenantAsker,
+    bound: BoundQuestion,
+    asked: ApprovalQuestion,
+    described: StoredQuestion,
+    timeoutMs: number,
+  ): Promise<AskedQuestion> {
+    const { redis, namespace, sealer, mostPending, signal } = this.#deps;
+    const keys = approvalKeys(namespace, question.tenant);
     const id = `${bound.hash}.${randomBytes(6).toString('hex')}`;
     const sealed = sealer.seal(
       JSON.stringify(described),
       sealPlace('approval-question', keys, { question: bound.hash }),
     );
     const { binding } = bound;
-    const timeoutMs = question.spec.approvalTimeoutMs;
     const add = (unanswered: boolean) =>
       retryWhileRedisIsDown(
         () => askApproval(redis, keys, { id, asker: question, binding, timeoutMs, mostPending, sealed, unanswered }),
@@ -138,7 +162,7 @@ export class HostApprovals implements Answers {
       );
     let added = await add(false);
     // HOST-APPROVALS-4
-    if (added.type === 'answered' && (await this.#isOpen(question, asked))) added = await add(true);
+    if (added.type === 'answered' && (await this.#isOpen(question, bound, asked))) added = await add(true);
     switch (added.type) {
       case 'pending': {
         this.#deps.onAsked?.(question.tenant);
@@ -158,9 +182,9 @@ export class HostApprovals implements Answers {
   }
 
   /** Whether no answer to exactly this question can be used. */
-  async #isOpen(question: AdmissionQuestion, asked: ApprovalQuestion): Promise<boolean> {
+  async #isOpen(question: TenantAsker, bound: BoundQuestion, asked: ApprovalQuestion): Promise<boolean> {
     // Its expiry is found as an error, when it is judged again.
-    const answer = await this.find(question, asked, () => false).catch(() => undefined);
+    const answer = await this.findFor(question, bound, asked, () => false).catch(() => undefined);
     return answer?.type === 'open';
   }
 

@@ -8,7 +8,14 @@ import {
   readSessionState,
   withdrawAskers,
 } from '@shellfleet/mailbox';
-import { type ApprovalKeys, approvalKeys, type FleetKeys, sessionKeys, tenantIdSchema } from '@shellfleet/protocol';
+import {
+  type ApprovalKeys,
+  approvalKeys,
+  type FleetKeys,
+  sessionKeys,
+  TOOL_ASKER,
+  tenantIdSchema,
+} from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';
@@ -115,6 +122,7 @@ async function withdrawGone(keys: ApprovalKeys, pending: number, { redis }: Look
 /** The entry is held, or what is asked about beside the mailbox is still wanted. */
 async function holds(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<boolean> {
   const { session, generation, entryId } = asker;
+  if (session === TOOL_ASKER) return isWanted(redis, keys, asker);
   const state = await readSessionState(redis, sessionKeys(keys.namespace, keys.tenant, session));
   if (state?.generation !== generation) return false;
   return state.held === entryId || (state.life === 'open' && (await isWanted(redis, keys, asker)));

@@ -15,6 +15,7 @@ import {
   newResult,
   type SessionKeys,
   sessionKeys,
+  TOOL_ASKER,
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -61,6 +62,8 @@ export async function tellDecided(keys: ApprovalKeys, deps: TellDeps, before?: n
 async function tellSession({ type, question, asker, end }: Decided, of: ApprovalKeys, deps: TellDeps): Promise<void> {
   const { redis, audit } = deps;
   const { session, generation, entryId } = asker;
+  // Its caller looks for the answer.
+  if (session === TOOL_ASKER) return;
   const keys = sessionKeys(of.namespace, of.tenant, session);
   const answer = toHeldAnswer(type, end);
   const answered = await answerHeld(redis, keys, entryId, answer, toEventData(question, type, end));

@@ -44,6 +44,20 @@ describe('Truncate', () => {
     expect(result.cut).toEqual({ bytes: false, lines: maxLines < 4 });
   });
 
+  // S1-24
+  test.each(['head', 'tail', 'head-tail'] as const)(
+    'names the bound on lines alone when what it keeps is within the one on bytes, keeping the %s',
+    (keep) => {
+      const input = 'line of twenty bytes\n'.repeat(200);
+      const bounds = { keep, maxLines: 100 };
+      expect(cut(input, { ...bounds, maxBytes: 2_500 }).cut).toEqual({ bytes: false, lines: true });
+      expect(cut(input, { ...bounds, maxBytes: 2_000 }).cut).toEqual({ bytes: true, lines: true });
+      // Exactly the lines that are kept, and a part of one of them less.
+      expect(cut(input, { ...bounds, maxBytes: 2_100 }).cut.lines).toBe(true);
+      expect(cut(input, { ...bounds, maxBytes: 2_099 }).cut).toEqual({ bytes: true, lines: true });
+    },
+  );
+
   test('TRUNCATION-2: a line that the head has in part is one of the lines that come out', () => {
     const input = `${'x'.repeat(30)}\na\nb\nc\n`;
     expect(cut(input, { maxBytes: 20, maxLines: 3 }).text).toBe(

@@ -91,13 +91,28 @@ export class Truncate {
     const rest = this.#rest.bytes();
     const isWhole = head.length + rest.length === this.#totalBytes;
     const lines = totals.totalLines > maxLines;
-    const bytes = this.#totalBytes > maxBytes || (!isWhole && !lines);
+    const bytes = lines ? this.#isCutByBytes(head, rest) : this.#totalBytes > maxBytes || !isWhole;
     const isCut = lines || bytes;
     const text = isCut ? this.#cut(head, rest) : rest.length === 0 ? head : Buffer.concat([head, rest]);
     if (mostJsonBytes === Number.POSITIVE_INFINITY || jsonSize(text, unit) <= mostJsonBytes)
       return { bytes: text, cut: { bytes, lines }, ...totals };
     const shorter = isCut ? this.#cutByJson(head, rest, mostJsonBytes) : this.#cutByJson(text, text, mostJsonBytes);
     return { bytes: shorter, cut: { bytes: true, lines }, ...totals };
+  }
+
+  /** Whether, beside the bound on lines, the one on bytes cut what was kept: a part of it ends before its share of the lines is used up. */
+  #isCutByBytes(head: Buffer, rest: Buffer): boolean {
+    const { maxBytes, maxLines, keep } = this.#options;
+    if (this.#totalBytes <= maxBytes) return false;
+    if (keep !== 'tail' && head.length >= this.#headBytes && this.#headNewlines < this.#headLines) return true;
+    if (keep === 'head') return false;
+    const from = Math.max(0, rest.length - (maxBytes - head.length));
+    const tail = rest.subarray(from);
+    const endsLine = tail.length === 0 || tail[tail.length - 1] === NEWLINE;
+    const lines = countNewlines(tail) + (endsLine ? 0 : 1);
+    const left = maxLines - countLines(head);
+    // With exactly its share of lines, the first of them may still be a part of one.
+    return lines < left || (lines === left && (from === 0 || rest[from - 1] !== NEWLINE));
   }
 
   /** The last LAST_BYTES of the input, as far as they are known. Valid until the next push. */
@@ -121,8 +136,7 @@ export class Truncate {
     const { maxBytes, maxLines, unit } = this.#options;
     const head =
       unit === 'characters' ? wholeHead.subarray(0, wholeHead.length - unfinishedTail(wholeHead)) : wholeHead;
-    const linesInHead = countNewlines(wholeHead) + (wholeHead.length > 0 && wholeHead.at(-1) !== NEWLINE ? 1 : 0);
-    const tail = this.#cutTail(rest, maxBytes - wholeHead.length, maxLines - linesInHead);
+    const tail = this.#cutTail(rest, maxBytes - wholeHead.length, maxLines - countLines(wholeHead));
     const omittedBytes = this.#totalBytes - head.length - tail.length;
     const omittedLines = this.#totalNewlines - countNewlines(head) - countNewlines(tail);
     return Buffer.concat([head, marker(omittedBytes, omittedLines, head, tail), tail]);
@@ -151,6 +165,9 @@ export class Truncate {
 }
 
 const NEWLINE = 10;
+
+/** A last line without a newline counts. */
+const countLines = (bytes: Buffer) => countNewlines(bytes) + (bytes.length > 0 && bytes.at(-1) !== NEWLINE ? 1 : 0);
 
 /** Always on a line of its own. */
 function marker(bytes: number, lines: number, head: Buffer, tail: Buffer): Buffer {

@@ -29,7 +29,7 @@ function ended(end: Partial<ShellEnd>): WireResult {
     totals: { stdout: 0, stderr: 0 },
     runMs: 3,
   } as const;
-  return toCommandResult({ ...all, ...end }, TEXTS, BASE, '/none');
+  return toCommandResult({ ...all, ...end }, TEXTS, BASE, { cwd: '/none', timeoutMs: 1_000, noOutputTimeoutMs: 500 });
 }
 
 test.each([
@@ -49,7 +49,7 @@ test.each([
   ],
   [
     { reason: 'wall', exitCode: 143 },
-    { outcome: 'timeout', exitCode: null, reason: 'wall' },
+    { outcome: 'timeout', exitCode: null, reason: 'wall', limitMs: 1_000 },
   ],
   [
     { reason: 'cancelled', exitCode: 130 },

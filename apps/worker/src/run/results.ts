@@ -2,6 +2,7 @@ import { constants } from 'node:os';
 import type { Entry } from '@shellfleet/mailbox';
 import {
   type BlockedOutput,
+  type CommandPayload,
   type ErrorResult,
   fieldsOf,
   newResult,
@@ -78,22 +79,26 @@ function toTimings(entry: Entry, opened: SessionShell['opened'], runMs: number):
   return { queuedMs: waited - startMs, startMs, runMs, totalMs: waited + runMs };
 }
 
+/** What of a command its Result may name. */
+type Asked = Pick<CommandPayload, 'cwd' | 'timeoutMs' | 'noOutputTimeoutMs'>;
+
 /** The Result of a command that its shell ended. */
-export function toCommandResult(end: ShellEnd, texts: CleanTexts, base: ResultBase, cwd?: string): WireResult {
+export function toCommandResult(end: ShellEnd, texts: CleanTexts, base: ResultBase, asked: Asked): WireResult {
   const { sessionId, shell, timings, hostId, imageDigest } = base;
   const { stdout, stderr, output, truncated, totals, redactions } = texts;
-  const ended = toResultEnd(end, sessionId, cwd);
+  const ended = toResultEnd(end, sessionId, asked);
   const exitCode = 'exitCode' in ended ? ended.exitCode : null;
   // Nearly every entry ends here, and named fields take half the time of several spreads.
   const said = { stdout, stderr, output, truncated, totals, redactions };
   return { ...ended, exitCode, signal: end.signal, ...said, shell, timings, hostId, imageDigest } as WireResult;
 }
 
-function toResultEnd(end: ShellEnd, sessionId: string, cwd = ''): ResultEnd {
+function toResultEnd(end: ShellEnd, sessionId: string, { cwd = '', timeoutMs, noOutputTimeoutMs }: Asked): ResultEnd {
   switch (end.reason) {
     case 'wall':
+      return { outcome: 'timeout', reason: end.reason, limitMs: timeoutMs };
     case 'no-output':
-      return { outcome: 'timeout', reason: end.reason };
+      return { outcome: 'timeout', reason: end.reason, limitMs: noOutputTimeoutMs };
     case 'cancelled':
       return { outcome: 'cancellation', reason: 'cancelled' };
     case 'cwd':

@@ -60,7 +60,7 @@ export async function runCommand(
       return { ...toLostResult(base, 'begun-before'), ...texts };
     if (input?.failure !== undefined && end.end.reason === 'cancelled')
       return toErrorResult(input.failure, base, texts);
-    return toCommandResult(end.end, texts, base, payload.cwd);
+    return toCommandResult(end.end, texts, base, payload);
   };
   return { result: withBlocked(toResult(), clean.blocked), output, lastOutput: () => clean.last() };
 }

@@ -6,6 +6,7 @@ import {
   type Sealer,
   sayToolEvent,
   sealPlace,
+  sendAnswer,
   type ToolCallRef,
   unauthorized,
 } from '@shellfleet/mailbox';
@@ -26,6 +27,7 @@ import {
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Rules } from '../admission/create-admission.ts';
+import type { ToolApprovals } from '../approvals/tool-approvals.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { RedisLosses } from '../journal/redis-losses.ts';
@@ -50,9 +52,13 @@ export interface CallDeps {
   redact(text: string): string;
   /** What the rules say about a call of a tool. */
   decide: Rules['decideTool'];
+  approvals: Pick<ToolApprovals, 'admit'>;
   /** Aborts when this process no longer stores the ends of calls. */
   abandoned: AbortSignal;
 }
+
+/** As for commands. */
+const APPROVAL_TIMEOUT_MS = 600_000;
 
 /** Why a call is stopped early. */
 export type StopReason = 'cancelled' | 'host-stopped';
@@ -77,15 +83,23 @@ export async function runCall(
   const ref: ToolCallRef = { id: job.call, tenant: job.tenant, name: tool.name, inbox: job.inbox, callId: job.callId };
   const timeoutMs = timeoutOf(tool, job);
   const by = `${hostId} ${deps.boot} ${randomUUID()}`;
-  const begun = await retryWhileRedisIsDown(() => beginToolCall(redis, fleet, ref, by, timeoutMs), deps.abandoned);
+  const begin = () => retryWhileRedisIsDown(() => beginToolCall(redis, fleet, ref, by, timeoutMs), deps.abandoned);
+  const admitted = await admitCall(job, ref, begin, deps);
   await found.remove();
-  if (!begun) return;
+  if (admitted.type === 'asks') {
+    // Its caller looks for the question, and adds the call again when it was answered.
+    await sendAnswer(redis, fleet.namespace, job.inbox, { id: job.call, sealed: '' }).catch(() => {});
+    return;
+  }
+  if (!admitted.begun) return;
   logger.debug({ [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.started');
   // The call has begun, so from here on every error becomes its result.
-  const outcome = await runOnce(tool, job, ref, timeoutMs, stop, deps).catch((err: unknown) => {
-    logger.error({ err, [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.failed');
-    return fail('error', `host ${hostId} failed to run the tool; its log says why`);
-  });
+  const outcome = await runOnce(tool, job, ref, timeoutMs, stop, { ...deps, denial: admitted.denial }).catch(
+    (err: unknown) => {
+      logger.error({ err, [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.failed');
+      return fail('error', `host ${hostId} failed to run the tool; its log says why`);
+    },
+  );
   deps.audit.note(job.tenant, () => toEndEvent(ref, outcome));
   await retryWhileRedisIsDown(() => endToolCall(redis, fleet, ref, toEnd(ref, outcome, deps)), deps.abandoned);
   logger.debug(
@@ -98,6 +112,49 @@ export async function runCall(
   );
 }
 
+interface BegunDeps extends CallDeps {
+  /** Why it does not run. */
+  denial: Denial | undefined;
+}
+
+type Admitted = { type: 'asks' } | { type: 'judged'; begun: boolean; denial: Denial | undefined };
+type Denial = { code: 'denied' | 'approval-expired'; reason: string };
+
+/** Begins a call that is to have a result here: it runs, or is denied. One that a person has to be asked about first does not begin. */
+async function admitCall(
+  job: ToolJob,
+  ref: ToolCallRef,
+  begin: () => Promise<boolean>,
+  deps: CallDeps,
+): Promise<Admitted> {
+  const decision = deps.decide(ref.name);
+  if (decision.type === 'allowed') return { type: 'judged', begun: await begin(), denial: undefined };
+  if (decision.type === 'forbidden')
+    return { type: 'judged', begun: await begin(), denial: { code: 'denied', reason: decision.reason } };
+  const opened = openArgs(job, ref, deps);
+  // It ends with that error.
+  if (isShellfleetError(opened)) return { type: 'judged', begun: await begin(), denial: undefined };
+  const { tenant, id, name } = ref;
+  const call = {
+    tenant,
+    id,
+    name,
+    args: opened.plain,
+    approvalTimeoutMs: job.approvalTimeoutMs ?? APPROVAL_TIMEOUT_MS,
+  };
+  const verdict = await deps.approvals.admit(
+    call,
+    decision.question,
+    (text) => redactJsonText(text, deps.redact),
+    begin,
+  );
+  if ('begun' in verdict) return { type: 'judged', begun: verdict.begun, denial: undefined };
+  if (verdict.type === 'deny') return { type: 'judged', begun: await begin(), denial: verdict };
+  const { question } = verdict;
+  deps.audit.note(tenant, () => ({ type: 'tool-asks', tool: name, call: id, question }));
+  return { type: 'asks' };
+}
+
 /** A call that the journal knows was put into its queue again: by a Redis that came back with an older state, or by whoever can write there. */
 async function runOnce(
   tool: Tool,
@@ -105,7 +162,7 @@ async function runOnce(
   ref: ToolCallRef,
   timeoutMs: number,
   stop: AbortSignal,
-  deps: CallDeps,
+  deps: BegunDeps,
 ): Promise<Outcome> {
   const begun = { namespace: deps.fleet.namespace, tenant: job.tenant, of: tool.name, id: job.call };
   if (deps.journal.knows(begun)) {
@@ -122,19 +179,17 @@ async function runBegun(
   ref: ToolCallRef,
   timeoutMs: number,
   stop: AbortSignal,
-  deps: CallDeps,
+  deps: BegunDeps,
 ): Promise<Outcome> {
   const { redis, fleet, hostId } = deps;
   if (job.deadline !== undefined && (await redisTimeMs(redis)) > job.deadline) {
     return fail('not-started', `tool '${tool.name}' did not start in time`);
   }
-  const decision = deps.decide(tool.name);
-  if (decision.type !== 'allowed') {
-    const reason =
-      decision.type === 'asks' ? `${decision.question.reason} Nobody can be asked about it.` : decision.reason;
+  if (deps.denial !== undefined) {
+    const { code, reason } = deps.denial;
     // A denial is in the audit before it takes effect. Its call ends with AUDIT_UNAVAILABLE otherwise.
-    await deps.audit.record(job.tenant, toEndEvent(ref, fail('denied', reason)));
-    return fail('denied', `tool '${tool.name}' was not called: ${reason}`);
+    await deps.audit.record(job.tenant, toEndEvent(ref, fail(code, reason)));
+    return fail(code, `tool '${tool.name}' was not called: ${reason}`);
   }
   const opened = openArgs(job, ref, deps);
   if (isShellfleetError(opened)) return refused(opened, ref, deps);

@@ -5,6 +5,7 @@ import { ATTRIBUTES, type FleetKeys, LIMITS, type ToolJob } from '@shellfleet/pr
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Rules } from '../admission/create-admission.ts';
+import type { ToolApprovals } from '../approvals/tool-approvals.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { RedisLosses } from '../journal/redis-losses.ts';
@@ -38,6 +39,7 @@ export interface ToolHostDeps {
   isDraining(): boolean;
   /** What the rules say about a call of a tool. */
   decide: Rules['decideTool'];
+  approvals: Pick<ToolApprovals, 'admit'>;
 }
 
 export interface ToolHost {

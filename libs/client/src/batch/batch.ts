@@ -23,6 +23,7 @@ export class Batch implements AsyncIterable<TaskResult> {
   readonly #options: ReturnType<typeof parseOptions>;
   readonly #signal: AbortSignal | undefined;
   readonly #seen = new Set<string>();
+  readonly #sessionIds = new Set<string>();
 
   /** @internal */
   constructor(view: View, tasks: Iterable<Task> | AsyncIterable<Task>, options: BatchOptions) {
@@ -54,6 +55,11 @@ export class Batch implements AsyncIterable<TaskResult> {
     }
   }
 
+  /** Ids of the sessions of the tasks that have begun and not ended, each as of its first attempt. */
+  get sessionIds(): readonly string[] {
+    return [...this.#sessionIds];
+  }
+
   /** Runs the batch and returns its totals, without the results. */
   async run(): Promise<BatchTotals> {
     for await (const _result of this);
@@ -77,11 +83,13 @@ export class Batch implements AsyncIterable<TaskResult> {
     const isDuplicate = this.#seen.has(task?.id);
     this.#seen.add(task?.id);
     if (isDuplicate) return duplicate(String(task?.id));
+    const { retries, startDeadlineMs } = this.#options;
+    const sessionId = taskSessionId(batch, task?.id);
+    this.#sessionIds.add(sessionId);
     return runTask(this.#view, task, {
-      sessionId: taskSessionId(batch, task?.id),
-      ...{ named, attemptsBefore: attempts.get(task?.id) ?? 0 },
-      ...{ retries: this.#options.retries, signal: this.#signal },
-    });
+      ...{ sessionId, named, attemptsBefore: attempts.get(task?.id) ?? 0 },
+      ...{ retries, startDeadlineMs, signal: this.#signal },
+    }).finally(() => this.#sessionIds.delete(sessionId));
   }
 }
 

@@ -22,6 +22,7 @@ export interface TaskRun {
   /** Attempts that ended under earlier drivers, with their results in the file. */
   attemptsBefore: number;
   retries: { infra: number; command: number };
+  startDeadlineMs?: number | undefined;
   signal: AbortSignal | undefined;
 }
 
@@ -48,13 +49,13 @@ async function tryTask(
   view: View,
   task: Task,
   sessionId: string,
-  { named, signal }: TaskRun,
+  { named, startDeadlineMs, signal }: TaskRun,
 ): Promise<Attempt | 'interrupted'> {
   const results: Result[] = [];
   try {
     const { script, files = {}, timeoutMs } = parseOrThrow(taskSchema, task, 'COMMAND_INVALID', 'The task');
     const scripts = [script].flat();
-    const options = timeoutMs === undefined ? {} : { timeoutMs };
+    const options = { timeoutMs, startDeadlineMs };
     const earlier = named ? await findEarlierAttempt(view, sessionId, scripts.length) : undefined;
     if (earlier !== undefined && !earlier.open) {
       const found = await readEarlierResults(view, sessionId, earlier, scripts, {

@@ -51,6 +51,11 @@ export interface BatchOptions {
   spec?: SessionSpec | undefined;
   /** Limit for each script of a task that has no `timeoutMs` of its own, in ms, 1 to 86,400,000. Default: `commandTimeoutMs` of the spec. */
   timeoutMs?: number | undefined;
+  /**
+   * Time within which each script must start, or it is not run and its task ends as `timeout`.
+   * @default none
+   */
+  startDeadlineMs?: number | undefined;
   /** When it aborts, no further task starts, and the running ones are closed and end as cancellations. */
   signal?: AbortSignal | undefined;
 }
@@ -112,6 +117,7 @@ export const batchOptionsSchema = z.strictObject({
   // Each task's own spec is checked when it is merged with this one.
   spec: z.custom<SessionSpec>((value) => typeof value === 'object' && value !== null, 'must be a spec').optional(),
   timeoutMs: durationSchema().optional(),
+  startDeadlineMs: durationSchema().optional(),
   retries: z
     .strictObject({ infra: count(0, 100).default(0), command: count(0, 100).default(0) })
     .default({ infra: 0, command: 0 }),

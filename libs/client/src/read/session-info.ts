@@ -123,7 +123,7 @@ function toInfo(
     hostId: state.host || null,
     epoch: state.epoch,
     queuedCommands: state.waiting,
-    ...(position === undefined ? {} : { position }),
+    ...(position === undefined ? {} : { position, queueLength: line?.length ?? position }),
     ...(etaMs === undefined ? {} : { etaMs }),
     ...(state.running ? { runningCommandId: toCommandId(keys.session, state.running) } : {}),
     ...(state.held ? { heldCommandId: toCommandId(keys.session, state.held) } : {}),

@@ -8,6 +8,8 @@ export interface LineContext extends FleetContext {
 
 /** The sessions of one placement class that wait for a slot. */
 export interface WaitingLine {
+  /** How many wait, as far as positions are reported. */
+  readonly length: number;
   /** From 1; undefined for one that does not wait. */
   positionOf(jobId: string): number | undefined;
   /** Estimated wait of that position in ms; undefined before any host has reported how long slots are held. */
@@ -27,7 +29,11 @@ export async function readWaitingLines(
       const hosts = hostsFor(name, beats);
       return [
         name,
-        { positionOf: (jobId) => positions.get(jobId), etaOf: (position) => estimateWait(position, hosts) },
+        {
+          length: positions.size,
+          positionOf: (jobId) => positions.get(jobId),
+          etaOf: (position) => estimateWait(position, hosts),
+        },
       ];
     }),
   );

@@ -6,8 +6,10 @@ import {
   signToolCancel,
   type ToolCallRef,
   toQueueError,
+  withdrawAskers,
 } from '@shellfleet/mailbox';
 import {
+  approvalKeys,
   entryIdSchema,
   LIMITS,
   NotJsonError,
@@ -21,7 +23,7 @@ import {
 } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { ToolContext } from './tool-context.ts';
-import { nameOf, toolFailure, waitForTool } from './wait-for-tool.ts';
+import { askerOf, nameOf, toolFailure, waitForTool } from './wait-for-tool.ts';
 
 /** How a tool is called. */
 export interface ToolCallOptions {
@@ -43,6 +45,14 @@ export interface ToolCallOptions {
    * @limit 256 characters
    */
   callId?: string | undefined;
+  /**
+   * Time in ms for which a question about the call may wait for a person; else it fails with `approval-expired`.
+   * @default 600,000 (10 minutes)
+   * @limit 1 to 86,400,000 ms (a day)
+   */
+  approvalTimeoutMs?: number | undefined;
+  /** Is called when the call begins to wait for a person: `fleet.approvals` lists the question, with the id of the call. */
+  onApproval?: (() => void) | undefined;
   /** Cancels the call and rejects with the reason of the signal. */
   signal?: AbortSignal | undefined;
 }
@@ -57,6 +67,7 @@ const requestSchema = z.object({
   name: z.string('must be a string'),
   timeoutMs: milliseconds,
   startDeadlineMs: milliseconds,
+  approvalTimeoutMs: milliseconds,
   callId: toolCallIdSchema.optional(),
 });
 
@@ -65,7 +76,7 @@ export async function callTool(
   context: ToolContext,
   name: string,
   args: unknown,
-  { signal, ...options }: ToolCallOptions,
+  { signal, onApproval, ...options }: ToolCallOptions,
 ): Promise<ToolResult> {
   const request = parseOrThrow(requestSchema, { name, ...options }, 'COMMAND_INVALID', 'The tool call');
   signal?.throwIfAborted();
@@ -85,8 +96,11 @@ export async function callTool(
   };
   const hint = nextHint();
   try {
-    await context.tools.add(name, await toJob(context, call, text, request));
+    const job = await toJob(context, call, text, request);
+    await context.tools.add(name, job);
     return await waitForTool(context, call, {
+      addAgain: () => context.tools.add(name, job),
+      onApproval,
       hint,
       nextHint,
       startDeadlineMs: request.startDeadlineMs,
@@ -126,7 +140,7 @@ function toArguments(name: string, args: unknown): string | { code: ToolErrorCod
 }
 
 async function toJob(context: ToolContext, call: ToolCallRef, text: string, request: z.infer<typeof requestSchema>) {
-  const { timeoutMs, startDeadlineMs } = request;
+  const { timeoutMs, startDeadlineMs, approvalTimeoutMs } = request;
   return {
     call: entryIdSchema.parse(call.id),
     ...(call.callId === undefined ? {} : { callId: call.callId }),
@@ -134,6 +148,7 @@ async function toJob(context: ToolContext, call: ToolCallRef, text: string, requ
     inbox: entryIdSchema.parse(call.inbox),
     args: context.sealer.seal(text, sealPlace('tool-args', context, call)),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(approvalTimeoutMs === undefined ? {} : { approvalTimeoutMs }),
     ...(startDeadlineMs === undefined ? {} : { deadline: (await redisTimeMs(context)) + startDeadlineMs }),
   };
 }
@@ -151,6 +166,7 @@ async function redisTimeMs({ redis }: ToolContext): Promise<number> {
 async function cancel(context: ToolContext, call: ToolCallRef): Promise<void> {
   const { redis, fleet } = context;
   if (await beginToolCall(redis, fleet, call, `cancelled ${context.id}`, LIMITS.timeoutMs)) {
+    await withdrawAskers(redis, approvalKeys(context.namespace, context.tenant), [askerOf(call)], 0);
     await context.tools.remove(call.name, call.id);
     return;
   }

@@ -1,9 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { beginToolCall, endToolCall, readToolCall, sealPlace, type ToolCallRef } from '@shellfleet/mailbox';
 import {
+  beginToolCall,
+  endToolCall,
+  keepWanted,
+  readAsked,
+  readToolCall,
+  sealPlace,
+  type ToolCallRef,
+  withdrawAskers,
+} from '@shellfleet/mailbox';
+import {
+  approvalKeys,
   hostBeatSchema,
   hostKeys,
   LIMITS,
+  TOOL_ASKER,
   type ToolErrorCode,
   type ToolResult,
   toolResultKey,
@@ -18,11 +29,15 @@ import type { ToolContext } from './tool-context.ts';
 
 const LOOK_EVERY_MS = 3_000;
 const AGREEING_LOOKS = 2;
+const LOOK_FOR_ANSWER_EVERY_MS = 500;
 
 interface Waiting {
   /** the sealed result, or empty when it has to be read; expected from before the call was added. Rejects when the connection is closed. */
   hint: Promise<string>;
   nextHint(): Promise<string>;
+  /** Adds the call again, which a host has taken from its queue to ask a person. */
+  addAgain(): Promise<unknown>;
+  onApproval: (() => void) | undefined;
   startDeadlineMs: number | undefined;
   signal: AbortSignal | undefined;
 }
@@ -31,6 +46,8 @@ type State =
   | { type: 'ended'; sealed: string }
   | { type: 'waiting' }
   | { type: 'running' }
+  /** A person is asked about it; or was, and has answered. */
+  | { type: 'asks' | 'decided' }
   | { type: 'gone'; hostId: string | null; message: string };
 
 /** The one result of an accepted call. Rejects with the signal's reason, and when the connection is closed. */
@@ -38,16 +55,22 @@ export async function waitForTool(context: ToolContext, call: ToolCallRef, waiti
   const { startDeadlineMs = Number.POSITIVE_INFINITY, signal } = waiting;
   const startBy = performance.now() + startDeadlineMs;
   let { hint } = waiting;
+  let asks = false;
   for (let looksGone = 0; ; ) {
     const untilStartMs = Math.ceil(startBy - performance.now());
-    const pauseMs = untilStartMs > 0 ? Math.min(LOOK_EVERY_MS, untilStartMs + 1) : LOOK_EVERY_MS;
+    const lookAgainMs = asks ? LOOK_FOR_ANSWER_EVERY_MS : LOOK_EVERY_MS;
+    const pauseMs = untilStartMs > 0 ? Math.min(lookAgainMs, untilStartMs + 1) : lookAgainMs;
     const hinted = await within(hint, pauseMs, signal);
     if (hinted) return open(context, call, hinted);
     if (hinted === '') hint = waiting.nextHint();
     const state = await look(context, call).catch(() => undefined);
     looksGone = state?.type === 'gone' ? looksGone + 1 : 0;
     if (state?.type === 'ended') return open(context, call, state.sealed);
-    if (state?.type === 'waiting' && performance.now() >= startBy && (await withdraw(context, call))) {
+    if (state?.type === 'asks' && !asks) waiting.onApproval?.();
+    if (state !== undefined) asks = state.type === 'asks';
+    if (state?.type === 'decided') await waiting.addAgain();
+    const mayStart = state?.type === 'waiting' || state?.type === 'asks';
+    if (mayStart && performance.now() >= startBy && (await withdraw(context, call))) {
       return toolFailure(nameOf(call), 'not-started', `tool '${call.name}' did not start within ${startDeadlineMs} ms`);
     }
     if (state?.type === 'gone' && looksGone >= AGREEING_LOOKS && (await endLost(context, call, state))) {
@@ -55,6 +78,9 @@ export async function waitForTool(context: ToolContext, call: ToolCallRef, waiti
     }
   }
 }
+
+/** What asks about the call. */
+export const askerOf = ({ name, id }: ToolCallRef) => ({ session: TOOL_ASKER, generation: name, entryId: id });
 
 /** The caller's own name of the call, or the id of the call. */
 export const nameOf = ({ callId, id }: ToolCallRef): string => callId ?? id;
@@ -90,6 +116,10 @@ async function look(context: ToolContext, call: ToolCallRef): Promise<State> {
   if (sealed !== null) return { type: 'ended', sealed };
   if (begun === null) {
     if (waits) return { type: 'waiting' };
+    const asked = await readAsked(context.redis, approvalKeys(context.namespace, context.tenant), askerOf(call));
+    if (asked === 'asks')
+      await keepWanted(context.redis, approvalKeys(context.namespace, context.tenant), askerOf(call));
+    if (asked !== undefined) return { type: asked };
     return { type: 'gone', hostId: null, message: 'Redis lost the call; whether it ran is not known' };
   }
   const [host = '', boot] = begun.split(' ');
@@ -111,6 +141,7 @@ async function withdraw(context: ToolContext, call: ToolCallRef): Promise<boolea
     const by = `withdrawn ${context.id}`;
     if (!(await beginToolCall(context.redis, context.fleet, call, by, LIMITS.timeoutMs))) return false;
     await context.tools.remove(call.name, call.id).catch(() => {});
+    await withdrawAskers(context.redis, approvalKeys(context.namespace, context.tenant), [askerOf(call)], 0);
     return true;
   } catch {
     return false;

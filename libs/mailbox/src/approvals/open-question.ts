@@ -3,6 +3,7 @@ import {
   type ApprovalKeys,
   approvalQuestionSchema,
   type StoredQuestion,
+  TOOL_ASKER,
   toCommandId,
   tryJson,
 } from '@shellfleet/protocol';
@@ -33,7 +34,9 @@ export function openPending(sealer: Opener, keys: ApprovalKeys, pending: Pending
   return {
     ...{ ...question, id, state: 'pending', count },
     // It was sealed for the entry that asked first of all, which may have been cancelled since.
-    ...{ sessionId: first.session, commandId: toCommandId(first.session, first.entryId) },
+    ...(first.session === TOOL_ASKER
+      ? {}
+      : { sessionId: first.session, commandId: toCommandId(first.session, first.entryId) }),
     askedAt: new Date(askedAt).toISOString(),
     expiresAt: new Date(expiresAt).toISOString(),
     ...(filesWritten.length === 0 ? {} : { filesWritten: [...new Set(filesWritten)] }),

@@ -1,4 +1,4 @@
-import { type ApprovalKeys, wantedKey } from '@shellfleet/protocol';
+import { type ApprovalKeys, answeredKey, wantedKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { throwQueueError } from '../script.ts';
 import { type Asker, toAsker } from './ask.ts';
@@ -10,6 +10,20 @@ const WANTED_MS = 15_000;
 /** The caller waits for the answer: its question is not withdrawn for some seconds. Throws QUEUE_UNAVAILABLE. */
 export async function keepWanted(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<void> {
   await redis.set(wantedKey(keys, toAsker(asker)), '1', 'PX', WANTED_MS).catch(throwQueueError);
+}
+
+/** Whether this asks a question that is pending, or asked one that was decided. Throws QUEUE_UNAVAILABLE. */
+export async function readAsked(
+  redis: Redis,
+  keys: ApprovalKeys,
+  asker: Asker,
+): Promise<'asks' | 'decided' | undefined> {
+  const name = toAsker(asker);
+  const [asks, decided] = await Promise.all([
+    redis.hexists(keys.asked, name),
+    redis.exists(answeredKey(keys, name)),
+  ]).catch(throwQueueError);
+  return asks === 1 ? 'asks' : decided === 1 ? 'decided' : undefined;
 }
 
 /** Whether a caller waits for the answer. Throws QUEUE_UNAVAILABLE. */

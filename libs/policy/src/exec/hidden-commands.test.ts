@@ -47,6 +47,15 @@ describe('what a launcher starts', () => {
     expect(evaluate(script, { execPolicy: forbidsPush }).requirement).toBe('forbidden');
   });
 
+  // A shell that is not on the list: its script has no blank either.
+  test.each(["'true;reboot'", "'true&&reboot'", "'true||reboot'", "'true|reboot'", "'true&reboot'", "'true\nreboot'"])(
+    'is found in an argument that is a script without blanks: %s',
+    (script) => {
+      for (const launcher of ['timeout 5 osh -c', 'timeout 5 sh -c', 'sudo'])
+        expect([launcher, onRequest(`${launcher} ${script}`).classification]).toEqual([launcher, 'dangerous']);
+    },
+  );
+
   test.each([
     'sudo $x',
     'sudo -u root $x',

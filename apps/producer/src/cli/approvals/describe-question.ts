@@ -7,16 +7,25 @@ import { toPrintable } from '../printable.ts';
  * on. Texts of the caller are printable, and marked as the caller's. `widest`: how the person names that answer.
  */
 export function describeQuestion(approval: Approval, widest = '--for prefix'): string[] {
-  const { id, sessionId, commandId, script, reason, place, outside, env, stdin, content, expiresAt } = approval;
+  const { id, sessionId, commandId, tool, script, reason, place, outside, env, stdin, content, expiresAt } = approval;
   const { justification, firstAttempt, amendment, covers, count, filesWritten = [] } = approval;
   const others = count > 1 ? ` and ${count - 1} other ${count === 2 ? 'session' : 'sessions'}` : '';
   const rows: (readonly [string, string])[] = [
     ['question', `${id}, until ${expiresAt}`],
-    ['session', `${sessionId}${others}`],
-    ['command', commandId],
+    ...(tool === undefined
+      ? ([
+          ['session', `${sessionId}${others}`],
+          ['command', commandId],
+        ] as const)
+      : ([
+          ['tool', tool],
+          ['call', `${commandId}${others}`],
+        ] as const)),
     ['where', `${outside ? 'OUTSIDE its sandbox: ' : ''}${place}${inDirectory(approval)}`],
     ...(env.length === 0 ? [] : [['brings', `the variables ${env.join(', ')}`] as const]),
-    ...(stdin === undefined ? [] : [['stdin', `${stdin.bytes} bytes, SHA-256 ${stdin.sha256}`] as const]),
+    ...(stdin === undefined
+      ? []
+      : [[tool === undefined ? 'stdin' : 'arguments', `${stdin.bytes} bytes, SHA-256 ${stdin.sha256}`] as const]),
     ...(content === undefined ? [] : [['writes', describeContent(content)] as const]),
     ...filesWritten.map((path) => ['changed since it was asked', path] as const),
     ['because', reason],

@@ -15,8 +15,8 @@ const complete = (words: string[]) => {
 test.each<[string, string[], string[]]>([
   ['a verb', ['re'], ['restart']],
   ['a verb behind flags of the program', ['--tenant', 'exec', 'ev'], []],
-  ['a verb of a verb', ['hosts', ''], ['drain', 'ls']],
-  ['a flag of a verb', ['exec', '--sta'], ['--startup']],
+  ['a verb of a verb', ['hosts', ''], ['drain', 'ls', 'rm']],
+  ['a flag of a verb', ['exec', '--sta'], ['--startup', '--start-deadline']],
   ['a flag behind the session', ['exec', 's', '--cp'], ['--cpus']],
   ['a flag of the program behind a verb', ['ps', '--name'], ['--namespace']],
   ['the help', ['down', '--he'], ['--help']],

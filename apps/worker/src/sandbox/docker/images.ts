@@ -2,6 +2,7 @@ import { isMadeHere } from '@shellfleet/policy';
 import { ShellfleetError } from '@shellfleet/protocol';
 import type Docker from 'dockerode';
 import pLimit from 'p-limit';
+import { pullFailed } from './pull-failure.ts';
 
 // PULL-1. Sessions that need the same image share one pull.
 // PULL-2. No registry is asked for an image that only a host's own set-up makes: whoever takes its name there could replace it.
@@ -69,13 +70,7 @@ export class Images {
         this.#docker.modem.followProgress(progress, onEnd, () => silent.refresh());
       });
     } catch (error) {
-      const said = messageOf(signal.aborted ? signal.reason : error);
-      throw new ShellfleetError(
-        'IMAGE_UNAVAILABLE',
-        `The image ${image} is not on this host and could not be pulled: ${said}. Choose an image that the host has, or load it there.`,
-        { image },
-        { cause: error },
-      );
+      throw pullFailed(image, registryOf(image), error, signal.aborted ? messageOf(signal.reason) : undefined);
     } finally {
       clearTimeout(late);
       clearTimeout(silent);

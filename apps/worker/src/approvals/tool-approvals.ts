@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto';
+import { keepWanted, retryWhileRedisIsDown, type Sealer } from '@shellfleet/mailbox';
+import {
+  approvalKeys,
+  isShellfleetError,
+  type ShellfleetError,
+  type StoredQuestion,
+  TOOL_ASKER,
+  toCanonicalJson,
+} from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import type { ApprovalQuestion } from '../admission/admission.ts';
+import type { Answer } from '../admission/create-admission.ts';
+import type { HostApprovals, TenantAsker } from './host-approvals.ts';
+
+// The questions about tool calls. A call that asks has not begun, and waits in its caller, as a file operation does.
+
+/** Longer arguments are shown by their size and digest alone. */
+const SHOWN_CHARS = 16_384;
+
+export interface ToolCallToAdmit {
+  tenant: string;
+  id: string;
+  name: string;
+  /** JSON */
+  args: string;
+  approvalTimeoutMs: number;
+}
+
+/** What becomes of a call that was not begun. */
+export type ToolVerdict =
+  | { type: 'asks'; question: string }
+  | { type: 'deny'; code: 'denied' | 'approval-expired'; reason: string };
+
+interface ToolApprovalsDeps {
+  redis: Redis;
+  namespace: string;
+  sealer: Sealer;
+  approvals: Pick<HostApprovals, 'findFor' | 'askFor' | 'starts'>;
+  signal: AbortSignal;
+}
+
+type Found<T> = { begun: T } | { answer: Answer | ShellfleetError };
+
+/** Below START_WITHIN_MS of HOST-APPROVALS-1. */
+const BEGIN_WITHIN_MS = 1_000;
+
+export class ToolApprovals {
+  readonly #deps: ToolApprovalsDeps;
+
+  constructor(deps: ToolApprovalsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Calls `begin` when a person has approved exactly this call. Else a person is asked, or it is denied. `redact`: what is shown. */
+  async admit<T>(
+    call: ToolCallToAdmit,
+    asked: ApprovalQuestion,
+    redact: (text: string) => string,
+    begin: () => Promise<T>,
+  ): Promise<{ begun: T } | ToolVerdict> {
+    const { approvals, redis, namespace, signal } = this.#deps;
+    const asker = { tenant: call.tenant, session: TOOL_ASKER, generation: call.name, entryId: call.id };
+    const bound = this.#bind(call, asked, asker);
+    const denied = (reason: string) => ({ type: 'deny', code: 'denied', reason: `${asked.reason} ${reason}` }) as const;
+    // Ends when it is begun, denied, or a person is asked: an answer that comes meanwhile makes it one of them.
+    for (;;) {
+      const lookedAt = performance.now();
+      const found = await approvals.starts.during(asker, async (): Promise<Found<T>> => {
+        const answer = await approvals
+          .findFor(asker, bound, asked, () => false)
+          .catch((error: unknown) => {
+            if (isShellfleetError(error) && error.code === 'APPROVAL_EXPIRED') return error;
+            throw error;
+          });
+        const isInTime = performance.now() - lookedAt < BEGIN_WITHIN_MS;
+        return 'type' in answer && answer.type === 'granted' && isInTime ? { begun: await begin() } : { answer };
+      });
+      if ('begun' in found) return found;
+      const { answer } = found;
+      if (!('type' in answer)) return { type: 'deny', code: 'approval-expired', reason: answer.message };
+      if (answer.type === 'denied') return denied(answer.reason);
+      if (answer.type === 'granted') continue;
+      await retryWhileRedisIsDown(() => keepWanted(redis, approvalKeys(namespace, call.tenant), asker), signal);
+      const added = await approvals.askFor(asker, bound, asked, describe(call, asked, redact), call.approvalTimeoutMs);
+      if (added.type === 'pending') return { type: 'asks', question: added.data.id };
+      if (added.type === 'refused') return denied(added.reason);
+      if (added.type === 'failed') return denied(added.error.message);
+    }
+  }
+
+  #bind({ name, args }: ToolCallToAdmit, { matchedRules = [], reason }: ApprovalQuestion, asker: TenantAsker) {
+    const { sealer, namespace } = this.#deps;
+    const digest = (of: unknown) => sealer.digest(toCanonicalJson(JSON.parse(JSON.stringify(of))));
+    const what = digest(['approval of a tool call', namespace, asker.tenant, name, args, matchedRules, reason]);
+    const hex = Buffer.from(what.slice(what.indexOf('.') + 1), 'base64url').toString('hex');
+    return { hash: hex.slice(0, 20), binding: digest(['approval of', what, asker.entryId]), under: '' };
+  }
+}
+
+function describe(
+  { id, name, args }: ToolCallToAdmit,
+  { reason }: ApprovalQuestion,
+  redact: (text: string) => string,
+): StoredQuestion {
+  const shown = args.length > SHOWN_CHARS ? '' : ` ${redact(args)}`;
+  const bytes = Buffer.byteLength(args);
+  return {
+    sessionId: '',
+    commandId: id,
+    tool: name,
+    script: `tool ${name}${shown}`,
+    reason,
+    place: 'a process of a host, without a sandbox',
+    env: [],
+    stdin: { bytes, sha256: createHash('sha256').update(args).digest('hex') },
+  };
+}
