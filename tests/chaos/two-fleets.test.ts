@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { parseKeyspace } from '@shellfleet/protocol';
+import { fleetIdentityKey, parseKeyspace } from '@shellfleet/protocol';
 import Docker from 'dockerode';
+import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
@@ -17,7 +18,7 @@ const START = 'X=alive; touch /tmp/began; until [ -e /tmp/go ]; do sleep 0.1; do
 let own: OwnRedis;
 let fleets: { killed: TestFleet; other: TestFleet };
 beforeAll(async () => {
-  own = await startOwnRedis();
+  own = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always');
 });
 afterAll(() => own?.[Symbol.asyncDispose]());
 
@@ -67,7 +68,7 @@ async function untilReaped(): Promise<void> {
 }
 
 const SUPERVISOR = 'the supervisor';
-const REDIS = 'Redis, which loses everything';
+const REDIS = 'Redis';
 const PARTS: [part: string, kill: () => Promise<void>, again: () => Promise<void>][] = [
   [
     'the worker and its supervisor',
@@ -115,6 +116,28 @@ describe('two fleets of one namespace, with equal host ids', () => {
     expect((await planted()).map(({ Labels }) => Labels['shellfleet.fleet'])).toEqual([undefined]);
     if (part === SUPERVISOR) await endAlone(servingPid());
   });
+});
+
+test('a worker whose Redis has another fleet now stops, leaves its shells alone, and adopts them when it is right again', async () => {
+  const { other } = fleets;
+  const worker = workerOf(other);
+  const session = await other.fleet.session('stays');
+  await session.run('X=alive');
+  const redis = new Redis(`${own.url}/1`);
+  const key = fleetIdentityKey(other.namespace);
+  await redis.set(key, 'eeeeeeeeeeee');
+  await until(
+    async () => isAlive(worker.pid),
+    (alive) => !alive,
+  );
+  expect(worker.log).toMatch(/"msg":"worker.other-fleet"/);
+  await expect(worker.start()).rejects.toThrow(`belongs to the fleet ${fleetIdOf(other)}`);
+  await redis.set(key, fleetIdOf(other));
+  redis.disconnect();
+  await worker.start();
+  const again = await other.connect();
+  const same = await again.attach('stays');
+  expect(await same?.run('echo $X')).toMatchObject({ stdout: 'alive\n', shell: { state: 'kept', epoch: 1 } });
 });
 
 /** A worker without a supervisor, which nobody else ends. */
