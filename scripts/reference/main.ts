@@ -2,9 +2,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { root } from '../steps.ts';
-import { readTypes } from './read-types.ts';
-import { writePages } from './write-pages.ts';
+import { readClasses, readTypes } from './read-types.ts';
+import { writeMethods, writePages } from './write-pages.ts';
 
 const folder = join(root, 'docs/reference');
 await mkdir(folder, { recursive: true });
-for (const { path, text } of writePages(readTypes())) await writeFile(join(folder, path), text);
+for (const { path, text } of [...writePages(readTypes()), writeMethods(readClasses())])
+  await writeFile(join(folder, path), text);

@@ -23,6 +23,8 @@ export interface FieldEntry {
   isMethod: boolean;
 }
 
+type MemberNode = Node & { name?: Node; body?: Node };
+
 /** A docstring may end with its default, in place of a tag. */
 const DEFAULT_AT_END = /(?<=^|\s)Default: ([^\n]+)\.$/;
 
@@ -34,6 +36,24 @@ export function readTypes(): TypeEntry[] {
       .exportsOf('libs/client/src/index.ts')
       .filter((symbol) => (symbol.flags & (SymbolFlags.Interface | SymbolFlags.TypeAlias)) !== 0)
       .map((symbol) => reader.read(symbol));
+  });
+}
+
+/** One class that the SDK exports, with what a caller may use of it. */
+export interface ClassEntry {
+  name: string;
+  text: string;
+  members: { name: string; signature: string; text: string }[];
+}
+
+/** Every class that the SDK exports, or whose instances a public property holds. */
+export function readClasses(): ClassEntry[] {
+  return withProject('libs/client/tsconfig.json', (project) => {
+    const reader = new Reader(project);
+    return reader
+      .exportsOf('libs/client/src/index.ts')
+      .filter((symbol) => (symbol.flags & SymbolFlags.Class) !== 0)
+      .map((symbol) => reader.readClass(symbol));
   });
 }
 
@@ -87,6 +107,24 @@ class Reader {
     const fields =
       isObject && !isFunction ? this.#checker.getPropertiesOfType(type).map((own) => this.#field(own)) : [];
     return { name: symbol.name, text, fields, is: fields.length > 0 ? '' : this.#whatItIs(symbol, type) };
+  }
+
+  readClass(symbol: Sym): ClassEntry {
+    const own = this.#checker.getPropertiesOfType(this.#checker.getDeclaredTypeOfSymbol(symbol));
+    const statics = this.#checker.getPropertiesOfType(this.#checker.getTypeOfSymbol(symbol) as Type);
+    const members = [...statics, ...own].flatMap((member) => {
+      const node = member.declarations[0]?.resolve(this.#project) as MemberNode | undefined;
+      const isInternal = member.getJsDocTags(this.#checker).some(({ name }) => name === 'internal');
+      const isNamed = /^[a-z]\w*$/i.test(member.name) && member.name !== 'prototype';
+      if (node?.name === undefined || isInternal || !isNamed) return [];
+      if (node.getSourceFile().fileName.includes('/node_modules/')) return [];
+      const { text } = node.getSourceFile();
+      const written = text.slice(node.name.pos, node.body?.pos ?? node.end).replaceAll(/\/\*\*[\s\S]*?\*\//g, '');
+      const signature = written.trim().replace(/;$/, '');
+      const comment = member.getDocumentationComment(this.#checker);
+      return [{ name: member.name, signature: signature.replaceAll(/\s*\n\s*/g, ' '), text: comment }];
+    });
+    return { name: symbol.name, text: symbol.getDocumentationComment(this.#checker), members };
   }
 
   /** Values and shapes that are computed are written out. */

@@ -5,16 +5,25 @@ import { DEFAULTS } from '../../libs/protocol/src/defaults.ts';
 import { OUTCOMES } from '../../libs/protocol/src/result.ts';
 import { root } from '../steps.ts';
 import { describeDefault } from './describe-default.ts';
-import { type FieldEntry, readTypes, readUnexported, type TypeEntry } from './read-types.ts';
-import { DEFAULTS_OF, writePages } from './write-pages.ts';
+import {
+  type ClassEntry,
+  type FieldEntry,
+  readClasses,
+  readTypes,
+  readUnexported,
+  type TypeEntry,
+} from './read-types.ts';
+import { DEFAULTS_OF, writeMethods, writePages } from './write-pages.ts';
 
 let types: TypeEntry[];
+let classes: ClassEntry[];
 beforeAll(() => {
   types = readTypes();
+  classes = readClasses();
 });
 
 test('the reference is what `npm run reference` writes', async () => {
-  for (const { path, text } of writePages(types))
+  for (const { path, text } of [...writePages(types), writeMethods(classes)])
     expect(await readFile(join(root, 'docs/reference', path), 'utf8'), `run npm run reference: ${path}`).toBe(text);
 });
 
@@ -28,6 +37,17 @@ function isSilent({ name, text, type, isMethod }: FieldEntry): boolean {
   const isLiteral = /^(?:null|true|undefined|'[^']*'(?: \| '[^']*')*)$/.test(type);
   return text === '' && !isMethod && !isLiteral && !OUTCOMES.some((outcome) => outcome === name);
 }
+
+test('every public method of the SDK is in the reference, with its signature and a text', () => {
+  const { text } = writeMethods(classes);
+  const named = ['Fleet.connect', 'Fleet.command', 'Fleet.sessions', 'Fleet.batch', 'Session.submit', 'Session.attach'];
+  named.push('Command.cancel', 'Command.result', 'Batch.run', 'Approvals.approve', 'Tools.call', 'Terminal.resize');
+  for (const name of named) expect(text).toContain(`### ${name}\n`);
+  const members = classes.flatMap((own) => own.members.map((member) => ({ ...member, of: own.name })));
+  const silent = members.filter((member) => member.text === '' && member.of !== 'ShellfleetError');
+  expect(silent.map(({ of, name }) => `${of}.${name}`)).toEqual([]);
+  expect(members.filter(({ name, signature }) => !signature.startsWith(name))).toEqual([]);
+});
 
 test('every default that the table has is in the docstring of its option, and no other', () => {
   for (const [name, part] of Object.entries(DEFAULTS_OF)) {

@@ -1,6 +1,6 @@
 import { DEFAULTS } from '../../libs/protocol/src/defaults.ts';
 import { describeAmount } from './describe-default.ts';
-import type { FieldEntry, TypeEntry } from './read-types.ts';
+import type { ClassEntry, FieldEntry, TypeEntry } from './read-types.ts';
 
 export interface Page {
   /** Below docs/reference. */
@@ -123,6 +123,21 @@ export function writePages(types: readonly TypeEntry[]): Page[] {
   return [toIndex(), ...pages];
 }
 
+/** The page of methods: what each is called with, what it resolves to, and with what it rejects. */
+export function writeMethods(classes: readonly ClassEntry[]): Page {
+  const sections = classes.map(({ name, text, members }) => {
+    const parts = members.map((member) =>
+      `### ${name}.${member.name}\n\n\`\`\`ts\n${member.signature}\n\`\`\`\n\n${member.text}`.trim(),
+    );
+    return [`## ${name}`, text, ...parts].filter((part) => part !== '').join('\n\n');
+  });
+  const intro =
+    'Every method and property of the SDK. What `async` is in front of, and what returns a `Promise`, has to be awaited; an `AsyncGenerator` is read with `for await`.';
+  // The samples in docstrings are parts of programs, so no test runs them.
+  const text = [`# Methods`, WRITTEN_BY, intro, ...sections].join('\n\n');
+  return { path: 'methods.md', text: `${text}\n` };
+}
+
 function toIndex(): Page {
   const lines = PLANS.map(({ path, title, intro }) => `* [${title}](${path}): ${intro}`);
   return {
@@ -134,6 +149,7 @@ ${WRITTEN_BY}
 Every option and field of the SDK, with its type, default, unit and limit. Times are in ms, sizes in bytes. An option that is
 \`undefined\` is the same as one that is absent, and an unknown one is refused.
 
+* [Methods](methods.md): every method of a fleet, a session, a command, a batch and the rest, with what it resolves to and what it rejects with.
 ${lines.join('\n')}
 * Error codes: [errors.md](../errors.md). Verbs and flags: [cli.md](../cli.md). Variables of a worker: [operations.md](../operations.md); of everything that
   connects: \`ConnectOptions\` in [fleet.md](fleet.md).
