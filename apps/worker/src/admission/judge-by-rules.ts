@@ -83,7 +83,13 @@ export function judgeByRules(host: RulesOfHost, { unjudged, onReported }: JudgeO
     judgesPath: (operation, spec) => judgesPath(operation, spec, host.rules.enforced),
     refuseTerminal: (spec) => (lets('terminals', spec) ? undefined : terminalRefusal(spec, host)),
     decideTool: (name) =>
-      toFinding(decideOperations([{ words: ['tool', name] }], { operator: host.rules.enforced, approval: undefined })),
+      toFinding(
+        decideOperations([{ words: ['tool', name] }], {
+          operator: host.rules.enforced,
+          approval: undefined,
+          sandboxed: false,
+        }),
+      ),
   };
 }
 
@@ -167,8 +173,9 @@ const READS = ['files.read', 'files.list', 'files.stat'];
 /** Where it does, a link must not lead to another path. What only reads is safe unless a rule names it. */
 function judgesPath(operation: FileOperation, spec: ResolvedSessionSpec, enforced: readonly CompiledRules[]): boolean {
   const rules = [...enforced, ...ownRules(spec)];
+  if (decideOperations(wordsOfFile(operation), openingContext(spec, [])).requirement !== 'skip') return true;
   if (wordsOfFile(operation).every(({ isSafe }) => isSafe)) return rulesNameFiles(rules, READS);
-  return rulesNameFiles(rules) || answerFor('unknown', spec.approval) !== 'skip';
+  return rulesNameFiles(rules);
 }
 
 function toFinding({ requirement, reason = 'A rule forbids it.', matchedRules }: OperationDecision): RuleDecision {

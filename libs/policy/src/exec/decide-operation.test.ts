@@ -12,7 +12,7 @@ const rule = (decision: PrefixRule['decision'], ...pattern: PrefixRule['pattern'
 const op = (...words: string[]): OperationWords => ({ words });
 const compiled = (...rules: PrefixRule[]) => compileRules(rules, { source: 'test' });
 const about = (operations: OperationWords[], rules: PrefixRule[] = [], approval?: ApprovalPolicy) =>
-  decideOperations(operations, { operator: [compiled(...rules)], approval });
+  decideOperations(operations, { operator: [compiled(...rules)], approval, sandboxed: true });
 const requirement = (operation: OperationWords, rules: PrefixRule[], approval?: ApprovalPolicy) =>
   about([operation], rules, approval).requirement;
 
@@ -29,6 +29,18 @@ test.each<[ApprovalPolicy | undefined, string, string]>([
     expect(requirement(op('tool', 'resize'), [], approval)).toBe(write);
   },
 );
+
+test('a session that asks about everything in its sandbox asks about reads and writes that no rule decides', () => {
+  const context = { operator: [], approval: 'on-request', sandboxed: true, askByDefault: 'sandboxed' } as const;
+  for (const words of [
+    ['files.read', '/a'],
+    ['files.write', '/a'],
+  ])
+    expect(decideOperations([{ words, isSafe: words[0] === 'files.read' }], context)).toMatchObject({
+      requirement: 'needs-approval',
+      reason: `No rule decides about \`${words.join(' ')}\`, and the session asks about every such operation.`,
+    });
+});
 
 test.each([
   ['files.write', '/workspace', true],

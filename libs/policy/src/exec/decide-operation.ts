@@ -2,7 +2,8 @@ import type { PrefixRule } from '@shellfleet/protocol';
 import { patternText } from './compile-rules.ts';
 import type { CompiledRules } from './compiled-rules.ts';
 import type { Decision, DecisionContext, Segment } from './decide.ts';
-import { type Answer, answerFor } from './decision-table.ts';
+import { type Answer, type AskedFor, answerByDefault } from './decision-table.ts';
+import { REJECTED_PROMPT } from './default-requirement.ts';
 import { isOperationName, matchesAllow, type OperationWords, operationRules } from './operation-words.ts';
 
 export interface OperationDecision extends Pick<Decision, 'requirement' | 'reason' | 'matchedRules' | 'segments'> {
@@ -15,20 +16,19 @@ interface Judged extends Segment {
   answer: Answer;
 }
 
+type OperationContext = Pick<DecisionContext, 'operator' | 'session'> & AskedFor;
+
 /**
  * Decides about file operations or a tool call by their words, with the rules and the table that hold for commands. The strictest answer about
  * one of them is the answer about all.
  */
-export function decideOperations(
-  operations: readonly OperationWords[],
-  context: Pick<DecisionContext, 'operator' | 'session' | 'approval'>,
-): OperationDecision {
+export function decideOperations(operations: readonly OperationWords[], context: OperationContext): OperationDecision {
   const judged = operations.map((operation) => judge(operation, context));
   const strictest = judged.reduce<Judged | undefined>(
     (worst, one) => (worst === undefined || STRICTNESS[one.answer] > STRICTNESS[worst.answer] ? one : worst),
     undefined,
   );
-  const reason = strictest && reasonOf(strictest);
+  const reason = strictest && reasonOf(strictest, context);
   return {
     requirement: REQUIREMENTS[strictest?.answer ?? 'skip'],
     ...(reason === undefined ? {} : { reason }),
@@ -41,13 +41,10 @@ export function decideOperations(
 const STRICTNESS: Record<Answer, number> = { skip: 0, ask: 1, forbid: 2 };
 const REQUIREMENTS = { skip: 'skip', ask: 'needs-approval', forbid: 'forbidden' } as const;
 
-function judge(
-  operation: OperationWords,
-  { operator, session = [], approval }: Pick<DecisionContext, 'operator' | 'session' | 'approval'>,
-): Judged {
+function judge(operation: OperationWords, { operator, session = [], ...asked }: OperationContext): Judged {
   const matchedRules = [...operator, ...session].flatMap((rules) => operationRules(rules, operation));
   const row = strictestRow(matchedRules) ?? (operation.isSafe ? 'safe' : 'unknown');
-  return { operation, words: operation.words, matchedRules, row, answer: answerFor(row, approval) };
+  return { operation, words: operation.words, matchedRules, row, answer: answerByDefault(row, asked) };
 }
 
 function strictestRow(rules: readonly PrefixRule[]): 'forbid' | 'prompt' | 'allow' | undefined {
@@ -56,9 +53,13 @@ function strictestRow(rules: readonly PrefixRule[]): 'forbid' | 'prompt' | 'allo
   return undefined;
 }
 
-function reasonOf({ row, words, matchedRules, answer }: Judged): string | undefined {
+function reasonOf({ row, words, matchedRules, answer }: Judged, { askByDefault }: AskedFor): string | undefined {
   if (answer === 'skip') return undefined;
   const text = words.join(' ');
+  if (row === 'safe' || (row === 'unknown' && askByDefault === 'sandboxed')) {
+    if (answer === 'forbid') return REJECTED_PROMPT;
+    return `No rule decides about \`${text}\`, and the session asks about every such operation.`;
+  }
   if (row === 'unknown') return `\`${text}\` is not known to be safe, and no rule allows it.`;
   const rule = matchedRules.find(({ decision }) => decision === row);
   const because = rule?.justification === undefined ? '' : ` ${rule.justification}`;
