@@ -8,6 +8,7 @@ import {
   type WireResult,
 } from '@shellfleet/protocol';
 import type { Pending } from '../results/pending-results.ts';
+import { openResult } from '../stream/open-reason.ts';
 import type { OpenSession } from '../submit/open-session.ts';
 import type { SubmitContext } from '../submit/send-entry.ts';
 import { sendEntry } from '../submit/send-entry.ts';
@@ -45,7 +46,7 @@ async function readAnswer(
   what: string,
   hasAnswer: boolean,
 ): Promise<DoneStep> {
-  const wire = await pending.result();
+  const wire = openResult(context.sealer, session.keys, pending.entryId, await pending.result());
   if (wire.outcome === 'denial')
     throw new ShellfleetError('FILE_DENIED', `The ${what} was not done. ${wire.stderr.trimEnd()}`, {
       reason: wire.reason,
