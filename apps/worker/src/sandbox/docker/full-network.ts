@@ -8,8 +8,17 @@ export const fullNetwork = (keyspace: string) => `shellfleet-full-${parseKeyspac
 /** The engine drops what one container of the network sends to another. */
 const APART = 'com.docker.network.bridge.enable_icc';
 
+/** Names of networks are not unique: an engine that is asked twice at once may make two, and then takes neither by its name. */
+const making = new WeakMap<Engine, Promise<void>>();
+
 /** Makes the network once for an engine. Throws SANDBOX_UNAVAILABLE where the engine does not keep its containers apart. */
-export async function ensureFullNetwork(engine: Engine, keyspace: string): Promise<void> {
+export function ensureFullNetwork(engine: Engine, keyspace: string): Promise<void> {
+  const made = making.get(engine) ?? ensure(engine, keyspace).finally(() => making.delete(engine));
+  making.set(engine, made);
+  return made;
+}
+
+async function ensure(engine: Engine, keyspace: string): Promise<void> {
   const name = fullNetwork(keyspace);
   const found = (await findNetwork(engine, name)) ?? (await createNetwork(engine, keyspace));
   if (found?.Driver === 'bridge' && found.Options?.[APART] === 'false') return;
