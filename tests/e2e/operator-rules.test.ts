@@ -186,6 +186,6 @@ test('a worker does not start with rules that are not valid, and says why', asyn
   const broken = join(folder, 'broken.yaml');
   writeFileSync(broken, `rules: [${broken}]\n`);
   await expect(startFleet({ env: { SHELLFLEET_CONFIG: broken } })).rejects.toThrow(
-    `ended with 2 before it was ready:\nSHELLFLEET_CONFIG: rules: ${broken}, line 1: rules[0] must be a rule`,
+    `ended with 2 before it was ready:\nshellfleet: SHELLFLEET_CONFIG: rules: ${broken}, line 1: rules[0] must be a rule`,
   );
 });

@@ -123,7 +123,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     return ended;
   };
   const removeLeftovers = async () => {
-    await removeContainersOf(namespace, machine.dockerHost);
+    await removeFromEngine(namespace, machine.dockerHost);
     await rm(stateFolder, { recursive: true, force: true });
   };
   const started = await Promise.allSettled(workers.map((worker) => worker.start()));
@@ -155,12 +155,14 @@ async function endAll(producers: Fleet[], workers: EndingWorker[]): Promise<void
   if (failed !== undefined) throw failed.reason;
 }
 
-/** For containers that no worker has removed, because none ended its sessions. */
-async function removeContainersOf(namespace: string, dockerHost: string): Promise<void> {
+/** For containers that no worker has removed, because none ended its sessions, and for the fleet's network, which no worker removes. */
+async function removeFromEngine(namespace: string, dockerHost: string): Promise<void> {
   const docker = new Docker({ socketPath: dockerHost.replace(/^unix:\/\//, '') });
   const filters = { label: [`shellfleet.namespace=${namespace}`] };
   const left = await docker.listContainers({ all: true, filters });
   await Promise.allSettled(left.map(({ Id }) => docker.getContainer(Id).remove({ force: true })));
+  const networks = await docker.listNetworks({ filters });
+  await Promise.allSettled(networks.map(({ Id }) => docker.getNetwork(Id).remove()));
 }
 
 interface EndingWorker extends TestWorker {

@@ -33,7 +33,7 @@ function optionsOf(spec: SessionSpec) {
     secrets: { token: 'token', syncWord: 'word' },
     labels: {},
     name: 'name',
-    fullNetwork: 'full',
+    network: 'none',
     keeperSource: '/state/keeper',
     hasPasswd: true,
     shell: [],

@@ -33,8 +33,8 @@ export interface ContainerRequest {
   secrets: KeeperSecrets;
   labels: Record<string, string>;
   name: string;
-  /** The engine's network of sessions with the network `full`. */
-  fullNetwork: string;
+  /** As the engine takes it: an id, or `none`. */
+  network: string;
   /** The host's folder to mount at KEEPER_FOLDER; undefined: the keeper is copied in. */
   keeperSource: string | undefined;
   /** That folder has a file of users. */
@@ -87,7 +87,7 @@ export function toContainerOptions(request: ContainerRequest): ContainerCreateOp
   };
 }
 
-function toHostConfig({ plan, fullNetwork, keeperSource, hasPasswd, volumes }: ContainerRequest): HostConfig {
+function toHostConfig({ plan, network, keeperSource, hasPasswd, volumes }: ContainerRequest): HostConfig {
   return {
     // The keeper is PID 1 and reaps processes itself.
     Init: false,
@@ -99,7 +99,7 @@ function toHostConfig({ plan, fullNetwork, keeperSource, hasPasswd, volumes }: C
     Privileged: false,
     CapDrop: ['ALL'],
     SecurityOpt: ['no-new-privileges:true', `seccomp=${SECCOMP}`],
-    NetworkMode: plan.network === 'full' ? fullNetwork : 'none',
+    NetworkMode: network,
     IpcMode: 'private',
     PublishAllPorts: false,
     PidsLimit: plan.limits.pids,

@@ -36,7 +36,7 @@ import { fromCreateAnswer, fromStartAnswer, isMissingImage, toShellfleetError } 
 import { Engine, type EngineTimes } from './engine.ts';
 import { type FoundImage, findImage } from './find-image.ts';
 import { type FoundContainer, listContainers, listFleets, removeContainer } from './found-containers.ts';
-import { ensureFullNetwork, fullNetwork } from './full-network.ts';
+import { ensureFullNetwork } from './full-network.ts';
 import { withImageFolder } from './image-folder.ts';
 import { ImageUsers } from './image-users.ts';
 import { checkVolumes, planVolumes } from './image-volumes.ts';
@@ -134,7 +134,6 @@ class DockerSandboxes implements Sandboxes {
     };
     const plan = planDocker(await withRealWorkspace(spec), allowances);
     await this.#runtimes.require(plan.runtime);
-    if (plan.network === 'full') await ensureFullNetwork(this.#engine, this.#options.namespace);
     if (plan.network === 'limited' && this.#options.transport === 'attach') throw withoutSharedFolder();
     if (beside !== undefined) return this.#createBeside(session, spec, plan, beside, signal);
     const otherwise = plan.otherwiseImage === undefined ? [] : [plan.otherwiseImage];
@@ -367,7 +366,7 @@ class DockerSandboxes implements Sandboxes {
       secrets: deriveKeeperSecrets(this.#options.hostKey, labels.session, labels.sandboxId),
       labels: toLabels(labels),
       name: `shellfleet-${nameOf(labels)}`,
-      fullNetwork: fullNetwork(labels.session.namespace),
+      network: plan.network === 'full' ? await ensureFullNetwork(this.#engine, labels.session.namespace) : 'none',
       keeperSource: isMounted(plan, labels.transport) ? folder : undefined,
       hasPasswd: passwd !== undefined,
     });
