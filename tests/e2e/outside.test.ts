@@ -43,6 +43,8 @@ beforeAll(async () => {
   };
   stack = await startFleet({
     workers: isRoot ? 2 : 1,
+    // No session of this file is closed before its end.
+    slots: 16,
     env: {
       SHELLFLEET_WORKSPACES: join(folder, 'ws'),
       SHELLFLEET_HOST_USER: '4726',
