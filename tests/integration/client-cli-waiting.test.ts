@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { fleetKeys, hostKeys } from '@shellfleet/protocol';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ClientStage, setClientStage } from '../support/client-stage.ts';
 import { runCli, startCli } from '../support/run-cli.ts';
 import { untilFound } from '../support/until.ts';
@@ -77,6 +78,48 @@ test('when all slots are taken it says its place in the queue', async () => {
   );
   child.kill('SIGINT');
   expect((await end).exitCode).toBe(130);
+});
+
+describe('a tool call that waits', () => {
+  const offer = (alone: ClientStage, host: string) =>
+    alone.redis.set(
+      hostKeys(alone.keyspace, host).tools,
+      JSON.stringify([{ name: 'add', inputSchema: {}, timeoutMs: 1_000 }]),
+    );
+
+  test('says why, again when the reason changes, and ends by Ctrl-C', async () => {
+    await using alone = await setClientStage();
+    await alone.redis.zadd(fleetKeys(alone.keyspace).knownTools, Date.now(), 'add');
+    const { child, output, end } = startCli(alone, ['tools', 'call', 'add']);
+    // A host that is starved of time may be away for a moment.
+    const lines = () => [...new Set(output().stderr.split('\n').slice(0, -1))];
+    await untilFound('no host is up', async () => lines().length === 1);
+    const { id } = await alone.startHost();
+    await untilFound('none offers it', async () => lines().length === 2);
+    await offer(alone, id);
+    await untilFound('it is busy', async () => lines().length === 3);
+    child.kill('SIGINT');
+    expect(await end).toMatchObject({ exitCode: 130 });
+    const where = `the namespace ${alone.namespace} (SHELLFLEET_NAMESPACE) of Redis at ${new URL(alone.own.url).host} (SHELLFLEET_REDIS_URL).`;
+    expect(lines()).toEqual([
+      `shellfleet: No host of this fleet is up. Start one: \`shellfleet up\`, or \`shellfleet worker\` on another machine. It is looked for in ${where} The call of add waits until one can take it.`,
+      "shellfleet: No live host offers the tool 'add'. The operator of a host lists the modules of its tools in SHELLFLEET_TOOLS. The call of add waits until one can take it.",
+      `shellfleet: Every host that offers the tool 'add' is busy (${id}). The call of add waits until one has room.`,
+      'shellfleet: The call of add was cancelled.',
+    ]);
+  });
+
+  test('ends with 124 at its start deadline, and never starts', async () => {
+    await using alone = await setClientStage();
+    await alone.redis.zadd(fleetKeys(alone.keyspace).knownTools, Date.now(), 'add');
+    const run = await runCli(alone, ['tools', 'call', 'add', '--start-deadline', '2500ms']);
+    expect(run).toMatchObject({
+      exitCode: 124,
+      stderr: expect.stringMatching(
+        /^shellfleet: No host of this fleet is up\. [^\n]*\n[^\n]* did not start within 2500 ms \(not-started\)\n$/,
+      ),
+    });
+  });
 });
 
 test('a session that was closed while it waited has no place in the line any more', async () => {

@@ -1,5 +1,5 @@
 export { readBeats } from './live-hosts.ts';
-export { hostsFor, noHostReason, type Refusals } from './no-host-reason.ts';
+export { hostsFor, NO_LIVE_HOST, noHostReason, type Refusals } from './no-host-reason.ts';
 export {
   type Abilities,
   offeredClasses,

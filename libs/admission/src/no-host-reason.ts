@@ -1,6 +1,9 @@
 import type { FieldIssue, HostBeat } from '@shellfleet/protocol';
 import { type Abilities, isOffered, type PlacementClass, parseClass } from './placement.ts';
 
+export const NO_LIVE_HOST =
+  'No host of this fleet is up. Start one: `shellfleet up`, or `shellfleet worker` on another machine.';
+
 type Host = Abilities & Pick<HostBeat, 'draining' | 'problems'>;
 
 /** What of a session a host refuses. */
@@ -24,8 +27,7 @@ export function noHostReason<T extends Host>(
   refusals: Refusals<T> = () => [],
 ): string | undefined {
   if (hostsFor(name, hosts, refusals).length > 0) return undefined;
-  if (hosts.length === 0)
-    return 'No host of this fleet is up. Start one: `shellfleet up`, or `shellfleet worker` on another machine.';
+  if (hosts.length === 0) return NO_LIVE_HOST;
   const { policy = name, keyId = '', schema = 0 } = parseClass(name) ?? {};
   const offering = hosts.filter((host) => isOffered(name, host));
   const able = offering.filter((host) => refusals(host).length === 0);

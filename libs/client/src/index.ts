@@ -102,3 +102,4 @@ export type { Terminal, TerminalEnd } from './terminal/terminal.ts';
 export type { ToolCallOptions } from './tools/call-tool.ts';
 export type { ToolFilter } from './tools/list-tools.ts';
 export type { Tools } from './tools/tools.ts';
+export type { ToolWait } from './tools/why-it-waits.ts';

@@ -6,6 +6,7 @@ import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { CANCELLED, exitCodeOfToolError } from './exit-codes.ts';
+import { sayWhyItWaits } from './tool-waiting.ts';
 import { parseDuration } from './units.ts';
 
 interface CallFlags {
@@ -82,6 +83,10 @@ async function call({ terminal, setExitCode, withFleet }: Context, name: string,
     const { timeout, startDeadline, callId } = flags;
     const options = {
       signal: stop.signal,
+      onWaiting: sayWhyItWaits(terminal, name, {
+        startDeadlineMs: startDeadline,
+        onHopeless: (reason) => stop.abort(reason),
+      }),
       onApproval: () =>
         terminal.say(
           `The call of ${name} waits for an approval; \`shellfleet approvals watch\` shows why, and how to answer.`,
@@ -91,7 +96,7 @@ async function call({ terminal, setExitCode, withFleet }: Context, name: string,
       ...(startDeadline === undefined ? {} : { startDeadlineMs: startDeadline }),
     };
     const result = await fleet.tools.call(name, args, options).catch((error: unknown) => {
-      if (!stop.signal.aborted) throw error;
+      if (!stop.signal.aborted || stop.signal.reason instanceof ShellfleetError) throw error;
     });
     process.off('SIGINT', interrupt);
     if (result === undefined) {

@@ -75,7 +75,7 @@ export function watchWaiting(terminal: Terminal, session: Session, options: Watc
 }
 
 /** For how long the command line waits while no live host can run the work. */
-export function patienceOf(terminal: Terminal, startDeadlineMs: number | undefined): number {
+export function patienceOf(terminal: Pick<Terminal, 'isTerminal'>, startDeadlineMs: number | undefined): number {
   if (startDeadlineMs !== undefined) return startDeadlineMs + HOSTS_DEADLINE_MS;
   return terminal.isTerminal ? Number.POSITIVE_INFINITY : NO_HOST_MS;
 }
@@ -128,11 +128,11 @@ function toKeyError(sessionId: string, reason: string): ShellfleetError {
 }
 
 /** The command line ends with the exit code of a timeout. */
-export function noHostError(sessionId: string, reason: string, deadlineMs = NO_HOST_MS): ShellfleetError {
+export function noHostError(sessionId: string | undefined, reason: string, deadlineMs = NO_HOST_MS): ShellfleetError {
   return new ShellfleetError(
     'HOST_UNREACHABLE',
     `${reason} No host could run it within ${describeDuration(deadlineMs)}, so nothing was run. --start-deadline sets how long to wait.`,
-    { sessionId, reason: 'start-deadline' },
+    { ...(sessionId === undefined ? {} : { sessionId }), reason: 'start-deadline' },
   );
 }
 

@@ -24,6 +24,7 @@ import {
 import { z } from 'zod';
 import type { ToolContext } from './tool-context.ts';
 import { askerOf, nameOf, toolFailure, waitForTool } from './wait-for-tool.ts';
+import type { ToolWait } from './why-it-waits.ts';
 
 /** How a tool is called. */
 export interface ToolCallOptions {
@@ -53,6 +54,8 @@ export interface ToolCallOptions {
   approvalTimeoutMs?: number | undefined;
   /** Is called when the call begins to wait for a person: `fleet.approvals` lists the question, with the id of the call. */
   onApproval?: (() => void) | undefined;
+  /** Is called every 2 s while the call has not started and no person is asked about it, with the reason. A call that starts sooner never waits. */
+  onWaiting?: ((wait: ToolWait) => void) | undefined;
   /** Cancels the call and rejects with the reason of the signal. */
   signal?: AbortSignal | undefined;
 }
@@ -76,7 +79,7 @@ export async function callTool(
   context: ToolContext,
   name: string,
   args: unknown,
-  { signal, onApproval, ...options }: ToolCallOptions,
+  { signal, onApproval, onWaiting, ...options }: ToolCallOptions,
 ): Promise<ToolResult> {
   const request = parseOrThrow(requestSchema, { name, ...options }, 'COMMAND_INVALID', 'The tool call');
   signal?.throwIfAborted();
@@ -101,6 +104,7 @@ export async function callTool(
     return await waitForTool(context, call, {
       addAgain: () => context.tools.add(name, job),
       onApproval,
+      onWaiting,
       hint,
       nextHint,
       startDeadlineMs: request.startDeadlineMs,

@@ -8,6 +8,7 @@ import type { Answers } from '../results/answers.ts';
 export interface ToolContext extends FleetContext {
   readonly id: string;
   readonly tenant: string;
+  readonly place: string;
   readonly sealer: Sealer;
   readonly inboxId: string;
   readonly answers: Answers;

@@ -22,6 +22,7 @@ import {
   wireToolResultSchema,
 } from '@shellfleet/protocol';
 import type { ToolContext } from './tool-context.ts';
+import { type ToolWait, whyItWaits } from './why-it-waits.ts';
 
 // TOOLCALL-1. A hint reports that there is a result. Without a hint, the result is looked for every 3 s.
 // TOOLCALL-2. A call that began on a host which is gone, or that Redis has lost, is reported as lost and never runs again. Two looks in a row
@@ -30,6 +31,8 @@ import type { ToolContext } from './tool-context.ts';
 const LOOK_EVERY_MS = 3_000;
 const AGREEING_LOOKS = 2;
 const LOOK_FOR_ANSWER_EVERY_MS = 500;
+/** When the caller wants to know why the call waits. */
+const LOOK_FOR_REASON_EVERY_MS = 2_000;
 
 interface Waiting {
   /** the sealed result, or empty when it has to be read; expected from before the call was added. Rejects when the connection is closed. */
@@ -38,6 +41,7 @@ interface Waiting {
   /** Adds the call again, which a host has taken from its queue to ask a person. */
   addAgain(): Promise<unknown>;
   onApproval: (() => void) | undefined;
+  onWaiting: ((wait: ToolWait) => void) | undefined;
   startDeadlineMs: number | undefined;
   signal: AbortSignal | undefined;
 }
@@ -52,13 +56,15 @@ type State =
 
 /** The one result of an accepted call. Rejects with the signal's reason, and when the connection is closed. */
 export async function waitForTool(context: ToolContext, call: ToolCallRef, waiting: Waiting): Promise<ToolResult> {
-  const { startDeadlineMs = Number.POSITIVE_INFINITY, signal } = waiting;
+  const { startDeadlineMs = Number.POSITIVE_INFINITY, signal, onWaiting } = waiting;
   const startBy = performance.now() + startDeadlineMs;
   let { hint } = waiting;
+  const lookEveryMs = onWaiting === undefined ? LOOK_EVERY_MS : LOOK_FOR_REASON_EVERY_MS;
   let asks = false;
+  let mayWait = true;
   for (let looksGone = 0; ; ) {
     const untilStartMs = Math.ceil(startBy - performance.now());
-    const lookAgainMs = asks ? LOOK_FOR_ANSWER_EVERY_MS : LOOK_EVERY_MS;
+    const lookAgainMs = asks ? LOOK_FOR_ANSWER_EVERY_MS : lookEveryMs;
     const pauseMs = untilStartMs > 0 ? Math.min(lookAgainMs, untilStartMs + 1) : lookAgainMs;
     const hinted = await within(hint, pauseMs, signal);
     if (hinted) return open(context, call, hinted);
@@ -69,6 +75,9 @@ export async function waitForTool(context: ToolContext, call: ToolCallRef, waiti
     if (state?.type === 'asks' && !asks) waiting.onApproval?.();
     if (state !== undefined) asks = state.type === 'asks';
     if (state?.type === 'decided') await waiting.addAgain();
+    // While Redis gives no answer, the last one counts.
+    if (state !== undefined) mayWait = state.type === 'waiting';
+    if (onWaiting !== undefined && mayWait) await whyItWaits(context, call.name).then(onWaiting, () => {});
     const mayStart = state?.type === 'waiting' || state?.type === 'asks';
     if (mayStart && performance.now() >= startBy && (await withdraw(context, call))) {
       return toolFailure(nameOf(call), 'not-started', `tool '${call.name}' did not start within ${startDeadlineMs} ms`);

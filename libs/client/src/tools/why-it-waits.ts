@@ -1,0 +1,41 @@
+import { NO_LIVE_HOST } from '@shellfleet/admission';
+import { isShellfleetError } from '@shellfleet/protocol';
+import { listHosts } from '../hosts/list-hosts.ts';
+import { listTools } from './list-tools.ts';
+import type { ToolContext } from './tool-context.ts';
+
+/** Why a tool call has not started yet. */
+export interface ToolWait {
+  /** `no-host`: no live host can take it. `busy`: those that offer the tool have no room. `redis`: Redis gives no answer. */
+  because: 'no-host' | 'busy' | 'redis';
+  /** The reason as a sentence. */
+  message: string;
+}
+
+/** The reason why no host has taken a call from the queue of its tool. */
+export async function whyItWaits(context: ToolContext, name: string): Promise<ToolWait> {
+  try {
+    return await readReason(context, name);
+  } catch (error) {
+    if (!isShellfleetError(error) || error.code !== 'QUEUE_UNAVAILABLE') throw error;
+    return { because: 'redis', message: error.message };
+  }
+}
+
+async function readReason(context: ToolContext, name: string): Promise<ToolWait> {
+  const [hosts, tools] = await Promise.all([listHosts(context), listTools(context)]);
+  const alive = hosts.filter(({ state }) => state !== 'unreachable');
+  // Most often the caller looks in the wrong place.
+  if (alive.length === 0)
+    return { because: 'no-host', message: `${NO_LIVE_HOST} It is looked for in ${context.place}` };
+  const offering = tools.find((tool) => tool.name === name)?.hosts ?? [];
+  const able = alive.filter(({ id }) => offering.includes(id));
+  if (able.length === 0) {
+    const setting = 'The operator of a host lists the modules of its tools in SHELLFLEET_TOOLS.';
+    return { because: 'no-host', message: `No live host offers the tool '${name}'. ${setting}` };
+  }
+  const taking = able.filter(({ state }) => state === 'up').map(({ id }) => id);
+  if (taking.length === 0)
+    return { because: 'no-host', message: `Every live host that offers the tool '${name}' is draining.` };
+  return { because: 'busy', message: `Every host that offers the tool '${name}' is busy (${taking.join(', ')}).` };
+}
