@@ -65,8 +65,8 @@ describe('One slot', () => {
       ...own,
     });
     expect(await Promise.all(waiting.map((session) => session.info()))).toEqual([
-      expectInfo({ id: 'waits-first', state: 'queued', queuedCommands: 1, position: 1 }),
-      expectInfo({ id: 'waits-second', state: 'queued', queuedCommands: 1, position: 2 }),
+      expectInfo({ id: 'waits-first', state: 'queued', queuedCommands: 1, position: 1, queueLength: 2 }),
+      expectInfo({ id: 'waits-second', state: 'queued', queuedCommands: 1, position: 2, queueLength: 2 }),
     ]);
     expect(hosts).toEqual([
       {
@@ -96,6 +96,7 @@ describe('One slot', () => {
         state: 'queued',
         queuedCommands: 1,
         position: 1,
+        queueLength: 1,
         etaMs: expect.toSatisfy((ms) => ms < 60_000) as never,
       }),
     );

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { Fleet, type Result, type Session, toModelText } from '@shellfleet/client';
+import { Fleet, type PrefixRule, type Result, type Session, toModelText } from '@shellfleet/client';
 import { nextTurn, repository, TEST } from './agent.ts';
 
 // An agent works on a small repository. What is known to be harmless runs at once; everything else waits for a person, who answers from
@@ -10,7 +10,9 @@ const { session: id } = parseArgs({ options: { session: { type: 'string', defaul
 
 async function main(): Promise<number> {
   await using fleet = await Fleet.connect();
-  const session = await fleet.session(id, { approval: 'unless-trusted', approvalTimeoutMs: 3_600_000 });
+  // Files are asked about as commands are; what this program itself puts there is not the agent's.
+  const execPolicy: PrefixRule[] = [{ pattern: ['files.write', '/workspace/repo'], decision: 'allow' }];
+  const session = await fleet.session(id, { approval: 'unless-trusted', approvalTimeoutMs: 3_600_000, execPolicy });
   try {
     return await work(session);
   } finally {
