@@ -9,7 +9,7 @@ import { fleetIdOf } from '../support/keyspace.ts';
 import { runCli } from '../support/run-cli.ts';
 
 const docker = new Docker({ socketPath: inject('dockerHost').replace(/^unix:\/\//, '') });
-const [KEPT, GONE] = ['cccccccccccc', 'dddddddddddd'];
+const [KEPT, GONE, OTHER] = ['cccccccccccc', 'dddddddddddd', 'eeeeeeeeeeee'];
 
 let stage: ClientStage;
 let folder: string;
@@ -88,4 +88,49 @@ test('prune removes what nobody owns, of this version and older ones, once it is
   expect(await prune('--yes')).toMatchObject({ exitCode: 0, stderr: 'shellfleet: Nothing here is nobody’s.\n' });
   await prune('--fleet', KEPT, '--yes');
   expect(await left()).toEqual(['of the fleet of this environment', 'of an older version that is up']);
+});
+
+test('prune removes what a fleet keeps for a post-mortem with --kept alone, and nothing else with it', async () => {
+  const own = fleetIdOf(stage.namespace);
+  await using stack = new AsyncDisposableStack();
+  const planted = async (name: string, host: string, fleetId: string) => {
+    await plant(name, host, fleetId);
+    const id = made.get(name) ?? '';
+    stack.defer(() =>
+      docker
+        .getContainer(id)
+        .remove({ force: true })
+        .catch(() => {}),
+    );
+    if (name.startsWith('kept')) await docker.getContainer(id).rename({ name: `shellfleet-kept-1-${id.slice(0, 12)}` });
+    return name;
+  };
+  await keep('of-other', KEPT);
+  await keep('here', OTHER);
+  const live = await planted('live', 'none', own);
+  const liveOfOther = await planted('live of another fleet', 'of-other', KEPT);
+  const [ofOwn, ofOther, ofFolder, ofNobody] = [
+    await planted('kept of this fleet', 'none', own),
+    await planted('kept of another fleet', 'of-other', KEPT),
+    await planted('kept of this state folder', 'here', OTHER),
+    await planted('kept of nobody', 'none', GONE),
+  ];
+  const names = [live, liveOfOther, ofOwn, ofOther, ofFolder, ofNobody];
+  const here = async () => (await left()).filter((name) => names.includes(name));
+  const stay = await prune('--dry-run');
+  expect(stay.stdout.toString()).toMatch(
+    new RegExp(
+      `shellfleet-kept-1-\\S+ .* ${own} .*stays: it is kept for a post-mortem; --kept --fleet ${own} removes it`,
+    ),
+  );
+  await prune('--yes');
+  expect(await here()).toEqual([live, liveOfOther, ofOwn, ofOther, ofFolder]);
+  await prune('--kept', '--yes');
+  expect(await here()).toEqual([live, liveOfOther, ofOther, ofFolder]);
+  await prune('--kept', '--fleet', KEPT, '--yes');
+  expect(await here()).toEqual([live, liveOfOther, ofFolder]);
+  await runCli(stage, ['prune', '--kept', '--yes'], {
+    env: { DOCKER_HOST: inject('dockerHost'), SHELLFLEET_STATE_DIR: folder },
+  });
+  expect(await here()).toEqual([live, liveOfOther]);
 });

@@ -2,7 +2,7 @@
 export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   up: ['shellfleet up --detach', 'shellfleet up --workers 2 --slots 16 --policies docker,host'],
   down: ['shellfleet down'],
-  prune: ['shellfleet prune --dry-run', 'shellfleet prune --images --yes'],
+  prune: ['shellfleet prune --dry-run', 'shellfleet prune --images --yes', 'shellfleet prune --kept'],
   doctor: ['shellfleet doctor', 'shellfleet doctor --json'],
   worker: ['shellfleet worker --redis-url rediss://redis.example:6379 --host-id host-7 --slots 64'],
   exec: [

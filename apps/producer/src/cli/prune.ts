@@ -1,6 +1,7 @@
+import { resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { ShellfleetError } from '@shellfleet/protocol';
-import { findDocker, findLeftovers, type Leftover, removeLeftover } from '@shellfleet/setup';
+import { findDocker, findLeftovers, type Leftover, removeLeftover, stateFolder } from '@shellfleet/setup';
 import { type Command, Option } from 'commander';
 import { findOwnFleet } from '../fleet-process/own-fleet.ts';
 import { jsonFlag } from './command-flags.ts';
@@ -9,6 +10,7 @@ import type { Context } from './context.ts';
 interface Flags {
   fleet?: string;
   images?: boolean;
+  kept?: boolean;
   dryRun?: boolean;
   yes?: boolean;
   json?: boolean;
@@ -21,6 +23,11 @@ export function registerPrune(program: Command, context: Context): void {
     .addOption(new Option('--fleet <id>', 'what this fleet owns too').env('SHELLFLEET_PRUNE_FLEET'))
     .addOption(
       new Option('--images', 'session images too that no container and no `up` uses').env('SHELLFLEET_PRUNE_IMAGES'),
+    )
+    .addOption(
+      new Option('--kept', 'containers too that the fleet keeps for a post-mortem; with --fleet, of that one').env(
+        'SHELLFLEET_PRUNE_KEPT',
+      ),
     )
     .addOption(new Option('--dry-run', 'list only').env('SHELLFLEET_PRUNE_DRY_RUN'))
     .addOption(new Option('-y, --yes', 'do not ask').env('SHELLFLEET_PRUNE_YES'))
@@ -43,9 +50,10 @@ async function prune({ config, terminal }: Context, named: Fleet, flags: Flags):
     namespace: named.namespace || undefined,
     images: flags.images === true,
   });
-  const goes = (one: Leftover) => one.owner === undefined || (one.fleetId !== undefined && one.fleetId === flags.fleet);
+  const isAsked = isAskedFor(flags, own.fleetId, resolve(stateFolder(config.env)));
+  const goes = (one: Leftover) => one.owner === undefined || isAsked(one);
   const removed = found.filter(goes);
-  if (flags.json) for (const one of found) await terminal.json({ ...one, removed: goes(one) });
+  if (flags.json) for (const one of found) await terminal.json({ ...one, mounted: undefined, removed: goes(one) });
   else if (found.length > 0)
     await terminal.table([
       ['KIND', 'NAME', 'NAMESPACE', 'FLEET', 'WHAT HAPPENS'],
@@ -60,9 +68,21 @@ async function prune({ config, terminal }: Context, named: Fleet, flags: Flags):
 
 const count = (number: number) => `${number} of them`;
 
-function describe({ owner }: Leftover, goes: boolean): string {
-  if (!goes) return `stays: ${owner}`;
-  return owner === undefined ? 'is removed: nobody owns it' : `is removed as --fleet says, although ${owner}`;
+/** What goes although somebody owns it. With `--kept`, nothing goes but what is kept: `--fleet` then names whose. */
+function isAskedFor({ fleet, kept }: Flags, ownFleetId: string | undefined, ownFolder: string) {
+  const isOfFleet = ({ fleetId, mounted }: Leftover) =>
+    fleet === undefined
+      ? (fleetId !== undefined && fleetId === ownFleetId) || mounted?.startsWith(`${ownFolder}/`) === true
+      : fleetId === fleet;
+  return (one: Leftover) => (kept === true ? one.isKept : fleet !== undefined) && isOfFleet(one);
+}
+
+function describe({ owner, isKept, fleetId }: Leftover, goes: boolean): string {
+  if (goes)
+    return owner === undefined ? 'is removed: nobody owns it' : `is removed as the flags say, although ${owner}`;
+  if (isKept && fleetId !== undefined)
+    return `stays: it is kept for a post-mortem; --kept --fleet ${fleetId} removes it`;
+  return `stays: ${owner}`;
 }
 
 async function isConfirmed(number: number): Promise<boolean> {

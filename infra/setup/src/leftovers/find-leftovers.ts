@@ -15,6 +15,10 @@ export interface Leftover {
   namespace: string;
   /** Undefined: made by a version without identities, or an image, which belongs to no fleet. */
   fleetId: string | undefined;
+  /** A container that its host keeps for a post-mortem. */
+  isKept: boolean;
+  /** The folder of its host that is mounted into a container. */
+  mounted: string | undefined;
   /** Why it is somebody's, the end of a sentence. Undefined: nobody owns it. */
   owner: string | undefined;
 }
@@ -52,6 +56,9 @@ export async function removeLeftover(endpoint: DockerEndpoint, { kind, id }: Lef
   });
 }
 
+/** The beginning of the name that a host gives a container when it keeps it for a post-mortem. */
+const KEPT_PREFIX = 'shellfleet-kept-';
+
 async function findContainers(docker: Docker, { liveFleetIds }: LeftoverOptions): Promise<Leftover[]> {
   const all = await docker.listContainers({
     all: true,
@@ -60,14 +67,17 @@ async function findContainers(docker: Docker, { liveFleetIds }: LeftoverOptions)
   return Promise.all(
     all.map(async ({ Id, Names, Labels, Mounts }) => {
       const fleetId = Labels['shellfleet.fleet'] || undefined;
-      const owner = liveFleetIds.includes(fleetId ?? '')
-        ? 'its fleet is up'
-        : await ownerOf(fleetId, Mounts.find(({ Destination }) => Destination === '/.shellfleet')?.Source);
+      const mounted = Mounts.find(({ Destination }) => Destination === '/.shellfleet')?.Source;
+      const owner = liveFleetIds.includes(fleetId ?? '') ? 'its fleet is up' : await ownerOf(fleetId, mounted);
       const name = (Names[0] ?? Id.slice(0, 12)).replace(/^\//, '');
-      return { kind: 'container', id: Id, name, namespace: Labels['shellfleet.namespace'] ?? '', fleetId, owner };
+      const namespace = Labels['shellfleet.namespace'] ?? '';
+      const isKept = name.startsWith(KEPT_PREFIX);
+      return { kind: 'container', id: Id, name, namespace, fleetId, isKept, mounted, owner };
     }),
   );
 }
+
+const WITHOUT_HOST = { isKept: false, mounted: undefined };
 
 /** Those that no container has: a fleet makes its network anew when it needs it. */
 async function findNetworks(
@@ -92,7 +102,9 @@ async function findNetworks(
       (liveFleetIds.includes(fleetId) || containers.some((one) => one.fleetId === fleetId && one.owner !== undefined));
     const namespace = network.Labels?.['shellfleet.namespace'] ?? '';
     const owner = isOwned ? 'its fleet has containers or is up' : undefined;
-    return [{ kind: 'network' as const, id: network.Id, name: network.Name, namespace, fleetId, owner }];
+    return [
+      { ...WITHOUT_HOST, kind: 'network' as const, id: network.Id, name: network.Name, namespace, fleetId, owner },
+    ];
   });
 }
 
@@ -111,6 +123,6 @@ async function findImages(docker: Docker, { images }: LeftoverOptions): Promise<
     const named = names.find((name) => !CONTENT_TAG.test(name));
     const owner =
       named === undefined ? undefined : `an \`up\` has named it ${named}: docker rmi ${named}, when none uses it`;
-    return [{ kind: 'image' as const, id: Id, name: names[0] ?? Id, namespace: '', fleetId: undefined, owner }];
+    return [{ ...WITHOUT_HOST, kind: 'image', id: Id, name: names[0] ?? Id, namespace: '', fleetId: undefined, owner }];
   });
 }
