@@ -40,7 +40,7 @@ test('ps, queue and hosts ls show the fleet, as a table and as JSON', async () =
     waits: { state: 'queued', hostId: null, position: 1 },
   });
   const table = (await cli.text(['ps'])).stdout.split('\n');
-  expect(table[0]).toMatch(/^SESSION +STATE +HOST +QUEUED +RUNNING +LAST ACTIVE$/);
+  expect(table[0]).toMatch(/^SESSION +STATE +HOST +QUEUED +RUNNING +LAST ACTIVE +WAITS BECAUSE$/);
   expect(table.filter((line) => /^waits +queued #1 +- +1 +- /.test(line))).toHaveLength(1);
   expect(jsonLines((await cli.text(['queue', '--json'])).stdout)).toMatchObject([{ id: 'waits', queuedCommands: 1 }]);
   expect((await cli.text(['queue'])).stderr).toBe('shellfleet: 1 sessions wait for a slot, and 1 commands wait.\n');

@@ -76,6 +76,7 @@ test('when all slots are taken it says its place in the queue', async () => {
   await untilFound('it says so', async () =>
     output().stderr.includes('All slots are taken: full waits for one (2nd of 2).'),
   );
+  expect((await runCli(alone, ['ps'])).stdout.toString()).toMatch(/^full +queued #2 .*Z {2}all slots are taken$/m);
   child.kill('SIGINT');
   expect((await end).exitCode).toBe(130);
 });
@@ -147,6 +148,9 @@ test('a policy that no host offers is named; Ctrl-C leaves no session that would
   const words =
     "shellfleet: No live host offers the policy 'host'; they offer 'docker'. The operator of a host lists what it offers in SHELLFLEET_POLICIES. elsewhere waits until one can.\n";
   await untilFound('it says so', async () => output().stderr === words);
+  expect((await runCli(stage, ['ps'])).stdout.toString()).toMatch(
+    /^elsewhere +queued #1 .*Z {2}No live host offers the policy 'host'; they offer 'docker'$/m,
+  );
   child.kill('SIGINT');
   expect((await end).exitCode).toBe(130);
   expect(await stateOf('elsewhere')).toBe('closed');

@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { collectPair } from './pairs.ts';
+import { whyWaitingInShort } from './why-waiting.ts';
 
 interface Flags {
   all?: boolean;
@@ -38,7 +39,7 @@ async function ps(context: Context, { all, state, label, json }: Flags): Promise
   };
   const showsClosed = all === true || state === 'closed';
   await context.withFleet(async (fleet) => {
-    const head = ['SESSION', 'STATE', 'HOST', 'QUEUED', 'RUNNING', 'LAST ACTIVE'];
+    const head = ['SESSION', 'STATE', 'HOST', 'QUEUED', 'RUNNING', 'LAST ACTIVE', 'WAITS BECAUSE'];
     const rows = [showsClosed ? [...head, 'CLOSED', 'CLOSED BECAUSE'] : head];
     for await (const info of fleet.sessions(filter)) {
       if (json) await terminal.json(info);
@@ -49,11 +50,8 @@ async function ps(context: Context, { all, state, label, json }: Flags): Promise
 }
 
 function toRow(info: SessionInfo): string[] {
-  const isHeld = info.heldCommandId !== undefined;
-  const asks = isHeld ? `${info.state}, asks` : info.state;
-  const named = info.kept === undefined ? asks : `${asks}, kept`;
-  const place = info.position === undefined ? named : `${named} #${info.position}`;
-  const state = info.noHostReason === undefined || isHeld ? place : `${place}, no host`;
+  const named = info.kept === undefined ? info.state : `${info.state}, kept`;
+  const state = info.position === undefined ? named : `${named} #${info.position}`;
   return [
     info.id,
     state,
@@ -61,5 +59,6 @@ function toRow(info: SessionInfo): string[] {
     String(info.queuedCommands),
     info.runningCommandId ?? '-',
     info.lastActiveAt,
+    whyWaitingInShort(info),
   ];
 }

@@ -2,6 +2,7 @@ import type { SessionInfo } from '@shellfleet/client';
 import type { Command } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
+import { whyWaiting } from './why-waiting.ts';
 
 export function registerQueue(program: Command, context: Context): void {
   program
@@ -34,12 +35,4 @@ async function queue(context: Context, json: boolean): Promise<void> {
     const sessions = waiting.filter(({ state }) => state === 'queued' || state === 'lost').length;
     terminal.say(`${sessions} sessions wait for a slot, and ${commands} commands wait.`);
   });
-}
-
-function whyWaiting({ noHostReason, heldCommandId, position, state, hostId }: SessionInfo): string {
-  if (heldCommandId !== undefined) return `${heldCommandId} waits for an approval`;
-  if (noHostReason !== undefined) return noHostReason;
-  if (state === 'unreachable') return `its host ${hostId} does not answer`;
-  if (position !== undefined) return 'all slots are taken';
-  return state === 'busy' ? 'another command runs in it' : '-';
 }
