@@ -54,12 +54,13 @@ esac
     return new DocReader(folder);
   }
 
-  use({ redisUrl, namespace, sealKey }: Pick<TestFleet, 'redisUrl' | 'namespace' | 'sealKey'>): void {
+  use(fleet: Pick<TestFleet, 'redisUrl' | 'namespace' | 'sealKey' | 'stateFolder'>): void {
+    const { redisUrl, namespace, sealKey, stateFolder } = fleet;
     Object.assign(this.#env, {
       SHELLFLEET_REDIS_URL: redisUrl,
       SHELLFLEET_NAMESPACE: namespace,
       SHELLFLEET_SEAL_KEY: sealKey,
-      SHELLFLEET_STATE_DIR: '/nonexistent',
+      SHELLFLEET_STATE_DIR: stateFolder,
     });
   }
 
