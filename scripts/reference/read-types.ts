@@ -39,20 +39,20 @@ export function readTypes(): TypeEntry[] {
   });
 }
 
-/** One class that the SDK exports, with what a caller may use of it. */
+/** One class that the SDK exports, or an interface with nothing but methods, with what a caller may use of it. */
 export interface ClassEntry {
   name: string;
   text: string;
   members: { name: string; signature: string; text: string }[];
 }
 
-/** Every class that the SDK exports, or whose instances a public property holds. */
+/** Every class that the SDK exports, or whose instances a public property holds, by itself or by its interface. */
 export function readClasses(): ClassEntry[] {
   return withProject('libs/client/tsconfig.json', (project) => {
     const reader = new Reader(project);
     return reader
       .exportsOf('libs/client/src/index.ts')
-      .filter((symbol) => (symbol.flags & SymbolFlags.Class) !== 0)
+      .filter((symbol) => (symbol.flags & SymbolFlags.Class) !== 0 || reader.hasOnlyMethods(symbol))
       .map((symbol) => reader.readClass(symbol));
   });
 }
@@ -109,9 +109,16 @@ class Reader {
     return { name: symbol.name, text, fields, is: fields.length > 0 ? '' : this.#whatItIs(symbol, type) };
   }
 
+  hasOnlyMethods(symbol: Sym): boolean {
+    if ((symbol.flags & SymbolFlags.Interface) === 0) return false;
+    const own = this.#checker.getPropertiesOfType(this.#checker.getDeclaredTypeOfSymbol(symbol));
+    return own.length > 0 && own.every(({ flags }) => (flags & SymbolFlags.Method) !== 0);
+  }
+
   readClass(symbol: Sym): ClassEntry {
     const own = this.#checker.getPropertiesOfType(this.#checker.getDeclaredTypeOfSymbol(symbol));
-    const statics = this.#checker.getPropertiesOfType(this.#checker.getTypeOfSymbol(symbol) as Type);
+    const isClass = (symbol.flags & SymbolFlags.Class) !== 0;
+    const statics = isClass ? this.#checker.getPropertiesOfType(this.#checker.getTypeOfSymbol(symbol) as Type) : [];
     const members = [...statics, ...own].flatMap((member) => {
       const node = member.declarations[0]?.resolve(this.#project) as MemberNode | undefined;
       const isInternal = member.getJsDocTags(this.#checker).some(({ name }) => name === 'internal');

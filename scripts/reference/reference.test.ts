@@ -42,6 +42,9 @@ test('every public method of the SDK is in the reference, with its signature and
   const { text } = writeMethods(classes);
   const named = ['Fleet.connect', 'Fleet.command', 'Fleet.sessions', 'Fleet.batch', 'Session.submit', 'Session.attach'];
   named.push('Command.cancel', 'Command.result', 'Batch.run', 'Approvals.approve', 'Tools.call', 'Terminal.resize');
+  named.push('Files.read', 'Files.stream', 'Files.upload');
+  for (const { name, fields } of types.filter((type) => type.fields.some((field) => field.isMethod)))
+    named.push(...fields.filter((field) => field.isMethod).map((field) => `${name}.${field.name}`));
   for (const name of named) expect(text).toContain(`### ${name}\n`);
   const members = classes.flatMap((own) => own.members.map((member) => ({ ...member, of: own.name })));
   const silent = members.filter((member) => member.text === '' && member.of !== 'ShellfleetError');

@@ -109,7 +109,9 @@ export const DEFAULTS_OF: Record<string, keyof typeof DEFAULTS> = {
 
 export function writePages(types: readonly TypeEntry[]): Page[] {
   const placed = new Set([...PLANS.flatMap((plan) => plan.types), ...ELSEWHERE]);
-  const rest = types.map(({ name }) => name).filter((name) => !placed.has(name));
+  // What has only methods is on the page of methods.
+  const withFields = types.filter(({ fields }) => fields.length === 0 || !fields.every(({ isMethod }) => isMethod));
+  const rest = withFields.map(({ name }) => name).filter((name) => !placed.has(name));
   const base = new Set(types.find(({ name }) => name === 'ResultFields')?.fields.map(({ name }) => name));
   const pages = PLANS.map((plan, index) => {
     const names = index === PLANS.length - 1 ? rest : plan.types;
@@ -149,7 +151,7 @@ ${WRITTEN_BY}
 Every option and field of the SDK, with its type, default, unit and limit. Times are in ms, sizes in bytes. An option that is
 \`undefined\` is the same as one that is absent, and an unknown one is refused.
 
-* [Methods](methods.md): every method of a fleet, a session, a command, a batch and the rest, with what it resolves to and what it rejects with.
+* [Methods](methods.md): every method of a fleet, a session and its files, a command, a batch and the rest, with what it resolves to and what it rejects with.
 ${lines.join('\n')}
 * Error codes: [errors.md](../errors.md). Verbs and flags: [cli.md](../cli.md). Variables of a worker: [operations.md](../operations.md); of everything that
   connects: \`ConnectOptions\` in [fleet.md](fleet.md).
