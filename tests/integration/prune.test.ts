@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -133,4 +135,86 @@ test('prune removes what a fleet keeps for a post-mortem with --kept alone, and 
     env: { DOCKER_HOST: inject('dockerHost'), SHELLFLEET_STATE_DIR: folder },
   });
   expect(await here()).toEqual([live, liveOfOther]);
+});
+
+/** An image without content, of which no other test has one. */
+async function nameImage(...names: string[]): Promise<void> {
+  const [first = '', ...others] = names;
+  const [repo = '', tag = ''] = first.split(':');
+  const content = join(folder, 'content');
+  await mkdir(content, { recursive: true });
+  await writeFile(join(content, 'made-for'), `${stage.namespace} ${first}`);
+  const packing = spawn('tar', ['--create', '--directory', content, '.'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const progress = await docker.importImage(packing.stdout, { repo, tag });
+  await new Promise((resolve) => docker.modem.followProgress(progress, resolve));
+  for (const other of others) await docker.getImage(first).tag({ repo, tag: other.split(':')[1] ?? '' });
+}
+
+test('prune --images removes what state folders of this user have no more use for, and lists why the rest stays', async () => {
+  const users = join(folder, 'users');
+  const [ofHere, ofLost, ofWorker, ofUnknown] = Array.from({ length: 4 }, () => randomBytes(4).toString('hex'));
+  const env = {
+    DOCKER_HOST: inject('dockerHost'),
+    XDG_STATE_HOME: users,
+    SHELLFLEET_STATE_DIR: join(folder, 'up-here'),
+  };
+  const records = join(users, 'shellfleet', 'image-owners');
+  await mkdir(records, { recursive: true });
+  const record = async (name: string, owner = '', version = '0.0.2') => {
+    const own = join(folder, name);
+    await writeFile(join(records, `${name}.json`), JSON.stringify({ owner, folder: own, version }));
+    if (name === 'up-lost') return;
+    await mkdir(join(own, 'hosts', 'h'), { recursive: true });
+    await writeFile(join(own, 'image-owner'), owner);
+  };
+  await record('up-here', ofHere);
+  await record('up-lost', ofLost);
+  await record('up-worker', ofWorker);
+  await using _worker = await lockFolder(join(folder, 'up-worker', 'hosts', 'h')).then((lock) => ({
+    [Symbol.asyncDispose]: () => lock.release(),
+  }));
+  const name = (tag: string) => `shellfleet/session:${tag}`;
+  const content = name(randomBytes(6).toString('hex'));
+  const usedName = name(`slim-0.0.1-${ofLost}`);
+  const goes = [name(`slim-0.0.1-${ofHere}`), name(`full-0.0.2-${ofLost}`), content].sort();
+  const stays: Record<string, RegExp> = {
+    [name(`slim-0.0.2-${ofHere}`)]: /the next `up` in .*up-here uses it/,
+    [name(`slim-0.0.1-${ofWorker}`)]: /a worker that has .*up-worker.hosts.h may use it/,
+    [name(`slim-0.0.1-${ofUnknown}`)]: /no state folder of this user is known to have the owner/,
+    [usedName]: /a container uses it/,
+  };
+  await using stack = new AsyncDisposableStack();
+  for (const one of [...goes, ...Object.keys(stays)])
+    stack.defer(() =>
+      docker
+        .getImage(one)
+        .remove({ force: true })
+        .catch(() => {}),
+    );
+  await nameImage(...goes);
+  for (const one of Object.keys(stays)) await nameImage(one);
+  const { id } = await docker.createContainer({ Image: usedName, Cmd: ['true'] });
+  stack.defer(() => docker.getContainer(id).remove({ force: true }));
+
+  const mine = [...goes, ...Object.keys(stays)];
+  const listed = (await runCli(stage, ['prune', '--images', '--dry-run', '--json'], { env })).stdout.toString();
+  const found = listed
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { name: string; owner?: string; removed: boolean })
+    .filter((one) => mine.includes(one.name));
+  expect(
+    found
+      .filter(({ removed }) => removed)
+      .map((one) => one.name)
+      .sort(),
+  ).toEqual(goes);
+  const reasons = Object.fromEntries(found.filter(({ removed }) => !removed).map((one) => [one.name, one.owner]));
+  expect(reasons).toEqual(
+    Object.fromEntries(Object.entries(stays).map(([one, why]) => [one, expect.stringMatching(why)])),
+  );
+
+  expect(await runCli(stage, ['prune', '--images', '--yes'], { env })).toMatchObject({ exitCode: 0 });
+  const there = (await docker.listImages()).flatMap(({ RepoTags }) => RepoTags ?? []);
+  expect(mine.filter((one) => there.includes(one)).sort()).toEqual(Object.keys(stays).sort());
 });

@@ -9,9 +9,14 @@ export function stateFolder(env: NodeJS.ProcessEnv): string {
 }
 
 /** The folder of what all fleets of this user share, whichever state folders they have. */
-export async function makeUserStateFolder(env: NodeJS.ProcessEnv): Promise<string> {
+export function userStateFolder(env: NodeJS.ProcessEnv): string {
   const { SHELLFLEET_STATE_DIR: _, ...shared } = env;
-  return makeStateFolder(shared);
+  return stateFolder(shared);
+}
+
+export async function makeUserStateFolder(env: NodeJS.ProcessEnv, ...names: string[]): Promise<string> {
+  const { SHELLFLEET_STATE_DIR: _, ...shared } = env;
+  return makeStateFolder(shared, ...names);
 }
 
 /** Creates a folder inside the state folder that only this user can read. */

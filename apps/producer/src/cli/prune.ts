@@ -3,6 +3,8 @@ import { createInterface } from 'node:readline/promises';
 import { ShellfleetError } from '@shellfleet/protocol';
 import { findDocker, findLeftovers, type Leftover, removeLeftover, stateFolder } from '@shellfleet/setup';
 import { type Command, Option } from 'commander';
+import { forgetImageOwners } from '../fleet-process/image-owners.ts';
+import { readImageUses } from '../fleet-process/image-uses.ts';
 import { findOwnFleet } from '../fleet-process/own-fleet.ts';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
@@ -22,7 +24,9 @@ export function registerPrune(program: Command, context: Context): void {
     .description('remove what fleets have left on the engine of this machine, and nobody owns any more')
     .addOption(new Option('--fleet <id>', 'what this fleet owns too').env('SHELLFLEET_PRUNE_FLEET'))
     .addOption(
-      new Option('--images', 'session images too that no container and no `up` uses').env('SHELLFLEET_PRUNE_IMAGES'),
+      new Option('--images', 'names of session images too that no container and no `up` uses').env(
+        'SHELLFLEET_PRUNE_IMAGES',
+      ),
     )
     .addOption(
       new Option('--kept', 'containers too that the fleet keeps for a post-mortem; with --fleet, of that one').env(
@@ -45,25 +49,36 @@ async function prune({ config, terminal }: Context, named: Fleet, flags: Flags):
       'No Docker engine answers on this machine. Name it in DOCKER_HOST, or start it.',
     );
   const own = await findOwnFleet(named, config.env);
-  const found = await findLeftovers(engine.endpoint, {
-    liveFleetIds: own.fleetId === undefined ? [] : [own.fleetId],
-    namespace: named.namespace || undefined,
-    images: flags.images === true,
-  });
   const isAsked = isAskedFor(flags, own.fleetId, resolve(stateFolder(config.env)));
   const goes = (one: Leftover) => one.owner === undefined || isAsked(one);
-  const removed = found.filter(goes);
+  const find = async () =>
+    findLeftovers(engine.endpoint, {
+      liveFleetIds: own.fleetId === undefined ? [] : [own.fleetId],
+      namespace: named.namespace || undefined,
+      images: flags.images === true ? await readImageUses(config.env) : undefined,
+    });
+  const found = await find();
+  const going = found.filter(goes);
   if (flags.json) for (const one of found) await terminal.json({ ...one, mounted: undefined, removed: goes(one) });
   else if (found.length > 0)
     await terminal.table([
       ['KIND', 'NAME', 'NAMESPACE', 'FLEET', 'WHAT HAPPENS'],
-      ...found.map((one) => [one.kind, one.name, one.namespace, one.fleetId ?? '-', describe(one, goes(one))]),
+      ...found.map((one) => [one.kind, one.name, one.namespace || '-', one.fleetId ?? '-', describe(one, goes(one))]),
     ]);
-  if (removed.length === 0) return terminal.say('Nothing here is nobody’s.');
-  if (flags.dryRun) return terminal.say(`${count(removed.length)} would be removed.`);
-  if (!flags.yes && !(await isConfirmed(removed.length))) return terminal.say('Nothing was removed.');
-  for (const one of removed) await removeLeftover(engine.endpoint, one);
-  terminal.say(`${count(removed.length)} ${removed.length === 1 ? 'was' : 'were'} removed.`);
+  if (going.length === 0) return terminal.say('Nothing here is nobody’s.');
+  if (flags.dryRun) return terminal.say(`${count(going.length)} would be removed.`);
+  if (!flags.yes && !(await isConfirmed(going.length))) return terminal.say('Nothing was removed.');
+  // Somebody may have begun to use one while the question stood.
+  const now = flags.yes ? going : (await find()).filter(goes);
+  const isThere = (one: Leftover) => now.some(({ id, name }) => id === one.id && name === one.name);
+  let removed = 0;
+  for (const one of going) if (isThere(one) && (await removeLeftover(engine.endpoint, one))) removed += 1;
+  terminal.say(`${count(removed)} ${removed === 1 ? 'was' : 'were'} removed.`);
+  if (flags.images)
+    await forgetImageOwners(
+      (await find()).map(({ name }) => name),
+      config.env,
+    );
 }
 
 const count = (number: number) => `${number} of them`;

@@ -9,7 +9,6 @@ export async function examineOtherFleets(env: NodeJS.ProcessEnv): Promise<Findin
   const found = await findLeftovers(engine.endpoint, {
     liveFleetIds: [],
     namespace: own.namespace,
-    images: false,
   }).catch(() => []);
   const counts = new Map<string, { all: number; nobodys: number }>();
   for (const { kind, fleetId, owner } of found) {

@@ -1,6 +1,7 @@
 import type Docker from 'dockerode';
 import { connectDocker } from '../docker-client.ts';
 import type { DockerEndpoint } from '../docker-endpoint.ts';
+import { findImages, type ImageUses } from './find-images.ts';
 import { ownerOf } from './owner-of.ts';
 
 // What fleets have made on an engine, and whose it is.
@@ -13,7 +14,7 @@ export interface Leftover {
   id: string;
   name: string;
   namespace: string;
-  /** Undefined: made by a version without identities, or an image, which belongs to no fleet. */
+  /** Undefined: made by a version without identities, or a name of an image, which belongs to no fleet. */
   fleetId: string | undefined;
   /** A container that its host keeps for a post-mortem. */
   isKept: boolean;
@@ -28,32 +29,40 @@ export interface LeftoverOptions {
   liveFleetIds: readonly string[];
   /** Only what is of this namespace, and images. Default: what is of any. */
   namespace?: string | undefined;
-  /** Session images too. */
-  images: boolean;
+  /** Session images too, unless these use them. */
+  images?: ImageUses | undefined;
 }
 
-/** What fleets have made on this engine: their containers, the networks that no container has, and on request images that none has. */
+/** What fleets have made on this engine: their containers, the networks that no container has, and on request the names of session images. */
 export async function findLeftovers(endpoint: DockerEndpoint, options: LeftoverOptions): Promise<Leftover[]> {
   const docker = await connectDocker(endpoint, 30_000);
   const containers = await findContainers(docker, options);
   const networks = await findNetworks(docker, containers, options);
   const { namespace } = options;
   const ofFleets = [...containers, ...networks].filter((one) => namespace === undefined || one.namespace === namespace);
-  return [...ofFleets, ...(await findImages(docker, options))];
+  const images = options.images === undefined ? [] : await findImages(docker, options.images);
+  return [...ofFleets, ...images.map((image) => ({ ...image, ...WITHOUT_HOST, namespace: '', fleetId: undefined }))];
 }
 
-export async function removeLeftover(endpoint: DockerEndpoint, { kind, id }: Leftover): Promise<void> {
+/** False: it is in use by now. */
+export async function removeLeftover(endpoint: DockerEndpoint, { kind, id, name }: Leftover): Promise<boolean> {
   const docker = await connectDocker(endpoint, 30_000);
   const removal =
     kind === 'container'
       ? docker.getContainer(id).remove({ force: true, v: true })
       : kind === 'network'
         ? docker.getNetwork(id).remove()
-        : docker.getImage(id).remove({ force: true });
-  await removal.catch((error: { statusCode?: number }) => {
-    // Somebody else has removed it.
-    if (error.statusCode !== 404) throw error;
-  });
+        : // By its name: the image goes with its last one, unless a container has it by now.
+          docker.getImage(name).remove();
+  return removal.then(
+    () => true,
+    (error: { statusCode?: number }) => {
+      if (error.statusCode === 409) return false;
+      // Somebody else has removed it.
+      if (error.statusCode !== 404) throw error;
+      return true;
+    },
+  );
 }
 
 /** The beginning of the name that a host gives a container when it keeps it for a post-mortem. */
@@ -105,24 +114,5 @@ async function findNetworks(
     return [
       { ...WITHOUT_HOST, kind: 'network' as const, id: network.Id, name: network.Name, namespace, fleetId, owner },
     ];
-  });
-}
-
-const SESSION_IMAGE = 'shellfleet/session:';
-/** An image under the hash of its recipe alone: a state folder of `up` names what it uses. */
-const CONTENT_TAG = /^shellfleet\/session:[0-9a-f]{12}$/;
-
-/** Session images that no container has. Another name than the content's is that of a fleet's `up`, which may use it for its next session. */
-async function findImages(docker: Docker, { images }: LeftoverOptions): Promise<Leftover[]> {
-  if (!images) return [];
-  const used = new Set((await docker.listContainers({ all: true })).map(({ ImageID }) => ImageID));
-  const all = await docker.listImages({ filters: { reference: ['shellfleet/session'] } });
-  return all.flatMap(({ Id, RepoTags }) => {
-    const names = (RepoTags ?? []).filter((name) => name.startsWith(SESSION_IMAGE));
-    if (used.has(Id)) return [];
-    const named = names.find((name) => !CONTENT_TAG.test(name));
-    const owner =
-      named === undefined ? undefined : `an \`up\` has named it ${named}: docker rmi ${named}, when none uses it`;
-    return [{ ...WITHOUT_HOST, kind: 'image', id: Id, name: names[0] ?? Id, namespace: '', fleetId: undefined, owner }];
   });
 }

@@ -19,7 +19,7 @@ export async function ownerOf(fleetId: string | undefined, mounted: string | und
   if (kept === 'forbidden') return `this user may not look into ${host}`;
   if (fleetId !== undefined) return kept?.includes(fleetId) ? `${host} is a host of its fleet` : undefined;
   if (kept !== undefined) return undefined;
-  return (await isLocked(join(host, 'lock'))) ? `a worker of an older version has ${host}` : undefined;
+  return (await isHostLocked(host)) ? `a worker of an older version has ${host}` : undefined;
 }
 
 /** The fleets that a host belongs to. Undefined: of a version without identities. */
@@ -32,10 +32,10 @@ async function readKept(folder: string): Promise<string[] | 'forbidden' | undefi
   }
 }
 
-/** Where flock(1) is missing, as if it were: LEFTOVER-2. */
-function isLocked(path: string): Promise<boolean> {
+/** Whether a worker has the folder of a host. Where flock(1) is missing, as if one had: LEFTOVER-2. */
+export function isHostLocked(host: string): Promise<boolean> {
   return new Promise((resolve) => {
-    const child = spawn('flock', ['--nonblock', '--shared', path, 'true'], { stdio: 'ignore' });
+    const child = spawn('flock', ['--nonblock', '--shared', join(host, 'lock'), 'true'], { stdio: 'ignore' });
     child.once('error', () => resolve(true));
     child.once('exit', (code) => resolve(code !== 0));
   });

@@ -1,0 +1,52 @@
+import type Docker from 'dockerode';
+
+// The names of session images on an engine, and why they may be in use.
+//
+// LEFTOVER-3. An image goes with its last name, and names go one by one: the layers that another name needs stay.
+
+/** What is known of those who use session images. */
+export interface ImageUses {
+  /** Why `slim-VERSION-OWNER` may be in use, the end of a sentence. Undefined: nobody uses it. */
+  whyUsed(version: string, owner: string): string | undefined;
+  /** Whether an `up` runs that may be making an image, which has the name of its content alone until it is there. */
+  isMaking: boolean;
+}
+
+export interface FoundImage {
+  kind: 'image';
+  id: string;
+  name: string;
+  owner: string | undefined;
+}
+
+const REPOSITORY = 'shellfleet/session:';
+/** The name of a content: the hash of its recipe. */
+const CONTENT = /^[0-9a-f]{12}$/;
+/** What `up` has named for its workers. */
+const OF_UP = /^(?:slim|full)-(.+)-([0-9a-f]{8})$/;
+
+export async function findImages(docker: Docker, uses: ImageUses): Promise<FoundImage[]> {
+  const running = new Set((await docker.listContainers({ all: true })).map(({ ImageID }) => ImageID));
+  const all = await docker.listImages({ filters: { reference: ['shellfleet/session'] } });
+  return all.flatMap(({ Id, RepoTags }) => {
+    const names = (RepoTags ?? []).filter((name) => name.startsWith(REPOSITORY));
+    const toFound = (name: string, owner: string | undefined) => ({ kind: 'image' as const, id: Id, name, owner });
+    if (running.has(Id)) return names.map((name) => toFound(name, 'a container uses it'));
+    const contents = names.filter((name) => CONTENT.test(name.slice(REPOSITORY.length)));
+    const named = names
+      .filter((name) => !contents.includes(name))
+      .map((name) => toFound(name, whyNameStays(name, uses)));
+    const staying = named.find(({ owner }) => owner !== undefined)?.name;
+    const ofContent = staying === undefined ? whyContentStays(uses) : `it is ${staying}`;
+    return [...named, ...contents.map((name) => toFound(name, ofContent))];
+  });
+}
+
+function whyNameStays(name: string, { whyUsed }: ImageUses): string | undefined {
+  const [, version, owner] = OF_UP.exec(name.slice(REPOSITORY.length)) ?? [];
+  if (version === undefined || owner === undefined)
+    return `no \`up\` has named it so: docker rmi ${name}, when none uses it`;
+  return whyUsed(version, owner);
+}
+
+const whyContentStays = ({ isMaking }: ImageUses) => (isMaking ? 'an `up` that runs may be making it' : undefined);
