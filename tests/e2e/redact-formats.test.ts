@@ -1,11 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FleetCli } from '../support/fleet-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
 let stack: TestFleet;
+let cli: FleetCli;
 beforeAll(async () => {
   stack = await startFleet({ env: { SHELLFLEET_ALLOW_UNREDACTED: '1' } });
+  cli = new FleetCli(stack);
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
+
+const saysOf = (count: string, kinds: string) =>
+  `shellfleet: ${count} of well-known formats were replaced in the output (${kinds}). A session with --keep-formats shows them, where its host allows it.\n`;
 
 // Put together here, so that no scanner takes this file for a leak.
 const KEY = `AKIA${'IOSFODNN7EXAMPLE'}`;
@@ -40,5 +46,37 @@ test('its secrets are replaced all the same, and its own rules hold', async () =
 test('without it the formats are replaced', async () => {
   const session = await stack.fleet.session('usual');
   expect((await session.run(MAKE)).stdout).not.toContain(KEY);
+  await session.close();
+});
+
+test.each([
+  ['exec', ['exec', 'told', '--']],
+  ['run', ['run', '--']],
+])('%s says on stderr which formats were replaced, and nothing with --keep-formats', async (verb, args) => {
+  expect(await cli.text([...args, `echo ${KEY} ${KEY}`])).toEqual({
+    exitCode: 0,
+    stdout: '[REDACTED_AWS_ACCESS_KEY] [REDACTED_AWS_ACCESS_KEY]\n',
+    stderr: saysOf('2 tokens', 'aws_access_key 2'),
+  });
+  const kept = args.map((word) => (word === 'told' ? 'kept' : word)).toSpliced(-1, 0, '--keep-formats');
+  expect({ verb, ...(await cli.text([...kept, `echo ${KEY}`])) }).toEqual({
+    ...{ verb, exitCode: 0, stdout: `${KEY}\n`, stderr: '' },
+  });
+});
+
+test('logs says it of a command and of all commands of a session, each once', async () => {
+  const session = await stack.fleet.session('logged');
+  const { commandId } = await session.run(`echo ${KEY}; echo ${URL_WITH_PASSWORD}`);
+  await session.run(`echo ${KEY}`);
+  const unread = await session.run('echo nothing to hide');
+  const stderrOf = async (...args: string[]) => (await cli.text(['logs', ...args])).stderr;
+  const of = await cli.text(['logs', commandId]);
+  expect([of.exitCode, of.stderr]).toEqual([0, saysOf('2 tokens', 'aws_access_key 1, url_password 1')]);
+  expect(await stderrOf(commandId, '--tail', '1')).toBe(of.stderr);
+  expect(await stderrOf(commandId, '--follow', '--json')).toBe(of.stderr);
+  const ofAll = saysOf('3 tokens', 'aws_access_key 2, url_password 1');
+  expect(await stderrOf('logged')).toBe(ofAll);
+  expect(await stderrOf('logged', '--tail', '1')).toBe(ofAll);
+  expect(await stderrOf(unread.commandId)).toBe('');
   await session.close();
 });

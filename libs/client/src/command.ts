@@ -103,6 +103,12 @@ export class Command {
     return fromWireResult({ commandId: this.id, sessionId: this.sessionId }, wire, this.#state.deduplicated);
   }
 
+  /** @internal Its Result when it has ended and its record is kept; else undefined. */
+  async resultNow(): Promise<Result | undefined> {
+    await this.#view.pending.lookAt([this.#pending]);
+    return this.#pending.settled?.type === 'result' ? this.result() : undefined;
+  }
+
   /**
    * Appends to the stdin of a command that was submitted with `stdin: { open: true }`, in the order of the calls, also before it has started. Waits while
    * 4 MiB are unread, and retries for 10 s while Redis is down. Rejects with COMMAND_INVALID when the command has ended or its stdin is closed.

@@ -4,12 +4,14 @@ import {
   isShellfleetError,
   type LogChunk,
   type OutputChunk,
+  type Result,
   type Session,
   ShellfleetError,
 } from '@shellfleet/client';
 import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
+import { sayRedactedFormats } from './redacted-formats.ts';
 import { showChunk } from './show-command.ts';
 import { TailLines } from './tail-lines.ts';
 import type { Terminal } from './terminal.ts';
@@ -61,12 +63,16 @@ async function logs(context: Context, id: string, flags: Flags): Promise<void> {
   await context.withFleet(async (fleet) => {
     const found = (await findCommand(fleet, id)) ?? (await findSession(fleet, id));
     if (!('log' in found)) refuse(flags, ['offset', 'length'], 'of a session: give the id of a command');
+    const ended = new Map<string, Result>();
     try {
       if ('log' in found && flags.since === undefined) await show(readCommandLog(terminal, found, flags), flags);
-      else await show(readStored(terminal, found, flags), flags);
+      else await show(readStored(terminal, found, flags, ended), flags);
     } catch (error) {
       if (!terminal.readerGone.aborted) throw error;
     }
+    if (terminal.readerGone.aborted) return;
+    const own = 'log' in found ? await found.resultNow().catch(() => undefined) : undefined;
+    await sayRedactedFormats(terminal, own === undefined ? ended.values() : [own]);
   });
 }
 
@@ -120,13 +126,18 @@ function readCommandLog(terminal: Terminal, command: FleetCommand, flags: Flags)
   };
 }
 
-/** The output that the session's stream has, of a command or of all commands. */
-function readStored(terminal: Terminal, source: FleetCommand | Session, flags: Flags): Log<OutputChunk> {
+/** The output that the session's stream has, of a command or of all commands. `ended` gets the Results of those that had something replaced. */
+function readStored(
+  terminal: Terminal,
+  source: FleetCommand | Session,
+  flags: Flags,
+  ended: Map<string, Result>,
+): Log<OutputChunk> {
   return {
     async *read({ follow, from }) {
       const after = from?.last.id ?? flags.since;
       const position = { follow, signal: terminal.readerGone, ...(after !== undefined && { after }) };
-      const chunks = 'output' in source ? source.output(position) : outputOf(source.events(position));
+      const chunks = 'output' in source ? source.output(position) : outputOf(source.events(position), ended);
       for await (const chunk of chunks) if (flags.stream === undefined || chunk.stream === flags.stream) yield chunk;
     },
     cut: cutPiece,
@@ -154,8 +165,15 @@ async function showLogChunk(terminal: Terminal, chunk: LogChunk, json: boolean):
   if (data.byteLength > 0) await terminal.write(stream, data);
 }
 
-async function* outputOf(events: ReturnType<Session['events']>): AsyncGenerator<OutputChunk> {
-  for await (const event of events) if (event.type === 'command.output') yield event.data;
+async function* outputOf(
+  events: ReturnType<Session['events']>,
+  ended: Map<string, Result>,
+): AsyncGenerator<OutputChunk> {
+  for await (const event of events) {
+    if (event.type === 'command.output') yield event.data;
+    if (event.type !== 'command.completed' || Object.keys(event.data.redactions).length === 0) continue;
+    ended.set(event.data.commandId, event.data);
+  }
 }
 
 /** A session id may look like the id of a command. */

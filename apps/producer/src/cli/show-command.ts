@@ -2,6 +2,7 @@ import type { Command, OmittedBecause, OutputChunk, Result, Session, ShellfleetE
 import { describeBlocked, describeDenied } from '@shellfleet/protocol';
 import type { Context } from './context.ts';
 import { CANCELLED, exitCodeOfResult, exitCodeOfSignal, OURS } from './exit-codes.ts';
+import { sayRedactedFormats } from './redacted-formats.ts';
 import type { Terminal } from './terminal.ts';
 import { type WaitingWatch, watchWaiting } from './watch-waiting.ts';
 
@@ -100,7 +101,7 @@ export async function showResult(context: Context, result: Result, json: boolean
     terminal.say(`${result.commandId} was cancelled: ${result.cancelReason}.`);
   else if (result.outcome === 'lost')
     terminal.say(`${whatWasLost(result)}, so it is not known whether it took effect.`);
-  await sayRedactedFormats(terminal, result);
+  await sayRedactedFormats(terminal, [result]);
   if (result.denied !== undefined) terminal.say(describeDenied(result.denied));
   if (result.refused !== undefined) terminal.say(`It did not run outside the sandbox: ${result.refused}`);
   if (result.outside) terminal.say(`${result.commandId} ran outside the sandbox of its session.`);
@@ -110,21 +111,6 @@ export async function showResult(context: Context, result: Result, json: boolean
       `The state of the shell was ${state === 'lost' ? 'lost' : 'kept in part'}${reason === undefined ? '' : `: ${reason}`}.`,
     );
   }
-}
-
-/** A patch or a test report with a replaced token is not what the command printed. */
-async function sayRedactedFormats(terminal: Terminal, { redactions }: Result): Promise<void> {
-  const found = Object.entries(redactions).filter(([type]) => type !== 'secret');
-  if (found.length === 0) return;
-  // The kinds of tokens come with all of redaction, which few commands need.
-  const { TOKEN_TYPES } = await import('@shellfleet/policy');
-  const formats = found.filter(([type]) => TOKEN_TYPES.has(type));
-  if (formats.length === 0) return;
-  const count = formats.reduce((sum, [, times]) => sum + times, 0);
-  const kinds = formats.map(([type, times]) => `${type} ${times}`).join(', ');
-  terminal.say(
-    `${count} ${count === 1 ? 'token' : 'tokens'} of well-known formats were replaced in the output (${kinds}). A session with --keep-formats shows them, where its host allows it.`,
-  );
 }
 
 function whatWasLost({ commandId, reason }: Result): string {
