@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
 import { FleetCli } from '../support/fleet-cli.ts';
@@ -234,6 +236,9 @@ describe('a full disk', () => {
     ['ps', '--all', '--json'],
     ['logs', 'has-output'],
     ['logs', 'has-output', '--json'],
+    ['logs', 'COMMAND'],
+    ['wait', 'COMMAND', '--json'],
+    ['cancel', 'COMMAND', '--json'],
     ['cp', 'has-output:/etc/passwd', '-'],
     ['queue'],
     ['hosts', 'ls'],
@@ -245,14 +250,33 @@ describe('a full disk', () => {
     ['--version'],
     ['--help'],
     ['exec', '--help'],
-  ])('as stdout of %s %s %s ends it with one line and exit code 125', async (...args) => {
-    await cli.text(['exec', 'has-output', '--', 'echo there is some']);
+  ])('as stdout of %s %s %s ends it with one line and exit code 125', async (...words) => {
+    const { commandId } = await (await stack.fleet.session('has-output')).run('echo there is some');
+    await expectSaid(words.map((word) => (word === 'COMMAND' ? commandId : word)));
+  });
+
+  test('as stdout of what reads the audit ends it in the same way, also when records are missing', async () => {
+    await (await stack.fleet.session('has-output')).run('true');
+    const folder = ['--state-dir', stack.stateFolder];
+    const heads = await until(
+      async () => (await cli.text(['audit', 'heads', ...folder])).stdout,
+      (shown) => shown !== '',
+    );
+    const kept = join(stack.stateFolder, 'kept-heads');
+    await writeFile(kept, heads.replaceAll(/"host":"[^"]+"/g, '"host":"gone"'));
+    const verify = ['audit', 'verify', ...folder, '--heads', kept];
+    expect(await cli.text(verify)).toMatchObject({ exitCode: 1, stdout: expect.stringContaining('host gone') });
+    for (const args of [['audit', 'heads', ...folder], ['audit', 'export', ...folder], verify, [...verify, '--json']])
+      await expectSaid(args);
+  });
+
+  async function expectSaid(args: readonly string[]) {
     const { exitCode, stderr } = await cli.text(args, full);
     // Some say more, for a person.
     const lines = stderr.trimEnd().split('\n');
     expect({ args, exitCode, stderr }).toMatchObject({ args, exitCode: 125, stderr: expect.stringContaining(SAID) });
     expect(lines.filter((line) => !/^shellfleet: (?!stdout)/.test(line))).toEqual([SAID.trimEnd()]);
-  });
+  }
 
   test('under the results of a batch, or under a copy, is named with the file: exit code 125', async () => {
     const tasks = '{"id":"a","script":"true"}\n';
