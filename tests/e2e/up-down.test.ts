@@ -94,6 +94,7 @@ test('down ends everything that up --detach has started', async () => {
   const { stderr } = await run(shellfleet, ['down'], { env });
   expect(stderr).toContain('Ending the fleet, and with it: 1 open session, 0 running commands');
   expect(stderr).toContain('has ended');
+  expect(stderr).toMatch(/Session images stay for the next `up`: shellfleet\/session:.*\. To remove them: docker rmi /);
   expect(living(pids)).toEqual([]);
   expect(await readFile(join(folder, 'up.log'), 'utf8')).toContain('with it: 1 open session, 0');
 });

@@ -218,3 +218,21 @@ test('prune --images removes what state folders of this user have no more use fo
   const there = (await docker.listImages()).flatMap(({ RepoTags }) => RepoTags ?? []);
   expect(mine.filter((one) => there.includes(one)).sort()).toEqual(Object.keys(stays).sort());
 });
+
+test('down names the session images that stay for its state folder, and how to remove them', async () => {
+  const owner = randomBytes(4).toString('hex');
+  const own = join(folder, 'down-here');
+  await mkdir(own, { recursive: true });
+  await writeFile(join(own, 'image-owner'), owner);
+  const names = ['full-0.0.2', 'slim-0.0.2'].map((tag) => `shellfleet/session:${tag}-${owner}`);
+  await using stack = new AsyncDisposableStack();
+  for (const one of names) stack.defer(() => docker.getImage(one).remove());
+  await nameImage(...names);
+  const { stderr } = await runCli(stage, ['down'], {
+    env: { DOCKER_HOST: inject('dockerHost'), SHELLFLEET_STATE_DIR: own },
+  });
+  expect(stderr.trimEnd().split('\n')).toEqual([
+    'shellfleet: No fleet of this machine was running.',
+    `shellfleet: Session images stay for the next \`up\`: ${names.join(', ')}. To remove them: docker rmi ${names.join(' ')}, then shellfleet prune --images.`,
+  ]);
+});

@@ -15,7 +15,7 @@ export { type EnsureRedisOptions, ensureRedis, type Redis, stopRedis } from './e
 export type { TestImages } from './images/ensure-test-images.ts';
 export { ensureWorkerImage } from './images/ensure-worker-image.ts';
 export type { ImageNames } from './images/session-recipe.ts';
-export type { ImageUses } from './leftovers/find-images.ts';
+export { type ImageUses, listImagesOf } from './leftovers/find-images.ts';
 export { findLeftovers, type Leftover, removeLeftover } from './leftovers/find-leftovers.ts';
 export { isHostLocked } from './leftovers/owner-of.ts';
 export { endProcess, isRunning, type RecordedProcess, recordProcess } from './live-process.ts';

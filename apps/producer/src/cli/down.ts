@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { endFleet } from '../fleet-process/down.ts';
 import { readFleetRecord } from '../fleet-process/fleet-record.ts';
 import { describeUse, tryToReadUse } from '../fleet-process/fleet-use.ts';
+import { findOwnImages } from '../fleet-process/own-image-names.ts';
 import type { Context } from './context.ts';
 
 export function registerDown(program: Command, { config, terminal }: Context): void {
@@ -12,6 +13,8 @@ export function registerDown(program: Command, { config, terminal }: Context): v
       const record = await readFleetRecord(config.env);
       const use = record && (await tryToReadUse(record, config.env));
       if (use !== undefined) terminal.say(`Ending the fleet, and with it: ${describeUse(use)}`);
+      // While the engine runs, which may end with the fleet.
+      const images = await findOwnImages(config.env);
       const ended = await endFleet(config.env);
       terminal.say(ended ? 'The fleet of this machine has ended.' : 'No fleet of this machine was running.');
       const others = use?.others ?? [];
@@ -19,5 +22,9 @@ export function registerDown(program: Command, { config, terminal }: Context): v
         terminal.say(
           `Still running, without Redis, because \`up\` did not start it: ${others.map((id) => `the worker of host ${id}`).join(', ')}. The next \`up\` finds it again; SIGINT ends it.`,
         );
+      if (images.length > 0) terminal.say(describeLeft(images));
     });
 }
+
+const describeLeft = (images: readonly string[]) =>
+  `Session images stay for the next \`up\`: ${images.join(', ')}. To remove them: docker rmi ${images.join(' ')}, then shellfleet prune --images.`;

@@ -1,11 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { hostFolderName } from '@shellfleet/mailbox';
-import { IMAGE_OWNER_FILE } from '@shellfleet/policy';
 import { type ImageUses, isHostLocked, stateFolder } from '@shellfleet/setup';
 import { VERSION } from '../program-file.ts';
 import { isAnyWorkerRunning, isSupervisorRunning, readFleetRecord } from './fleet-record.ts';
 import { type ImageOwner, isStillOwner, readImageOwners } from './image-owners.ts';
+import { readImageOwner } from './own-image-names.ts';
 
 /** Who may use the session images that `up` has named, as far as this user's state folders show it. What they do not show counts as used. */
 export async function readImageUses(env: NodeJS.ProcessEnv): Promise<ImageUses> {
@@ -29,9 +29,8 @@ interface FolderUse {
 
 /** The folder of this environment, of which there is no record before this version's first `up`. */
 async function readOwn(env: NodeJS.ProcessEnv): Promise<ImageOwner[]> {
-  const folder = resolve(stateFolder(env));
-  const owner = await readFile(join(folder, IMAGE_OWNER_FILE), 'utf8').catch(() => undefined);
-  return owner === undefined ? [] : [{ owner: owner.trim(), folder, version: VERSION }];
+  const owner = await readImageOwner(env);
+  return owner === undefined ? [] : [{ owner, folder: resolve(stateFolder(env)), version: VERSION }];
 }
 
 async function readFolderUse(recorded: ImageOwner): Promise<FolderUse> {

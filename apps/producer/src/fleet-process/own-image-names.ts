@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { IMAGE_OWNER_FILE, ownSessionImages, type SessionImages } from '@shellfleet/policy';
-import { makeStateFolder } from '@shellfleet/setup';
+import { findDocker, listImagesOf, makeStateFolder, stateFolder } from '@shellfleet/setup';
 import { VERSION } from '../program-file.ts';
 import { recordImageOwner } from './image-owners.ts';
 
@@ -11,6 +11,20 @@ export async function ensureOwnImageNames(env: NodeJS.ProcessEnv): Promise<Sessi
   const owner = await ensureImageOwner(env);
   await recordImageOwner(owner, env);
   return ownSessionImages(VERSION, owner);
+}
+
+/** What is left on the engine of this machine under this state folder's names. Empty where no engine answers. */
+export async function findOwnImages(env: NodeJS.ProcessEnv): Promise<string[]> {
+  const owner = await readImageOwner(env);
+  if (owner === undefined) return [];
+  const engine = await findDocker(env);
+  return engine === undefined ? [] : listImagesOf(owner, engine.endpoint).catch(() => []);
+}
+
+/** Undefined where no `up` has used this state folder. */
+export async function readImageOwner(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  const text = await readFile(join(stateFolder(env), IMAGE_OWNER_FILE), 'utf8').catch(() => undefined);
+  return text?.trim();
 }
 
 /** The id in the names of all session images of this state folder. It is made once, before any Redis is there. */

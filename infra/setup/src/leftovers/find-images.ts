@@ -1,4 +1,6 @@
 import type Docker from 'dockerode';
+import { connectDocker } from '../docker-client.ts';
+import type { DockerEndpoint } from '../docker-endpoint.ts';
 
 // The names of session images on an engine, and why they may be in use.
 //
@@ -24,6 +26,14 @@ const REPOSITORY = 'shellfleet/session:';
 const CONTENT = /^[0-9a-f]{12}$/;
 /** What `up` has named for its workers. */
 const OF_UP = /^(?:slim|full)-(.+)-([0-9a-f]{8})$/;
+
+/** The names that `up` has given session images for an owner, of all versions. */
+export async function listImagesOf(owner: string, endpoint: DockerEndpoint): Promise<string[]> {
+  const docker = await connectDocker(endpoint, 5_000);
+  const all = await docker.listImages({ filters: { reference: ['shellfleet/session'] } });
+  const names = all.flatMap(({ RepoTags }) => RepoTags ?? []);
+  return names.filter((name) => OF_UP.exec(name.slice(REPOSITORY.length))?.[2] === owner).sort();
+}
 
 export async function findImages(docker: Docker, uses: ImageUses): Promise<FoundImage[]> {
   const running = new Set((await docker.listContainers({ all: true })).map(({ ImageID }) => ImageID));
