@@ -18,7 +18,12 @@ const recordSchema = z.object({ owner: z.string(), folder: z.string(), version: 
 /** `version`: of the `up` that has used the folder last. */
 export type ImageOwner = z.infer<typeof recordSchema>;
 
+/** A user without a state folder that can be written has a fleet all the same: then its images count as used for good. */
 export async function recordImageOwner(owner: string, env: NodeJS.ProcessEnv): Promise<void> {
+  await writeRecord(owner, env).catch(() => {});
+}
+
+async function writeRecord(owner: string, env: NodeJS.ProcessEnv): Promise<void> {
   const folder = resolve(stateFolder(env));
   const path = join(await makeUserStateFolder(env, FOLDER), nameOf(folder));
   await writeFile(path, JSON.stringify({ owner, folder, version: VERSION } satisfies ImageOwner), { mode: 0o600 });

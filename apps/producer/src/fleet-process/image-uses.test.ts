@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeStateFolder, recordProcess } from '@shellfleet/setup';
@@ -87,4 +87,13 @@ test('an owner that no folder of this user has counts as one that uses all its i
   await nameImages('a');
   const { whyUsed } = await readImageUses(envOf('elsewhere'));
   expect(whyUsed('0.0.1', 'ffffffff')).toMatch(/^no state folder of this user is known to have the owner ffffffff/);
+});
+
+test('an `up` names its images also where nothing can be recorded for the user', async () => {
+  const blocked = join(users, 'a-file');
+  await writeFile(blocked, '');
+  const env = { ...envOf('a'), XDG_STATE_HOME: blocked };
+  const { slim } = await ensureOwnImageNames(env);
+  expect(slim).toMatch(/^shellfleet\/session:slim-.+-[0-9a-f]{8}$/);
+  expect(await readImageOwners(env)).toEqual([]);
 });
