@@ -209,7 +209,7 @@ const environmentSchema = z.object({
 });
 
 /** What the host keeps for a post-mortem. */
-export interface KeepBounds {
+interface KeepBounds {
   containers: number;
   ageMs: number;
 }

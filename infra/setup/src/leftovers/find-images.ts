@@ -14,7 +14,7 @@ export interface ImageUses {
   isMaking: boolean;
 }
 
-export interface FoundImage {
+interface FoundImage {
   kind: 'image';
   id: string;
   name: string;
