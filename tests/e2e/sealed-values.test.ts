@@ -2,6 +2,7 @@ import { createSealer, sealPlace, submit } from '@shellfleet/mailbox';
 import { sessionKeys } from '@shellfleet/protocol';
 import { ulid } from 'ulid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { everythingInRedis } from '../support/everything-in-redis.ts';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { newSubmission } from '../support/mailbox-session.ts';
@@ -24,6 +25,29 @@ test('a host does not open the spec of an earlier life: what waits ends as an er
   await inspect.redis.hset(keys.state, 'spec', old);
   const result = await session.run('echo $TOKEN');
   expect(result).toMatchObject({ outcome: 'error', stdout: '', error: { code: 'SEAL_KEY_UNKNOWN' } });
+});
+
+// seeds Wrong 7
+test('the error of a failed startup command stands in Redis sealed, and its readers receive it whole', async () => {
+  const session = await stack.fleet.session('failed', {
+    startupCommands: ['echo printed-$((40 + 2)); : quoted-word; exit 5'],
+  });
+  const message =
+    "Startup command 'echo printed-$((40 + 2)); : quoted-word; exit 5' failed with exit code 5. Its output: printed-42";
+  const error = { code: 'SESSION_START_FAILED', message, retryable: true, context: {} };
+  const result = await session.run('true');
+  expect(result).toMatchObject({ outcome: 'error', error });
+  expect(result).not.toHaveProperty('sealedReason');
+  await expect(session.restart()).rejects.toMatchObject(error);
+  const ends: unknown[] = [];
+  for await (const event of session.events({ signal: AbortSignal.timeout(30_000) })) {
+    if (event.type === 'command.completed') ends.push(event.data.error);
+    if (ends.length === 2) break;
+  }
+  expect(ends).toEqual([error, error]);
+  const stored = await everythingInRedis(inspect.redis, stack.namespace);
+  expect(stored).toContain('SESSION_START_FAILED');
+  expect(stored).not.toMatch(/quoted-word|printed-/);
 });
 
 test.each([

@@ -6,6 +6,7 @@ import { throwUnlessDone } from './files/run-operation.ts';
 import { SessionFiles } from './files/session-files.ts';
 import { readSessionInfo } from './read/session-info.ts';
 import { streamStdin } from './stdin/stream-stdin.ts';
+import { openResult } from './stream/open-reason.ts';
 import { followEvents } from './stream/session-events.ts';
 import { parseCursor } from './stream/stream-reader.ts';
 import { closeSession } from './submit/close-session.ts';
@@ -98,7 +99,8 @@ export class Session implements AsyncDisposable {
   /** Replaces the shell with a fresh one, in order with the commands. Rejects as `submit` does, and when the fresh shell cannot be started. */
   async restart(): Promise<void> {
     const { pending } = await this.#order.run(() => sendEntry(this.#view, this.#open, { type: 'restart' }));
-    throwUnlessDone(await pending.result(), `the restart of session ${this.id}`);
+    const wire = openResult(this.#view.sealer, this.#open.keys, pending.entryId, await pending.result());
+    throwUnlessDone(wire, `the restart of session ${this.id}`);
   }
 
   /** Ends running and queued commands as cancellations, then frees sandbox and slot. Resolves after that, or at once when its host is unreachable. */

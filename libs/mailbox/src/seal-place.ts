@@ -18,8 +18,8 @@ export interface SealPlace {
   readonly [built]: true;
 }
 
-/** `reason`: why a host holds or denies an entry, which may quote its script. */
-type EntryKind = 'answer' | 'input' | 'first-attempt' | 'reason' | RequestKind;
+/** `reason`: why a host holds or denies an entry, which may quote its script. `error`: of a shell that could not be opened, which may quote the spec. */
+type EntryKind = 'answer' | 'input' | 'first-attempt' | 'reason' | 'error' | RequestKind;
 /** What a producer asks of the host that runs its entry: to stop it, and that its stdin ends here. */
 type RequestKind = 'cancel' | 'input-end';
 type TerminalKind = 'terminal-input' | 'terminal-output';

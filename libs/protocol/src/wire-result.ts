@@ -28,7 +28,7 @@ const fields = {
     .object({ what: z.enum(['files', 'network', 'system-call']), line: z.string(), mayAsk: z.boolean() })
     .optional(),
   refused: z.string().optional(),
-  /** In place of what is in `stderr` of a denial, or in `refused`: it may quote the script. */
+  /** In place of what is in `stderr` of a denial, in `refused`, or in an `error`: it may quote the script, or the spec. */
   sealedReason: z.string().optional(),
   firstAttempt: firstAttemptSchema.optional(),
 };

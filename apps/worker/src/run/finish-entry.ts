@@ -17,6 +17,7 @@ import type { EndingEntry, EntryResult } from './entry-run.ts';
 import { noteEnd } from './note-audit.ts';
 import { pauseClocksWhileDown } from './pause-clocks.ts';
 import { lostEntry, toCancelled } from './results.ts';
+import { sealError } from './seal-reason.ts';
 import type { SessionContext } from './session-context.ts';
 import { unstoredOutput } from './unstored-output.ts';
 
@@ -43,7 +44,7 @@ export async function finishEntry(
     const call = () => {
       triedNext = mayTakeNext();
       return finish(owner, entry.id, {
-        result: toStoredResult(entry, result, redaction),
+        result: sealError(entry.id, toStoredResult(entry, result, redaction), context),
         output,
         ...answer,
         epoch: result.shell.epoch,

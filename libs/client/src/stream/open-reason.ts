@@ -1,16 +1,24 @@
 import { type Sealer, sealPlace } from '@shellfleet/mailbox';
-import type { ApprovalRequestedData, SessionKeys, StoredRequest, WireResult } from '@shellfleet/protocol';
+import {
+  type ApprovalRequestedData,
+  type SessionKeys,
+  type StoredRequest,
+  type WireError,
+  type WireResult,
+  wireErrorSchema,
+} from '@shellfleet/protocol';
 
-/** Why an entry waits for a person or was denied may quote its script, so it is sealed. */
+/** Why an entry waits for a person, was denied or found no shell may quote a script, so it is sealed. */
 type Opener = Pick<Sealer, 'open'>;
 
 const UNKNOWN = 'the reason is sealed with a key that this process does not have';
 
-/** A Result with the reason of its denial, or why there was no second attempt. */
+/** A Result with the reason of its denial, why there was no second attempt, or the message of its error. */
 export function openResult(sealer: Opener, keys: SessionKeys, entryId: string, wire: WireResult): WireResult {
   const { sealedReason, ...result } = wire;
   if (sealedReason === undefined) return wire;
-  const reason = open(sealer, keys, entryId, sealedReason);
+  if (result.outcome === 'error') return { ...result, error: openError(sealer, keys, entryId, result, sealedReason) };
+  const reason = open(sealer, keys, entryId, sealedReason) ?? UNKNOWN;
   return result.outcome === 'denial' ? { ...result, stderr: `Denied: ${reason}\n` } : { ...result, refused: reason };
 }
 
@@ -20,13 +28,31 @@ export function openRequest(
   entryId: string,
   { id, sealedReason, expiresAt }: StoredRequest,
 ): ApprovalRequestedData {
-  return { id, reason: open(sealer, keys, entryId, sealedReason), expiresAt };
+  return { id, reason: open(sealer, keys, entryId, sealedReason) ?? UNKNOWN, expiresAt };
 }
 
-function open(sealer: Opener, keys: SessionKeys, entryId: string, sealed: string): string {
+/** The stored message stands where this process lacks the key. */
+function openError(
+  sealer: Opener,
+  keys: SessionKeys,
+  entryId: string,
+  { error }: Extract<WireResult, { outcome: 'error' }>,
+  sealed: string,
+): WireError {
+  const opened = open(sealer, keys, entryId, sealed, 'error');
+  return opened === undefined ? error : wireErrorSchema.parse(JSON.parse(opened));
+}
+
+function open(
+  sealer: Opener,
+  keys: SessionKeys,
+  entryId: string,
+  sealed: string,
+  kind: 'reason' | 'error' = 'reason',
+): string | undefined {
   try {
-    return sealer.open(sealed, sealPlace('reason', keys, entryId));
+    return sealer.open(sealed, sealPlace(kind, keys, entryId));
   } catch {
-    return UNKNOWN;
+    return undefined;
   }
 }
