@@ -71,5 +71,5 @@ test('the worker image holds all that the worker imports', async () => {
   const image = await ensureWorkerImage(deps, inject('sessionImage'));
   // Its configuration is read after everything is loaded, and refused before anything is reached.
   const refused = await runIn(image, [], ['SHELLFLEET_SLOTS=none']);
-  expect(refused).toEqual({ exitCode: 2, output: 'SHELLFLEET_SLOTS must be a number' });
+  expect(refused).toEqual({ exitCode: 2, output: 'shellfleet: SHELLFLEET_SLOTS must be a number' });
 }, 60_000);

@@ -33,6 +33,7 @@ export function expectedResult(sessionId: string, own: ExpectedFields = {}): Res
     timings: { queuedMs: anyNumber(), startMs: anyNumber(), runMs: anyNumber(), totalMs: anyNumber() },
     hostId: 'h1',
     ...digestOf(own),
+    ...(own.outcome === 'timeout' ? { limitMs: anyNumber() } : {}),
     ...own,
   } as Result;
 }

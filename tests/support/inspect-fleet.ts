@@ -116,7 +116,7 @@ async function listProcesses(container: Docker.Container): Promise<string[]> {
   const all = (Processes as string[][]).map(([pid, parent, state = '', line = '']) => ({ pid, parent, state, line }));
   return all
     .filter(({ pid, state }) => Number(pid) !== State.Pid && !state.startsWith('Z'))
-    .filter(({ parent, line }) => !(Number(parent) === State.Pid && / -c \. \S+\/loop /.test(line)))
+    .filter(({ parent, line }) => !(Number(parent) === State.Pid && / -c \. \/proc\/self\/fd\/\d+ /.test(line)))
     .map(({ line }) => line)
     .sort();
 }
