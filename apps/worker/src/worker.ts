@@ -2,7 +2,14 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSessionJobs, offeredClasses, type SessionJob } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
-import { type Connected, createSealer, recordRetention, requireFleet, type Verifier } from '@shellfleet/mailbox';
+import {
+  type Connected,
+  createSealer,
+  noteLoss,
+  recordRetention,
+  requireFleet,
+  type Verifier,
+} from '@shellfleet/mailbox';
 import type { WiderSettings } from '@shellfleet/policy';
 import {
   fleetKeys,
@@ -37,7 +44,7 @@ import { refuseOtherRetention } from './lease/fleet-retention.ts';
 import { startHeartbeat } from './lease/heartbeat.ts';
 import { createHeldTimes } from './lease/held-times.ts';
 import { createLeases, LEASE_MS } from './lease/leases.ts';
-import { Settling } from './lease/settling.ts';
+import { lossOf, Settling } from './lease/settling.ts';
 import { RunningEntries } from './run/running-entries.ts';
 import { KeptSandboxes } from './sandbox/kept-sandboxes.ts';
 import type { Sandboxes } from './sandbox/sandbox.ts';
@@ -254,8 +261,13 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   // While Redis was away the leases may have run out: they are renewed before any other call, of this host or of another.
   const { history, recoverFirst } = deps.connected;
   let declared = history.changes;
+  // It stays true when the recovery is repeated, after its first heartbeat.
+  let hostsLost = false;
   recoverFirst(async (direct) => {
     const lastBeatAt = heartbeat.lastAt;
+    const loss = lossOf(await direct.zscore(fleet.hosts, hostId), lastBeatAt);
+    hostsLost ||= loss === 'hosts';
+    if (loss !== 'nothing') await noteLoss(direct, namespace);
     // Redis may have lost it.
     await recordRetention(direct, fleet, deps.retentionMs).catch(() => {});
     await heartbeat.recover(direct, async () => {
@@ -268,7 +280,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     });
     // The first call to a node of a Cluster shows which one it is.
     if (history.changes !== declared) throw new Error('Redis was replaced meanwhile');
-    void settling.begin(lastBeatAt);
+    void settling.begin(lastBeatAt, hostsLost);
+    hostsLost = false;
   });
 
   const onDrainChange = () => {

@@ -4,6 +4,7 @@ import {
   createKeylessSealer,
   createSealer,
   createSigner,
+  isRestoring,
   readRetention,
   retentionOf,
   type Sealer,
@@ -21,6 +22,7 @@ import type { ToolsQueue } from './queue/tools-queue.ts';
 import { Answers } from './results/answers.ts';
 import { PendingResults } from './results/pending-results.ts';
 import { Interceptors } from './submit/interceptors.ts';
+import { LostSessions } from './submit/lost-sessions.ts';
 import type { OpenSession } from './submit/open-session.ts';
 
 // VIEW-1. Pending results, questions and subscriptions belong to the view that began them. Closing a view ends its own waits and no others.
@@ -43,6 +45,7 @@ export class View {
   readonly sessions: SessionsQueue;
   readonly tools: ToolsQueue;
   readonly pending: PendingResults;
+  readonly lost: LostSessions;
   readonly answers = new Answers();
   readonly driven: DrivenSessions;
   readonly feeds: Feeds;
@@ -65,6 +68,7 @@ export class View {
     sealer: Sealer,
     durability: DurabilityOfRedis,
     lease: ConnectionLease,
+    wasRestoring: boolean,
   ) {
     const { connection } = lease;
     this.id = connection.nextId();
@@ -76,6 +80,8 @@ export class View {
     this.durability = durability;
     this.interceptors = new Interceptors(settings.interceptors);
     this.pending = new PendingResults(connection.redis, connection.history);
+    const { history } = connection;
+    this.lost = new LostSessions({ redis: () => this.redis, namespace: keyspace, history, wasRestoring });
     this.feeds = new Feeds(connection.subscriber);
     this.driven = new DrivenSessions(connection.redis);
     this.window = connection.window;
@@ -158,8 +164,12 @@ export async function openView(settings: ConnectSettings): Promise<View> {
     const signer = signingKey && createSigner(signingKey, () => retentionOf(redis, keyspace));
     const sealer = hasKey ? createSealer(settings.sealKeys, { signer }) : createKeylessSealer();
     const opening = DurabilityOfRedis.open(redis, history);
-    const [durability] = await Promise.all([opening, readRetention(redis, keyspace)]);
-    return new View(settings, keyspace, sealer, durability, lease);
+    const [durability, wasRestoring] = await Promise.all([
+      opening,
+      isRestoring(redis, keyspace),
+      readRetention(redis, keyspace),
+    ]);
+    return new View(settings, keyspace, sealer, durability, lease, wasRestoring);
   } catch (error) {
     await lease.release();
     throw error;

@@ -1,12 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { FLEET_ID_PATTERN, fleetIdentityKey, parseKeyspace, ShellfleetError } from '@shellfleet/protocol';
+import { FLEET_ID_PATTERN, fleetIdentityKey, fleetKeys, parseKeyspace, ShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { toQueueError } from './script.ts';
+import { throwQueueError, toQueueError } from './script.ts';
 
 // IDENTITY-1. A namespace of a Redis has one identity; the first that is declared stays.
 // IDENTITY-2. Whoever has learnt the identity of a fleet declares that one, never another, to a Redis that lost it.
 // IDENTITY-3. Whoever has learnt none waits for one before it declares a new one: after a loss, those who know it come first.
+// IDENTITY-4. A fleet that Redis lost is marked as being restored before its identity is back: its hosts declare their sessions first, and
+//             until then nobody begins a life of one.
+
+/** How long hosts have to declare what they serve. */
+export const RESTORING_MS = 5_000;
 
 /** Hosts declare what they know with their next heartbeat, and after a reconnection at once. A host is the one to declare a new identity. */
 const PATIENCE_MS = { host: 1_000, producer: 5_000 };
@@ -36,10 +41,34 @@ export async function declareFleet(redis: Redis, namespace: string, fleetId: str
   return (await findFleet(redis, namespace)) ?? fleetId;
 }
 
+/** As `declareFleet`, for the identity of a fleet that was in this Redis before. */
+export async function restoreFleet(redis: Redis, keyspace: string): Promise<string> {
+  const { namespace, fleetId } = parseKeyspace(keyspace);
+  const before = await findFleet(redis, namespace);
+  if (before !== undefined) return before;
+  await noteLoss(redis, keyspace);
+  return declareFleet(redis, namespace, fleetId);
+}
+
+/** Redis lost data of this fleet, whose hosts declare their sessions now. The first who notices it decides when their time is over. */
+export async function noteLoss(redis: Redis, keyspace: string): Promise<void> {
+  // A full Redis takes no mark, and this user may not be allowed to set one. A host tries too.
+  await redis.set(fleetKeys(keyspace).restoring, '1', 'PX', RESTORING_MS, 'NX').catch(() => {});
+}
+
+/** Whether Redis lost data of this fleet within the last 5 s, perhaps all of it. */
+export async function isRestoring(redis: Redis, keyspace: string): Promise<boolean> {
+  const { namespace } = parseKeyspace(keyspace);
+  const [identity, mark] = await redis
+    .mget(fleetIdentityKey(namespace), fleetKeys(keyspace).restoring)
+    .catch(throwQueueError);
+  return identity === null || mark !== null;
+}
+
 /** Throws FLEET_CONFLICT where another fleet has the namespace of this keyspace. Declares this one where none has. */
 export async function requireFleet(redis: Redis, keyspace: string, place: string): Promise<void> {
   const { namespace, fleetId } = parseKeyspace(keyspace);
-  const declared = await declareFleet(redis, namespace, fleetId);
+  const declared = await restoreFleet(redis, keyspace);
   if (declared === fleetId) return;
   throw new ShellfleetError(
     'FLEET_CONFLICT',

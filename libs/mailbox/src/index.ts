@@ -61,7 +61,16 @@ export { type AuditFinding, type AuditSegment, isTampering, verifyAudit } from '
 export { REDIS_DEADLINE_MS } from './call-rules.ts';
 export { type Connected, checkRedis, connectRedis } from './connection.ts';
 export { type Entry, type Rung, type Taken, toRung } from './entry.ts';
-export { declareFleet, findFleet, joinFleet, requireFleet } from './fleet-identity.ts';
+export {
+  declareFleet,
+  findFleet,
+  isRestoring,
+  joinFleet,
+  noteLoss,
+  RESTORING_MS,
+  requireFleet,
+  restoreFleet,
+} from './fleet-identity.ts';
 export { type Adopted, adopt } from './host/adopt.ts';
 export { announce } from './host/announce.ts';
 export { type Appended, append } from './host/append.ts';

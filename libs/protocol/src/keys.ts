@@ -173,6 +173,8 @@ export interface FleetKeys {
   retention: string;
   /** sorted set: host id → time of its last heartbeat (ms) */
   hosts: string;
+  /** string, 5 s: Redis lost data of the fleet, and its hosts declare what they serve */
+  restoring: string;
   /** hash: host id → id of the state folder in which its audit is; written every minute, never removed */
   audits: string;
   /** pub/sub: wake-ups of all hosts, for the sessions queues */
@@ -202,6 +204,7 @@ export function fleetKeys(namespace: string): FleetKeys {
     retention: `${admission}:retention`,
     kept: `${admission}:kept`,
     hosts: `${admission}:hosts`,
+    restoring: `${admission}:restoring`,
     audits: `${admission}:audits`,
     sessionsWakeUps: `${admission}:wakeups`,
     tools,

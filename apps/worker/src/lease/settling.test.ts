@@ -1,7 +1,7 @@
 import { fleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Settling } from './settling.ts';
+import { lossOf, Settling } from './settling.ts';
 
 beforeEach(() => vi.useFakeTimers({ now: 1_000_000 }));
 afterEach(() => vi.useRealTimers());
@@ -55,6 +55,26 @@ test('it waits for a silent host for 5 s, and not for one that was lost long bef
   const lost = setUp({ h2: LAST_BEAT - 10_001 });
   await lost.settling.begin(LAST_BEAT);
   expect(lost.settling.settled).toBe(true);
+});
+
+test('it waits for the whole 5 s where Redis has lost which hosts were up', async () => {
+  const { settling } = setUp({ h1: 1_000_000 });
+  void settling.begin(LAST_BEAT, true);
+  await vi.advanceTimersByTimeAsync(4_999);
+  expect(settling.settled).toBe(false);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(settling.settled).toBe(true);
+});
+
+test.each([
+  [String(LAST_BEAT), 'nothing'],
+  [String(LAST_BEAT + 1), 'nothing'],
+  [String(LAST_BEAT - 1), 'newest'],
+  [String(LAST_BEAT - 10_000), 'newest'],
+  [String(LAST_BEAT - 10_001), 'hosts'],
+  [null, 'hosts'],
+])('a Redis that has %s as the last heartbeat has lost %s', (beatAt, loss) => {
+  expect(lossOf(beatAt, LAST_BEAT)).toBe(loss);
 });
 
 test('when Redis goes away again, it begins anew, and the first wait settles nothing', async () => {

@@ -3,13 +3,21 @@ import type { Redis } from 'ioredis';
 
 // SETTLING-1. After Redis was away, each host first renews its leases (recovery of its connection), and then publishes a heartbeat.
 // SETTLING-2. Until every host that was up before has done so, and for 5 s at most, a host takes no session and hands none out again: the
-//             locks of the others may have run out meanwhile, while their shells live.
+//             locks of the others may have run out meanwhile, while their shells live. A Redis that has lost them names no other host:
+//             then it is the whole 5 s.
 
 /** The longest time for which a host waits for the others. */
 const SETTLE_MS = 5_000;
 const POLL_MS = 200;
 /** A host counts as up before the outage when its last heartbeat is at most this much older than this host's last one. */
 const RECENT_MS = 10_000;
+
+/** What Redis has lost. `beatAt`: the last heartbeat of this host as Redis has it now. `hosts`: also which hosts were up. */
+export function lossOf(beatAt: string | null, lastBeatAt: number): 'nothing' | 'newest' | 'hosts' {
+  const missingMs = lastBeatAt - Number(beatAt ?? 0);
+  if (missingMs <= 0) return 'nothing';
+  return missingMs > RECENT_MS ? 'hosts' : 'newest';
+}
 
 export interface SettlingDeps {
   redis: Redis;
@@ -32,8 +40,8 @@ export class Settling {
     return this.#settled;
   }
 
-  /** Redis is back. `lastBeatAt`: the time of this host's last heartbeat before. Resolves when the fleet has settled. */
-  async begin(lastBeatAt: number): Promise<void> {
+  /** Redis is back. `lastBeatAt`: the time of this host's last heartbeat before. `hostsLost`: Redis has lost which hosts were up. Resolves when the fleet has settled. */
+  async begin(lastBeatAt: number, hostsLost = false): Promise<void> {
     this.#round += 1;
     this.#settled = false;
     const round = this.#round;
@@ -43,7 +51,7 @@ export class Settling {
       const beats = await this.#readBeats().catch(() => undefined);
       if (round !== this.#round) return;
       before ??= beats && new Map([...beats].filter(([, at]) => at >= lastBeatAt - RECENT_MS));
-      if (beats !== undefined && before !== undefined && haveBeaten(before, beats)) break;
+      if (beats !== undefined && before !== undefined && !hostsLost && haveBeaten(before, beats)) break;
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       if (round !== this.#round) return;
     }

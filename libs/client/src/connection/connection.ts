@@ -1,5 +1,5 @@
 import { SessionsQueue } from '@shellfleet/admission';
-import { connectRedis, declareFleet, joinFleet, type RedisHistory, readRetention } from '@shellfleet/mailbox';
+import { connectRedis, joinFleet, type RedisHistory, readRetention, restoreFleet } from '@shellfleet/mailbox';
 import { type FleetKeys, fleetKeys, parseKeyspace, ShellfleetError, toKeyspace } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { SendWindow } from '../queue/send-window.ts';
@@ -87,7 +87,7 @@ export class Connection {
     const known = this.#fleetIds.get(namespace);
     const declared = await (known === undefined
       ? joinFleet(this.redis, namespace, 'producer')
-      : declareFleet(this.redis, namespace, known));
+      : restoreFleet(this.redis, toKeyspace(namespace, known)));
     this.#fleetIds.set(namespace, declared);
     if (known !== undefined && known !== declared) this.#end(namespace, known, declared);
     return toKeyspace(namespace, declared);

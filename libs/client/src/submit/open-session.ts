@@ -16,6 +16,7 @@ import { z } from 'zod';
 import type { Feeds } from '../connection/feeds.ts';
 import type { SendWindow } from '../queue/send-window.ts';
 import { warn } from '../warn.ts';
+import type { LostSessions } from './lost-sessions.ts';
 import { type IndexContext, type IndexedSession, noteInIndex } from './note-in-index.ts';
 import { specDifference } from './spec-difference.ts';
 
@@ -43,6 +44,7 @@ export interface OpenContext extends IndexContext {
   readonly sealer: Sealer;
   readonly window: SendWindow;
   readonly feeds: Feeds;
+  readonly lost: Pick<LostSessions, 'noticed' | 'beforeLife'>;
   keysOf(sessionId: string): SessionKeys;
 }
 
@@ -71,6 +73,7 @@ export async function openSession(
 ): Promise<OpenSession> {
   const request = parseRequest(id, spec);
   const keys = context.keysOf(request.id);
+  await context.lost.beforeLife(keys);
   if (request.spec !== undefined) await checkSecrets(request.spec);
   const tryOpen = async (): Promise<OpenSession | undefined> => {
     if (request.spec === undefined && !driven) {

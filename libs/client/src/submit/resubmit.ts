@@ -22,6 +22,11 @@ export async function resubmit(
   session.indexedAt = 0;
   noteInIndex(context, session);
   let submitted = await submit(context.redis, session.keys, seal());
+  if (submitted.type === 'unknown-session' || submitted.type === 'closed') {
+    // Its shell may live: then its host declares this life.
+    await context.lost.noticed(session.keys, session.generation);
+    submitted = await submit(context.redis, session.keys, seal());
+  }
   if (submitted.type === 'unknown-session') {
     await reopenAfterLoss(context, session);
     submitted = await submit(context.redis, session.keys, seal());

@@ -1,0 +1,116 @@
+import { type SessionKeys, sessionKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { LostSessions } from './lost-sessions.ts';
+
+beforeEach(() => vi.useFakeTimers({ now: 1_000_000 }));
+afterEach(() => vi.useRealTimers());
+
+const keys: SessionKeys = sessionKeys('ns:aaaaaaaaaaaa', 't', 's');
+
+/** Of a Redis that knows no session; `state`: what it has of this one, and whether it has the identity of the fleet, and the mark. */
+function setUp(changedAt?: number, wasRestoring = false) {
+  const state = {
+    life: [null, null, null] as (string | null)[],
+    identity: 'aaaaaaaaaaaa' as string | null,
+    mark: false,
+  };
+  const calls: string[] = [];
+  const called = <T>(name: string, reply: () => T) => {
+    calls.push(name);
+    return Promise.resolve(reply());
+  };
+  const redis = {
+    hmget: () => called('hmget', () => state.life),
+    mget: () => called('mget', () => [state.identity, state.mark ? '1' : null]),
+    set: () => called('set', () => 'OK'),
+  } as unknown as Redis;
+  const lost = new LostSessions({
+    redis: () => redis,
+    namespace: keys.namespace,
+    history: { changedAt },
+    wasRestoring,
+  });
+  return { lost, state, calls };
+}
+
+/** The time after which it resolves. */
+async function msUntil(promise: Promise<void>): Promise<number> {
+  const from = performance.now();
+  let at: number | undefined;
+  void promise.then(() => {
+    at = performance.now() - from;
+  });
+  await vi.advanceTimersByTimeAsync(20_000);
+  return at ?? Number.NaN;
+}
+
+describe('A life', () => {
+  test.each([
+    ['was never replaced', undefined],
+    ['was replaced 5 s ago', 995_000],
+  ])('begins without a call where Redis %s', async (_when, changedAt) => {
+    const { lost, calls } = setUp(changedAt);
+    expect([await msUntil(lost.beforeLife(keys)), calls]).toEqual([0, []]);
+  });
+
+  test('begins at once where Redis was replaced and has lost nothing', async () => {
+    const { lost, calls } = setUp(999_000);
+    expect([await msUntil(lost.beforeLife(keys)), calls]).toEqual([0, ['mget']]);
+  });
+
+  test.each(['identity', 'mark'] as const)(
+    'waits until 5 s after Redis was replaced, by the %s of the fleet',
+    async (by) => {
+      const { lost, state } = setUp(999_000);
+      if (by === 'identity') state.identity = null;
+      else state.mark = true;
+      expect(await msUntil(lost.beforeLife(keys))).toBe(4_000);
+    },
+  );
+
+  test('waits in a view that was opened while Redis was being restored', async () => {
+    const { lost, state } = setUp(undefined, true);
+    state.mark = true;
+    expect(await msUntil(lost.beforeLife(keys))).toBe(5_000);
+  });
+
+  test.each([
+    ['open', '7', 200],
+    ['closed', '7', 5_000],
+  ])('of an id whose %s life appears goes on after that', async (life, generation, ms) => {
+    const { lost, state } = setUp(1_000_000);
+    state.mark = true;
+    setTimeout(() => Object.assign(state, { life: [life, generation, 'h1'] }), 150);
+    expect(await msUntil(lost.beforeLife(keys))).toBe(ms);
+  });
+});
+
+describe('An entry whose life Redis lost', () => {
+  test.each([
+    ['7', 200],
+    ['8', 200],
+    ['6', 5_000],
+  ])('is submitted again when generation %s is there, for 7', async (generation, ms) => {
+    const { lost, state, calls } = setUp(1_000_000);
+    setTimeout(() => Object.assign(state, { life: ['open', generation, 'h1'] }), 150);
+    expect(await msUntil(lost.noticed(keys, '7'))).toBe(ms);
+    expect(calls[0]).toBe('set');
+  });
+
+  test('keeps its place: waits of one life end in the order in which they began', async () => {
+    const { lost } = setUp(1_000_000);
+    const order: number[] = [];
+    const first = lost.noticed(keys, '7').then(() => order.push(1));
+    await vi.advanceTimersByTimeAsync(150);
+    const second = lost.noticed(keys, '7').then(() => order.push(2));
+    await vi.advanceTimersByTimeAsync(5_000);
+    await Promise.all([first, second]);
+    expect(order).toEqual([1, 2]);
+  });
+
+  test('waits no longer after the wall clock was set back', async () => {
+    const { lost } = setUp(5_000_000);
+    expect(await msUntil(lost.noticed(keys, '7'))).toBe(5_000);
+  });
+});

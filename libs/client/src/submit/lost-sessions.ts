@@ -1,0 +1,72 @@
+import { isRestoring, noteLoss, RESTORING_MS, type RedisHistory, readLife } from '@shellfleet/mailbox';
+import type { SessionKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+
+// LOST-SESSIONS-1. Redis may come back without a session whose shell lives. A life that a producer begins then has a later generation than
+//                  that shell, and would end it. So for 5 s nobody begins one: the host, once its own connection is back, declares its own.
+
+const POLL_MS = 100;
+
+interface LostSessionsDeps {
+  /** The main connection. Throws when its view is closed. */
+  redis(): Redis;
+  /** The keyspace of the fleet. */
+  namespace: string;
+  history: Pick<RedisHistory, 'changedAt'>;
+  /** Redis was being restored (`isRestoring`) when this view was opened. */
+  wasRestoring: boolean;
+}
+
+/** The sessions that Redis may have lost, and that a host may still declare. */
+export class LostSessions {
+  readonly #deps: LostSessionsDeps;
+  readonly #openedAt = performance.now();
+  /** Waits that are under way: entries of one session go on in the order in which they began to wait. */
+  readonly #waits = new Map<string, Promise<void>>();
+
+  constructor(deps: LostSessionsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Redis has lost this life. Resolves when it or a later one is recorded, or when the hosts had their time. */
+  async noticed(keys: SessionKeys, generation: string): Promise<void> {
+    if (this.#leftMs() <= 0) return;
+    // For other producers, which may begin a life of a session that Redis has lost too.
+    void noteLoss(this.#deps.redis(), this.#deps.namespace);
+    await this.#untilDeclared(keys, generation);
+  }
+
+  /** To be awaited before a life may begin. Without a call of Redis, unless Redis was replaced within the last 5 s. */
+  async beforeLife(keys: SessionKeys): Promise<void> {
+    if (this.#leftMs() > 0 && (await isRestoring(this.#deps.redis(), this.#deps.namespace)))
+      await this.#untilDeclared(keys, '0');
+  }
+
+  #untilDeclared(keys: SessionKeys, generation: string): Promise<void> {
+    const name = `${keys.member} ${generation}`;
+    const waited = this.#waits.get(name);
+    if (waited !== undefined) return waited;
+    const wait = this.#wait(keys, Number(generation)).finally(() => this.#waits.delete(name));
+    this.#waits.set(name, wait);
+    return wait;
+  }
+
+  async #wait(keys: SessionKeys, generation: number): Promise<void> {
+    const { redis } = this.#deps;
+    for (const until = performance.now() + this.#leftMs(); performance.now() < until; await pause()) {
+      const found = await readLife(redis(), keys);
+      if (found !== undefined && Number(found.generation) >= generation && (generation > 0 || found.life === 'open'))
+        return;
+    }
+  }
+
+  /** How long hosts still have. The wall clock may be set back meanwhile. */
+  #leftMs(): number {
+    const { history, wasRestoring } = this.#deps;
+    const sinceChange = Date.now() - (history.changedAt ?? 0);
+    const sinceOpened = wasRestoring ? performance.now() - this.#openedAt : RESTORING_MS;
+    return Math.min(RESTORING_MS, RESTORING_MS - Math.min(sinceChange, sinceOpened));
+  }
+}
+
+const pause = () => new Promise((resolve) => setTimeout(resolve, POLL_MS));
