@@ -1,7 +1,9 @@
-import { type ResolvedSessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
+import { compileOperatorRules } from '@shellfleet/policy';
+import { commandPayloadSchema, type ResolvedSessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
 import { expect, test, vi } from 'vitest';
 import type { AdmissionQuestion } from './admission.ts';
 import { type AdmissionSteps, ANYONE_SUBMITS, createAdmission, NOBODY_ANSWERS } from './create-admission.ts';
+import { judgeByRules } from './judge-by-rules.ts';
 
 const ref = { namespace: 'n', tenant: 't', session: 's' };
 const NO_RULES: AdmissionSteps['rules'] = {
@@ -79,6 +81,27 @@ test('what asks to leave its sandbox is refused before anybody is asked, since n
     const judged = admission({ rules: { ...NO_RULES, decide: () => decision } }).judge(question());
     await expect(judged).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
   }
+});
+
+// mutants-3, fault 2
+test('what a rule lets out is refused without a wider sandbox also when startup commands ask (JUDGE-5)', async () => {
+  const text = 'rules: [{ pattern: [make], decision: allow }, { pattern: [setup], decision: prompt }]';
+  const host = { rules: compileOperatorRules([{ name: '/rules.yaml', text }]) };
+  const find = vi.fn(async () => ({ type: 'open' as const }));
+  const of = admission({ rules: judgeByRules(host, { unjudged: [], onReported: () => {} }), answers: { find } });
+  const escalate = { justification: 'it needs the network' };
+  const asked = { type: 'command', script: 'make', timeoutMs: 1_000, encoding: 'utf8' };
+  const judged = (command: object) =>
+    of.judge({
+      ...question(),
+      opens: true,
+      payload: commandPayloadSchema.parse({ ...asked, ...command }),
+      spec: spec({ approval: 'on-request', startupCommands: ['setup'] }),
+    });
+  expect(await judged({})).toMatchObject({ type: 'hold' });
+  find.mockClear();
+  await expect(judged({ escalate })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+  expect(find).not.toHaveBeenCalled();
 });
 
 test('rules are not asked about an entry that nobody may have submitted', async () => {
