@@ -69,7 +69,7 @@ test('S2-06, S3-18, S3-25: a question about a second attempt survives the worker
   await session.close();
 });
 
-test('S2-17, S2-19: a first attempt stands, with exit code, output and duration, when its second one is denied', async () => {
+test('S2-17: a first attempt stands, with exit code, output and duration, when its second one is denied', async () => {
   const { session, made } = await open('denied');
   const command = await session.submit(SCRIPT);
   await stack.fleet.approvals.deny((await asked(session)).id, 'not there', { answeredBy: 'ada' });

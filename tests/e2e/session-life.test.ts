@@ -85,6 +85,26 @@ describe('Startup and shutdown', () => {
     await session.close();
   });
 
+  test('an error of a run is one line of the log, at warn, with its code and no script (S2-19)', async () => {
+    const session = await stack.fleet.session('logged', { startupCommands: ['exit 5'] });
+    const { commandId } = await session.run('echo never');
+    const lines = await until(
+      async () => (stack.workers[0]?.log ?? '').split('\n').filter((line) => line.includes(commandId)),
+      (found) => found.some((line) => line.includes('"command.completed"')),
+    );
+    const completed = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'command.completed');
+    expect(completed).toEqual([
+      expect.objectContaining({
+        level: 'warn',
+        'shellfleet.command.outcome': 'error',
+        'error.type': 'SESSION_START_FAILED',
+        timings: expect.any(Object),
+      }),
+    ]);
+    expect(lines.join('\n')).not.toContain('echo never');
+    await session.close();
+  });
+
   test('a startup command that takes too long is stopped', async () => {
     const session = await stack.fleet.session('slow-startup', {
       startupCommands: ['sleep 4321'],
