@@ -112,6 +112,27 @@ describe('a question', () => {
     await session.close();
   });
 
+  test('about a restart that is denied rejects it with the words of the denial, as a rule does', async () => {
+    const forbidden = await open({ env: { RESTART: 'forbid' } });
+    const of = { code: 'RESTART_DENIED', retryable: false };
+    await expect(forbidden.restart()).rejects.toMatchObject({
+      ...{ ...of, context: { reason: 'policy' } },
+      message: expect.stringContaining('was not restarted. Denied: it is forbidden'),
+    });
+    const session = await open({ env: { RESTART: 'ask' } });
+    const restarted = expect(session.restart()).rejects.toMatchObject({
+      ...{ ...of, context: { reason: 'approver' } },
+      message: expect.stringContaining('not now'),
+    });
+    const mine = await until(
+      () => fleet.approvals.list({ sessionId: session.id }),
+      ({ length }) => length > 0,
+    );
+    await fleet.approvals.deny(mine[0]!.id, 'not now');
+    await restarted;
+    await Promise.all([forbidden.close(), session.close()]);
+  });
+
   // fault 108
   test.each(['cancel', 'close'] as const)(
     'that loses its first asker by a %s is shown as that of the next',

@@ -99,7 +99,7 @@ export function newFleet() {
 
 /**
  * Asks about every command that begins with `ask`, forbids `forbid`, and admits the rest. The amendment is the first two words. The reason quotes
- * a script that has the word `quoted-word`.
+ * a script that has the word `quoted-word`. The variable RESTART of a session stands for the script of its restarts.
  */
 export const ASKING: Rules = {
   digest: 'asking',
@@ -107,8 +107,9 @@ export const ASKING: Rules = {
   judgesPath: () => false,
   refuseTerminal: () => undefined,
   decideTool: () => ({ type: 'allowed' }),
-  decide({ payload }, granted: readonly PrefixRule[] = []) {
-    const script = payload.type === 'command' ? payload.script : '';
+  decide({ payload, spec }, granted: readonly PrefixRule[] = []) {
+    const ofRestart = payload.type === 'restart' ? spec.env.RESTART : undefined;
+    const script = payload.type === 'command' ? payload.script : (ofRestart ?? '');
     const quoted = script.includes('quoted-word') ? `: ${script}` : '';
     if (script.startsWith('forbid')) return { type: 'forbidden', reason: `it is forbidden${quoted}` };
     if (!script.startsWith('ask')) return { type: 'allowed' };

@@ -1,5 +1,5 @@
 import { CallOrder } from '@shellfleet/concurrency';
-import type { Result, SessionEvent, SessionInfo } from '@shellfleet/protocol';
+import { type Result, type SessionEvent, type SessionInfo, ShellfleetError } from '@shellfleet/protocol';
 import { Command, type FollowOptions } from './command.ts';
 import type { Files } from './files/files.ts';
 import { throwUnlessDone } from './files/run-operation.ts';
@@ -96,10 +96,15 @@ export class Session implements AsyncDisposable {
     return openTerminal(this.#view, this.#open, this.#order, options);
   }
 
-  /** Replaces the shell with a fresh one, in order with the commands. Rejects as `submit` does, and when the fresh shell cannot be started. */
+  /** Replaces the shell with a fresh one, in order with the commands. Rejects as `submit` does, with RESTART_DENIED, and when the fresh shell cannot be started. */
   async restart(): Promise<void> {
     const { pending } = await this.#order.run(() => sendEntry(this.#view, this.#open, { type: 'restart' }));
     const wire = openResult(this.#view.sealer, this.#open.keys, pending.entryId, await pending.result());
+    if (wire.outcome === 'denial') {
+      const { reason, stderr } = wire;
+      const message = `Session ${this.id} was not restarted. ${stderr.trimEnd()}`;
+      throw new ShellfleetError('RESTART_DENIED', message, { reason });
+    }
     throwUnlessDone(wire, `the restart of session ${this.id}`);
   }
 

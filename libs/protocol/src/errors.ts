@@ -78,6 +78,7 @@ export const ERRORS = {
   FILE_IS_DIRECTORY: { retryable: false, hint: 'Name a file, or list the directory.' },
   FILE_TOO_LARGE: { retryable: false, hint: 'Move it in parts, or compress it in the sandbox first.' },
   FILE_DENIED: { retryable: false, hint: 'The user of the sandbox may not do that there.' },
+  RESTART_DENIED: { retryable: false, hint: 'A rule or a person denied the restart; the message has the reason.' },
   PATH_INVALID: { retryable: false, hint: 'Use an absolute path inside the sandbox.' },
   STDIN_INCOMPLETE: {
     retryable: false,
