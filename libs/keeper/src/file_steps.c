@@ -52,7 +52,8 @@ static int open_folder(int folder, const char *path, int *fd) {
   return error;
 }
 
-// From the root folder on, one directory after the other, each looked for, and made, in the one that was opened before it.
+// From the root folder on, one directory after the other, each looked for, and made, in the one that was opened
+// before it.
 static int walk_to(char *path, int makes_parents, int *fd) {
   int error = open_folder(AT_FDCWD, "/", fd);
   for (char *name = path; !error && name;) {
@@ -61,7 +62,8 @@ static int walk_to(char *path, int makes_parents, int *fd) {
     int next = *fd;
     if (*name) {
       error = refuses_links && !strcmp(name, "..") ? EINVAL : open_folder(*fd, name, &next);
-      if (error == ENOENT && makes_parents) error = mkdirat(*fd, name, 0755) && errno != EEXIST ? errno : open_folder(*fd, name, &next);
+      if (error == ENOENT && makes_parents)
+        error = mkdirat(*fd, name, 0755) && errno != EEXIST ? errno : open_folder(*fd, name, &next);
       close(*fd);
     }
     *fd = next;

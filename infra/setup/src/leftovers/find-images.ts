@@ -4,7 +4,7 @@ import type { DockerEndpoint } from '../docker-endpoint.ts';
 
 // The names of session images on an engine, and why they may be in use.
 //
-// LEFTOVER-3. An image goes with its last name, and names go one by one: the layers that another name needs stay.
+// IMAGE-LEFTOVER-1. An image goes with its last name, and names go one by one: the layers that another name needs stay.
 
 /** What is known of those who use session images. */
 export interface ImageUses {
