@@ -157,7 +157,7 @@ test.concurrent.each(shells)(
 );
 
 const PRINTS_ENVIRONMENT = 'while read -r -d "" v; do printf "%s\\0" "$v"; done </proc/self/environ';
-/** Of each shell and each container. */
+/** Variables that each shell and each container sets for itself. */
 const OF_SHELLS = ['_', 'SHLVL', 'PWD', 'OLDPWD', 'HOSTNAME'];
 
 function environmentOf(result: Result): Record<string, string> {

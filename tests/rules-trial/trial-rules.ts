@@ -32,7 +32,7 @@ export function isCovered(argv: readonly string[], { bypassSandbox }: Decision):
 function isSafe(name: string, args: readonly string[]): boolean {
   if (['cat', 'grep', 'head', 'ls', 'rev'].includes(name)) return true;
   if (name === 'find') return !args.some((arg) => /^-(exec|ok|delete|f(ls|print))/.test(arg));
-  // Of the options that the trial gives, `-s` takes a value for uniq and none for sed.
+  // Among the options that the trial gives, `-s` takes a value for uniq and none for sed.
   const isOption = (arg: string): boolean => ['-n', '-r', '-s', '--'].includes(arg);
   const read = name === 'uniq' ? args.filter((_, index) => args[index - 1] !== '-s') : args;
   const known = read.every((arg) => isOption(arg) || arg === '-' || !arg.startsWith('-'));

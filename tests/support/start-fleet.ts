@@ -68,7 +68,7 @@ export interface TestWorker {
 export interface TestFleet extends AsyncDisposable {
   readonly fleet: Fleet;
   readonly namespace: string;
-  /** Of its keys and channels. */
+  /** The prefix of its keys and channels. */
   readonly keyspace: string;
   readonly redisUrl: string;
   /** For producers in processes of their own. */

@@ -261,7 +261,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   // While Redis was away the leases may have run out: they are renewed before any other call, of this host or of another.
   const { history, recoverFirst } = deps.connected;
   let declared = history.changes;
-  // It stays true when the recovery is repeated, after its first heartbeat.
+  // Stays true when the recovery is repeated after its first heartbeat.
   let hostsLost = false;
   recoverFirst(async (direct) => {
     const lastBeatAt = heartbeat.lastAt;

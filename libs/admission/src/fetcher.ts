@@ -9,9 +9,9 @@ import type { SessionQueues } from './session-queues.ts';
 // BullMQ hands out the head of a queue, and a host must pass over sessions that it cannot run. So a host reads the first places of its lines
 // (`look`) and locks the first job that it can serve (`lock-job`), as BullMQ would have locked the head.
 
-/** Of each line: with this many places, hosts that look at the same time find a job each. */
+/** Places of each line that a look reads first. With this many, hosts that look at the same time find a job each. */
 const FIRST_PLACES = 16;
-/** Of the lines whose first places this host cannot serve. The next look continues behind them, so its cost is bounded and nobody starves. */
+/** Further places that a look reads of lines whose first places this host cannot serve. The next look continues behind them, so its cost is bounded and nobody starves. */
 const FURTHER_PLACES = 400;
 /** Jobs that are tried in one call. */
 const MOST_TRIED = 8;

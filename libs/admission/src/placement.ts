@@ -16,7 +16,7 @@ export const placementSchema = z.strictObject({
   policy: z.enum(POLICY_NAMES),
   priority: prioritySchema,
   labels: labelsSchema,
-  /** It asks for something that a host of its policy may refuse. Absent: every host serves it. */
+  /** True when the session asks for something that a host of its policy may refuse. Absent: every host of the policy serves it. */
   particular: z.literal(true).optional(),
   /** `<schema>.<key id>`: the schema version that understands the sealed spec, and the key that opens it; empty when neither is known. */
   sealedWith: z

@@ -29,7 +29,7 @@ size_t directory_describe(uint8_t *text, size_t size, const uint8_t *path, size_
   char link[48];
   snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
   struct stat status;
-  // Of a removed directory the kernel tells a path to which nothing leads.
+  // For a removed directory the kernel gives a path that does not exist.
   const int is_there = !fstat(directory, &status) && status.st_nlink > 0;
   const ssize_t n = is_there ? readlink(link, (char *)text, size) : 0;
   close(directory);

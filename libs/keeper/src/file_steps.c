@@ -97,7 +97,8 @@ int look_at(int folder, const char *name, int is_removed) {
   return is_removed && S_ISDIR(status.st_mode) && leads_off_limits(&status) ? EPERM : 0;
 }
 
-// By a descriptor of what was looked at. chmod() does not take one of this kind; its entry in /proc is the same file.
+// Changes the mode by a descriptor of the file that was looked at. chmod() takes no O_PATH descriptor, but the entry
+// of one in /proc is the same file.
 int change_mode(int folder, const char *name, mode_t mode) {
   struct stat status;
   char path[32];

@@ -13,7 +13,7 @@
 int sealed_open(void);
 // The descriptors of commands are this number and the ten that follow at most.
 int sealed_first(void);
-// Of the loop, which stays what it is.
+// Returns the descriptor of the loop, whose text never changes.
 int sealed_loop(void);
 // Puts the text of the loop in its place, once.
 int sealed_put_loop(const void *bytes, size_t n);

@@ -102,11 +102,11 @@ export interface Approval {
   /** Its stdin, or the arguments of a tool call: size, and SHA-256 in hex. Absent when it has none. */
   stdin?: { bytes: number; sha256: string } | undefined;
   /**
-   * Of a file operation that writes: number of files, size of their contents, and SHA-256 in hex: of one file its content's, of several that
-   * of their list as `sha256sum` prints it. Exactly these bytes are written. Absent when it writes none.
+   * What a file operation writes: number of files, size of their contents, and SHA-256 in hex. The digest of one file is that of its content, that of several
+   * files that of their list as `sha256sum` prints it. Exactly these bytes are written. Absent when it writes none.
    */
   content?: { files: number; bytes: number; sha256: string } | undefined;
-  /** Of a file operation: what the scope `session` allows its session from then on, such as `files.write` in a folder. `under`: keyed hash of the rules and the session for which it holds. */
+  /** What an approval of a file operation with scope `session` allows its session from then on, such as `files.write` in a folder. `under`: keyed hash of the rules and the session for which it holds. */
   covers?: { pattern: PrefixRule['pattern']; under: string } | undefined;
   /** Files that were changed beside the commands of its sessions since it was asked: it may read them. The newest 100, redacted. Absent when there are none. */
   filesWritten?: string[] | undefined;

@@ -32,7 +32,7 @@ export const fileOperationSchema = z.discriminatedUnion('name', [
     transfer: z.string(),
     data: z.string(),
     mode: mode.optional(),
-    /** Of the whole file, where a person was asked about it: its parts are refused unless they add up to it. */
+    /** Digest of the whole file, where a person was asked about it. Parts that do not add up to it are refused. */
     whole: contentDigestSchema.optional(),
   }),
   /** A page of a walk: what is below the path down to `depth` (0: everything), after the entry `after`. */

@@ -4,7 +4,7 @@ import { z } from 'zod';
 export interface KeptSandbox {
   /** The host that has it. */
   hostId: string;
-  /** Of the container, for `docker cp`, `docker diff` and `docker export` on that host. */
+  /** Id of the container, for `docker cp`, `docker diff` and `docker export` on that host. */
   containerId: string;
   /** Since when; ISO 8601, by the clock of the host. */
   keptAt: string;

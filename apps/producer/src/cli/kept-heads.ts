@@ -22,7 +22,7 @@ export interface Known {
   elsewhere: string[];
 }
 
-/** Of a file of `audit heads`. Each of its hosts has to be here. */
+/** Reads the heads of a file that `audit heads` printed. Each of its hosts has to be here. */
 export async function readKeptHeads(path: string): Promise<Known> {
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw new ShellfleetError('COMMAND_INVALID', `--heads: ${path} cannot be read.`, { issues: [] }, { cause });
@@ -48,7 +48,7 @@ function parseKeptHead(line: string, path: string): KeptHead {
 }
 
 /**
- * Of Redis. A host has to be here when it was last in this state folder, or in that of a host which is here: so the hosts of a copy are known,
+ * Reads the heads that Redis has. A host has to be here when it was last in this state folder, or in that of a host which is here: so the hosts of a copy are known,
  * also where the id of the state folder was not copied.
  */
 export async function readAnchoredHeads(

@@ -25,7 +25,7 @@ export interface HostAudit {
 export interface HostFolder {
   name: string;
   path: string;
-  /** Of a host whose id nobody chose: the id that it made. */
+  /** The id that the host made for itself, where nobody chose one. */
   ownId: string | undefined;
   /** Its secret. Each host makes one. */
   key: string | undefined;

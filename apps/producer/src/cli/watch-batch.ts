@@ -3,7 +3,7 @@ import type { Terminal } from './terminal.ts';
 import { noHostError, patienceOf, reasonToWait } from './watch-waiting.ts';
 
 const LOOK_EVERY_MS = 2_000;
-/** Of the tasks that have begun, so many are looked at: those of one batch mostly wait for the same reason. */
+/** How many of the tasks that have begun are looked at: those of one batch mostly wait for the same reason. */
 const MOST_LOOKED_AT = 16;
 
 interface WatchOptions {

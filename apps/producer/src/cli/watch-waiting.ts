@@ -15,7 +15,7 @@ interface WatchOptions {
   startDeadlineMs?: number | undefined;
   /** False: the verb shows progress of its own. */
   showsProgress?: boolean;
-  /** It waits in vain, or for too long. Without it nothing ends the wait. */
+  /** Called when the command waits in vain, or for too long. Without this callback nothing ends the wait. */
   onHopeless?(reason: ShellfleetError): void;
 }
 
@@ -81,7 +81,7 @@ export function patienceOf(terminal: Pick<Terminal, 'isTerminal'>, startDeadline
 }
 
 interface Reason {
-  /** Of one kind only the first is said: positions change all the time. */
+  /** Kind of the reason. Only the first reason of a kind is printed, because positions change all the time. */
   kind: string;
   words: string;
   says: string;

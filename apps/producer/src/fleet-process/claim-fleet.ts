@@ -20,9 +20,9 @@ const POLL_MS = 100;
 
 /** What `up` does about a fleet that runs. */
 export interface ClaimOptions {
-  /** It is replaced, whatever its version; else one of this version is used, and any other one refused. */
+  /** True: a fleet that runs is replaced, whatever its version. False: one of this version is used, and any other one is refused. */
   replace: boolean;
-  /** How long its commands may go on then. */
+  /** How long commands of the replaced fleet may go on. */
   drainMs: number;
 }
 

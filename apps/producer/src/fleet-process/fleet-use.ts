@@ -25,7 +25,7 @@ export async function connectToOwn(env: NodeJS.ProcessEnv): Promise<Fleet | unde
   return redisUrl === undefined ? undefined : Fleet.connect({ redisUrl, namespace, sealKeys });
 }
 
-/** By heartbeats that its hosts sent after the call; by their last ones where none comes. */
+/** Reads what is open from heartbeats that its hosts sent after the call, and from their last ones where none comes. */
 export async function readUse(fleet: Fleet, record: FleetRecord): Promise<FleetUse> {
   const own = hostsOf(record);
   const from = Date.now();

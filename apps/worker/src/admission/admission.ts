@@ -78,7 +78,7 @@ export interface ApprovalQuestion {
   matchedRules?: readonly unknown[];
   /** It would run outside the sandbox. */
   outside?: true;
-  /** Of file operations: what an approval of scope `session` allows, and whether one that allows a pattern is about all that asks here. */
+  /** For file operations: what an approval of scope `session` allows, and whether one that allows a pattern is about everything that asks here. */
   covers?: { pattern: PrefixRule['pattern']; isCoveredBy(pattern: PrefixRule['pattern']): boolean };
   /** Absent: nothing of it depends on a directory. */
   directory?: Directory;

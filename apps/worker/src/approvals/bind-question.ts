@@ -14,7 +14,7 @@ export interface BoundQuestion {
   /** 20 hexadecimal digits */
   hash: string;
   binding: string;
-  /** Of what an answer for a folder of the session depends on. */
+  /** Keyed hash of what an answer for a folder of the session depends on. */
   under: string;
 }
 

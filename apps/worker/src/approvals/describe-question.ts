@@ -39,7 +39,7 @@ function isShownWhole(rule: unknown, redaction: Pick<SessionRedaction, 'value'>)
   return JSON.stringify(redaction.value(rule)) === JSON.stringify(rule);
 }
 
-/** Of all variables that its submitter sets for it, those of the session and its secrets included. */
+/** Names of all variables that the submitter sets for the command, those of the session and its secrets included. */
 function namesOf({ env, secrets }: ResolvedSessionSpec, payload: EntryPayload): string[] {
   if (payload.type === 'file') return [];
   const own = payload.type === 'command' ? payload.env : {};

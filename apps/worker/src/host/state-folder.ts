@@ -14,7 +14,7 @@ export interface StateFolder extends AsyncDisposable {
   hostId: string;
   /** Secret of this host. */
   hostKey: Buffer;
-  /** Of the folder that all hosts of this user share. It tells them from the hosts of other machines. */
+  /** Id of the folder that all hosts of this user share. It tells them from the hosts of other machines. */
   stateFolderId: string;
   /** For keepers and their sockets; a short path. */
   sandboxes: string;

@@ -22,7 +22,7 @@ import type { SessionContext } from './session-context.ts';
 export interface ResultBase {
   sessionId: string;
   hostId: string;
-  /** Of the container, if it has one. */
+  /** Digest of the image of the container, if the session has one. */
   imageDigest: string | undefined;
   shell: WireResult['shell'];
   timings: WireResult['timings'];

@@ -33,7 +33,7 @@ export type KeeperLink =
     };
 
 export interface SandboxImage {
-  /** By which it was asked for. */
+  /** The name by which the image was asked for. */
   name: string;
   /** `sha256:…`, the digest of its configuration, which names every layer by its digest. */
   digest: string;

@@ -66,7 +66,7 @@ export class SessionShell {
   #opened = { from: 0, to: 0 };
   /** That of its last command, if that failed. */
   #failure: Outcome | undefined;
-  /** Of its last sandbox. */
+  /** The image of its last sandbox. */
   #image: SandboxImage | undefined;
 
   /** `lossReason`: why the last of the shells so far is gone, unless it is adopted. */

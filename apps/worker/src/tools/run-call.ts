@@ -132,7 +132,7 @@ async function admitCall(
   if (decision.type === 'forbidden')
     return { type: 'judged', begun: await begin(), denial: { code: 'denied', reason: decision.reason } };
   const opened = openArgs(job, ref, deps);
-  // It ends with that error.
+  // The call ends with that error.
   if (isShellfleetError(opened)) return { type: 'judged', begun: await begin(), denial: undefined };
   const { tenant, id, name } = ref;
   const call = {

@@ -25,7 +25,7 @@ export interface Leftover {
 }
 
 export interface LeftoverOptions {
-  /** Of fleets that are known to be alive. */
+  /** Identities of fleets that are known to be alive. */
   liveFleetIds: readonly string[];
   /** Only what is of this namespace, and images. Default: what is of any. */
   namespace?: string | undefined;

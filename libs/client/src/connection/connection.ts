@@ -44,9 +44,9 @@ export class Connection {
   readonly window = new SendWindow(CALLS_IN_FLIGHT);
   readonly subscriber: Subscriber;
   readonly #inboxes: Inboxes;
-  /** By keyspace. */
+  /** What this connection shares among the views of one keyspace, by keyspace. */
   readonly #namespaces = new Map<string, NamespaceLink>();
-  /** By namespace: the identity of its fleet, as this connection learnt it last. */
+  /** The identity of the fleet of each namespace, as this connection read it last. */
   readonly #fleetIds = new Map<string, string>();
   readonly #lookingAgain: NodeJS.Timeout;
 

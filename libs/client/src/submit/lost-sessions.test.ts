@@ -8,7 +8,7 @@ afterEach(() => vi.useRealTimers());
 
 const keys: SessionKeys = sessionKeys('ns:aaaaaaaaaaaa', 't', 's');
 
-/** Of a Redis that knows no session; `state`: what it has of this one, and whether it has the identity of the fleet, and the mark. */
+/** Sets up a Redis without sessions. `state`: what it has of this one, and whether it has the identity of the fleet and the mark. */
 function setUp(changedAt?: number, wasRestoring = false) {
   const state = {
     life: [null, null, null] as (string | null)[],

@@ -33,7 +33,7 @@ export function openPending(sealer: Opener, keys: ApprovalKeys, pending: Pending
   const filesWritten = written.map((path) => open(sealer, path, ofFiles)).filter((path) => typeof path === 'string');
   return {
     ...{ ...question, id, state: 'pending', count },
-    // It was sealed for the entry that asked first of all, which may have been cancelled since.
+    // The question was sealed for the entry that asked first of all, which may have been cancelled since.
     ...(first.session === TOOL_ASKER
       ? {}
       : { sessionId: first.session, commandId: toCommandId(first.session, first.entryId) }),

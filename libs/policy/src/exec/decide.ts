@@ -50,7 +50,7 @@ interface Judged extends Segment {
   classification: Decision['classification'];
   byOperator: boolean;
   answer: Answer;
-  /** It starts something that cannot be read, and no rule allows that. */
+  /** Whether the command starts something that cannot be read, and that no rule allows. */
   hides: boolean;
 }
 
@@ -95,7 +95,7 @@ const REQUIREMENTS = { skip: 'skip', ask: 'needs-approval', forbid: 'forbidden' 
 /** Which program a name means, and what a known one loads or runs: a script that sets them before a command is not plain either. */
 const MOVES_PROGRAMS = /^(PATH|LD_.*|GCONV_PATH|RIPGREP_CONFIG_PATH)$/;
 
-/** They change what programs print, and let none start another. */
+/** Variables that change what programs print, and let none start another. */
 const HARMLESS = /^(LANG|LC_[A-Z]+|TZ|CI|NO_COLOR|COLUMNS|LINES)$/;
 
 /**

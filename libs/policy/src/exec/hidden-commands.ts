@@ -11,7 +11,7 @@ const MOST_LAUNCHERS = 4;
 export interface HiddenCommands {
   /** The command itself, and what it plainly starts in its turn: `sudo rm -f x` starts `rm -f x`, `sh -c 'rm -f x'` as well. */
   readonly commands: CommandWords[];
-  /** It starts something that is not written out, or that no parser can read: `sh -c "$x"`, `sudo $x`. */
+  /** Whether the command starts something that is not written out, or that no parser can read: `sh -c "$x"`, `sudo $x`. */
   readonly unreadable: boolean;
 }
 
@@ -92,7 +92,7 @@ function isScriptPlace(command: CommandWords, at: number): boolean {
 
 interface Script {
   text: string;
-  /** It runs as a script. Otherwise an argument that looks like one, and may be any text. */
+  /** True: the text runs as a script. False: it is an argument that looks like a script, and may be any text. */
   isScript: boolean;
 }
 

@@ -2,13 +2,13 @@
 
 /** How a program finds the command that it starts. */
 export interface Launcher {
-  /** It starts what words after its own name. */
+  /** Whether words after its own name are the command that it starts. */
   readonly wraps: boolean;
   /** Words before that command that are its own and no options: 1 for `timeout 5 make`. */
   readonly ownWords: number;
   /** Every argument may be a script of a shell: `su -c 'make all'`. Elsewhere an argument with blanks or separators may be one. */
   readonly takesScripts: boolean;
-  /** It joins its arguments to one script: `ssh host make 'all; ls'`. */
+  /** Whether the launcher joins its arguments to one script: `ssh host make 'all; ls'`. */
   readonly joins: boolean;
   /** Words that alone begin a command of `find`: `-exec`. Absent: every word may. */
   readonly after?: RegExp;

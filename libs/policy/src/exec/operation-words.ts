@@ -11,9 +11,9 @@ import type { CompiledRules } from './compiled-rules.ts';
 export interface OperationWords {
   /** Absolute paths in it have neither `.` nor `..`, nor a slash at their end. */
   words: readonly string[];
-  /** It only reads. */
+  /** The operation only reads. */
   isSafe?: boolean;
-  /** It reaches everything below its paths. */
+  /** The operation reaches everything below its paths. */
   takesFolder?: boolean;
   /** Other names of the same act, for rules that ask or forbid: what is renamed is also removed there and written here. */
   alsoStrict?: readonly (readonly string[])[];

@@ -48,7 +48,7 @@ export interface DockerAllowances {
 
 const NO_DISK_QUOTA = "this host's storage driver cannot bound the disk of a container";
 const OWN_UIDS = 'this host gives each session a uid of its own: leave it out';
-/** By what an operator allows more users. */
+/** The setting by which an operator allows more users. */
 export const USERS_SETTING = 'SHELLFLEET_USERS, or allow.users of SHELLFLEET_CONFIG';
 const KEEPS_NONE = withSetting('this host keeps no container', 'SHELLFLEET_KEEP_CONTAINERS');
 const NO_CPU_TIME = 'the docker policy cannot bound CPU seconds: use limits.cpus and timeoutMs';

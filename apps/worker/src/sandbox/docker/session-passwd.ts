@@ -11,7 +11,7 @@ const USER_NAME = 'session';
 /** `/etc/passwd` for sessions with a uid of their own: the image's, with a name for the uid. Programs such as ssh and git want one. */
 export class SessionPasswd {
   readonly #engine: Engine;
-  /** By digest of the image. */
+  /** The passwd texts of images, by digest of the image. */
   readonly #ofImages = new Map<string, Promise<string>>();
 
   constructor(engine: Engine) {

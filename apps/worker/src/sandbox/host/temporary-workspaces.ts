@@ -44,7 +44,7 @@ export async function openTemporaryWorkspaces(parent: string, user: HostUser): P
 }
 
 /**
- * By the system's program, which goes from directory to directory: a session may have made a path that is too long for any call. Without root, folders
+ * Removes the folder by the system's program, which goes from directory to directory: a session may have made a path that is too long for any call. Without root, folders
  * that a session made inaccessible can only be removed after their permissions are set again.
  */
 async function removeTree(path: string): Promise<void> {
