@@ -8,7 +8,7 @@ export interface StoredImage {
 export const toStoredImage = (image: StoredImage | undefined): string =>
   image === undefined ? '' : `${image.digest} ${image.name}`;
 
-/** Undefined when the session has had no container. */
+/** Parses the stored image of a session. Returns undefined when the session has had no container. */
 export function fromStoredImage(text: string): StoredImage | undefined {
   const [digest = '', name = ''] = text.split(' ');
   return name === '' ? undefined : { name, digest };

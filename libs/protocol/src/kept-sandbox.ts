@@ -26,7 +26,7 @@ const FIELD = /^([A-Za-z0-9._-]{1,128}):([A-Za-z0-9._-]{1,128}) ([0-9a-f]{12})$/
 export const keptField = (ref: { tenant: string; session: string }, sandbox: string) =>
   `${ref.tenant}:${ref.session} ${sandbox}`;
 
-/** Undefined for what no host has written. */
+/** Parses a field of the kept sandboxes. Returns undefined for a text that no host writes. */
 export function parseKeptField(field: string): { tenant: string; session: string; sandbox: string } | undefined {
   const [, tenant, session, sandbox] = FIELD.exec(field) ?? [];
   if (tenant === undefined || session === undefined || sandbox === undefined) return undefined;

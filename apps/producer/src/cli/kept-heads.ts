@@ -11,7 +11,7 @@ export type KeptHead = z.infer<typeof keptHeadSchema>;
 export interface KnownHost {
   namespace: string;
   host: string;
-  /** By tenant. */
+  /** Heads of the host, by tenant. */
   heads: ReadonlyMap<string, readonly AuditHead[]>;
 }
 

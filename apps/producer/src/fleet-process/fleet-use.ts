@@ -45,7 +45,7 @@ export async function readUse(fleet: Fleet, record: FleetRecord): Promise<FleetU
   return { sessions: sum('sessions'), commands: sum('running'), others };
 }
 
-/** Undefined when it cannot be read, such as without Redis. */
+/** Reads what is open in the fleet. Returns undefined when it cannot be read, such as without Redis. */
 export async function tryToReadUse(record: FleetRecord, env: NodeJS.ProcessEnv): Promise<FleetUse | undefined> {
   const fleet = await connectToOwn(env).catch(() => undefined);
   try {

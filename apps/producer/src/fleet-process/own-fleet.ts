@@ -4,7 +4,7 @@ import { DEFAULTS } from '@shellfleet/protocol';
 
 export interface OwnFleet {
   namespace: string;
-  /** Undefined where none is declared, or Redis does not answer. */
+  /** Identity of the fleet. Undefined where none is declared, or Redis does not answer. */
   fleetId: string | undefined;
 }
 

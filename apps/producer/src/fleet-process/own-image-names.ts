@@ -21,7 +21,7 @@ export async function findOwnImages(env: NodeJS.ProcessEnv): Promise<string[]> {
   return engine === undefined ? [] : listImagesOf(owner, engine.endpoint).catch(() => []);
 }
 
-/** Undefined where no `up` has used this state folder. */
+/** Returns the owner that is part of the image names of this state folder. Undefined where no `up` has used the folder. */
 export async function readImageOwner(env: NodeJS.ProcessEnv): Promise<string | undefined> {
   const text = await readFile(join(stateFolder(env), IMAGE_OWNER_FILE), 'utf8').catch(() => undefined);
   return text?.trim();

@@ -161,7 +161,7 @@ export class FileCalls {
     return this.#callKeeper(id, toKeeperOperation(operation, exact), fileTimeoutMs(operation));
   }
 
-  /** Undefined when there is no shell, so it was not begun. */
+  /** Starts the operation in the keeper. Returns undefined when there is no shell: nothing was begun. */
   #callKeeper(id: string, operation: KeeperFileOperation, timeoutMs: number): Promise<FileCallEnd> | undefined {
     const { shell, context, isHeld } = this.#deps;
     if (!shell.ready || shell.live === undefined || !isHeld() || context.signal.aborted) return undefined;

@@ -70,7 +70,7 @@ function questionAbout({ id, operation, signature }: FileToAdmit, parts: Parts):
   };
 }
 
-/** Undefined when somebody has answered meanwhile. */
+/** Asks about the operation. Returns undefined when somebody has answered meanwhile. */
 async function ask(
   { operation, asks }: FileToAdmit,
   { question: asked }: Extract<Verdict, { type: 'hold' }>,

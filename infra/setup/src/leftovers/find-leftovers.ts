@@ -14,7 +14,7 @@ export interface Leftover {
   id: string;
   name: string;
   namespace: string;
-  /** Undefined: made by a version without identities, or a name of an image, which belongs to no fleet. */
+  /** Identity of the fleet that made it. Undefined for what a version without identities made, and for names of images. */
   fleetId: string | undefined;
   /** A container that its host keeps for a post-mortem. */
   isKept: boolean;

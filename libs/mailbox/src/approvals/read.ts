@@ -48,7 +48,7 @@ async function readSome(redis: Redis, keys: ApprovalKeys, all: [string, string][
       readOldest(redis, keys, id),
       redis.lrange(approvalWrittenKey(keys, id), 0, -1),
     ]);
-    // It has ended meanwhile, or upkeep has not withdrawn it yet.
+    // The question has ended meanwhile, or upkeep has not withdrawn it yet.
     if (oldest === undefined) return [];
     const { first, askedAt, gone } = oldest;
     const expiresAt = await redis.zscore(keys.pending, toAsker(first));

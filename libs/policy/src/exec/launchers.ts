@@ -50,7 +50,7 @@ const RUNS = /^(?:exec|run|x|dlx|shell)$/;
 const WRAPS_AFTER_ONE: Launcher = { ...NO_LAUNCHER, wraps: true, ownWords: 1 };
 const WRAPS_AFTER_TWO: Launcher = { ...NO_LAUNCHER, wraps: true, ownWords: 2 };
 
-/** Undefined: what it starts, if anything, is not looked at. `subcommand`: the word after its name. */
+/** Returns how the program starts others. Undefined: what it starts, if anything, is not looked at. `subcommand`: the word after its name. */
 export function launcherOf(name: string, subcommand: string | undefined): Launcher | undefined {
   if (LINKER.test(name)) return WRAPS_AFTER_ONE;
   if (RUNS.test(subcommand ?? '')) {
