@@ -91,11 +91,11 @@ test.each([
   expect(question.reason).toContain('is not plainly bash, dash, ash or sh of the system');
   await stack.fleet.approvals.approve(question.id);
   expect(await (await reads).result()).toMatchObject({ outcome: 'success' });
-  const restarted = session.restart();
+  const restarted = expect(session.restart()).rejects.toMatchObject({ code: 'RESTART_DENIED' });
   const about = await asked(session);
   expect(about).toMatchObject({ reason: question.reason, script: '# a fresh shell in place of the present one' });
   await stack.fleet.approvals.deny(about.id);
-  await expect(restarted).rejects.toThrow();
+  await restarted;
   await session.close();
   const denied = await stack.fleet.session(`judged-${++ids}`, { approval: 'unless-trusted', shell });
   const never = await denied.submit('true');

@@ -106,12 +106,16 @@ export class Announcer {
     const { redis, fleet } = this.#deps;
     const keys = approvalKeys(fleet.namespace, tenant);
     while (!this.#closing.signal.aborted && this.#inFlight < MOST_IN_FLIGHT) {
+      // Counted from before the claim until its request has ended: a search beside this one never sees the place as free in between.
       this.#inFlight += 1;
-      const claimed = await claimAnnouncement(redis, keys, CLAIM_MS).finally(() => {
+      const claimed = await claimAnnouncement(redis, keys, CLAIM_MS).catch((err: unknown) => {
         this.#inFlight -= 1;
+        throw err;
       });
-      if (claimed === undefined) return;
-      this.#inFlight += 1;
+      if (claimed === undefined) {
+        this.#inFlight -= 1;
+        return;
+      }
       const sent = this.#announce(keys, claimed).finally(() => {
         this.#inFlight -= 1;
       });
