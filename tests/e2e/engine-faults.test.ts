@@ -1,5 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { setTimeout as delay } from 'node:timers/promises';
+import Docker from 'dockerode';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type EngineProxy, startEngineProxy } from '../support/engine-proxy.ts';
+import { expectedResult } from '../support/expected-result.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
@@ -12,6 +15,30 @@ beforeAll(async () => {
 afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();
   await proxy?.[Symbol.asyncDispose]();
+});
+
+test('an image that is pulled slowly uses nothing of the first command’s time limit (S0-53)', async () => {
+  const [limitMs, pullMs] = [2_000, 3_000];
+  const docker = new Docker({ socketPath: inject('dockerHost').replace('unix://', '') });
+  const repo = `slowly-pulled-${process.pid}`;
+  const image = `${repo}:latest`;
+  await docker.getImage(inject('sessionImage')).tag({ repo, tag: 'latest' });
+  try {
+    proxy.missingImage = image;
+    proxy.pull = async () => {
+      await delay(pullMs);
+      proxy.missingImage = undefined;
+    };
+    const session = await stack.fleet.session('slow-pull', { image });
+    const result = await session.run('echo in time', { timeoutMs: limitMs });
+    expect(result).toEqual(expectedResult('slow-pull', { stdout: 'in time\n' }));
+    expect(result.timings.startMs).toBeGreaterThanOrEqual(pullMs);
+    expect(result.timings.runMs).toBeLessThan(limitMs);
+    await session.close();
+  } finally {
+    proxy.pull = proxy.missingImage = undefined;
+    await docker.getImage(image).remove();
+  }
 });
 
 test('sessions that name images at a silent registry delay no other session', async () => {

@@ -12,7 +12,9 @@ export interface EngineProxy extends AsyncDisposable {
   /** Requests that the engine never receives and that are never answered: `<method> <path>`. */
   silence?: (request: string) => boolean;
   /** An image that the engine seems to lack. */
-  missingImage?: string;
+  missingImage?: string | undefined;
+  /** Stands in for the registries: every pull is complete when this resolves. */
+  pull?: (() => Promise<void>) | undefined;
   /** Replaces the body of an answer. */
   rewrite?: (request: string, body: string) => string;
   /** Ends every connection and accepts no other, as an engine that has stopped. */
@@ -43,6 +45,14 @@ export async function startEngineProxy(): Promise<EngineProxy> {
     const what = `${asked.method} ${asked.url}`;
     if (proxy.silence?.(what)) {
       asked.resume();
+      return;
+    }
+    if (proxy.pull !== undefined && /^POST .*\/images\/create\b/.test(what)) {
+      asked.resume();
+      answer.writeHead(200, { 'content-type': 'application/json' });
+      answer.write('{"status":"Pulling"}\n');
+      await proxy.pull();
+      answer.end('{"status":"Pull complete"}\n');
       return;
     }
     if (proxy.missingImage !== undefined && decodeURIComponent(what).endsWith(`/images/${proxy.missingImage}/json`)) {
