@@ -20,7 +20,7 @@ async function failure(name: string, args?: unknown, options?: { timeoutMs?: num
 }
 
 describe('A call', () => {
-  test('S4-08, S4-13: answers with what the function returned, awaited or not', async () => {
+  test('S4-13: answers with what the function returned, awaited or not', async () => {
     expect(await call('add', { a: 1, b: 2 })).toEqual({
       callId: expect.stringMatching(/^[0-9A-Z]{26}$/),
       hostId: 'h1',
@@ -78,7 +78,7 @@ describe('A call', () => {
   );
 
   test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])(
-    'S4-03, S4-05: a timeout of %d is refused, before anything else is looked at',
+    'S4-03: a timeout of %d is refused, before anything else is looked at',
     async (timeoutMs) => {
       await expect(call('no_such_tool', { a: 1n }, { timeoutMs })).rejects.toMatchObject({
         name: 'ShellfleetError',
@@ -87,6 +87,13 @@ describe('A call', () => {
       });
     },
   );
+
+  test('S4-05: is refused for its options first, then for its name, then for its arguments', async () => {
+    const args = { a: 1n };
+    await expect(call('no_such_tool', args, { timeoutMs: 0 })).rejects.toMatchObject({ code: 'COMMAND_INVALID' });
+    expect(await failure('no_such_tool', args)).toMatchObject({ code: 'unknown-tool' });
+    expect(await failure('echo', args)).toMatchObject({ code: 'not-json' });
+  });
 
   test('S4-03: refuses a timeout that is not positive', async () => {
     await expect(call('add', {}, { timeoutMs: 0 })).rejects.toThrow('timeoutMs: must be positive');
@@ -172,7 +179,7 @@ describe('A call', () => {
     ['null', 'null'],
     ['object', 'Object: { code: 7 }'],
     ['proxy', 'something that cannot be read'],
-  ])('S4-11, S4-14: that throws (%s) reports the error and the output so far', async (what, error) => {
+  ])('S4-08, S4-11, S4-14: that throws (%s) reports the error and the output so far', async (what, error) => {
     expect(await call('raises', { what })).toEqual({
       callId: expect.any(String),
       hostId: 'h1',
@@ -197,12 +204,14 @@ describe('A call', () => {
     ['crashes', { exitCode: null, signal: 'SIGSEGV' }],
     ['forges', { exitCode: 0, signal: null }],
   ])('S4-12, S4-01: whose process dies without a report (%s) fails, and harms nothing else', async (name, context) => {
+    const beside = call('mark', { path: '/dev/null', id: 'beside', waitMs: 1_000 });
     expect(await call(name)).toEqual({
       callId: expect.any(String),
       hostId: 'h1',
       ok: false,
       error: { code: 'died', message: 'Shellfleet: subprocess exited without producing a result', context },
     });
+    expect(await beside).toMatchObject({ ok: true, output: 'beside' });
     expect(await call('add', { a: 1, b: 1 })).toMatchObject({ ok: true, output: { sum: 2 } });
   });
 
@@ -229,7 +238,7 @@ describe('A call', () => {
     },
   );
 
-  test('sees nothing of its worker in its environment', async () => {
+  test('S4-13: sees nothing of its worker in its environment', async () => {
     const result = await call('environment');
     const names = Object.keys((result.ok && result.output) || {});
     const allowed = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'SHELLFLEET_TOOL_CALL'];

@@ -95,7 +95,7 @@ describe('Processes', () => {
   );
 
   test.each(['fillsHeap', 'fillsBuffers'])(
-    'memory: %s ends at its limit, and the caller’s error reports it',
+    'S4-01: %s ends at its limit of memory, and the caller’s error reports it',
     async (name) => {
       expect(await stack.fleet.tools.call(name)).toMatchObject({
         ok: false,
