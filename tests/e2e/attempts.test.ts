@@ -44,7 +44,7 @@ const asked = async ({ id }: Session) =>
 const SCRIPT = 'echo attempt >> /tmp/attempts; echo $kept; touch made';
 const DENIED = /touch: .*made.*: Read-only file system\n$/;
 
-test('S2-06, S3-18, S3-25: a question about a second attempt survives the worker, and only its answer lets the command out, once', async () => {
+test('S2-06, S3-25: a question about a second attempt survives the worker, and only its answer lets the command out, once', async () => {
   const { session, made } = await open('asked');
   await session.run('export kept=yes');
   const command = await session.submit(SCRIPT);

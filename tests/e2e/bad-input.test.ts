@@ -1,4 +1,5 @@
 import { Fleet, type RunOptions, type Session, type SessionSpec } from '@shellfleet/client';
+import { POLICY_NAMES } from '@shellfleet/protocol';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
@@ -68,8 +69,14 @@ describe('A script', () => {
     [7, 'with a lone surrogate', 'echo \ud800', 'lone surrogate'],
     [8, 'a byte too long', 'x'.repeat(MIB + 1), '1048577 bytes; the limit is 1048576'],
     [8, 'too long in bytes alone', 'é'.repeat(MIB / 2 + 1), '1048578 bytes; the limit is 1048576'],
-  ])('case %i: %s is refused (S1-44, S2-20, S2-31)', async (_row, _what, script, words) => {
+  ])('case %i: %s is refused (S1-44, S2-20)', async (_row, _what, script, words) => {
     await expectRefusal(() => submitting(script), 'COMMAND_INVALID', [['script', words]]);
+  });
+
+  test.each(POLICY_NAMES)('that is empty is refused in a session of the policy %s (S2-31)', async (policy) => {
+    const of = await stack.fleet.session(`empty-${policy}`, { policy });
+    await of.info();
+    await expectRefusal(() => of.submit(''), 'COMMAND_INVALID', [['script', 'must not be empty']]);
   });
 });
 
@@ -118,6 +125,7 @@ describe('Options of a command', () => {
     [34, { cwd: '../..' }, 'options.cwd', 'must be an absolute path'],
     [34, { cwd: '~' }, 'options.cwd', 'must be an absolute path'],
     [34, { cwd: '/a\0b' }, 'options.cwd', 'NUL byte'],
+    [34, { cwd: '/a\ud800' }, 'options.cwd', 'lone surrogate'],
     [34, { cwd: `/${'x'.repeat(5_000)}` }, 'options.cwd', 'the limit is 4096'],
     [9, { stdin: 'x'.repeat(MIB + 1), retry: 'idempotent' }, 'options.stdin', 'give at most 1048576 bytes'],
     [9, { stdin: 5 }, 'options.stdin', 'must be a string, bytes'],
@@ -128,7 +136,7 @@ describe('Options of a command', () => {
     [13, { durable: 'yes' }, 'options.durable', 'must be true or false'],
     [13, { startDeadlineMs: 0 }, 'options.startDeadlineMs', 'must be 1 to'],
     [41, { privileged: true }, 'options.privileged', 'unknown field'],
-  ])('case %i: %o is refused (S1-35)', async (_row, options, path, words) => {
+  ])('case %i: %o is refused (S1-35, S2-12)', async (_row, options, path, words) => {
     await expectRefusal(() => submitting('true', options), 'COMMAND_INVALID', [[path, words]]);
   });
 
@@ -330,7 +338,7 @@ describe('What a worker refuses', () => {
   afterAll(() => worker?.[Symbol.asyncDispose]());
 
   test.each(['/no/such/dir', '/etc/passwd', '/root', '/workspace/line\nend'])(
-    'the directory %j, which the sandbox has not: an error of ours, and the command has not run (S2-12)',
+    'the directory %j, which the sandbox has not: an error of ours, and the command has not run',
     async (cwd) => {
       const mine = await worker.fleet.session('cwd');
       const result = await mine.run('touch /tmp/ran', { cwd });

@@ -39,7 +39,7 @@ describe.each(['socket', 'attach'] as const)('Output over %s', (transport) => {
     expect(chunks.map(({ seq }) => seq)).toEqual(chunks.map((_chunk, index) => index));
   });
 
-  test('every byte value comes through both streams: exact in the chunks and in base64, decoded in text (S0-02, S1-61, S2-14, S2-23)', async () => {
+  test('every byte value comes through both streams: exact in the chunks and in base64, decoded in text (S0-02, S1-61, S2-14)', async () => {
     const session = await stack.fleet.session('binary');
     const script = `python3 -c 'import sys; b = bytes(range(256)) * 40; sys.stdout.buffer.write(b); sys.stderr.buffer.write(b[::-1])'`;
     const bytes = Buffer.from(Array.from({ length: 256 * 40 }, (_, index) => index % 256));
@@ -59,6 +59,28 @@ describe.each(['socket', 'attach'] as const)('Output over %s', (transport) => {
     const decoded = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
     expect(textOf(chunks, 'stdout')).toBe(decoded);
     expect((await session.run(script)).stdout).toBe(decoded);
+  });
+
+  test('output reaches its reader while the command runs, however little it is (S2-07)', async () => {
+    const session = await stack.fleet.session('live');
+    const script = 'echo first; until [ -e seen ]; do sleep 0.02; done; echo second';
+    const command = await session.submit(script, { timeoutMs: 20_000 });
+    const seen: string[] = [];
+    for await (const { text } of command.output()) {
+      seen.push(text);
+      if (text === 'first\n') await session.files.write('/workspace/seen', '');
+    }
+    expect(seen).toEqual(['first\n', 'second\n']);
+  });
+
+  test('both streams are read at the same time: a command that fills them by turns never waits (S2-23)', async () => {
+    const session = await stack.fleet.session('by-turns');
+    // More than a pipe holds.
+    const fill = (descriptor: number) => `head -c 300000 /dev/zero >&${descriptor}`;
+    expect(await session.run([1, 2, 1, 2].map(fill).join('; '), { timeoutMs: 20_000 })).toMatchObject({
+      outcome: 'success',
+      totals: { stdoutBytes: 600_000, stderrBytes: 600_000, stdoutLines: 1, stderrLines: 1 },
+    });
   });
 
   test('a character that is cut anywhere is whole again in the text', async () => {
@@ -164,6 +186,21 @@ describe('Output and its bounds', () => {
         totals: { stdoutBytes: 292, stderrBytes: 0, stdoutLines: 100, stderrLines: 0 },
       }),
     );
+  });
+
+  test('a reader that takes nothing does not hold its command up, and has the rest later (S2-08)', async () => {
+    const session = await stack.fleet.session('slow-reader', { output: { streamBytes: 100_000 } });
+    // More than stream, keeper and pipe hold.
+    const command = await session.submit('head -c 16000000 /dev/zero');
+    const output = command.output();
+    const first = await output.next();
+    const { outcome, timings } = await command.result();
+    expect(outcome).toBe('success');
+    // Only an attached reader holds its command up: until it has given no sign of life for 10 s.
+    expect(timings.runMs).toBeLessThan(8_000);
+    const chunks = [...(first.value === undefined ? [] : [first.value]), ...(await collect(output))];
+    const omitted = chunks.reduce((sum, { omittedBytes = 0 }) => sum + omittedBytes, 0);
+    expect(bytesOf(chunks, 'stdout').length + omitted).toBe(16_000_000);
   });
 
   test('beyond streamBytes a gap is counted, and the Result is whole nevertheless (invariant 7)', async () => {

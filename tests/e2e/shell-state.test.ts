@@ -57,7 +57,7 @@ describe.each(['socket', 'attach'] as const)('A session over %s', (transport) =>
 
   test('gives a command its stdin byte for byte, and nothing when it has none (S1-17, S2-21)', async () => {
     const session = await stack.fleet.session('stdin');
-    expect(await session.run('cat')).toEqual(expectedResult('stdin'));
+    expect(await session.run('cat', { timeoutMs: 10_000 })).toEqual(expectedResult('stdin'));
     expect(await session.run('read -r line; echo "$? [$line]"')).toEqual(expectedResult('stdin', { stdout: '1 []\n' }));
     const bytes = Uint8Array.from({ length: 100_000 }, (_, index) => (index * 7) % 256);
     const echoed = await session.run('cat', { stdin: bytes, encoding: 'base64' });

@@ -69,7 +69,7 @@ describe.each(['socket', 'attach'] as const)('A stopped command over %s', (trans
     expect(await session.run(COUNT_LEFT)).toEqual(expectedResult('silent', { stdout: '0\n' }));
   });
 
-  test('cancel stops the whole process tree, keeps partial output, and leaves the session usable', async () => {
+  test('cancel stops the whole process tree, keeps partial output, and leaves the session usable (S2-24)', async () => {
     const session = await stack.fleet.session('cancelled');
     await session.run('kept=yes');
     const command = await session.submit(`echo before; ${TREE}; echo after`, { timeoutMs: 60_000 });

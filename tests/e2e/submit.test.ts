@@ -110,7 +110,7 @@ test('a command is found again by its id, from another process, with output and 
     await expect(stack.fleet.command(id)).rejects.toMatchObject({ code: 'COMMAND_INVALID' });
 });
 
-test('onOutput receives everything before the Result, and what it throws rejects the call (S2-08)', async () => {
+test('onOutput receives everything before the Result, and what it throws rejects the call', async () => {
   const session = await stack.fleet.session('on-output');
   const onOutput = vi.fn();
   const result = await session.run('seq 1 2000', { onOutput });

@@ -332,6 +332,10 @@ describe('an approval', () => {
     await expect(fleet.approvals.approve(id)).rejects.toMatchObject({ code: 'APPROVAL_NOT_FOUND' });
     await fleet.approvals.deny(next.id);
     expect(await again.result()).toMatchObject({ outcome: 'denial' });
+    // Nor is it denied because it was once.
+    const third = await session.submit('ask once');
+    await fleet.approvals.approve((await asked('ask once')).id);
+    expect(await third.result()).toMatchObject({ outcome: 'success' });
   });
 
   test('S3-02, S3-03: of a session holds there for the same question, in no other session and for nothing else', async () => {
@@ -456,4 +460,15 @@ test('an answer that no process of the fleet has sealed is refused', async () =>
   );
   expect(await asked('ask a forger')).toMatchObject({ id });
   await command.cancel();
+});
+
+test('S3-28: an approval of a session holds as before when every worker was restarted', async () => {
+  const session = await open();
+  const command = await session.submit('ask before the restart');
+  await fleet.approvals.approve((await asked('ask before the restart')).id, { scope: 'session' });
+  await command.result();
+  await Promise.all(workers.map(({ worker }) => worker.close('hand-over', 0)));
+  const redisUrl = own.url;
+  workers = await Promise.all(['h1', 'h2'].map((id) => startFakeShellWorker({ redisUrl, ...of, id })));
+  expect(await session.run('ask before the restart')).toMatchObject({ outcome: 'success' });
 });

@@ -303,7 +303,7 @@ describe('S2-01: a command that asks to leave its sandbox', () => {
     expect(wider.ran).toEqual([]);
   });
 
-  test('S2-10, S3-19: is refused before anybody is asked where its host has no wider sandbox', async () => {
+  test('S3-19: is refused before anybody is asked where its host has no wider sandbox', async () => {
     wider.refusal = 'this host has no wider sandbox';
     const session = await open({ approval: 'on-request' });
     expect(await session.run('write', { escalate })).toMatchObject({

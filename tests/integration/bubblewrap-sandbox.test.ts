@@ -24,7 +24,7 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
   afterAll(() => boxes?.close());
   const run = (script: string) => shared.client.run(script);
 
-  test('is offered on this machine, and refused with what is missing where there is no bwrap', async () => {
+  test('S2-10: is offered on this machine, and refused with what is missing where there is no bwrap', async () => {
     await boxes.sandboxes.check();
     await expect(openBubblewrap(boxes.options.folder, '/nonexistent')).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',

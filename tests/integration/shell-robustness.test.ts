@@ -98,7 +98,7 @@ describe('a broken worker', () => {
 });
 
 describe("the keeper's own log", () => {
-  test('a keeper that cannot start, as without a place for its pipes, reports why before it ends, by a message and by its exit code (S2-22)', async () => {
+  test('a keeper that cannot start, as without a place for its pipes, reports why before it ends, by a message and by its exit code', async () => {
     await using box = await KeeperContainer.create({
       dockerHost: inject('dockerHost'),
       image: inject('sessionImage'),
@@ -108,6 +108,19 @@ describe("the keeper's own log", () => {
     const connecting = box.connect({ start: true, onMessage: (message) => messages.push(message) });
     await expect(connecting).rejects.toThrow(/ended before it was claimed .* SF_FOLDER .*: No such file or directory/);
     expect(messages).toEqual([expect.stringMatching(/^SF_FOLDER .* must be a folder .*: No such file or directory$/)]);
+    expect(describeKeeperExit(await box.exitCode())).toBe('Its keeper cannot write to its folder.');
+  });
+
+  test('a keeper in whose folder no pipe can be made reports that, and ends (S2-22)', async () => {
+    await using box = await KeeperContainer.create({
+      dockerHost: inject('dockerHost'),
+      image: inject('sessionImage'),
+      // Anybody may write there, and all that can be made are message queues.
+      env: { SF_FOLDER: '/dev/mqueue' },
+    });
+    await expect(box.connect({ start: true })).rejects.toThrow(
+      /ended before it was claimed .*opening an output pipe: No such file or directory/,
+    );
     expect(describeKeeperExit(await box.exitCode())).toBe('Its keeper cannot write to its folder.');
   });
 
