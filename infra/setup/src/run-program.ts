@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 
 export type ProgramResult = { exitCode: number | null; stdout: string; stderr: string };
 
@@ -8,7 +8,10 @@ export type RunProgramOptions = {
   timeoutMs?: number;
   /** In a process session of its own, which a Ctrl-C at the terminal does not reach. */
   detached?: boolean;
-  /** Ends the program with SIGTERM; the call rejects when the program has ended. */
+  /**
+   * Ends the program, and what it started, with SIGTERM; the call rejects when they have ended. Such a program has a process session of its
+   * own: some wait for the children that a terminal would have interrupted with them.
+   */
   signal?: AbortSignal | undefined;
   /** Receives the program's stdout and stderr as they arrive. The result has them too. */
   onLine?: (line: string) => void;
@@ -23,7 +26,7 @@ export function runProgram(file: string, args: string[], options: RunProgramOpti
       env: options.env ?? process.env,
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: options.timeoutMs,
-      detached: options.detached ?? false,
+      detached: options.detached === true || options.signal !== undefined,
       killSignal: 'SIGKILL',
     });
     let stdout = '';
@@ -36,7 +39,7 @@ export function runProgram(file: string, args: string[], options: RunProgramOpti
       stderr += text;
       options.onLine?.(text);
     });
-    const end = () => void child.kill('SIGTERM');
+    const end = () => terminateGroup(child);
     options.signal?.addEventListener('abort', end, { once: true });
     child.on('error', (error) => resolve({ exitCode: 127, stdout, stderr: stderr + error.message }));
     child.on('close', (exitCode) => {
@@ -45,6 +48,15 @@ export function runProgram(file: string, args: string[], options: RunProgramOpti
       else resolve({ exitCode, stdout, stderr });
     });
   });
+}
+
+function terminateGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGTERM');
+  } catch {
+    // All of them have ended.
+  }
 }
 
 /** Like runProgram, but throws for any exit code other than 0, with the end of the program's output. */
