@@ -137,19 +137,26 @@ static int open_held(void) {
   return own.held >= 0;
 }
 
-int sealed_is_held(void) {
+static int stat_held(int fd, struct stat *status) {
+  char number[16];
+  snprintf(number, sizeof number, "%d", fd);
+  return fstatat(own.held, number, status, 0);
+}
+
+static int are_held(int all) {
   if (!open_held()) return 0;
+  struct stat held;
   for (int i = 0; i < FILES; i++) {
     const struct SealedFile *file = &own.files[i];
-    if (!file->is_taken) continue;
-    char number[16];
-    struct stat held;
-    snprintf(number, sizeof number, "%d", own.first + i);
-    if (fstatat(own.held, number, &held, 0)) {
+    if (!(all ? file->bytes != 0 : file->is_taken)) continue;
+    if (stat_held(own.first + i, &held)) {
       if (errno == EACCES || errno == EPERM) continue; // a shell whose program its user may not read
       return 0;
     }
     if (held.st_dev != file->status.st_dev || held.st_ino != file->status.st_ino) return 0;
   }
-  return 1;
+  return !all || !own.has_loop || !stat_held(sealed_loop(), &held) || errno != ENOENT;
 }
+
+int sealed_is_held(void) { return are_held(0); }
+int sealed_all_are_held(void) { return are_held(1); }

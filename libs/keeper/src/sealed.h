@@ -28,5 +28,7 @@ void sealed_inherit(void);
 void sealed_watch(pid_t shell);
 // Does it still hold all that was put since the last sealed_clear?
 int sealed_is_held(void);
+// Does it hold all that there are?
+int sealed_all_are_held(void);
 
 #endif

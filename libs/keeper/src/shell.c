@@ -261,11 +261,11 @@ static int give_descriptors_again(void) {
     return 0;
   }
   const int n = snprintf(line, sizeof line, "- holder=%d from=%d .\n", holder, sealed_first());
-  int is_held = 0;
+  // All of them, also those that this command does without: the next one finds them there.
   if (write(own.go, line, n) == n)
-    for (int ms = 0; ms < HELD_WITHIN_MS && !(is_held = sealed_is_held()); ms++) usleep(1000);
+    for (int ms = 0; ms < HELD_WITHIN_MS && !sealed_all_are_held(); ms++) usleep(1000);
   kill(holder, SIGKILL);
-  return is_held;
+  return sealed_is_held();
 }
 
 int shell_holds_texts(void) { return own.pid <= 0 || !own.is_ready || sealed_is_held() || give_descriptors_again(); }
