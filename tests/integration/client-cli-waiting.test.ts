@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fleetKeys, hostKeys } from '@shellfleet/protocol';
+import { fleetKeys, hostKeys, toolQueue } from '@shellfleet/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ClientStage, setClientStage } from '../support/client-stage.ts';
 import { runCli, startCli } from '../support/run-cli.ts';
@@ -108,6 +108,17 @@ describe('a tool call that waits', () => {
       `shellfleet: Every host that offers the tool 'add' is busy (${id}). The call of add waits until one has room.`,
       'shellfleet: The call of add was cancelled.',
     ]);
+  });
+
+  test.each(['SIGTERM', 'SIGHUP'] as const)('is cancelled by %s, and waits no more', async (signal) => {
+    await using alone = await setClientStage();
+    await alone.redis.zadd(fleetKeys(alone.keyspace).knownTools, Date.now(), 'add');
+    const { child, end } = startCli(alone, ['tools', 'call', 'add']);
+    const waiting = () => alone.redis.llen(`${fleetKeys(alone.keyspace).tools}:${toolQueue('add')}:wait`);
+    await untilFound('it waits', async () => (await waiting()) === 1);
+    child.kill(signal);
+    expect(await end).toMatchObject({ exitCode: 130, stderr: 'shellfleet: The call of add was cancelled.\n' });
+    expect(await waiting()).toBe(0);
   });
 
   test('ends with 124 at its start deadline, and never starts', async () => {

@@ -9,6 +9,8 @@ import { CANCELLED, exitCodeOfToolError } from './exit-codes.ts';
 import { sayWhyItWaits } from './tool-waiting.ts';
 import { parseDuration } from './units.ts';
 
+const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 interface CallFlags {
   args?: string;
   timeout?: number;
@@ -73,13 +75,13 @@ async function list({ terminal, withFleet }: Context, query: string | undefined,
   });
 }
 
-/** Ctrl-C cancels the call. A text that the tool returns is printed as it is, anything else as JSON. */
+/** A signal that ends this process cancels the call, because nobody else reads its result. A text that the tool returns is printed as it is, anything else as JSON. */
 async function call({ terminal, setExitCode, withFleet }: Context, name: string, flags: CallFlags): Promise<void> {
   const args = await readArguments(flags.args ?? '{}');
   const stop = new AbortController();
   const interrupt = () => stop.abort();
   await withFleet(async (fleet) => {
-    process.once('SIGINT', interrupt);
+    for (const signal of ENDING) process.once(signal, interrupt);
     const { timeout, startDeadline, callId } = flags;
     const options = {
       signal: stop.signal,
@@ -98,7 +100,7 @@ async function call({ terminal, setExitCode, withFleet }: Context, name: string,
     const result = await fleet.tools.call(name, args, options).catch((error: unknown) => {
       if (!stop.signal.aborted || stop.signal.reason instanceof ShellfleetError) throw error;
     });
-    process.off('SIGINT', interrupt);
+    for (const signal of ENDING) process.off(signal, interrupt);
     if (result === undefined) {
       terminal.say(`The call of ${name} was cancelled.`);
       return setExitCode(CANCELLED);
