@@ -5,6 +5,7 @@ import { fleetIdentityKey, parseKeyspace } from '@shellfleet/protocol';
 import Docker from 'dockerode';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
+import { FleetCli } from '../support/fleet-cli.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
@@ -138,6 +139,37 @@ test('a worker whose Redis has another fleet now stops, leaves its shells alone,
   const again = await other.connect();
   const same = await again.attach('stays');
   expect(await same?.run('echo $X')).toMatchObject({ stdout: 'alive\n', shell: { state: 'kept', epoch: 1 } });
+});
+
+test('a host that starts, and doctor, say that another fleet of the namespace is there', async () => {
+  const { killed, other } = fleets;
+  const [theirs, { namespace }] = [fleetIdOf(killed), other];
+  await (await killed.fleet.session('there')).run('true');
+  await workerOf(other).kill();
+  await workerOf(other).start();
+  const told = await until(
+    async () =>
+      (await other.fleet.hosts()).flatMap(({ warnings = [] }) => warnings).filter((one) => one.includes(theirs)),
+    ({ length }) => length > 0,
+  );
+  expect(told).toEqual([
+    `The Docker engine of this host also has containers of the fleet ${theirs}, of the namespace ${namespace} too; \`shellfleet prune\` removes those that nobody owns.`,
+    `The fleet ${theirs}, of the namespace ${namespace} too, uses another database of this Redis.`,
+  ]);
+  const log = workerOf(other)
+    .log.split('\n')
+    .filter((line) => line.includes('fleet.another-found'));
+  expect(log.flatMap((line) => (line.includes(theirs) ? [JSON.parse(line).problem] : []))).toEqual(
+    expect.arrayContaining(told),
+  );
+  const { stdout } = await new FleetCli({ ...other, redisUrl: `${own.url}/1` }).text(['doctor'], {
+    env: { DOCKER_HOST: inject('dockerHost') },
+  });
+  expect(stdout).toMatch(
+    new RegExp(
+      `present +other fleets +of the namespace ${namespace}: ${theirs}: 1 container, of which nobody owns 0\\n`,
+    ),
+  );
 });
 
 /** A worker without a supervisor, which nobody else ends. */

@@ -7,6 +7,7 @@ import { lockFolder } from '@shellfleet/worker/test-support';
 import Docker from 'dockerode';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type ClientStage, setClientStage } from '../support/client-stage.ts';
+import { FleetCli } from '../support/fleet-cli.ts';
 import { fleetIdOf } from '../support/keyspace.ts';
 import { runCli } from '../support/run-cli.ts';
 
@@ -87,9 +88,39 @@ test('prune removes what nobody owns, of this version and older ones, once it is
   expect(await left()).toEqual(all);
   expect(await prune('--yes')).toMatchObject({ exitCode: 0, stderr: 'shellfleet: 3 of them were removed.\n' });
   expect(await left()).toEqual(all.filter((name) => !nobodys.includes(name)));
-  expect(await prune('--yes')).toMatchObject({ exitCode: 0, stderr: 'shellfleet: Nothing here is nobody’s.\n' });
+  expect(await prune('--yes')).toMatchObject({ exitCode: 0, stderr: 'shellfleet: There is nothing to remove.\n' });
   await prune('--fleet', KEPT, '--yes');
   expect(await left()).toEqual(['of the fleet of this environment', 'of an older version that is up']);
+});
+
+test.each([
+  ['y', '1 of them was removed.', false],
+  ['', 'Nothing was removed.', true],
+])('prune asks at a terminal: %j', async (answer, said, stays) => {
+  await prune('--yes'); // what other tests have left
+  await plant('asked about', 'kept', GONE);
+  await using _removed = {
+    [Symbol.asyncDispose]: () =>
+      docker
+        .getContainer(made.get('asked about') ?? '')
+        .remove({ force: true })
+        .catch(() => {}),
+  };
+  const cli = new FleetCli({ redisUrl: stage.own.url, namespace: stage.namespace, sealKey: stage.sealKey });
+  const { exitCode, shown } = await cli.atTerminal(
+    ['prune'],
+    async (type, untilShown) => {
+      await untilShown('[y/N]');
+      type(`${answer}\r`);
+    },
+    { env: { DOCKER_HOST: inject('dockerHost') } },
+  );
+  expect({ exitCode, asked: shown.includes('Remove 1 of them? [y/N] '), said: shown.includes(said) }).toEqual({
+    exitCode: 0,
+    asked: true,
+    said: true,
+  });
+  expect((await left()).includes('asked about')).toBe(stays);
 });
 
 test('prune removes what a fleet keeps for a post-mortem with --kept alone, and nothing else with it', async () => {

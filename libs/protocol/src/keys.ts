@@ -14,8 +14,10 @@ export const toKeyspace = (namespace: string, fleetId: string) => `${namespace}:
 
 /** The parts of a keyspace. `fleetId` is empty where the text is a namespace alone. */
 export function parseKeyspace(keyspace: string): { namespace: string; fleetId: string } {
-  const [namespace = '', fleetId = ''] = keyspace.split(':');
-  return { namespace, fleetId };
+  const colon = keyspace.indexOf(':');
+  if (colon < 0) return { namespace: keyspace, fleetId: '' };
+  const end = keyspace.indexOf(':', colon + 1);
+  return { namespace: keyspace.slice(0, colon), fleetId: keyspace.slice(colon + 1, end < 0 ? undefined : end) };
 }
 
 /** string: the identity of the fleet that has this namespace in this Redis. The only key that does not begin with a keyspace */

@@ -65,7 +65,7 @@ async function prune({ config, terminal }: Context, named: Fleet, flags: Flags):
       ['KIND', 'NAME', 'NAMESPACE', 'FLEET', 'WHAT HAPPENS'],
       ...found.map((one) => [one.kind, one.name, one.namespace || '-', one.fleetId ?? '-', describe(one, goes(one))]),
     ]);
-  if (going.length === 0) return terminal.say('Nothing here is nobody’s.');
+  if (going.length === 0) return terminal.say('There is nothing to remove.');
   if (flags.dryRun) return terminal.say(`${count(going.length)} would be removed.`);
   if (!flags.yes && !(await isConfirmed(going.length))) return terminal.say('Nothing was removed.');
   // Somebody may have begun to use one while the question stood.

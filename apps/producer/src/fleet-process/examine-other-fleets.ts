@@ -19,7 +19,8 @@ export async function examineOtherFleets(env: NodeJS.ProcessEnv): Promise<Findin
   }
   if (counts.size === 0) return [];
   const texts = [...counts].map(
-    ([whose, { all, nobodys }]) => `${whose}: ${all} containers, ${nobodys} of them nobody's`,
+    ([whose, { all, nobodys }]) =>
+      `${whose}: ${all} ${all === 1 ? 'container' : 'containers'}, of which nobody owns ${nobodys}`,
   );
   const fix = 'shellfleet prune, which removes what nobody owns';
   const hasNobodys = [...counts.values()].some(({ nobodys }) => nobodys > 0);
