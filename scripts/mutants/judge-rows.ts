@@ -5,7 +5,8 @@ import { type CheckoutCopy, copyCheckout } from './checkout-copy.ts';
 import type { Mutant } from './draw.ts';
 import { checkBaseline, judge } from './judge.ts';
 import type { Part } from './parts.ts';
-import { type RowFault, rowFaults } from './row-faults.ts';
+import type { RowFault } from './row-faults/row-fault.ts';
+import { rowFaults } from './row-faults.ts';
 
 /**
  * Puts each fault of `rowFaults` into a copy of the checkout and runs the tests that docs/behaviours.md names for its row. `only`: ids or

@@ -1,0 +1,8 @@
+/** A small fault that takes one behaviour of docs/behaviours.md away. The tests that the page names for the row must notice it. */
+export interface RowFault {
+  row: string;
+  file: string;
+  /** Stands exactly once in the file. */
+  text: string;
+  change: string;
+}
