@@ -41,10 +41,11 @@ export interface TerminalSenderDeps {
 export class TerminalSender {
   readonly #deps: TerminalSenderDeps;
   #bytes: Buffer[] = [];
-  #byteCount = 0;
+  /** Bytes that were written, and how many of them the mailbox has stored. */
+  #writtenBytes = 0;
+  #typedBytes = 0;
   #size: TerminalSize | undefined;
   #closing = false;
-  #typedBytes = 0;
   #number = 1;
   #sending = false;
   #again = false;
@@ -60,8 +61,8 @@ export class TerminalSender {
   async write(bytes: Uint8Array): Promise<void> {
     if (this.#ended || bytes.byteLength === 0) return;
     this.#bytes.push(Buffer.from(bytes));
-    this.#byteCount += bytes.byteLength;
-    const upTo = this.#typedBytes + this.#byteCount;
+    this.#writtenBytes += bytes.byteLength;
+    const upTo = this.#writtenBytes;
     this.send();
     while (!this.#ended && this.#typedBytes < upTo) await this.#changed.wait();
   }
@@ -117,7 +118,6 @@ export class TerminalSender {
     }
     const rest = all.subarray(bytes);
     this.#bytes = rest.length > 0 ? [rest] : [];
-    this.#byteCount = rest.length;
     if (rest.length > 0) this.#again = true;
     else if (this.#closing) messages.push({ type: 'close' });
     if (rest.length === 0) this.#closing = false;

@@ -1,0 +1,56 @@
+import { appendTerminalInput, createSealer, createSealKey, type TerminalInputAnswer } from '@shellfleet/mailbox';
+import { sessionKeys } from '@shellfleet/protocol';
+import { afterEach, expect, test, vi } from 'vitest';
+import { TerminalSender } from './terminal-sender.ts';
+
+// With a mailbox that answers when it is told to. The real one is in tests/e2e/terminals.test.ts.
+
+vi.mock(import('@shellfleet/mailbox'), async (original) => ({ ...(await original()), appendTerminalInput: vi.fn() }));
+afterEach(() => void vi.mocked(appendTerminalInput).mockReset());
+
+const keys = sessionKeys('ns', 'tenant', 's');
+
+function open() {
+  const calls: { messages: number; answer(type: 'stored'): void }[] = [];
+  vi.mocked(appendTerminalInput).mockImplementation(
+    (_redis, _keys, { number, messages }) =>
+      new Promise<TerminalInputAnswer>((resolve) => {
+        const answer = (type: 'stored') => resolve({ type, host: 'h', next: number + messages.length });
+        calls.push({ messages: messages.length, answer });
+      }),
+  );
+  const sender = new TerminalSender({
+    ...{ redis: {} as never, sealer: createSealer([createSealKey()]), terminal: 't' },
+    session: { id: 's', keys, generation: '1' } as never,
+    read: () => 0,
+    onAnswer: () => {},
+    onFailed: (error) => {
+      throw error;
+    },
+  });
+  return { sender, calls };
+}
+
+test('a write resolves when its own bytes are stored, however many of earlier writes are on their way', async () => {
+  const { sender, calls } = open();
+  const stored: string[] = [];
+  const write = (name: string, text: string) => sender.write(Buffer.from(text)).then(() => stored.push(name));
+  const writes = [write('first', 'many bytes'), write('second', 'few'), write('third', 'x')];
+  calls[0]?.answer('stored');
+  await vi.waitFor(() => expect(calls).toHaveLength(2));
+  await writes[0];
+  expect(stored).toEqual(['first']);
+  calls[1]?.answer('stored');
+  await Promise.all(writes);
+  expect([stored, calls.map(({ messages }) => messages)]).toEqual([
+    ['first', 'second', 'third'],
+    [1, 1],
+  ]);
+});
+
+test('a write that waits resolves when the terminal ends', async () => {
+  const { sender } = open();
+  const written = sender.write(Buffer.from('x'));
+  sender.end();
+  await written;
+});
