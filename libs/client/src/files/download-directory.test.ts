@@ -27,6 +27,7 @@ function hostile(records: FileRecord[], epochs: number[] = []): FileSteps {
   const answerOf = (operation: FileOperation): FileAnswer => {
     if (operation.name === 'list') return { records };
     if (operation.name === 'stat') return { records: [directory('.')] };
+    if (operation.name === 'read') return { data: Buffer.from('evil').toString('base64'), size: 4, mode: 0o644 };
     if (operation.name !== 'pack') throw new Error(`unexpected ${operation.name}`);
     const data = Buffer.from('evil').toString('base64');
     return { files: operation.names.map(() => ({ state: 'read', mode: 0o4755, data })) };
@@ -84,6 +85,23 @@ test('links keep their targets, names may have newlines, and no file is setuid',
   expect((await lstat(join(target, 'new\nline'))).mode & 0o7777).toBe(0o755);
 });
 
-test('a directory is not put together from two sandboxes', async () => {
-  await expect(copy([file('f')], [1, 1, 2])).rejects.toMatchObject({ code: 'CONTAINER_LOST' });
-});
+const large = (name: string): FileRecord => ({ ...file(name), size: 600_000 });
+
+test.each<[string, FileRecord[]]>([
+  ['small files', [file('a'), file('b')]],
+  ['large files', [large('a'), large('b')]],
+  ['both', [large('a'), file('b'), large('c')]],
+])(
+  'a directory of %s is not put together from two sandboxes, at whichever step the other one came',
+  async (_what, records) => {
+    // Beside the files: the directory itself and its list. Small files are read in one step.
+    const steps = 2 + records.filter(({ size }) => size > 4).length + (records.some(({ size }) => size === 4) ? 1 : 0);
+    await copy(records, Array(steps).fill(1));
+    for (let replacedAfter = 1; replacedAfter < steps; replacedAfter++) {
+      const epochs = Array.from({ length: steps }, (_, step) => (step < replacedAfter ? 1 : 2));
+      await expect(copy(records, epochs), `replaced after ${replacedAfter} steps`).rejects.toMatchObject({
+        code: 'CONTAINER_LOST',
+      });
+    }
+  },
+);

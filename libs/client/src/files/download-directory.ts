@@ -149,7 +149,8 @@ class DirectoryCopy {
     let file: Awaited<ReturnType<typeof replaceFile>> | undefined;
     let mode = record.mode;
     try {
-      for await (const part of readParts(this.#steps, this.#sandboxPath(record), this.#signal)) {
+      const from = { signal: this.#signal, sandbox: this.#sandbox };
+      for await (const part of readParts(this.#steps, this.#sandboxPath(record), from)) {
         file ??= await this.#openFile(local);
         mode = part.mode;
         await file.write(part.data);

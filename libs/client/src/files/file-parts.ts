@@ -18,9 +18,12 @@ export interface ReadPart {
   mode: number;
 }
 
-/** Yields the file part by part. A part that is not full is the last. */
-export async function* readParts(steps: FileSteps, path: string, signal?: AbortSignal): AsyncGenerator<ReadPart> {
-  const sandbox = new SameSandbox(path);
+/** Yields the file part by part. A part that is not full is the last. Every part has to be from `sandbox`. */
+export async function* readParts(
+  steps: FileSteps,
+  path: string,
+  { signal, sandbox = new SameSandbox(path) }: { signal?: AbortSignal | undefined; sandbox?: SameSandbox } = {},
+): AsyncGenerator<ReadPart> {
   for (let offset = 0; ; offset += PART_BYTES) {
     signal?.throwIfAborted();
     const step = sandbox.check(await doStep(steps, { name: 'read', path, offset, length: PART_BYTES }));

@@ -57,7 +57,7 @@ export class SessionFiles implements Files {
     return this.#inPlace(options, async (steps) => {
       const parts: Uint8Array[] = [];
       let total = 0;
-      for await (const { data, size } of readParts(steps, parsed, options.signal)) {
+      for await (const { data, size } of readParts(steps, parsed, { signal: options.signal })) {
         total += data.byteLength;
         // Both: a file may grow while it is read, and a sparse one of a terabyte is refused at its first part.
         if (total > READ_BYTES || size > READ_BYTES) throw tooLarge(path);
@@ -73,7 +73,7 @@ export class SessionFiles implements Files {
 
   async *stream(path: string, options: Omit<FileOptions, 'ordered'> = {}): AsyncGenerator<Uint8Array> {
     const steps = this.#beside.of(options);
-    for await (const { data } of readParts(steps, parseSandboxPath(path), options.signal)) yield data;
+    for await (const { data } of readParts(steps, parseSandboxPath(path), { signal: options.signal })) yield data;
   }
 
   async write(
@@ -148,7 +148,7 @@ export class SessionFiles implements Files {
     const parsed = parseSandboxPath(path);
     const progress = new Progress(options.onProgress);
     await this.#inPlace(options, async (steps) => {
-      const parts = readParts(steps, parsed, options.signal);
+      const parts = readParts(steps, parsed, { signal: options.signal });
       const first = await parts.next().catch((error: unknown) => {
         if (isShellfleetError(error) && error.code === 'FILE_IS_DIRECTORY') return undefined;
         throw error;
