@@ -113,6 +113,17 @@ test('a waiting command that Redis lost, with its session, is submitted again un
   expect((await session.run('echo on')).stdout).toBe('on\n');
 });
 
+test('a driven session that Redis lost is driven again, so that it ends with its driver', async () => {
+  await using stage = await setClientStage();
+  const session = await (await stage.connect()).session('s', {}, { driven: true });
+  const command = await session.submit('echo kept');
+  await stage.own.restart();
+  await stage.startHost();
+  expect((await command.result()).stdout).toBe('kept\n');
+  const { state } = sessionKeys(stage.keyspace, 'default', 's');
+  expect(await stage.redis.hmget(state, 'life', 'driven')).toEqual(['open', '1']);
+});
+
 test('readers and waiters outlive an absence of Redis', async () => {
   await using stage = await setClientStage();
   await stage.startHost();

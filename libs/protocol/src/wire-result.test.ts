@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, expectTypeOf, test } from 'vitest';
 import { sampleResult } from '../test-support/sample-result.ts';
 import { OUTCOMES, type Result } from './result.ts';
-import { fromWireResult, toWireResult, type WireResult, wireResultSchema } from './wire-result.ts';
+import { fieldsOf, fromWireResult, toWireResult, type WireResult, wireResultSchema } from './wire-result.ts';
 
 const ids = { commandId: 's.01ARZ3NDEKTSV4RRFFQ69G5FAV', sessionId: 's' };
 const text = fc.oneof(fc.constant(''), fc.string({ unit: 'binary' }));
@@ -44,6 +44,21 @@ test('the wire carries no text twice', () => {
   expect('output' in toWireResult(sampleResult('success', { stdout: 'a', output: 'a' }))).toBe(false);
   expect('output' in toWireResult(sampleResult('success', { stderr: 'a', output: 'a' }))).toBe(false);
   expect(toWireResult(sampleResult('success', { stdout: 'a', stderr: 'b', output: 'ba' })).output).toBe('ba');
+});
+
+test('a Result of another outcome keeps all that does not depend on the outcome', () => {
+  const failed = sampleResult('failure', {
+    ...{ signal: 'SIGTERM', stdout: 'a', stderr: 'b', output: 'ba', truncated: { bytes: true, lines: false } },
+    ...{ redactions: { email: 1 }, totals: { stdoutBytes: 1, stderrBytes: 1, stdoutLines: 1, stderrLines: 1 } },
+    ...{ shell: { state: 'partial', reason: 'r', epoch: 2 }, hostId: 'h', imageDigest: 'sha256:1', attempts: 2 },
+    ...{ timings: { queuedMs: 1, startMs: 2, runMs: 3, totalMs: 6 }, outside: true, refused: 'no', sealedReason: 's' },
+    ...{ denied: { what: 'files', line: 'l', mayAsk: true }, firstAttempt: { exitCode: 1, output: 'o' } },
+  });
+  const { outcome: _outcome, exitCode: _code, reason: _reason, ...kept } = failed;
+  expect(fieldsOf(failed)).toEqual(kept);
+  // The sample has every field.
+  const { outcome: _o, exitCode: _e, reason: _r, ...fields } = wireResultSchema.options[0].shape;
+  expect(Object.keys(kept).sort()).toEqual(Object.keys(fields).sort());
 });
 
 test('a Result has the fields of its outcome: an error exactly for error, an exit code exactly for what ended by itself', () => {

@@ -78,6 +78,20 @@ test('a command that runs again is read from its beginning', async () => {
   reading[Symbol.dispose]();
 });
 
+test('an answer that is under way when the command begins again is no part of its output', async () => {
+  const { asked, reading } = open();
+  const late = Promise.withResolvers<never>();
+  vi.mocked(askHost).mockImplementationOnce(() => late.promise);
+  reading.start(() => {});
+  await vi.advanceTimersByTimeAsync(0);
+  reading.restart();
+  const ofFirstAttempt = { stream: 'stdout', offset: 0, data: Buffer.from('of the first').toString('base64') };
+  late.resolve({ pieces: [ofFirstAttempt], more: true } as never);
+  await vi.advanceTimersByTimeAsync(0);
+  expect([asked, reading.take().map(({ data }) => data.toString())]).toEqual([['reads 0'], ['x']]);
+  reading[Symbol.dispose]();
+});
+
 test('an answer that is under way at the end of the command moves the reading of the rest no further', async () => {
   const { asked, reading } = open();
   const late = Promise.withResolvers<never>();

@@ -40,6 +40,13 @@ test('the digest changes with every rule, and is empty where no file has one', (
   expect(new Set([...digests, '']).size).toBe(4);
 });
 
+test('the digest changes with what else in a file decides: the paths of its programs, and that it only reports', () => {
+  const paths = { ...HOST, text: HOST.text.replace('/usr/bin/git', '/opt/git/bin/git') };
+  const reports = { ...HOST, text: `${HOST.text}\nreportOnly: true` };
+  const digests = [HOST, paths, reports].map((file) => compileOperatorRules([FLEET, file]).digest);
+  expect(new Set(digests).size).toBe(3);
+});
+
 test.each([
   ['rules: [{ pattern: [git], decision: maybe }]', "/a.yaml, line 1: rules[0].decision must be 'allow'"],
   [

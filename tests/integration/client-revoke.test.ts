@@ -1,0 +1,48 @@
+import { confirmAnswer } from '@shellfleet/mailbox';
+import { approvalGrantKey, approvalKeys, fleetKeys, hostBeatSchema, hostKeys, parseWakeUp } from '@shellfleet/protocol';
+import { expect, test } from 'vitest';
+import { setClientStage } from '../support/client-stage.ts';
+
+// What a revocation waits for, with hosts that this test plays. approvals-revoke.test.ts has its time with real ones.
+
+/** As in docs/policy.md. Timers may fire a moment early. */
+const HOLDS_AFTER_MS = 2_000 - 5;
+
+const BEAT = hostBeatSchema.parse({
+  ...{ slots: 1, free: 1, policies: ['docker'], version: '0', protocol: 1, boot: 'b', draining: false },
+  defaultImage: 'slim',
+});
+
+test.each<[string, { up: string[]; confirming: string[] }]>([
+  ['of two hosts that are up only one confirms it', { up: ['h1', 'h2'], confirming: ['h1'] }],
+  ['the host that confirmed it is not up any more', { up: [], confirming: ['h1'] }],
+])(
+  'a revocation resolves only when nothing can start on the approval any more: after 2 s where %s',
+  async (_where, hosts) => {
+    await using stage = await setClientStage();
+    const { redis, keyspace } = stage;
+    const keys = approvalKeys(keyspace, 'default');
+    const fleet = fleetKeys(keyspace);
+    const id = `${'0'.repeat(20)}.${'1'.repeat(12)}`;
+    const grant = approvalGrantKey(keys, id);
+    await redis.set(grant, 'sealed');
+    for (const host of hosts.up) {
+      await redis.zadd(fleet.hosts, Date.now(), host);
+      await redis.set(hostKeys(keyspace, host).alive, JSON.stringify(BEAT));
+    }
+    const listener = redis.duplicate();
+    await listener.subscribe(fleet.sessionsWakeUps);
+    listener.on('message', async (_channel, message) => {
+      const wakeUp = parseWakeUp(message);
+      if (wakeUp?.type !== 'answers' || wakeUp.confirm === undefined) return;
+      await redis.multi().xdel(keys.answers, wakeUp.confirm).del(grant).exec();
+      for (const host of hosts.confirming) await confirmAnswer(redis, keys, wakeUp.confirm, host);
+    });
+    const connected = await stage.connect();
+    const from = performance.now();
+    await connected.approvals.revoke(id);
+    expect(performance.now() - from).toBeGreaterThanOrEqual(HOLDS_AFTER_MS);
+    expect(await redis.exists(grant)).toBe(0);
+    listener.disconnect();
+  },
+);
