@@ -69,6 +69,8 @@ async function left(): Promise<string[]> {
   return [...made].filter(([, id]) => found.some(({ Id }) => Id === id)).map(([name]) => name);
 }
 
+const nothing = async () => {};
+
 /** SHELLFLEET_NAMESPACE is set: other tests have containers on this engine. */
 const prune = (...flags: string[]) =>
   runCli(stage, ['prune', ...flags], { env: { DOCKER_HOST: inject('dockerHost') } });
@@ -93,24 +95,28 @@ test('prune removes what nobody owns, of this version and older ones, once it is
   expect(await left()).toEqual(['of the fleet of this environment', 'of an older version that is up']);
 });
 
-test.each([
-  ['y', '1 of them was removed.', false],
-  ['', 'Nothing was removed.', true],
-])('prune asks at a terminal: %j', async (answer, said, stays) => {
+test.each<[string, string, () => Promise<void>, string, boolean]>([
+  ['y removes what it asked about', 'y', nothing, '1 of them was removed.', false],
+  ['any other answer removes nothing', '', nothing, 'Nothing was removed.', true],
+  ['what got an owner meanwhile stays', 'y', () => keep('asked', GONE), '0 of them were removed.', true],
+])('prune asks at a terminal: %s', async (_what, answer, meanwhile, said, stays) => {
   await prune('--yes'); // what other tests have left
-  await plant('asked about', 'kept', GONE);
+  await plant('asked about', 'asked', GONE);
   await using _removed = {
-    [Symbol.asyncDispose]: () =>
-      docker
+    async [Symbol.asyncDispose]() {
+      await docker
         .getContainer(made.get('asked about') ?? '')
         .remove({ force: true })
-        .catch(() => {}),
+        .catch(() => {});
+      await rm(join(folder, 'hosts', 'asked'), { recursive: true });
+    },
   };
   const cli = new FleetCli({ redisUrl: stage.own.url, namespace: stage.namespace, sealKey: stage.sealKey });
   const { exitCode, shown } = await cli.atTerminal(
     ['prune'],
     async (type, untilShown) => {
       await untilShown('[y/N]');
+      await meanwhile();
       type(`${answer}\r`);
     },
     { env: { DOCKER_HOST: inject('dockerHost') } },
