@@ -8,7 +8,7 @@ import { keysWithoutExpiry } from '../support/invariants.ts';
 import { startFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: a session that has ended leaves no container, no folder, no process and no key without an expiry (S0-54).
+// Promise: a session that has ended leaves no container, no folder, no process and no key without an expiry.
 
 const SESSIONS = 200;
 const AT_A_TIME = 8;

@@ -71,7 +71,7 @@ describe.runIf(isRoot)('a shell on the host', () => {
       await session.close();
     });
 
-    test('S0-44: the next worker removes what belongs to no session any more', async () => {
+    test('the next worker removes what belongs to no session any more', async () => {
       const session = await open('swept');
       await session.run('(setsid sleep 5432 &); echo file > file');
       const before = await filesOf(stack.stateFolder);

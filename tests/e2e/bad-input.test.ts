@@ -282,7 +282,7 @@ describe('A session spec', () => {
     [34, { cwd: 'image', workspace: '/srv/a' }, 'spec.cwd', 'where a workspace is mounted'],
     [34, { cwd: 'image', policy: 'host' }, 'spec.cwd', 'runs no image'],
     [35, { workspace: { path: 'a' } }, 'spec.workspace.path', 'must be an absolute path'],
-  ])('case %i: %o is refused (S0-32, S0-34, S0-35, S0-47)', async (_row, spec, path, words) => {
+  ])('case %i: %o is refused (S0-32, S0-34, S0-35, S0-47, S1-34)', async (_row, spec, path, words) => {
     await expectRefusal(() => stack.fleet.session('never', spec as SessionSpec), 'SESSION_SPEC_INVALID', [
       [path, words],
     ]);
@@ -362,10 +362,12 @@ describe('What a worker refuses', () => {
     expect(result.stdout).toBe(`${value}|${value}`);
   });
 
-  test('the largest script, environment and stdin that are allowed work', async () => {
+  test('the largest script, environment and stdin that are allowed work, and the deadline of such a script holds (S1-62)', async () => {
     const mine = await worker.fleet.session('largest');
     const script = `: ${'x'.repeat(MIB - 20)}\necho done`;
     expect(await mine.run(script)).toMatchObject({ outcome: 'success', stdout: 'done\n' });
+    const sleeps = `${script.slice(0, MIB - 20)}\nsleep 60`;
+    expect(await mine.run(sleeps, { timeoutMs: 1_000 })).toMatchObject({ outcome: 'timeout', reason: 'wall' });
     const env = Object.fromEntries(Array.from({ length: 7 }, (_, n) => [`V${n}`, 'x'.repeat(127 * KIB)]));
     expect(await mine.run('echo ${#V0} ${#V6}; cat | wc -c', { env, stdin: 'y'.repeat(MIB) })).toMatchObject({
       outcome: 'success',

@@ -55,7 +55,7 @@ async function beginRun(signal: NodeJS.Signals, sessions: Map<string, number>): 
   return (await driver.end).stderr;
 }
 
-test.concurrent('when the drivers of batches and runs are gone, what they had accepted runs, also what waits in line; Results are kept, and every slot is free', async () => {
+test.concurrent('when the drivers of batches and runs are gone, what they had accepted runs, also what waits in line; Results are kept, and every slot is free (S0-54)', async () => {
   /** with the time at which its driver was ended */
   const sessions = new Map<string, number>();
   const signals = ['SIGHUP', 'SIGTERM', 'SIGKILL'] as const;

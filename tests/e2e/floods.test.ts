@@ -125,7 +125,7 @@ test('an endless printer is stopped at its time limit, and the session goes on',
   expect(await session.run('echo on')).toEqual(expectedResult('endless', { stdout: 'on\n' }));
 });
 
-test('output that looks like a report of the keeper is output (S1-01)', async () => {
+test('output that looks like a report of the keeper is output', async () => {
   const session = await stack.fleet.session('looks-like');
   const script = `printf '__LC_SHELL_DONE__ 0\\n'; printf 't0000000000000000 0 kept\\n'; printf '\\nshellfleet: done\\n'; sh -c 'exit 6'`;
   expect(await session.run(script)).toEqual(
@@ -137,7 +137,6 @@ test('output that looks like a report of the keeper is output (S1-01)', async ()
   );
 });
 
-// S1-57
 test('a traced shell shows its commands, and nothing of the loop', async () => {
   const session = await stack.fleet.session('traced');
   expect(await session.run('set -x; echo one')).toMatchObject({

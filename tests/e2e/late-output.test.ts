@@ -29,7 +29,7 @@ describe.each(['socket', 'attach'] as const)('Late output over %s', (transport) 
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('what a background process prints after its command has ended is read as output of that command, and never of the next (S1-15, S1-21)', async () => {
+  test('what a background process prints after its command has ended is read as output of that command, and never of the next (S1-15)', async () => {
     const session = await stack.fleet.session('late');
     const script = 'echo own; { until [ -e go ]; do sleep 0.02; done; echo late; echo "late error" >&2; } &';
     const command = await session.submit(script);
@@ -97,7 +97,7 @@ describe.each(['socket', 'attach'] as const)('Late output over %s', (transport) 
     expect(textOf(await readNow(command))).toBe('own\nlate\n');
   });
 
-  test('it uses the rest of the command’s budget; output beyond it is counted', async () => {
+  test('it uses the rest of the command’s budget; output beyond it is counted (S1-21)', async () => {
     const session = await stack.fleet.session('budget', { output: { streamBytes: 10_000 } });
     const command = await session.submit(
       'head -c 4000 /dev/zero; { until [ -e go ]; do sleep 0.02; done; head -c 2000 /dev/zero; head -c 100000 /dev/zero; } &',

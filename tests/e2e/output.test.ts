@@ -59,6 +59,7 @@ describe.each(['socket', 'attach'] as const)('Output over %s', (transport) => {
     const decoded = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
     expect(textOf(chunks, 'stdout')).toBe(decoded);
     expect((await session.run(script)).stdout).toBe(decoded);
+    expect((await session.run("printf 'a\\r\\nb\\rc\\n\\r'")).stdout).toBe('a\r\nb\rc\n\r');
   });
 
   test('output reaches its reader while the command runs, however little it is (S2-07)', async () => {

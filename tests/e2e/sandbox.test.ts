@@ -2,6 +2,7 @@ import { chmod, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Result, SessionSpec } from '@shellfleet/client';
+import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
 import { reasonToWait } from '../support/reason-to-wait.ts';
@@ -70,6 +71,15 @@ describe('Images', () => {
     await session.restart();
     expect((await session.run(script)).stdout).toBe(there);
     await session.close();
+  });
+
+  test('the variables of an image stay beside those of the session (S0-56)', async () => {
+    const docker = new Docker({ socketPath: inject('dockerHost').replace('unix://', '') });
+    const { Config } = await docker.getImage(inject('sessionImage')).inspect();
+    const path = Config.Env.find((pair) => pair.startsWith('PATH='));
+    expect((await runOnce('printenv PATH GIVEN', { env: { GIVEN: 'given' } })).stdout).toBe(
+      `${path?.slice('PATH='.length)}\ngiven\n`,
+    );
   });
 
   test.each(['busybox', 'dashOnly'] as const)('%s has all that a session needs', async (name) => {

@@ -79,7 +79,7 @@ async function start(spec: SessionSpec = {}, from = sandboxes) {
 }
 
 describe('a sandbox', () => {
-  test('is hardened, and gives its user a home of its own', async () => {
+  test('is hardened, and gives its user a home of its own (S0-50)', async () => {
     await using box = await start();
     const status = await box.run("grep -E '^(CapBnd|CapEff|NoNewPrivs|Seccomp):' /proc/self/status");
     expect(status.replace(/\t/g, ' ').split('\n')).toEqual([
@@ -193,7 +193,7 @@ test('a folder is mounted where the spec wants it, beside the home of the sessio
   ).toBe('of the host\nrefused\n');
 });
 
-// S0-55, S0-56
+// S0-55
 test('the program, the directory and the user of an image do not take the place of those of a session', async () => {
   const plain = await create();
   const changes = 'ENTRYPOINT ["/bin/false"]\nCMD ["never"]\nWORKDIR /usr\nUSER 2000\nENV FROM_IMAGE=yes';
@@ -382,7 +382,7 @@ describe('after a restart of the worker', () => {
 });
 
 describe('over a socket', () => {
-  test('the folder that a container sees is read-only, closed to other users, and bears a secret in no name', async () => {
+  test('nothing is mounted but the folder with the keeper, which is read-only, closed to other users, and bears a secret in no name (S0-44)', async () => {
     const other = await createDockerSandboxes(optionsFor('three', 'socket'));
     const sandbox = await create({}, other);
     expect((await stat(join(folder, 'three'))).mode & 0o777).toBe(0o700);

@@ -329,7 +329,7 @@ call(${join_}, 1, 0); call(${add}, b"user", b"planted", b"secret", 6, -3); os.ex
     });
   });
 
-  test('its processes outlive whoever started them, and end as one', async () => {
+  test('its processes outlive whoever started them, and end as one, and nothing else with them (S1-54)', async () => {
     const { sandbox, client } = await start();
     await client.run('(setsid sleep 3456 &) ; sleep 3456 & true');
     const all = await processesOf(UID);

@@ -49,7 +49,6 @@ describe.each(shells)('%s', (name, image, stops) => {
     expect(await it.client.run('echo $-')).toMatchObject({ code: 0, end: { shell: { shellNumber: 1 } } });
   });
 
-  // S1-62
   test.each(['socket', 'attach'] as const)('a script of 1 MiB runs whole, over %s', async (transport) => {
     await using it = await openBox({ image, transport });
     const script = (bytes: number) => `v='${'x'.repeat(bytes)}'; echo \${#v} end`;

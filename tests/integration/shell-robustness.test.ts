@@ -190,7 +190,7 @@ describe('a hostile container', () => {
     await expect.poll(async () => (await it.client.run('echo next')).out).toBe('next\n');
   });
 
-  test('the run token is random, and another one for each command', async () => {
+  test('the run token is random, and another one for each command (S1-01)', async () => {
     const tokens: string[] = [];
     for (let run = 0; run < 3; run += 1) tokens.push((await it.client.run('echo $__sf_token')).out);
     // The last digit names the file of the script.

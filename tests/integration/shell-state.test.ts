@@ -134,7 +134,7 @@ describe.each(shells)('%s', (name, options) => {
     expect((await run('printf %s fine')).out).toBe('fine');
   });
 
-  test("shows the user's trace and none of the keeper's", async () => {
+  test("shows the user's trace and none of the keeper's (S1-57)", async () => {
     expect(await run('set -x')).toMatchObject({ err: '' });
     expect((await run('echo t')).err).toMatch(/^(\+|\+{3}) echo t\n$/);
     expect((await run('exit 0')).err).toMatch(/^(\+|\+{3}) exit 0\n$/);

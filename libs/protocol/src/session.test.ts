@@ -132,6 +132,7 @@ test('what every policy has is checked before what one policy refuses (S0-12)', 
     ['output', 'maxLines'],
     ['limits', 'memoryBytes'],
   ]);
+  expect(refused({ output: { maxLines: 0 } })).toEqual([['output', 'maxLines'], ['image']]);
   expect(refused({})).toEqual([['image']]);
 });
 

@@ -2,6 +2,24 @@ import type { RowFault } from './row-fault.ts';
 
 export const s0Faults: readonly RowFault[] = [
   {
+    row: 'S0-01',
+    file: 'apps/worker/src/sandbox/host/temporary-workspaces.ts',
+    text: "const PREFIX = 'shellfleet-';",
+    change: "const PREFIX = '';",
+  },
+  {
+    row: 'S0-02',
+    file: 'apps/worker/src/output/decode.ts',
+    text: "return bytes.toString('utf8');",
+    change: "return bytes.toString('utf8').replaceAll('\\uFFFD', '?');",
+  },
+  {
+    row: 'S0-03',
+    file: 'libs/keeper/src/shell.c',
+    text: '  setsid(); // a fork leads no group, so it cannot fail\n',
+    change: '',
+  },
+  {
     row: 'S0-04',
     file: 'libs/policy/src/limits.ts',
     text: 'asked === undefined ? [] : [{ path, message: otherwise }]',
@@ -9,10 +27,46 @@ export const s0Faults: readonly RowFault[] = [
   },
   { row: 'S0-05', file: 'libs/protocol/src/output-profiles.ts', text: 'maxLines: 100,', change: 'maxLines: 200,' },
   {
+    row: 'S0-06',
+    file: 'libs/protocol/src/session.ts',
+    text: 'maxLines: wholePositive(LIMITS.outputLines)',
+    change: 'maxLines: z.number()',
+  },
+  {
+    row: 'S0-07',
+    file: 'apps/worker/src/sandbox/policy-sandboxes.ts',
+    text: 'const sandboxes = offered[spec.policy.type];',
+    change: 'const sandboxes = all[0];',
+  },
+  {
     row: 'S0-09',
     file: 'libs/policy/src/execution/host.ts',
     text: 'cpuTimeSeconds: limits.cpuTimeSeconds,',
     change: 'cpuTimeSeconds: undefined,',
+  },
+  {
+    row: 'S0-10',
+    file: 'libs/protocol/src/session.ts',
+    text: "cpuTimeSeconds: wholePositive(2 ** 31 - 1, 'must be positive if provided').optional()",
+    change: 'cpuTimeSeconds: z.number().optional()',
+  },
+  {
+    row: 'S0-11',
+    file: 'libs/protocol/src/session.ts',
+    text: "      .min(1, { error: 'must be positive if provided', abort: true })\n      .min(33_554_432, 'must be at least 33554432 bytes (32 MiB)')\n",
+    change: '',
+  },
+  {
+    row: 'S0-12',
+    file: 'libs/protocol/src/session.ts',
+    text: "issues.push({ code: 'custom', path: [field], message, input: field });",
+    change: "issues.unshift({ code: 'custom', path: [field], message, input: field });",
+  },
+  {
+    row: 'S0-13',
+    file: 'libs/keeper/launcher/launch.c',
+    text: '  join_cgroups(child);\n',
+    change: '',
   },
   {
     row: 'S0-14',
@@ -27,6 +81,18 @@ export const s0Faults: readonly RowFault[] = [
     change: 'addressSpaceBytes: controlGroups ? undefined : (limits.memoryBytes ?? 1),',
   },
   {
+    row: 'S0-16',
+    file: 'apps/worker/src/sandbox/host/launch.ts',
+    text: "(await Promise.race([started, failed])) === 'ready'",
+    change: '(await Promise.race([started, failed])) !== undefined',
+  },
+  {
+    row: 'S0-17',
+    file: 'libs/keeper/src/ladder.c',
+    text: 'return sweep_kill(own.since, shell_pid());',
+    change: 'return left;',
+  },
+  {
     row: 'S0-18',
     file: 'libs/policy/src/execution/host.ts',
     text: 'addressSpaceBytes: controlGroups ? undefined : limits.memoryBytes,',
@@ -37,6 +103,12 @@ export const s0Faults: readonly RowFault[] = [
     file: 'libs/policy/src/execution/host.ts',
     text: "    ...(controlGroups ? [] : checkEnforceable('limits.cpus', limits.cpus, NO_GROUPS)),\n",
     change: '',
+  },
+  {
+    row: 'S0-20',
+    file: 'libs/keeper/launcher/launch.c',
+    text: 'CLONE_NEWPID | CLONE_NEWNS |',
+    change: 'CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS |',
   },
   { row: 'S0-21', file: 'libs/policy/src/execution/codex.ts', text: ', ...overrides }', change: ' }' },
   {
@@ -69,6 +141,18 @@ export const s0Faults: readonly RowFault[] = [
     text: 'npm install --global @openai/codex, or name',
     change: 'name',
   },
+  {
+    row: 'S0-27',
+    file: 'apps/worker/src/sandbox/host/launch.ts',
+    text: 'env: request.env,',
+    change: "env: { ...process.env, TMPDIR: '/tmp', ...request.env },",
+  },
+  {
+    row: 'S0-28',
+    file: 'apps/worker/src/sandbox/host/probe.ts',
+    text: 'if (code === 0) return;',
+    change: 'if ((code ?? 1) < 11) return;',
+  },
   { row: 'S0-29', file: 'libs/policy/src/execution/codex.ts', text: "return 'linux';", change: "return 'plain';" },
   {
     row: 'S0-31',
@@ -77,16 +161,150 @@ export const s0Faults: readonly RowFault[] = [
     change: "  docker: {\n    usual: { mode: 'workspace-write', network: 'full' },",
   },
   {
+    row: 'S0-32',
+    file: 'libs/protocol/src/session.ts',
+    text: "      .min(1, { error: 'must be positive if provided', abort: true })\n      .min(33_554_432, 'must be at least 33554432 bytes (32 MiB)')\n",
+    change: '',
+  },
+  {
     row: 'S0-33',
     file: 'libs/policy/src/execution/docker.ts',
     text: "    ...checkEnforceable('limits.cpuTimeSeconds', cpuTimeSeconds, NO_CPU_TIME),\n",
     change: '',
   },
   {
+    row: 'S0-34',
+    file: 'libs/protocol/src/session.ts',
+    text: "cpus: z.number('must be a number').min(0.01, 'must be at least 0.01')",
+    change: "cpus: z.coerce.number('must be a number')",
+  },
+  {
+    row: 'S0-35',
+    file: 'libs/protocol/src/session.ts',
+    text: 'user: userSchema.optional(),',
+    change: "user: userSchema.or(z.literal('')).optional(),",
+  },
+  {
+    row: 'S0-36',
+    file: 'apps/worker/src/sandbox/docker/container-options.ts',
+    text: '    Privileged: false,\n',
+    change: '    Privileged: false,\n    ...(plan as object),\n',
+  },
+  {
+    row: 'S0-37',
+    file: 'apps/worker/src/sandbox/docker/container-options.ts',
+    text: '    PublishAllPorts: false,\n',
+    change: '',
+  },
+  {
+    row: 'S0-38',
+    file: 'apps/worker/src/sandbox/docker/docker-sandboxes.ts',
+    text: '        await this.#removeContainer(containerId);\n        await folder.remove();',
+    change: '        await folder.remove();',
+  },
+  {
+    row: 'S0-39',
+    file: 'libs/policy/src/execution/docker.ts',
+    text: '    network,\n',
+    change: "    network: 'full',\n",
+  },
+  {
+    row: 'S0-40',
+    file: 'apps/worker/src/sandbox/docker/container-options.ts',
+    text: 'MemorySwap: plan.limits.memoryBytes,',
+    change: 'MemorySwap: 2 * plan.limits.memoryBytes,',
+  },
+  {
+    row: 'S0-41',
+    file: 'apps/worker/src/sandbox/docker/container-options.ts',
+    text: 'bind(plan.workspace.path, plan.workspace.target, plan',
+    change: 'bind(plan.workspace.path, WORKSPACE_PATH, plan',
+  },
+  {
     row: 'S0-42',
     file: 'libs/policy/src/execution/docker.ts',
     text: 'workspace: workspace && { ...workspace, readOnly: isReadOnly || workspace.readOnly },',
     change: "workspace: { path: '/tmp', target: '/workspace', readOnly: isReadOnly },",
+  },
+  {
+    row: 'S0-43',
+    file: 'apps/worker/src/sandbox/docker/container-options.ts',
+    text: 'ReadonlyRootfs: plan.readOnlyRootfs,',
+    change: 'ReadonlyRootfs: false,',
+  },
+  {
+    row: 'S0-44',
+    file: 'apps/worker/src/sandbox/docker/container-options.ts',
+    text: '      ...(plan.workspace === undefined\n        ? []',
+    change: "      ...(plan.workspace === undefined\n        ? [bind('/tmp', WORKSPACE_PATH, false)]",
+  },
+  {
+    row: 'S0-45',
+    file: 'apps/worker/src/sandbox/docker/docker-sandboxes.ts',
+    text: 'env: own && safeEnv(own, plan.workspace?.target ?? WORKSPACE_PATH),',
+    change: "env: Object.entries({ ...spec.env, ...spec.secrets }).map((pair) => pair.join('=')),",
+  },
+  {
+    row: 'S0-46',
+    file: 'apps/worker/src/sandbox/docker/container-options.ts',
+    text: '        : [bind(plan.workspace.path, plan.workspace.target, plan.workspace.readOnly)]),\n    ],',
+    change:
+      '        : []),\n    ],\n    Binds: plan.workspace === undefined ? [] : [`${plan.workspace.path}:${plan.workspace.target}`],',
+  },
+  {
+    row: 'S0-47',
+    file: 'libs/protocol/src/execution-policy.ts',
+    text: "  z.strictObject({\n    type: z.literal('docker'),",
+    change: "  z.object({\n    type: z.literal('docker'),",
+  },
+  {
+    row: 'S0-48',
+    file: 'apps/worker/src/sandbox/docker/docker-errors.ts',
+    text: "return new ShellfleetError(\n    'DOCKER_UNAVAILABLE',",
+    change: "return new ShellfleetError(\n    'INTERNAL',",
+  },
+  {
+    row: 'S0-50',
+    file: 'apps/worker/src/sandbox/docker/container-options.ts',
+    text: "CapDrop: ['ALL'],",
+    change: 'CapDrop: [],',
+  },
+  {
+    row: 'S0-51',
+    file: 'libs/policy/src/index.ts',
+    text: 'codexArguments, planCodex, readCodexForm',
+    change: 'codexArguments, readCodexForm',
+  },
+  {
+    row: 'S0-52',
+    file: 'libs/keeper/src/shell.c',
+    text: '"/usr/bin/bash", "/bin/sh"}',
+    change: '"/usr/bin/bash"}',
+  },
+  {
+    row: 'S0-53',
+    file: 'apps/worker/src/run/run-command.ts',
+    text: '{ ...payload, entryId: entry.id, stdin',
+    change:
+      '{ ...payload, timeoutMs: Math.max(1, payload.timeoutMs - (shell.opened.to - shell.opened.from)), entryId: entry.id, stdin',
+  },
+  {
+    row: 'S0-54',
+    file: 'apps/worker/src/session/driver-watch.ts',
+    text: "return pauseMs === undefined ? 'stays' : this.#look(activeAt, pauseMs);",
+    change: "return pauseMs === undefined ? 'stays' : 'stays';",
+  },
+  {
+    row: 'S0-55',
+    file: 'apps/worker/src/sandbox/docker/container-options.ts',
+    text: '    ...(plan.user === undefined ? {} : { User: plan.user }),\n',
+    change: '',
+  },
+  {
+    row: 'S0-56',
+    file: 'libs/keeper/src/shell.c',
+    text: '  sealed_inherit();\n  setsid();',
+    change: '  sealed_inherit();\n  clearenv();\n  setsid();',
   },
   {
     row: 'S0-57',
