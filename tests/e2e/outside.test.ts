@@ -257,7 +257,7 @@ describe.each(policies)('a command that leaves its sandbox under %s', (policy) =
     expect(await sandboxes()).toEqual(before);
   });
 
-  test('does not run in a folder that took the place of its workspace (S0-43)', async () => {
+  test('does not run in a folder that took the place of its workspace', async () => {
     const { session, workspace, outside } = await open({ policy });
     await session.run('true');
     await rename(workspace, `${workspace}-before`);

@@ -55,7 +55,7 @@ test('the time limit of a command begins with its first byte, not while its sess
   const session = await stack.fleet.session('starts-slowly', { startupCommands: ['sleep 1'] });
   const results = await Promise.all([
     session.run('sleep 0.5', { timeoutMs: 10_000 }),
-    session.run('echo in time', { timeoutMs: 400 }),
+    session.run('sleep 0.1; echo in time', { timeoutMs: 1_000 }),
   ]);
   expect(results[1]).toEqual(expectedResult('starts-slowly', { stdout: 'in time\n' }));
   const [first, second] = results.map(({ timings }) => timings);

@@ -36,8 +36,7 @@ describe.each([
     expect(ended.ms).toBeGreaterThan(2_300);
   });
 
-  // S1-59
-  test('what ignores INT and TERM is killed within the grace', async () => {
+  test('what ignores INT and TERM is killed within the grace (S1-59)', async () => {
     const script = 'sh -c \'trap "" TERM INT; echo in; while :; do sleep 1; done\'';
     const ended = await run(script, { timeoutMs: 200, killGraceMs });
     expect(ended).toMatchObject({ out: 'in\n', end: { reason: 'wall', shell: { state: kept } } });
