@@ -56,7 +56,9 @@ function isInstalled(lock) {
   if (!existsSync(hiddenPath)) return false;
   const installed = JSON.parse(readFileSync(hiddenPath, 'utf8')).packages;
   return Object.entries(lock.packages).every(([path, { version, optional, link }]) => {
-    if (!path.startsWith('node_modules/') || link) return true;
+    if (!path.startsWith('node_modules/')) return true;
+    // Links to the packages of this checkout. A newer commit may have another one.
+    if (link) return existsSync(join(root, path));
     return installed[path] ? installed[path].version === version : optional === true;
   });
 }

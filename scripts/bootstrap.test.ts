@@ -77,12 +77,14 @@ test('installs them again when the lock file has changed', async () => {
 });
 
 test.each([
-  ['accepts an installation that is what the lock file asks for', { 'node_modules/a': { version: '1.0.0' } }, 0],
-  ['installs over one of other versions', { 'node_modules/a': { version: '1.0.1' } }, 1],
-  ['installs over one with a package missing', {}, 1],
-])('%s', async (_title, packages, runs) => {
+  ['accepts an installation that is what the lock file asks for', { 'node_modules/a': { version: '1.0.0' } }, 'b', 0],
+  ['installs over one of other versions', { 'node_modules/a': { version: '1.0.1' } }, 'b', 1],
+  ['installs over one with a package missing', {}, 'b', 1],
+  ['installs over one without a package of this checkout', { 'node_modules/a': { version: '1.0.0' } }, 'c', 1],
+])('%s', async (_title, packages, linked, runs) => {
   await program('bin/npm', workingNpm);
   await mkdir(join(checkout, 'node_modules/.bin'), { recursive: true });
+  await mkdir(join(checkout, 'node_modules', linked));
   await program('node_modules/.bin/node', pinnedNode);
   await writeFile(join(checkout, 'node_modules/.package-lock.json'), JSON.stringify({ packages }));
   expect(bootstrap('start').status).toBe(7);

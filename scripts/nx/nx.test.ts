@@ -34,7 +34,8 @@ describe('affected', { timeout: 60_000 }, () => {
   });
 
   test.each(['vitest.config.ts', 'package.json'])('picks every project for %s', async (file) => {
-    const everything = await dependents('@shellfleet/protocol', '@shellfleet/concurrency', '@shellfleet/keeper');
+    const roots = ['protocol', 'concurrency', 'keeper', 'vendor'].map((name) => `@shellfleet/${name}`);
+    const everything = await dependents(...roots);
     expect(affectedBy(file)).toEqual([...everything, rootProject]);
   });
 });

@@ -1,13 +1,15 @@
-import { cp, glob, readdir, readFile, realpath, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { cp, glob, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type OutputChunk, type Plugin, type RolldownOutput, rolldown } from 'rolldown';
 import { root } from '../steps.ts';
 import { loadBuiltins } from './load-builtins.ts';
 import type { Manifest } from './published-manifest.ts';
 import { quickSchemas } from './quick-schemas.ts';
+import { collectLicences, packagesOf, readManifest } from './third-party.ts';
+import { toAscii } from './to-ascii.ts';
 
 /** Packages that stay packages of their own: two that find files beside themselves and start processes, and one that few calls need. */
-const external = ['@shellfleet/setup', '@shellfleet/worker', 'bullmq'];
+const external = ['@shellfleet/setup', '@shellfleet/vendor', '@shellfleet/worker'];
 
 /** What is loaded whichever verb is called, and what most verbs need: one module of the bundle. */
 const common = ['producer/dist/start.js', 'cli/exec.js', 'client/dist/index.js'];
@@ -51,7 +53,7 @@ export async function bundleCli(manifest: Manifest, compiled: string, to: string
   for (const { fileName, code } of output) await writeFile(join(to, 'dist', fileName), toAscii(code));
   await copyScripts(join(to, 'dist'));
   const folders = await packagesOf(output);
-  await writeFile(join(to, 'THIRD-PARTY-NOTICES.txt'), await collectLicences(folders));
+  await writeFile(join(to, 'THIRD-PARTY-NOTICES.txt'), await collectLicences('The command line', folders));
   return dependenciesLeft(manifest, folders);
 }
 
@@ -71,13 +73,6 @@ function quickCommander(): Plugin {
       },
     },
   };
-}
-
-/** V8 keeps a text with any other character in twice the memory. */
-function toAscii(code: string): string {
-  if (/String\.raw`[^`]*[^\0-\x7f]/.test(code))
-    throw new Error('A raw template of the bundle has a character that would be escaped.');
-  return code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 const chunksOf = ({ output }: RolldownOutput): OutputChunk[] => output.filter((part) => part.type === 'chunk');
@@ -104,34 +99,6 @@ async function copyScripts(to: string): Promise<void> {
   for await (const path of glob('**/*.lua', { cwd: from })) await cp(join(from, path), join(to, path));
 }
 
-/** The folders of the packages of which something is in the bundle. */
-async function packagesOf(chunks: readonly OutputChunk[]): Promise<string[]> {
-  const folders = new Set<string>();
-  for (const id of chunks.flatMap(({ modules }) => Object.keys(modules))) {
-    if (id.startsWith('/')) folders.add(await packageFolder(dirname(id)));
-  }
-  return [...folders].sort();
-}
-
-/** The nearest folder with a package.json that names a package: some packages have others, which only name the kind of their modules. */
-async function packageFolder(folder: string): Promise<string> {
-  const text = await readFile(join(folder, 'package.json'), 'utf8').catch(() => '{}');
-  return 'name' in JSON.parse(text) ? realpath(folder) : packageFolder(dirname(folder));
-}
-
-async function collectLicences(folders: readonly string[]): Promise<string> {
-  const notices = folders.filter((folder) => folder.includes('/node_modules/')).map(toNotice);
-  return `The command line contains these packages.\n\n${(await Promise.all(notices)).join('\n')}`;
-}
-
-async function toNotice(folder: string): Promise<string> {
-  const { name, version, license } = await readManifest(folder);
-  const files = (await readdir(folder)).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file)).sort();
-  if (files.length === 0 || typeof license !== 'string') throw new Error(`${name} in the bundle has no licence.`);
-  const texts = await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')));
-  return `${'='.repeat(80)}\n${name} ${version} (${license})\n\n${texts.join('\n').trim()}\n`;
-}
-
 /** What the bundle still imports, in the versions that the packages in it ask for. */
 async function dependenciesLeft(
   { dependencies }: Manifest,
@@ -146,8 +113,4 @@ async function dependenciesLeft(
     left[name] = range;
   }
   return left;
-}
-
-async function readManifest(folder: string): Promise<Manifest> {
-  return JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest;
 }

@@ -5,12 +5,14 @@ import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { root } from '../steps.ts';
 import { bundleCli } from './bundle-cli.ts';
+import { bundleVendor } from './bundle-vendor.ts';
 import { type Manifest, placeOf, toPublished } from './published-manifest.ts';
 import { shipDocs } from './ship-docs.ts';
 
 const run = promisify(execFile);
-/** The one package that is published as a bundle. */
 const CLI = 'shellfleet';
+/** The packages that are published as bundles. Each function returns the dependencies that its bundle leaves. */
+const bundles: Record<string, typeof bundleCli> = { [CLI]: bundleCli, '@shellfleet/vendor': bundleVendor };
 
 /** A package that is ready for a registry. */
 export interface PackedPackage {
@@ -89,8 +91,9 @@ function inOrder(packages: readonly PublicPackage[]): PublicPackage[] {
 async function stage({ folder, manifest }: PublicPackage, to: string): Promise<string> {
   await mkdir(to, { recursive: true });
   const published = toPublished(manifest);
-  if (manifest.name === CLI) published.dependencies = await bundleCli(manifest, join(folder, 'dist'), to);
-  else await copyFiles(folder, manifest, to);
+  const bundle = bundles[manifest.name];
+  if (bundle === undefined) await copyFiles(folder, manifest, to);
+  else published.dependencies = await bundle(manifest, join(folder, 'dist'), to);
   if (manifest.name === CLI) await shipDocs(join(to, 'docs'));
   await cp(join(folder, 'README.md'), join(to, 'README.md'));
   await cp(join(root, 'LICENSE'), join(to, 'LICENSE'));

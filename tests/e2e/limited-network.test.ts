@@ -93,7 +93,7 @@ describe('limited', () => {
     session = await open(limited());
   });
 
-  test('pip installs from an allowed registry, without any setting of its own (S3-18)', async () => {
+  test('pip installs from an allowed registry, without any setting of its own', async () => {
     const url = `http://registry.test:${registry.port}/simple`;
     const result = await session.run(
       `pip install -q --disable-pip-version-check --index-url ${url} --trusted-host registry.test -t /tmp/py greeting && PYTHONPATH=/tmp/py python3 -c 'import greeting; print(greeting.TEXT)'`,
@@ -221,7 +221,7 @@ describe.runIf(isRoot)('limited behind bubblewrap', () => {
     expect((await reads.run(`curl -s ${url}; touch f`)).output).toMatch(/^the registry\n.*Read-only file system\n$/);
   });
 
-  test('with the network full it has that of the host, and no setting of a proxy (S3-18)', async () => {
+  test('with the network full it has that of the host', async () => {
     const full = await openBehindWall({ network: 'full' });
     expect((await full.run(`curl -s http://127.0.0.1:${registry.port}/; env | grep -ci proxy`)).stdout).toBe(
       'the registry\n0\n',

@@ -97,6 +97,27 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
       expect(Number(processes)).toBeLessThan(8);
     });
 
+    test('S3-18: the environment names the way to the proxy where the network is limited, and nowhere else', async () => {
+      const own = await boxes.start();
+      const limited = { network: 'limited' as const, allowedHosts: ['a.test'] };
+      const outer = sessionSpecSchema.parse({ policy: 'bubblewrap', sandbox: limited });
+      const allowances = { modes: [], networks: ['limited' as const], hosts: ['a.test'] };
+      const beside = { sandboxId: own.sandbox.id, allowances };
+      const sandbox = await boxes.sandboxes.create(own.sandbox.session, outer, { beside });
+      try {
+        const wide = await boxes.connect(sandbox, 1, true);
+        const names = `env | cut -d= -f1 | grep -v '^_$' | LC_ALL=C sort | tr '\\n' ' '`;
+        expect((await own.client.run(names)).out).toBe('HOME PATH PWD SHLVL ');
+        const ofProxy = 'HTTPS_PROXY HTTP_PROXY NODE_USE_ENV_PROXY NO_PROXY PATH PWD SHLVL';
+        expect((await wide.run(names)).out).toBe(
+          `ALL_PROXY HOME ${ofProxy} all_proxy http_proxy https_proxy no_proxy `,
+        );
+        expect((await wide.run('echo $HTTP_PROXY $http_proxy')).out).toMatch(/^(http:\/\/127\.0\.0\.1:\d+) \1\n$/);
+      } finally {
+        await sandbox.remove();
+      }
+    });
+
     test('the kernel answers forbidden calls as the profile says', async () => {
       const [ring, trace, unshare, keyctl] = process.arch === 'x64' ? [425, 101, 272, 250] : [425, 117, 97, 219];
       const calls = [

@@ -61,6 +61,35 @@ test('finds an overdue entry at the end of a queue too long for one look', async
   await redis.del(keys.queue);
 });
 
+test('finds an overdue entry behind one that it has just ended', async () => {
+  const [first, second] = [
+    newSubmission(generation, { startDeadlineMs: 1 }),
+    newSubmission(generation, { startDeadlineMs: 1 }),
+  ];
+  await submit(redis, keys, first);
+  await redis.rpush(keys.queue, ...Array.from({ length: 999 }, (_, index) => `e${index}`));
+  await submit(redis, keys, second);
+  for (const { entryId } of [first, second]) await redis.hset(recordKey(keys, entryId), 'deadline', 1);
+  const swept = [await sweep(redis, keys), await sweep(redis, keys)];
+  expect(swept.map(({ ended }) => ended.map(({ entryId }) => entryId))).toEqual([[first.entryId], [second.entryId]]);
+  await redis.del(keys.queue);
+});
+
+test('by age keeps what has ended until the retention is over', async () => {
+  const owner = await own(redis, keys);
+  await submitSome(redis, keys, generation, 1);
+  await runNext(owner, Buffer.from('kept\n'));
+  await nextMillisecond();
+  await sweep(redis, keys, AMPLE);
+  const before = await readEvents(redis, keys);
+  await age(DAY - 60_000);
+  await sweep(redis, keys, AMPLE);
+  expect(await readEvents(redis, keys)).toEqual(before);
+  await age(60_000);
+  await sweep(redis, keys, AMPLE);
+  expect(await readEvents(redis, keys)).toEqual([]);
+});
+
 test('by age trims what had ended a retention ago, and keeps what ended since, however long ago it began', async () => {
   const owner = await own(redis, keys);
   await submitSome(redis, keys, generation, 1);
@@ -232,4 +261,15 @@ test('ends a life that nobody used for the retention, unless a host that may com
   expect(closed.map(({ data }) => data.toString())).toEqual(['{"reason":"nobody used it for the retention"}']);
   expect(await take(owner)).toEqual({ type: 'fenced' });
   for (const key of [keys.state, keys.stream]) expect(await redis.pttl(key)).toBeGreaterThan(0);
+});
+
+test('never ends a life in which something waits, however long ago it was used', async () => {
+  const [id] = await submitSome(redis, keys, generation, 1);
+  await redis.hset(keys.state, 'activeAt', 1);
+  expect(await sweep(redis, keys, { ...AMPLE, retentionMs: 1_000_000 })).toMatchObject({
+    life: 'open',
+    waiting: 1,
+    hasWork: true,
+  });
+  expect(await take(await own(redis, keys))).toMatchObject({ type: 'started', entry: { id } });
 });

@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -35,6 +35,7 @@ test('a dry run of the release finds every public package fit to be published, a
   expect(fit.map((line) => line.replace(/@[\d.]+ .*/, ''))).toEqual([
     '@shellfleet/protocol',
     '@shellfleet/concurrency',
+    '@shellfleet/vendor',
     '@shellfleet/policy',
     '@shellfleet/mailbox',
     '@shellfleet/admission',
@@ -75,9 +76,35 @@ test('a tarball holds programs, types, what they read, a README and the licence,
     'shellfleet-policy': always,
     'shellfleet-protocol': always,
     'shellfleet-setup': [...always, ...images].sort(),
+    'shellfleet-vendor': [...always, 'THIRD-PARTY-NOTICES.txt'].sort(),
     'shellfleet-worker': always,
   });
 });
+
+test('an install brings no package with an install script, and none for SSH, gRPC or native decoding', async () => {
+  const { folder } = project(versions[0]);
+  const lock: { packages: Record<string, { hasInstallScript?: boolean }> } = JSON.parse(
+    await readFile(join(folder, 'package-lock.json'), 'utf8'),
+  );
+  const paths = Object.keys(lock.packages).filter((path) => path !== '');
+  // The lock file names optional packages too, also those of other platforms.
+  const byLock = paths.filter((path) => lock.packages[path]?.hasInstallScript);
+  const byFiles = await Promise.all(
+    paths.map(async (path) => ((await hasInstallScript(join(folder, path))) ? path : '')),
+  );
+  const unwanted = /\/(?:ssh2|cpu-features|@grpc\/.*|protobufjs|msgpackr-extract|docker-modem|dockerode|bullmq)$/;
+  const byName = paths.filter((path) => unwanted.test(path));
+  expect({ byLock, byFiles: byFiles.filter(Boolean), byName }).toEqual({ byLock: [], byFiles: [], byName: [] });
+  expect(paths).toEqual(expect.arrayContaining(['node_modules/@shellfleet/vendor', 'node_modules/ioredis']));
+});
+
+/** npm runs these three scripts, and node-gyp where there is a binding.gyp. */
+async function hasInstallScript(folder: string): Promise<boolean> {
+  const names = await readdir(folder).catch((): string[] => []);
+  if (names.length === 0) return false;
+  const { scripts = {} } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+  return names.includes('binding.gyp') || ['preinstall', 'install', 'postinstall'].some((script) => script in scripts);
+}
 
 describe.each(versions)('with plain Node %s', (nodeVersion) => {
   test('an installed worker serves an installed program, command line and tool', async () => {

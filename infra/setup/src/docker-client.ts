@@ -1,4 +1,4 @@
-import type Docker from 'dockerode';
+import type { Docker } from '@shellfleet/vendor/dockerode';
 import type { DockerEndpoint } from './docker-endpoint.ts';
 
 /** An import or a build of an image may take minutes without any output. */
@@ -6,8 +6,9 @@ const longestSilenceMs = 300_000;
 
 /** A client of the engine. A request without any answer for `silenceMs` fails. */
 export async function connectDocker(endpoint: DockerEndpoint, silenceMs = longestSilenceMs): Promise<Docker> {
-  // Loaded when it is used: commands that need no engine import set-up too, and would start 150 ms later.
-  const { default: Client } = await import('dockerode');
+  // Loaded when it is used: commands that need no engine import set-up too, and would start later.
+  const { loadDockerode } = await import('@shellfleet/vendor/dockerode');
+  const Client = loadDockerode();
   const { socketPath, host, port } = endpoint;
   return new Client({ ...(socketPath ? { socketPath } : { host, port, protocol: 'http' }), timeout: silenceMs });
 }

@@ -2,8 +2,7 @@ import { declareOwned, type Granted, grant, type Lock, renew, requeue, toQueueEr
 import { sessionJobLockKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { Fetcher, type FetcherOptions } from './fetcher.ts';
-import type { PlacementClass } from './placement.ts';
-import { classOf, jobIdOf, type NewSessionJob, parseSessionJob, type SessionJob } from './session-job.ts';
+import { classOf, jobIdOf, type NewSessionJob, type SessionJob } from './session-job.ts';
 import { SessionQueues } from './session-queues.ts';
 
 // A host's side of the sessions queues: BullMQ admits sessions to hosts, and the lock of a job is the lease.
@@ -65,7 +64,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
     fetch: () => fetcher.fetch(),
 
     async listOwn() {
-      const active = await Promise.all((await queues.classes()).map(listActive));
+      const active = await Promise.all((await queues.classes()).map((name) => queues.active(name)));
       const jobs = active.flat();
       if (jobs.length === 0) return [];
       const locks = await redis.mget(jobs.map((job) => lockOf(job)));
@@ -102,8 +101,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
 
     async remove(job) {
       try {
-        const stored = await (await queues.of(job.placementClass)).getJob(jobIdOf(job));
-        await stored?.moveToCompleted(null, hostId, false);
+        await queues.complete(job, hostId);
       } catch (error) {
         // The job is gone, or another host has it: in both cases this host has nothing to end.
         if (!isNotOurs(error)) throw toQueueError(error);
@@ -112,8 +110,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
 
     async putBack(job) {
       try {
-        const stored = await (await queues.of(job.placementClass)).getJob(jobIdOf(job));
-        await stored?.moveToWait(hostId);
+        await queues.putBack(job, hostId);
         await queues.wakeHosts(job.placementClass);
       } catch (error) {
         if (!isNotOurs(error)) throw toQueueError(error);
@@ -134,11 +131,6 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
       await queues.close();
     },
   };
-
-  async function listActive(name: PlacementClass): Promise<SessionJob[]> {
-    const jobs = await (await queues.of(name)).getActive();
-    return jobs.flatMap((job) => parseSessionJob(job, name) ?? []);
-  }
 
   function lockOf(job: SessionJob): string {
     return sessionJobLockKey(fleet, job.placementClass, jobIdOf(job));

@@ -1,10 +1,13 @@
 import { encodeWakeUp, type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
-import type { Queue } from 'bullmq';
+import type { Queue } from '@shellfleet/vendor/bullmq';
 import type { Redis } from 'ioredis';
 import type { PlacementClass } from './placement.ts';
-import { classOf, jobIdOf, type NewSessionJob, type SessionJob } from './session-job.ts';
+import { classOf, jobIdOf, type NewSessionJob, parseSessionJob, type SessionJob } from './session-job.ts';
 
-/** The BullMQ queues of sessions, one for each placement class, opened on first use, as BullMQ is loaded. They share the given connection. */
+/**
+ * The BullMQ queues of sessions, one for each placement class, opened on first use, as BullMQ is loaded. They share the given connection.
+ * BullMQ's types are in private members alone: published declarations cannot name them, because they are not published.
+ */
 export class SessionQueues {
   readonly #redis: Redis;
   readonly #fleet: FleetKeys;
@@ -25,7 +28,7 @@ export class SessionQueues {
     const placementClass = classOf(job);
     // Before the job, so that every job is found by the classes.
     await this.noteClasses([placementClass]);
-    await (await this.of(placementClass)).add('session', job.data, options);
+    await (await this.#of(placementClass)).add('session', job.data, options);
     // The wake-up must follow the job, and `add` does work of its own before it writes.
     await this.wakeHosts(placementClass);
   }
@@ -45,19 +48,37 @@ export class SessionQueues {
 
   /** Removes a job that waits. One that a host holds stays. */
   async removeWaiting(name: PlacementClass, jobId: string): Promise<void> {
-    await (await this.of(name)).remove(jobId);
+    await (await this.#of(name)).remove(jobId);
   }
 
   async has(job: SessionJob | NewSessionJob): Promise<boolean> {
-    return (await (await this.of(classOf(job))).getJob(jobIdOf(job))) !== undefined;
+    return (await (await this.#of(classOf(job))).getJob(jobIdOf(job))) !== undefined;
   }
 
   /** Job ids in the order in which hosts take them, at most `most`. */
   async waiting(name: PlacementClass, most: number): Promise<string[]> {
-    return (await this.of(name)).getRanges(['waiting', 'prioritized'], 0, most - 1, true);
+    return (await this.#of(name)).getRanges(['waiting', 'prioritized'], 0, most - 1, true);
   }
 
-  of(name: PlacementClass): Promise<Queue> {
+  /** Jobs that hosts hold. Those whose ids name no session are left out. */
+  async active(name: PlacementClass): Promise<SessionJob[]> {
+    const jobs = await (await this.#of(name)).getActive();
+    return jobs.flatMap((job) => parseSessionJob(job, name) ?? []);
+  }
+
+  /** Ends a job that the host holds. Throws BullMQ's error when it does not hold the job. */
+  async complete(job: SessionJob, hostId: string): Promise<void> {
+    const stored = await (await this.#of(job.placementClass)).getJob(jobIdOf(job));
+    await stored?.moveToCompleted(null, hostId, false);
+  }
+
+  /** Puts a job that the host holds back to the front of its line. Throws BullMQ's error when it does not hold the job. */
+  async putBack(job: SessionJob, hostId: string): Promise<void> {
+    const stored = await (await this.#of(job.placementClass)).getJob(jobIdOf(job));
+    await stored?.moveToWait(hostId);
+  }
+
+  #of(name: PlacementClass): Promise<Queue> {
     const opening = this.#opened.get(name) ?? this.#open(name);
     this.#opened.set(name, opening);
     return opening;
@@ -65,7 +86,7 @@ export class SessionQueues {
 
   /** Most processes that submit commands never need a queue: their sessions are open. */
   async #open(name: PlacementClass): Promise<Queue> {
-    const { Queue } = await import('bullmq');
+    const { Queue } = await import('@shellfleet/vendor/bullmq');
     const queue = new Queue(sessionsQueue(name), {
       connection: this.#redis,
       prefix: this.#fleet.admission,

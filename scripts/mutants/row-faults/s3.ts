@@ -2,10 +2,64 @@ import type { RowFault } from './row-fault.ts';
 
 export const s3Faults: readonly RowFault[] = [
   {
+    row: 'S3-01',
+    file: 'apps/worker/src/approvals/tell-decided.ts',
+    text: "return { type: 'deny', result, abort: end?.abort };",
+    change: "return { type: 'deny', result };",
+  },
+  {
+    row: 'S3-02',
+    file: 'apps/worker/src/approvals/bind-question.ts',
+    text: '    payload,\n',
+    change: "    payload.type === 'command' ? { ...payload, env: {} } : payload,\n",
+  },
+  {
+    row: 'S3-03',
+    file: 'libs/mailbox/src/approvals/apply.lua',
+    text: "if scope == 'session' then",
+    change: "if scope == '' then",
+  },
+  {
+    row: 'S3-04',
+    file: 'apps/worker/src/approvals/apply-answers.ts',
+    text: 'const { scope, answeredBy } = answer;',
+    change: "const { answeredBy } = answer;\n  const scope = answer.scope === 'command' ? 'session' : answer.scope;",
+  },
+  {
+    row: 'S3-05',
+    file: 'apps/worker/src/approvals/host-approvals.ts',
+    text: "'approvals.unbound');\n      return undefined;",
+    change: "'approvals.unbound');\n      return { hash: '0'.repeat(20), binding: '', under: '' };",
+  },
+  {
+    row: 'S3-06',
+    file: 'apps/worker/src/approvals/describe-question.ts',
+    text: "('output' in firstAttempt ? { firstAttempt } : {})",
+    change: "('output' in firstAttempt ? {} : {})",
+  },
+  {
     row: 'S3-07',
     file: 'libs/policy/src/exec/decision-table.ts',
     text: "    reject: 'ask',\n    omitted: 'forbid',\n  },\n};",
     change: "    reject: 'ask',\n    omitted: 'skip',\n  },\n};",
+  },
+  {
+    row: 'S3-08',
+    file: 'apps/worker/src/run/first-attempt.ts',
+    text: "spec.sandbox?.selection !== 'require'",
+    change: "spec.sandbox?.selection !== 'forbid'",
+  },
+  {
+    row: 'S3-09',
+    file: 'apps/worker/src/approvals/host-approvals.ts',
+    text: "opened?.scope === 'session'",
+    change: "opened?.scope === 'prefix'",
+  },
+  {
+    row: 'S3-10',
+    file: 'apps/worker/src/admission/judge-by-rules.ts',
+    text: "const escalate = attempt.number === 2 || (payload.type === 'command' && payload.escalate !== undefined);",
+    change: 'const escalate = attempt.number === 2;',
   },
   {
     row: 'S3-11',
@@ -15,15 +69,21 @@ export const s3Faults: readonly RowFault[] = [
   },
   {
     row: 'S3-12',
-    file: 'libs/protocol/src/sandbox-table.ts',
-    text: "'danger-full-access': refused(IS_A_SANDBOX('bubblewrap')),",
-    change: "'danger-full-access': enforced('all'),",
+    file: 'libs/protocol/src/sandbox-options.ts',
+    text: 'mode: z.enum(SANDBOX_MODES, ',
+    change: 'mode: z.enum(SANDBOX_MODES.slice(0, 3), ',
   },
   {
     row: 'S3-13',
     file: 'libs/protocol/src/sandbox-table.ts',
     text: "=> mode === 'read-only' || mode === 'workspace-write';",
     change: "=> mode === 'read-only';",
+  },
+  {
+    row: 'S3-14',
+    file: 'libs/policy/src/exec/default-requirement.ts',
+    text: "if (!wouldAsk && approval !== 'unless-trusted')",
+    change: 'if (!wouldAsk)',
   },
   {
     row: 'S3-15',
@@ -44,6 +104,18 @@ export const s3Faults: readonly RowFault[] = [
     change: "sandbox?.selection === 'require' && sandboxed",
   },
   {
+    row: 'S3-18',
+    file: 'apps/worker/src/sandbox/egress-env.ts',
+    text: 'const both = (name: string, value: string) => ({ [name]: value, [name.toLowerCase()]: value });',
+    change: 'const both = (name: string, value: string) => ({ [`UNREAD_${name}`]: value });',
+  },
+  {
+    row: 'S3-19',
+    file: 'apps/worker/src/admission/no-wider-sandbox.ts',
+    text: "'SANDBOX_UNAVAILABLE'",
+    change: "'INTERNAL'",
+  },
+  {
     row: 'S3-20',
     file: 'libs/protocol/src/sandbox-table.ts',
     text: "if (sandbox?.selection === 'forbid' && sandboxed)",
@@ -56,16 +128,60 @@ export const s3Faults: readonly RowFault[] = [
     change: "if (sandbox?.selection === 'require' && mode === 'external')",
   },
   {
+    row: 'S3-22',
+    file: 'apps/worker/src/run/results.ts',
+    text: "outcome: exitCode === 0 ? 'success' : 'failure',",
+    change: "outcome: 'failure',",
+  },
+  {
+    row: 'S3-23',
+    file: 'libs/keeper/src/ladder.c',
+    text: 'if (own.step == TERMINATED && passed >= (uint64_t)own.grace * 3 / 5 && left)\n    return sweep_kill(own.since, shell_pid());\n',
+    change: '',
+  },
+  {
     row: 'S3-24',
     file: 'libs/policy/src/exec/decision-table.ts',
     text: "    'unless-trusted': 'ask',\n    reject: 'skip',",
     change: "    'unless-trusted': 'skip',\n    reject: 'skip',",
   },
   {
+    row: 'S3-25',
+    file: 'apps/worker/src/admission/create-admission.ts',
+    text: '      const directory = await question.directory?.();',
+    change:
+      "      if (question.attempt.number === 2) return { type: 'admit', outside: true };\n      const directory = await question.directory?.();",
+  },
+  {
     row: 'S3-26',
     file: 'libs/policy/src/exec/decision-table.ts',
     text: "row === 'prompt' ? approval.reject.rules : approval.reject.sandboxApproval",
     change: 'approval.reject.rules',
+  },
+  {
+    row: 'S3-27',
+    file: 'libs/mailbox/src/approvals/ask.lua',
+    text: "local live = redis.call('HGET', rounds, hash)",
+    change: 'local live = false',
+  },
+  {
+    row: 'S3-28',
+    file: 'libs/mailbox/src/approvals/apply.lua',
+    text: "local existed = redis.call('DEL', grant_key(id))",
+    change: "local existed = redis.call('EXISTS', grant_key(id))",
+  },
+  {
+    row: 'S3-29',
+    file: 'apps/worker/src/run/results.ts',
+    text: "return { outcome: 'timeout', reason: end.reason, limitMs: timeoutMs };",
+    change: "return { outcome: 'failure', exitCode: exitCodeOf(end), reason: 'signalled' };",
+  },
+  {
+    row: 'S3-30',
+    file: 'apps/worker/src/admission/judge-by-rules.ts',
+    text: "if (requirement === 'skip') return { type: 'allowed' };\n  return requirement === 'forbidden'\n    ? { type: 'forbidden', reason }",
+    change:
+      "if (requirement !== 'forbidden') return { type: 'allowed' };\n  return requirement === 'forbidden'\n    ? { type: 'forbidden', reason }",
   },
   {
     row: 'S3-31',

@@ -1,6 +1,6 @@
 import { toQueueError } from '@shellfleet/mailbox';
 import { type FleetKeys, toolQueue } from '@shellfleet/protocol';
-import { createRedisBackend, type Job, Worker } from 'bullmq';
+import { createRedisBackend, type Job, Worker } from '@shellfleet/vendor/bullmq';
 import type { Redis } from 'ioredis';
 
 // The queues of tools: calls wait there, in order, for a host that offers the tool and has room.

@@ -1,4 +1,4 @@
-import type Docker from 'dockerode';
+import type { Docker } from '@shellfleet/vendor/dockerode';
 import { connectDocker } from '../docker-client.ts';
 import type { DockerEndpoint } from '../docker-endpoint.ts';
 

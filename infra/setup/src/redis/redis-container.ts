@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type Docker from 'dockerode';
+import type { Docker } from '@shellfleet/vendor/dockerode';
 import { connectDocker } from '../docker-client.ts';
 import type { DockerEndpoint } from '../docker-endpoint.ts';
 import { SetupError } from '../setup-error.ts';

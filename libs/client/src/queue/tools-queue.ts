@@ -1,6 +1,6 @@
 import { toQueueError } from '@shellfleet/mailbox';
 import { encodeWakeUp, type FleetKeys, type ToolJob, toolJobId, toolQueue } from '@shellfleet/protocol';
-import type { Queue } from 'bullmq';
+import type { Queue } from '@shellfleet/vendor/bullmq';
 import type { Redis } from 'ioredis';
 import { SendWindow } from './send-window.ts';
 
@@ -51,7 +51,7 @@ export class ToolsQueue {
   }
 
   async #open(name: string): Promise<Queue> {
-    const { Queue } = await import('bullmq');
+    const { Queue } = await import('@shellfleet/vendor/bullmq');
     const queue = new Queue(toolQueue(name), {
       connection: this.#redis,
       prefix: this.#fleet.tools,

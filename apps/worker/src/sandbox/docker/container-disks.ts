@@ -1,4 +1,4 @@
-import type Docker from 'dockerode';
+import type { Docker } from '@shellfleet/vendor/dockerode';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { readDiskSpace, type Space } from '../../host/free-space.ts';

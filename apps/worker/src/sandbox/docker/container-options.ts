@@ -1,5 +1,5 @@
 import { type DockerPlan, sessionSeccompProfile, WORKSPACE_PATH } from '@shellfleet/policy';
-import type { ContainerCreateOptions, HostConfig } from 'dockerode';
+import type { ContainerCreateOptions, HostConfig } from '@shellfleet/vendor/dockerode';
 import { egressEnv } from '../egress-env.ts';
 import type { KeeperSecrets } from '../keeper-secrets.ts';
 import type { SandboxTransport } from '../sandbox.ts';

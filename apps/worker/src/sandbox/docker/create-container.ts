@@ -1,6 +1,5 @@
 import { ShellfleetError } from '@shellfleet/protocol';
-import type Docker from 'dockerode';
-import type { ContainerCreateOptions } from 'dockerode';
+import type { ContainerCreateOptions, Docker } from '@shellfleet/vendor/dockerode';
 import { z } from 'zod';
 import type { Engine } from './engine.ts';
 

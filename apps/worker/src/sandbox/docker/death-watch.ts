@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withResolvers } from '@shellfleet/concurrency';
 import { tryJson } from '@shellfleet/protocol';
-import type Docker from 'dockerode';
+import type { Docker } from '@shellfleet/vendor/dockerode';
 import { z } from 'zod';
 import type { SandboxDeath } from '../sandbox.ts';
 import { isNotFound } from './docker-errors.ts';

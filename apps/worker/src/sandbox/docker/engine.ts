@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { abortable } from '@shellfleet/concurrency';
 import { ShellfleetError } from '@shellfleet/protocol';
-import type Docker from 'dockerode';
+import { type Docker, loadDockerode } from '@shellfleet/vendor/dockerode';
 import type { Logger } from 'pino';
 import { isEngineAnswer } from './docker-errors.ts';
-import { loadDockerode } from './load-dockerode.ts';
 
 // The Docker engine behind deadlines and a circuit breaker.
 //

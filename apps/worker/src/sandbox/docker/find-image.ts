@@ -1,4 +1,4 @@
-import type Docker from 'dockerode';
+import type { Docker } from '@shellfleet/vendor/dockerode';
 import { MissingImage, type SandboxImage } from '../sandbox.ts';
 import { isMissingImage, isNotFound, toShellfleetError } from './docker-errors.ts';
 import type { Engine } from './engine.ts';

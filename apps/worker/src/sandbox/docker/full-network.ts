@@ -1,5 +1,5 @@
 import { parseKeyspace, ShellfleetError } from '@shellfleet/protocol';
-import type { NetworkInspectInfo } from 'dockerode';
+import type { NetworkInspectInfo } from '@shellfleet/vendor/dockerode';
 import { isConflict, isNotFound, toShellfleetError } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 

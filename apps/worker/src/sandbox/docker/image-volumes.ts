@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
 import { isSystemFolder, ShellfleetError } from '@shellfleet/protocol';
-import type Docker from 'dockerode';
+import type { Docker } from '@shellfleet/vendor/dockerode';
 import { extract } from 'tar-stream';
 import { isNotFound } from './docker-errors.ts';
 import type { Engine } from './engine.ts';

@@ -1,6 +1,6 @@
 import { isMadeHere } from '@shellfleet/policy';
 import { ShellfleetError } from '@shellfleet/protocol';
-import type Docker from 'dockerode';
+import type { Docker } from '@shellfleet/vendor/dockerode';
 import pLimit from 'p-limit';
 import { pullFailed } from './pull-failure.ts';
 

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import type Docker from 'dockerode';
+import type { Docker } from '@shellfleet/vendor/dockerode';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
 import type { KeeperLink } from '../sandbox.ts';
 import { AttachStream } from './attach-stream.ts';

@@ -1,4 +1,4 @@
-import type Docker from 'dockerode';
+import type { Docker } from '@shellfleet/vendor/dockerode';
 import { isNotFound } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 import type { FoundContainer } from './found-containers.ts';

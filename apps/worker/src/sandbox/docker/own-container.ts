@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { DockerPlan } from '@shellfleet/policy';
 import { ShellfleetError } from '@shellfleet/protocol';
-import type Docker from 'dockerode';
+import type { Docker } from '@shellfleet/vendor/dockerode';
 import { WORKSPACE_VARIABLE } from './container-options.ts';
 import type { Engine } from './engine.ts';
 import { parseLabels } from './labels.ts';

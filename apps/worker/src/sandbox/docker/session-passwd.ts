@@ -1,5 +1,5 @@
 import { WORKSPACE_PATH } from '@shellfleet/policy';
-import type Docker from 'dockerode';
+import type { Docker } from '@shellfleet/vendor/dockerode';
 import { extract } from 'tar-stream';
 import { isNotFound } from './docker-errors.ts';
 import type { Engine } from './engine.ts';

@@ -1,7 +1,7 @@
 import { Agent } from 'node:http';
 import { createRequire } from 'node:module';
 import { expect, test } from 'vitest';
-import { loadDockerode } from './load-dockerode.ts';
+import { loadDockerode } from './dockerode.ts';
 
 const require = createRequire(import.meta.url);
 

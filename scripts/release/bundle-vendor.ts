@@ -1,0 +1,105 @@
+import { writeFile } from 'node:fs/promises';
+import { isBuiltin } from 'node:module';
+import { join } from 'node:path';
+import { type OutputChunk, type Plugin, rolldown } from 'rolldown';
+import { root } from '../steps.ts';
+import type { Manifest } from './published-manifest.ts';
+import { collectLicences, packagesOf, readManifest } from './third-party.ts';
+import { toAscii } from './to-ascii.ts';
+
+// VENDOR-1. The bundle imports modules of Node alone, so the published package has no dependency.
+// VENDOR-2. No package in the bundle has an install script, as those with native modules have.
+// VENDOR-3. Each module named in `replaced` was met. A version of a library that requires others stops the release, by this rule or the first.
+
+/** Returns the code of a module that is never needed, and required where it would be used. */
+const absent = (id: string) => `throw new Error('Shellfleet is published without ${id}.');`;
+/** The same of a module that exports a function, and is required when its package loads. */
+const absentFunction = (id: string) => `module.exports = () => { ${absent(id)} };`;
+
+/** Code that takes the place of modules, by the package that requires them. */
+const replaced: Readonly<Record<string, Readonly<Record<string, (id: string) => string>>>> = {
+  'docker-modem': {
+    // Engines behind SSH. Its ssh2 has native modules. Shellfleet uses sockets and TCP.
+    './ssh': absentFunction,
+    // It has no licence to ship. TLS of Node splits the file itself.
+    'split-ca': () => "module.exports = (path) => require('node:fs').readFileSync(path);",
+  },
+  // Builds by BuildKit, which need gRPC and protobuf. Shellfleet builds without it.
+  dockerode: { './session': absentFunction, './buildkit': absent },
+  // Drivers of databases. Shellfleet gives BullMQ a connection.
+  bullmq: { ioredis: absent, pg: absent, '@valkey/valkey-glide': absent },
+  // A native module for decoding, which BullMQ does not do; and msgpackr has the same in JavaScript.
+  msgpackr: { 'msgpackr-extract': absent },
+  // Colours of what the variable DEBUG prints.
+  debug: { 'supports-color': absent },
+};
+
+const source = join(root, 'libs/vendor/src');
+/** In a checkout this module leaves others out when it loads dockerode. */
+const dockerode = "import Docker from 'dockerode';\nexport const loadDockerode = () => Docker;";
+
+/** Writes each library as one module to `to`. Returns the dependencies that are left: none. */
+export async function bundleVendor({ name }: Manifest, _compiled: string, to: string): Promise<Record<string, string>> {
+  const left = new Set(
+    Object.entries(replaced).flatMap(([from, ids]) => Object.keys(ids).map((id) => `${from}:${id}`)),
+  );
+  await using bundle = await rolldown({
+    input: { bullmq: join(source, 'bullmq.ts'), dockerode: join(source, 'dockerode.ts') },
+    platform: 'node',
+    plugins: [replaceModules(left)],
+    onLog: (level, log) => {
+      if (level === 'warn') throw new Error(`The bundle of ${name}: ${log.message}`);
+    },
+  });
+  const { output } = await bundle.write({
+    dir: join(to, 'dist'),
+    format: 'esm',
+    chunkFileNames: '[name].js',
+    comments: { legal: true, jsdoc: false, annotation: false },
+  });
+  const chunks = output.filter((part) => part.type === 'chunk');
+  for (const { fileName, code } of chunks) await writeFile(join(to, 'dist', fileName), toAscii(code));
+  const folders = await packagesOf(chunks);
+  checkImports(chunks);
+  await Promise.all(folders.map(checkScripts));
+  if (left.size > 0) throw new Error(`Nothing requires ${[...left].join(', ')} any more: see \`replaced\`.`);
+  await writeFile(join(to, 'THIRD-PARTY-NOTICES.txt'), await collectLicences('This package', folders));
+  return {};
+}
+
+/** `left`: the modules that have not been met yet. */
+function replaceModules(left: Set<string>): Plugin {
+  const prefix = '\0replaced:';
+  return {
+    name: 'replace-modules',
+    resolveId(id, importer) {
+      const [, from = ''] = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(importer ?? '') ?? [];
+      if (replaced[from]?.[id] === undefined) return null;
+      left.delete(`${from}:${id}`);
+      return `${prefix}${from}:${id}`;
+    },
+    load(name) {
+      if (name === join(source, 'dockerode.ts')) return dockerode;
+      if (!name.startsWith(prefix)) return null;
+      const [from = '', id = ''] = name.slice(prefix.length).split(':');
+      return { code: replaced[from]?.[id]?.(id) ?? '', moduleType: 'js' };
+    },
+  };
+}
+
+/** VENDOR-1. */
+function checkImports(chunks: readonly OutputChunk[]): void {
+  const own = chunks.map(({ fileName }) => fileName);
+  for (const { fileName, code, imports, dynamicImports } of chunks) {
+    const required = [...code.matchAll(/\b(?:__)?require\("([^"]+)"\)/g)].map(([, id = '']) => id);
+    const foreign = [...imports, ...dynamicImports, ...required].filter((id) => !own.includes(id) && !isBuiltin(id));
+    if (foreign.length > 0) throw new Error(`The bundle ${fileName} imports ${foreign.join(', ')}.`);
+  }
+}
+
+/** VENDOR-2. */
+async function checkScripts(folder: string): Promise<void> {
+  const { name, scripts = {} } = (await readManifest(folder)) as Manifest & { scripts?: Record<string, string> };
+  const found = ['preinstall', 'install', 'postinstall'].filter((script) => script in scripts);
+  if (found.length > 0) throw new Error(`${name} in the bundle has the script ${found.join(', ')}.`);
+}
