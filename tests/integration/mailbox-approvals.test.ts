@@ -15,7 +15,7 @@ import {
   withdrawAskers,
   writeAnswer,
 } from '@shellfleet/mailbox';
-import { type ApprovalKeys, approvalGrantKey, approvalKeys, fleetKeys } from '@shellfleet/protocol';
+import { type ApprovalKeys, approvalEndKey, approvalGrantKey, approvalKeys, fleetKeys } from '@shellfleet/protocol';
 import { beforeEach, expect, test } from 'vitest';
 import { newNamespace } from '../support/mailbox-session.ts';
 import { redis } from '../support/open-mailbox.ts';
@@ -137,6 +137,8 @@ test('an entry whose time is over has expired, though others ask its question on
   await ask('s1', { timeoutMs: 0 });
   await ask('s2');
   await expect.poll(() => expireQuestions(redis, keys)).toBe(1);
+  // The question itself goes on.
+  expect(await redis.exists(approvalEndKey(keys, idOf('1')))).toBe(0);
   await answer('approve', idOf('1'), 'command');
   expect(await find('s1')).toMatchObject({ grant: undefined, end: { state: 'expired' } });
   expect(await ask('s1')).toEqual({ type: 'answered' });
@@ -208,7 +210,18 @@ test('a tenant has at most so many questions, and a session that was denied four
     const asked = await ask('s1', { id: idOf(nonce), binding: `b-${nonce}` });
     await answer('deny', asked.type === 'pending' ? asked.id : '');
   }
-  expect(await ask('s1', { id: idOf('5'), binding: 'b-5' })).toMatchObject({ type: 'quiet' });
+  // For ten seconds at first, and for twice as long after each further denial.
+  const denials = `${keys.prefix}denials:s1`;
+  const quietMs = async () => {
+    const asked = await ask('s1', { id: idOf('5'), binding: 'b-5' });
+    const [seconds] = await redis.time();
+    return asked.type === 'quiet' ? asked.until - Number(seconds) * 1_000 : 0;
+  };
+  expect(Math.abs((await quietMs()) - 10_000)).toBeLessThan(5_000);
+  await redis.set(denials, '4 0');
+  const later = await ask('s1', { id: idOf('6'), binding: 'b-6' });
+  await answer('deny', later.type === 'pending' ? later.id : '');
+  expect(Math.abs((await quietMs()) - 20_000)).toBeLessThan(5_000);
   expect(await ask('s2', { id: idOf('5') })).toMatchObject({ type: 'pending' });
 });
 

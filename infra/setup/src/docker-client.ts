@@ -15,8 +15,8 @@ export async function connectDocker(endpoint: DockerEndpoint, silenceMs = longes
 
 /** The engine's version, or undefined when no engine answers at this address. */
 export async function readEngineVersion(endpoint: DockerEndpoint): Promise<string | undefined> {
+  const docker = await connectDocker(endpoint, 5_000);
   try {
-    const docker = await connectDocker(endpoint, 5_000);
     return (await docker.version()).Version;
   } catch {
     // No socket, no permission or no engine: in each case the caller tries the next address.
