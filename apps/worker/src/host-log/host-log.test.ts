@@ -64,6 +64,15 @@ test('sweeps by age, then the oldest by size, and never what is being written', 
   expect(await left()).toEqual(['d']);
 });
 
+test('a log is as old as its last write, however old its folder is', async () => {
+  await write('a', HOUR_MS);
+  const name = (await readdir(folder)).find((found) => found.endsWith('a')) ?? '';
+  const longAgo = new Date(Date.now() - 30 * HOUR_MS);
+  await utimes(join(folder, name), longAgo, longAgo);
+  await sweepLogs(folder, { retentionMs: 24 * HOUR_MS, quotaBytes: 1_000_000 });
+  expect(await left()).toEqual(['a']);
+});
+
 test('a log goes when it is as old as the retention, and the oldest when all exceed the quota by one byte', async () => {
   const now = Date.now();
   const retentionMs = 24 * HOUR_MS;

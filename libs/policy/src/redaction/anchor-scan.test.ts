@@ -30,3 +30,26 @@ test('an anchor without fold is found as it is written', () => {
   const scan = new AnchorScan([{ rule, bytes: Buffer.from('azm_') }], TOKENS);
   expect(foundIn('azm_ Azm_ azM_ azm_', scan)).toEqual(['azm_', 'azm_']);
 });
+
+test('the end of a text that goes on stays open while any anchor may begin there, whichever of its prefix was listed first', () => {
+  const notAfter = new Uint8Array(256);
+  notAfter['x'.charCodeAt(0)] = 1;
+  const anchors = [
+    { rule, bytes: Buffer.from('tok_a'), notAfter },
+    { rule, bytes: Buffer.from('tok_b') },
+  ];
+  const openAt = (text: string, of: typeof anchors) => {
+    const bytes = Buffer.alloc(2 + text.length + (text.length & 1), `\n${text}`);
+    const [view, findings] = [new HeldView(), new FindingList()];
+    view.setBytes(bytes);
+    view.look(1, 1 + text.length, 1 + text.length, false, 1);
+    const [scan, pairs] = [new AnchorScan(of, TOKENS), new PairTable()];
+    scan.mark(pairs);
+    view.collectSpots(pairs);
+    scan.scan(view, findings);
+    return findings.openAt - 1;
+  };
+  for (const of of [anchors, anchors.toReversed()])
+    expect([openAt('text xto', of), openAt('text xt', of)]).toEqual([6, 6]);
+  expect(openAt('text xto', anchors.slice(0, 1))).toBe(Number.POSITIVE_INFINITY);
+});
