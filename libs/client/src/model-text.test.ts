@@ -122,7 +122,7 @@ test('S1-49, S1-50: the artifact of a success counts what was found, in a text t
   });
 });
 
-test('an error, a loss and a cancellation are named, with the output so far; lost state of the shell is reported', () => {
+test('S3-16: an error, a loss, a denial and a cancellation are named, with the output so far; lost state of the shell is reported', () => {
   const error = { code: 'CONTAINER_LOST', message: 'The container ran out of memory.', retryable: false };
   const shell = { state: 'lost', reason: 'the container ran out of memory', epoch: 2 } as const;
   expect(toModelText(result('error', { error, shell, stdout: 'half' }))).toMatchObject({
@@ -149,7 +149,7 @@ test('S2-01, S2-17: a denial by the sandbox is told apart from a failure of the 
   );
 });
 
-test('S3-16: what ran outside the sandbox says so, with the first attempt inside', () => {
+test('what ran outside the sandbox says so, with the first attempt inside', () => {
   expect(toModelText(result('success', { stdout: 'ok\n', outside: true })).text).toBe(
     'ok\n\nIt ran outside the sandbox.',
   );

@@ -39,9 +39,9 @@ export const s3Faults: readonly RowFault[] = [
   },
   {
     row: 'S3-07',
-    file: 'libs/policy/src/exec/decision-table.ts',
-    text: "    reject: 'ask',\n    omitted: 'forbid',\n  },\n};",
-    change: "    reject: 'ask',\n    omitted: 'skip',\n  },\n};",
+    file: 'libs/policy/src/exec/decide.ts',
+    text: 'judged.every(({ byOperator }) => byOperator)',
+    change: 'judged.some(({ byOperator }) => byOperator)',
   },
   {
     row: 'S3-08',
