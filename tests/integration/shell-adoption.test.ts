@@ -197,6 +197,16 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     await expect(stopped).resolves.toMatchObject({ end: { reason: 'wall' } });
   });
 
+  test('a worker that takes over while storage is away starts the clocks again', async () => {
+    await using it = await openBox({ transport });
+    const entryId = ulid();
+    it.client.run('sleep 60', { entryId, timeoutMs: 300 }).catch(() => {});
+    it.client.shell.storage('away');
+    it.client.shell.disconnect();
+    const next = new ShellClient(await it.box.connect());
+    expect(await next.resume(entryId, { stdout: 0, stderr: 0 })).toMatchObject({ end: { reason: 'wall' } });
+  });
+
   test('the end of a session runs the EXIT trap, ends everything and the container', async () => {
     await using it = await openBox({ transport });
     await it.client.run('trap "echo bye > /tmp/bye; sleep 0.1" EXIT; sleep 1000 & true');

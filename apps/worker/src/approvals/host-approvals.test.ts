@@ -1,12 +1,26 @@
 import { sessionSpecSchema } from '@shellfleet/protocol';
 import { beforeEach, expect, test, vi } from 'vitest';
 
-const staged = vi.hoisted(() => ({ isAsking: true, released: [] as unknown[], calls: [] as string[] }));
+const staged = vi.hoisted(() => ({
+  isAsking: true,
+  released: [] as unknown[],
+  calls: [] as string[],
+  found: undefined as unknown,
+  grant: undefined as unknown,
+}));
+vi.mock('./opened-grants.ts', () => ({
+  OpenedGrants: class {
+    open = () => staged.grant;
+  },
+}));
 vi.mock('@shellfleet/mailbox', async (original) => ({
   ...(await original<object>()),
   retryWhileRedisIsDown: (call: () => Promise<unknown>) => call(),
   isAsking: async () => staged.isAsking,
-  findAnswer: async () => void staged.calls.push('find'),
+  findAnswer: async () => {
+    staged.calls.push('find');
+    return staged.found;
+  },
   askApproval: async () => void staged.calls.push('ask'),
   answerHeld: async (_redis: unknown, { session }: { session: string }, entryId: string, answer: unknown) => {
     staged.released.push([session, entryId, answer]);
@@ -54,4 +68,21 @@ test('a question that cannot be written as a key is denied where an answer is lo
   // Redis was asked nothing, and the log has it twice.
   expect(staged.calls).toEqual([]);
   expect(warn.mock.calls).toEqual([1, 2].map(() => [{ err: expect.any(Error) }, 'approvals.unbound']));
+});
+
+test('a grant of a folder holds for what it covers, in the session and under the rules for which it was given', async () => {
+  const bound = { hash: 'h', binding: 'b', under: 'these rules' };
+  const folders = [{ id: 'g', sealed: '' }];
+  staged.found = { at: 1, unapplied: 0, grant: undefined, end: undefined, prefixes: [], folders };
+  const given = { scope: 'session', question: { covers: { pattern: ['files.write', '/a'], under: 'these rules' } } };
+  const find = async (grant: unknown, isCovered = true) => {
+    staged.grant = grant;
+    const asked = { reason: 'it asks', covers: { pattern: ['files.write', '/a/b'], isCoveredBy: () => isCovered } };
+    return (await approvals.findFor(QUESTION as never, bound, asked as never, () => true)).type;
+  };
+  expect(await find(given)).toBe('granted');
+  expect(await find(given, false)).toBe('open');
+  expect(await find({ ...given, scope: 'command' })).toBe('open');
+  const elsewhere = { ...given, question: { covers: { ...given.question.covers, under: 'other rules' } } };
+  expect(await find(elsewhere)).toBe('open');
 });
