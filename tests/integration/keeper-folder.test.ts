@@ -98,8 +98,10 @@ describe.each(boxes)('the folder of a keeper, as %s', (_, folder, options) => {
 
   test('no operation reaches any of its names by any way, and commands run as judged', async () => {
     const found = await prepare();
-    const links = found.filter((name) => /^(hard|to)-/.test(name));
-    const names = found.filter((name) => !links.includes(name) && !['folder', 'mine'].includes(name));
+    const isLink = (name: string) => /^(hard|to)-/.test(name);
+    // A hard link to the FIFO of an output is one to nothing of the keeper's once that FIFO was made anew.
+    const links = found.filter((name) => isLink(name) && !/^hard-std/.test(name));
+    const names = found.filter((name) => !isLink(name) && !['folder', 'mine'].includes(name));
     expect(links.filter((name) => name.startsWith('hard')).length > 0).toBe(folder.startsWith('/tmp'));
     expect(names).toEqual(expect.arrayContaining(['go', 'report', 'state', 'options', 'old', 'stdout', 'stderr']));
     const descriptors = (await it.client.run('for fd in /proc/$$/fd/*; do echo $fd; done')).out.trim().split('\n');
@@ -121,7 +123,7 @@ describe.each(boxes)('the folder of a keeper, as %s', (_, folder, options) => {
     await commands;
     expect(reached).toEqual([]);
     expect(await identities()).toBe(before);
-  });
+  }, 120_000);
 
   test('neither it nor what it is in can be removed or renamed', async () => {
     await prepare();
