@@ -1,9 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureRedis } from '@shellfleet/setup';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { until } from '../support/until.ts';
 
 async function makeFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'shellfleet-redis-'));
@@ -24,6 +26,17 @@ test('a Redis that dies comes back where it was, with what it held', async () =>
   process.kill(pid, 'SIGKILL');
   expect(await redis.get('a')).toBe('1');
   expect(said).toContain('Redis ended (SIGKILL); starting it again');
+});
+
+test('a Redis that is closed while it is started again after its death leaves no process', async () => {
+  const folder = await makeFolder();
+  const server = await ensureRedis({ env: {}, folder, persistent: false, report: () => {} });
+  const readPid = async () => Number((await readFile(join(folder, 'redis.pid'), 'utf8')).split('\n')[0]);
+  const first = await readPid();
+  process.kill(first, 'SIGKILL');
+  const second = await until(readPid, (pid) => pid !== first);
+  await server.close();
+  expect(existsSync(`/proc/${second}`)).toBe(false);
 });
 
 test('a Redis keeps address and data over a stop and a start', async () => {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { open, readFile } from 'node:fs/promises';
+import { closeSync, openSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { stopByPidFile, writePidFile } from '../background-process.ts';
@@ -82,12 +83,13 @@ export class RedisServer implements AsyncDisposable {
 
   async #launch(): Promise<void> {
     const { folder, program, report } = this.#options;
-    const log = await open(join(folder, 'redis.log'), 'a', 0o600);
+    const log = openSync(join(folder, 'redis.log'), 'a', 0o600);
+    // REDIS-3: nothing is awaited between the last look at #closed and the pid file, by which close() ends the child.
     // In a process session of its own, so that a Ctrl-C at the terminal reaches only this process. It ends the users of Redis before Redis.
-    const child = spawn(program, [join(folder, 'redis.conf')], { detached: true, stdio: ['ignore', log.fd, log.fd] });
+    const child = spawn(program, [join(folder, 'redis.conf')], { detached: true, stdio: ['ignore', log, log] });
     this.#child = child;
     if (child.pid !== undefined) writePidFile(join(folder, 'redis.pid'), child.pid);
-    await log.close();
+    closeSync(log);
     let ended = false;
     child.once('error', () => {
       ended = true;
@@ -95,7 +97,6 @@ export class RedisServer implements AsyncDisposable {
     child.once('exit', () => {
       ended = true;
     });
-    if (this.#closed) child.kill(); // closed while it was being started again
     if (!(await waitForRedis(this.#address, startTimeoutMs, () => ended))) throw await this.#startFailed();
     child.once('exit', (exitCode, signal) => {
       if (this.#closed) return;
