@@ -379,6 +379,21 @@ describe('after a restart of the worker', () => {
     await sandbox.remove();
     await other.close();
   });
+
+  test('a host that looks for its own sandboxes and removes leftovers leaves the folders of those in another fleet', async () => {
+    const elsewhere = keyspaceOf(`test-elsewhere-${process.pid}`);
+    const other = await createDockerSandboxes({ ...optionsFor('four', 'socket'), namespace: elsewhere });
+    const session = { namespace: elsewhere, tenant: 'acme', session: 'of-the-other' };
+    const sandbox = await other.create(session, sessionSpecSchema.parse({}));
+    await using _removed = { [Symbol.asyncDispose]: () => sandbox.remove() };
+    await other.close();
+    const own = await createDockerSandboxes(optionsFor('four', 'socket'));
+    const before = await readdir(join(folder, 'four'));
+    expect([await own.list(), await own.sweep(async () => false)]).toEqual([[], 0]);
+    expect(await readdir(join(folder, 'four'))).toEqual(before);
+    expect(before.some((name) => name.endsWith(sandbox.id))).toBe(true);
+    await own.close();
+  });
 });
 
 describe('over a socket', () => {

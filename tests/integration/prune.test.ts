@@ -26,6 +26,10 @@ beforeAll(async () => {
   await plant('of a host that keeps its fleet', 'kept', KEPT);
   await plant('of a host of another fleet now', 'kept', GONE);
   await plant('of a folder that is gone', 'none', GONE);
+  // Root may read every folder, so another failure stands for that of a user who may not.
+  await mkdir(join(folder, 'hosts', 'closed'));
+  await writeFile(join(folder, 'hosts', 'closed', 'fleets'), '');
+  await plant('of a host whose fleets cannot be read', 'closed', GONE);
   await plant('of the fleet of this environment', 'none', fleetIdOf(stage.namespace));
   await plant('of an older version', 'old', undefined);
   await plant('of an older version that is up', 'old-up', undefined);
@@ -92,7 +96,11 @@ test('prune removes what nobody owns, of this version and older ones, once it is
   expect(await left()).toEqual(all.filter((name) => !nobodys.includes(name)));
   expect(await prune('--yes')).toMatchObject({ exitCode: 0, stderr: 'shellfleet: There is nothing to remove.\n' });
   await prune('--fleet', KEPT, '--yes');
-  expect(await left()).toEqual(['of the fleet of this environment', 'of an older version that is up']);
+  expect(await left()).toEqual([
+    'of a host whose fleets cannot be read',
+    'of the fleet of this environment',
+    'of an older version that is up',
+  ]);
 });
 
 test.each<[string, string, () => Promise<void>, string, boolean]>([

@@ -52,6 +52,14 @@ test.each(['93.184.216.34', '8.8.8.8', '2606:4700::1111', '::ffff:8.8.8.8'])('%s
   expect(none(address)).toBe(true);
 });
 
+test('an address that the host gets later is not connected to from then on', () => {
+  const own = ['52.1.2.3'];
+  const check = createAddressCheck([], () => own);
+  expect(check('52.1.2.4')).toBe(true);
+  own.push('52.1.2.4');
+  expect(check('52.1.2.4')).toBe(false);
+});
+
 test('a range that the operator lists is connected to, in either spelling, and nothing beside it', () => {
   const listed = createAddressCheck(['10.0.0.0/24', 'fd12::/16', '127.0.0.1/32'], () => []);
   expect(['10.0.0.7', 'fd12::7', '127.0.0.1', '::ffff:10.0.0.7'].map(listed)).toEqual([true, true, true, true]);
