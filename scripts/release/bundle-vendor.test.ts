@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../steps.ts';
 import { bundleVendor } from './bundle-vendor.ts';
 import { readManifest } from './third-party.ts';
@@ -26,31 +26,35 @@ async function printed(program: string): Promise<unknown> {
   return JSON.parse((await promisify(execFile)(process.execPath, [join(folder, 'program.js')])).stdout);
 }
 
-test('the bundles have what the package exports in the checkout, and need no other package', async () => {
-  const exported = await printed(`console.log(JSON.stringify([Object.keys(bullmq), typeof Docker.prototype.ping]));`);
-  const inCheckout = await import('@shellfleet/vendor/bullmq');
-  expect([exported, left]).toEqual([[Object.keys(inCheckout).sort(), 'function'], {}]);
-});
+describe('the bundles of BullMQ and dockerode', () => {
+  test('the bundles have what the package exports in the checkout, and need no other package', async () => {
+    const exported = await printed(`console.log(JSON.stringify([Object.keys(bullmq), typeof Docker.prototype.ping]));`);
+    const inCheckout = await import('@shellfleet/vendor/bullmq');
+    expect([exported, left]).toEqual([[Object.keys(inCheckout).sort(), 'function'], {}]);
+  });
 
-test('what is not in the bundle fails with its name when it is used, and not before', async () => {
-  const program = `
+  test('what is not in the bundle fails with its name when it is used, and not before', async () => {
+    const program = `
 const attempt = (call) => call().then(() => 'nothing', (error) => error.message);
 console.log(JSON.stringify([
   await attempt(() => new Docker({ socketPath: '/nowhere.sock' }).ping()),
   await attempt(async () => new Docker({ protocol: 'ssh', host: 'engine.example' }).ping()),
   await attempt(async () => new Docker({ socketPath: '/nowhere.sock' }).followProgress()),
 ]));`;
-  expect(await printed(program)).toEqual([
-    'connect ENOENT /nowhere.sock',
-    'Shellfleet is published without ./ssh.',
-    'Shellfleet is published without ./buildkit.',
-  ]);
-});
+    expect(await printed(program)).toEqual([
+      'connect ENOENT /nowhere.sock',
+      'Shellfleet is published without ./ssh.',
+      'Shellfleet is published without ./buildkit.',
+    ]);
+  });
 
-test('the notices have a licence for each package of the bundles, none of which has an install script', async () => {
-  const notices = await readFile(join(folder, 'THIRD-PARTY-NOTICES.txt'), 'utf8');
-  const names = [...notices.matchAll(/^={80}\n(\S+) \S+ \(/gm)].map(([, name]) => name);
-  expect(names).toEqual(expect.arrayContaining(['bullmq', 'docker-modem', 'dockerode', 'luxon', 'msgpackr', 'tar-fs']));
-  expect(names.filter((name) => /ssh2|grpc|protobuf|cpu-features|extract|ioredis/.test(name ?? ''))).toEqual([]);
-  expect((await readdir(join(folder, 'dist'))).filter((name) => !name.endsWith('.js'))).toEqual([]);
+  test('the notices have a licence for each package of the bundles, none of which has an install script', async () => {
+    const notices = await readFile(join(folder, 'THIRD-PARTY-NOTICES.txt'), 'utf8');
+    const names = [...notices.matchAll(/^={80}\n(\S+) \S+ \(/gm)].map(([, name]) => name);
+    expect(names).toEqual(
+      expect.arrayContaining(['bullmq', 'docker-modem', 'dockerode', 'luxon', 'msgpackr', 'tar-fs']),
+    );
+    expect(names.filter((name) => /ssh2|grpc|protobuf|cpu-features|extract|ioredis/.test(name ?? ''))).toEqual([]);
+    expect((await readdir(join(folder, 'dist'))).filter((name) => !name.endsWith('.js'))).toEqual([]);
+  });
 });

@@ -21,7 +21,7 @@ const replaced: Readonly<Record<string, Readonly<Record<string, (id: string) => 
   'docker-modem': {
     // Engines behind SSH. Its ssh2 has native modules. Shellfleet uses sockets and TCP.
     './ssh': absentFunction,
-    // It has no licence to ship. TLS of Node splits the file itself.
+    // split-ca comes without the text of its licence, so its code cannot be shipped. TLS of Node splits such a file itself.
     'split-ca': () => "module.exports = (path) => require('node:fs').readFileSync(path);",
   },
   // Builds by BuildKit, which need gRPC and protobuf. Shellfleet builds without it.

@@ -1,11 +1,11 @@
 import { confirmAnswer } from '@shellfleet/mailbox';
 import { approvalGrantKey, approvalKeys, fleetKeys, hostBeatSchema, hostKeys, parseWakeUp } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { setClientStage } from '../support/client-stage.ts';
 
 // What a revocation waits for, with hosts that this test plays. approvals-revoke.test.ts has its time with real ones.
 
-/** As in docs/policy.md. Timers may fire a moment early. */
+/** How long an unconfirmed revocation waits (docs/policy.md), less the moment by which a timer may fire early. */
 const HOLDS_AFTER_MS = 2_000 - 5;
 
 const BEAT = hostBeatSchema.parse({
@@ -13,12 +13,11 @@ const BEAT = hostBeatSchema.parse({
   defaultImage: 'slim',
 });
 
-test.each<[string, { up: string[]; confirming: string[] }]>([
-  ['of two hosts that are up only one confirms it', { up: ['h1', 'h2'], confirming: ['h1'] }],
-  ['the host that confirmed it is not up any more', { up: [], confirming: ['h1'] }],
-])(
-  'a revocation resolves only when nothing can start on the approval any more: after 2 s where %s',
-  async (_where, hosts) => {
+describe('a revocation', () => {
+  test.each<[string, { up: string[]; confirming: string[] }]>([
+    ['of two hosts that are up only one confirms it', { up: ['h1', 'h2'], confirming: ['h1'] }],
+    ['the host that confirmed it is not up any more', { up: [], confirming: ['h1'] }],
+  ])('resolves only when nothing can start on the approval any more: after 2 s where %s', async (_where, hosts) => {
     await using stage = await setClientStage();
     const { redis, keyspace } = stage;
     const keys = approvalKeys(keyspace, 'default');
@@ -44,5 +43,5 @@ test.each<[string, { up: string[]; confirming: string[] }]>([
     expect(performance.now() - from).toBeGreaterThanOrEqual(HOLDS_AFTER_MS);
     expect(await redis.exists(grant)).toBe(0);
     listener.disconnect();
-  },
-);
+  });
+});

@@ -1,6 +1,6 @@
 import { fleetKeys } from '@shellfleet/protocol';
 import { KeptSandboxes } from '@shellfleet/worker/test-support';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { connectTestRedis, newNamespace } from '../support/mailbox-session.ts';
 
 const silent = { warn() {}, info() {} } as never;
@@ -13,24 +13,26 @@ function entry(hostId: string, containerId: string) {
   return { hostId, containerId, keptAt, reason: 'its last command ended as failure', generation: '3' };
 }
 
-test('a host makes the list of kept containers true for its own, and leaves those of other hosts as they are (S0-38)', async () => {
-  await using connected = await connectTestRedis();
-  const { redis } = connected;
-  const namespace = newNamespace();
-  const fleet = fleetKeys(namespace);
-  const [ours, theirs] = [entry('h1', 'c1'), entry('h2', 'c4')];
-  const written = { [fieldOf(LISTED)]: ours, [fieldOf(GONE)]: entry('h1', 'c2'), [fieldOf(OTHERS)]: theirs };
-  for (const [field, kept] of Object.entries(written)) await redis.hset(fleet.kept, field, JSON.stringify(kept));
-  const common = { session: { namespace, tenant: 't', session: 's' }, keptAt: AT };
-  const listKept = async () => [
-    { ...common, sandbox: LISTED, containerId: 'c1' },
-    { ...common, sandbox: UNLISTED, containerId: 'c3' },
-  ];
-  await new KeptSandboxes({ redis, fleet, hostId: 'h1', sandboxes: { listKept }, logger: silent }).look();
-  const listed = Object.entries(await redis.hgetall(fleet.kept)).map(([field, text]) => [field, JSON.parse(text)]);
-  expect(Object.fromEntries(listed)).toEqual({
-    [fieldOf(LISTED)]: ours,
-    [fieldOf(OTHERS)]: theirs,
-    [fieldOf(UNLISTED)]: { ...entry('h1', 'c3'), reason: 'not known any more', generation: '' },
+describe('the list of kept containers', () => {
+  test('is made true by each host for its own, and keeps those of other hosts as they are (S0-38)', async () => {
+    await using connected = await connectTestRedis();
+    const { redis } = connected;
+    const namespace = newNamespace();
+    const fleet = fleetKeys(namespace);
+    const [ours, theirs] = [entry('h1', 'c1'), entry('h2', 'c4')];
+    const written = { [fieldOf(LISTED)]: ours, [fieldOf(GONE)]: entry('h1', 'c2'), [fieldOf(OTHERS)]: theirs };
+    for (const [field, kept] of Object.entries(written)) await redis.hset(fleet.kept, field, JSON.stringify(kept));
+    const common = { session: { namespace, tenant: 't', session: 's' }, keptAt: AT };
+    const listKept = async () => [
+      { ...common, sandbox: LISTED, containerId: 'c1' },
+      { ...common, sandbox: UNLISTED, containerId: 'c3' },
+    ];
+    await new KeptSandboxes({ redis, fleet, hostId: 'h1', sandboxes: { listKept }, logger: silent }).look();
+    const listed = Object.entries(await redis.hgetall(fleet.kept)).map(([field, text]) => [field, JSON.parse(text)]);
+    expect(Object.fromEntries(listed)).toEqual({
+      [fieldOf(LISTED)]: ours,
+      [fieldOf(OTHERS)]: theirs,
+      [fieldOf(UNLISTED)]: { ...entry('h1', 'c3'), reason: 'not known any more', generation: '' },
+    });
   });
 });

@@ -261,7 +261,7 @@ static int give_descriptors_again(void) {
     return 0;
   }
   const int n = snprintf(line, sizeof line, "- holder=%d from=%d .\n", holder, sealed_first());
-  // All of them, also those that this command does without: the next one finds them there.
+  // The shell takes back all descriptors, also those that this command does without: a later one needs them.
   if (write(own.go, line, n) == n)
     for (int ms = 0; ms < HELD_WITHIN_MS && !sealed_all_are_held(); ms++) usleep(1000);
   kill(holder, SIGKILL);

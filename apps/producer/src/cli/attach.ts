@@ -3,6 +3,7 @@ import { withResolvers } from '@shellfleet/concurrency';
 import { type Command, Option } from 'commander';
 import type { Context } from './context.ts';
 import { DEFAULT_DETACH_KEYS, DetachKeys, parseDetachKeys } from './detach-keys.ts';
+import { ENDING_SIGNALS } from './ending-signals.ts';
 import { DENIED, exitCodeOfSignal, exitCodeOfSignalNumber, OURS } from './exit-codes.ts';
 import { addSessionFlags, type SessionFlags, toSpec } from './session-flags.ts';
 import { TerminalModes } from './terminal-modes.ts';
@@ -85,8 +86,7 @@ async function beAt(terminal: SessionTerminal, context: Context, keys: DetachKey
     })
     .catch(left.reject);
   const stdin = process.stdin;
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-  for (const signal of signals) process.on(signal, leaveBySignal);
+  for (const signal of ENDING_SIGNALS) process.on(signal, leaveBySignal);
   process.stdout.on('resize', onResize);
   context.terminal.readerGone.addEventListener('abort', () => leaveBySignal('SIGHUP'));
   stdin
@@ -105,7 +105,7 @@ async function beAt(terminal: SessionTerminal, context: Context, keys: DetachKey
     // A shell that has ended has restored the terminal itself.
     if (!ended) process.stdout.write(`${modes.undo()}\r\n`);
     await terminal.close();
-    for (const signal of signals) process.off(signal, leaveBySignal);
+    for (const signal of ENDING_SIGNALS) process.off(signal, leaveBySignal);
   }
 }
 

@@ -5,11 +5,10 @@ import { tryJson } from '@shellfleet/protocol';
 import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
+import { ENDING_SIGNALS } from './ending-signals.ts';
 import { CANCELLED, exitCodeOfToolError } from './exit-codes.ts';
 import { sayWhyItWaits } from './tool-waiting.ts';
 import { parseDuration } from './units.ts';
-
-const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 interface CallFlags {
   args?: string;
@@ -81,7 +80,7 @@ async function call({ terminal, setExitCode, withFleet }: Context, name: string,
   const stop = new AbortController();
   const interrupt = () => stop.abort();
   await withFleet(async (fleet) => {
-    for (const signal of ENDING) process.once(signal, interrupt);
+    for (const signal of ENDING_SIGNALS) process.once(signal, interrupt);
     const { timeout, startDeadline, callId } = flags;
     const options = {
       signal: stop.signal,
@@ -100,7 +99,7 @@ async function call({ terminal, setExitCode, withFleet }: Context, name: string,
     const result = await fleet.tools.call(name, args, options).catch((error: unknown) => {
       if (!stop.signal.aborted || stop.signal.reason instanceof ShellfleetError) throw error;
     });
-    for (const signal of ENDING) process.off(signal, interrupt);
+    for (const signal of ENDING_SIGNALS) process.off(signal, interrupt);
     if (result === undefined) {
       terminal.say(`The call of ${name} was cancelled.`);
       return setExitCode(CANCELLED);

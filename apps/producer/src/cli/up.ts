@@ -11,6 +11,7 @@ import { describeUse } from '../fleet-process/fleet-use.ts';
 import { type RunningFleet, startFleet, type UpOptions } from '../fleet-process/up.ts';
 import { PROGRAM } from '../program-file.ts';
 import type { Context } from './context.ts';
+import { ENDING_SIGNALS } from './ending-signals.ts';
 import { CANCELLED } from './exit-codes.ts';
 import { parseDuration } from './units.ts';
 import { policiesFlag, slotsFlag } from './worker-flags.ts';
@@ -104,7 +105,7 @@ async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): P
 function askedToEnd(): { signal: AbortSignal; releaseStarter(): void } {
   const asked = new AbortController();
   const end = () => asked.abort(new Error('It was interrupted.'));
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, end);
+  for (const signal of ENDING_SIGNALS) process.on(signal, end);
   process.once('disconnect', end);
   if (process.send !== undefined && !process.connected) end();
   const releaseStarter = () => {
@@ -143,7 +144,7 @@ async function upDetached({ config, terminal, setExitCode }: Context): Promise<v
   const child = fork(PROGRAM, args, { env, detached: true, stdio: ['ignore', log, log, 'ipc'] });
   // It does not belong to the terminal, so signals for this process are passed on to it. This process ends after it.
   const passOn = () => void child.kill('SIGTERM');
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, passOn);
+  for (const signal of ENDING_SIGNALS) process.on(signal, passOn);
   const ready = await new Promise<boolean>((resolve) => {
     child.on('message', (progress: Progress) => {
       if (progress.type === 'ready') resolve(true);

@@ -1,5 +1,5 @@
 import { createSealKey, hostFolderName } from '@shellfleet/mailbox';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { HostFolder } from './read-audit.ts';
 import { verifyHosts } from './verify-hosts.ts';
 
@@ -20,36 +20,38 @@ const known = (namespace: string, host: string, tenants: string[] = []) => ({
   heads: new Map(tenants.map((tenant) => [tenant, [{ n: 1, mac: 'mac' }]])),
 });
 
-test('the audit of a host that has the same id in another fleet is not taken for its own, and has none of its heads', () => {
-  const folders = [folderOf('one', 'h')];
-  const hosts = [known('two', 'h', ['t'])];
-  expect(verifyHosts({ stateFolder: '/state', folders, hosts, sealKeys })).toEqual({
-    findings: [
-      {
-        type: 'missing',
-        host: 'h',
-        tenant: '*',
-        where: folders[0]?.auditPath,
-        message: 'the audit of this host is missing',
-      },
-    ],
-    records: 0,
-    chains: 0,
-    uncompared: ['h'],
+describe('verifyHosts', () => {
+  test('the audit of a host that has the same id in another fleet is not taken for its own, and has none of its heads', () => {
+    const folders = [folderOf('one', 'h')];
+    const hosts = [known('two', 'h', ['t'])];
+    expect(verifyHosts({ stateFolder: '/state', folders, hosts, sealKeys })).toEqual({
+      findings: [
+        {
+          type: 'missing',
+          host: 'h',
+          tenant: '*',
+          where: folders[0]?.auditPath,
+          message: 'the audit of this host is missing',
+        },
+      ],
+      records: 0,
+      chains: 0,
+      uncompared: ['h'],
+    });
   });
-});
 
-test('a chain of which only a head is left counts as cut off', () => {
-  const folders = [folderOf('one', 'h')];
-  const { findings, chains, uncompared } = verifyHosts({
-    ...{ stateFolder: '/state', folders, sealKeys },
-    hosts: [known('one', 'h', ['t'])],
-  });
-  expect({ findings, chains, uncompared }).toEqual({
-    findings: [
-      expect.objectContaining({ type: 'cut-off', host: 'h', tenant: 't', where: `${folders[0]?.auditPath}/t-t` }),
-    ],
-    chains: 1,
-    uncompared: [],
+  test('a chain of which only a head is left counts as cut off', () => {
+    const folders = [folderOf('one', 'h')];
+    const { findings, chains, uncompared } = verifyHosts({
+      ...{ stateFolder: '/state', folders, sealKeys },
+      hosts: [known('one', 'h', ['t'])],
+    });
+    expect({ findings, chains, uncompared }).toEqual({
+      findings: [
+        expect.objectContaining({ type: 'cut-off', host: 'h', tenant: 't', where: `${folders[0]?.auditPath}/t-t` }),
+      ],
+      chains: 1,
+      uncompared: [],
+    });
   });
 });

@@ -106,7 +106,7 @@ export class Announcer {
     const { redis, fleet } = this.#deps;
     const keys = approvalKeys(fleet.namespace, tenant);
     while (!this.#closing.signal.aborted && this.#inFlight < MOST_IN_FLIGHT) {
-      // Counted from before the claim until its request has ended: a search beside this one never sees the place as free in between.
+      // A place is taken from before the claim until the request has ended. Between the two another search must not see it as free.
       this.#inFlight += 1;
       const claimed = await claimAnnouncement(redis, keys, CLAIM_MS).catch((err: unknown) => {
         this.#inFlight -= 1;

@@ -1,5 +1,5 @@
 import type { EntryPayload, ResolvedSessionSpec } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { submissionEvent } from './session-events.ts';
 
 const SECRET = 'hunter2-hunter2';
@@ -12,20 +12,22 @@ const spec = { policy: { type: 'docker' } } as ResolvedSessionSpec;
 const eventOf = (script: string) =>
   submissionEvent(about, { acceptedAt: 0 }, { type: 'command', script } as EntryPayload, spec, redaction, undefined);
 
-test('a script is cut after it was redacted: no part of a secret at the cut is left', () => {
-  const script = `${'#'.repeat(16_384 - 6)}${SECRET} rest`;
-  const redacted = `${'#'.repeat(16_384 - 6)}[REDACTED] rest`;
-  expect(eventOf(script)).toEqual({
-    type: 'submission',
-    ...about,
-    kind: 'command',
-    acceptedAt: '1970-01-01T00:00:00.000Z',
-    policy: 'docker',
-    script: redacted.slice(0, 16_384),
-    scriptOmitted: redacted.length - 16_384,
+describe('the audited submission of a command', () => {
+  test('a script is cut after it was redacted: no part of a secret at the cut is left', () => {
+    const script = `${'#'.repeat(16_384 - 6)}${SECRET} rest`;
+    const redacted = `${'#'.repeat(16_384 - 6)}[REDACTED] rest`;
+    expect(eventOf(script)).toEqual({
+      type: 'submission',
+      ...about,
+      kind: 'command',
+      acceptedAt: '1970-01-01T00:00:00.000Z',
+      policy: 'docker',
+      script: redacted.slice(0, 16_384),
+      scriptOmitted: redacted.length - 16_384,
+    });
   });
-});
 
-test('a script of the longest length is whole', () => {
-  expect(eventOf('#'.repeat(16_384))).not.toHaveProperty('scriptOmitted');
+  test('a script of the longest length is whole', () => {
+    expect(eventOf('#'.repeat(16_384))).not.toHaveProperty('scriptOmitted');
+  });
 });

@@ -1,6 +1,6 @@
 import { appendTerminalInput, createSealer, createSealKey, type TerminalInputAnswer } from '@shellfleet/mailbox';
 import { sessionKeys } from '@shellfleet/protocol';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { TerminalSender } from './terminal-sender.ts';
 
 // With a mailbox that answers when it is told to. The real one is in tests/e2e/terminals.test.ts.
@@ -31,26 +31,28 @@ function open() {
   return { sender, calls };
 }
 
-test('a write resolves when its own bytes are stored, however many of earlier writes are on their way', async () => {
-  const { sender, calls } = open();
-  const stored: string[] = [];
-  const write = (name: string, text: string) => sender.write(Buffer.from(text)).then(() => stored.push(name));
-  const writes = [write('first', 'many bytes'), write('second', 'few'), write('third', 'x')];
-  calls[0]?.answer('stored');
-  await vi.waitFor(() => expect(calls).toHaveLength(2));
-  await writes[0];
-  expect(stored).toEqual(['first']);
-  calls[1]?.answer('stored');
-  await Promise.all(writes);
-  expect([stored, calls.map(({ messages }) => messages)]).toEqual([
-    ['first', 'second', 'third'],
-    [1, 1],
-  ]);
-});
+describe('a write to a terminal', () => {
+  test('a write resolves when its own bytes are stored, however many of earlier writes are on their way', async () => {
+    const { sender, calls } = open();
+    const stored: string[] = [];
+    const write = (name: string, text: string) => sender.write(Buffer.from(text)).then(() => stored.push(name));
+    const writes = [write('first', 'many bytes'), write('second', 'few'), write('third', 'x')];
+    calls[0]?.answer('stored');
+    await vi.waitFor(() => expect(calls).toHaveLength(2));
+    await writes[0];
+    expect(stored).toEqual(['first']);
+    calls[1]?.answer('stored');
+    await Promise.all(writes);
+    expect([stored, calls.map(({ messages }) => messages)]).toEqual([
+      ['first', 'second', 'third'],
+      [1, 1],
+    ]);
+  });
 
-test('a write that waits resolves when the terminal ends', async () => {
-  const { sender } = open();
-  const written = sender.write(Buffer.from('x'));
-  sender.end();
-  await written;
+  test('a write that waits resolves when the terminal ends', async () => {
+    const { sender } = open();
+    const written = sender.write(Buffer.from('x'));
+    sender.end();
+    await written;
+  });
 });

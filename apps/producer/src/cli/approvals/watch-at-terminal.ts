@@ -4,6 +4,7 @@ import type { Fleet } from '@shellfleet/client';
 import { withResolvers } from '@shellfleet/concurrency';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import type { Context } from '../context.ts';
+import { ENDING_SIGNALS } from '../ending-signals.ts';
 import { exitCodeOfSignal } from '../exit-codes.ts';
 import { type Answer, ApprovalsScreen, type Key } from './approvals-screen.ts';
 import { isSame } from './screen-texts.ts';
@@ -74,8 +75,7 @@ export async function watchAtTerminal(
   const leaveBySignal = (signal: NodeJS.Signals) => left.resolve(exitCodeOfSignal(signal));
   const onEnd = () => leaveBySignal('SIGHUP');
   const { stdin, stdout } = process;
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-  for (const signal of signals) process.on(signal, leaveBySignal);
+  for (const signal of ENDING_SIGNALS) process.on(signal, leaveBySignal);
   context.terminal.readerGone.addEventListener('abort', onEnd);
   stdout.on('resize', draw);
   emitKeypressEvents(stdin);
@@ -95,7 +95,7 @@ export async function watchAtTerminal(
     stdout.write(LEAVE);
     stopped.abort();
     await watching.catch(() => {});
-    for (const signal of signals) process.off(signal, leaveBySignal);
+    for (const signal of ENDING_SIGNALS) process.off(signal, leaveBySignal);
   }
 }
 
