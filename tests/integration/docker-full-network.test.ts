@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseKeyspace, sessionSpecSchema } from '@shellfleet/protocol';
-import { createDockerSandboxes, type Sandboxes } from '@shellfleet/worker';
+import { createDockerSandboxes, Engine, ensureFullNetwork, type Sandboxes } from '@shellfleet/worker';
 import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { keyspaceOf } from '../support/keyspace.ts';
@@ -49,6 +49,36 @@ afterAll(async () => {
 });
 
 describe('the network `full`', () => {
+  // With a network chosen by age, of two that were made at once, one or both were kept in some rounds.
+  test('is made once by six workers that miss it at the same time, in each of ten rounds', async () => {
+    const engines = Array.from({ length: 6 }, () => new Engine(socketPath));
+    const made: { networks: string[]; ids: string[] }[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      const ids = await Promise.all(engines.map((engine) => ensureFullNetwork(engine, namespace)));
+      const networks = await docker.listNetworks({ filters });
+      made.push({ networks: networks.map(({ Id }) => Id), ids });
+      for (const { Id } of networks) await docker.getNetwork(Id).remove();
+    }
+    await Promise.all(engines.map((engine) => engine.close()));
+    expect(made).toEqual(made.map(({ networks: [id] }) => ({ networks: [id], ids: engines.map(() => id) })));
+  });
+
+  test('is refused with the reason where its bridge belongs to another network', async () => {
+    const { fleetId } = parseKeyspace(namespace);
+    const Options = { 'com.docker.network.bridge.name': `sf-${fleetId}` };
+    const other = await docker.createNetwork({ Name: `other-${fleetId}`, Driver: 'bridge', Options });
+    const engine = new Engine(socketPath);
+    try {
+      await expect(ensureFullNetwork(engine, namespace)).rejects.toMatchObject({
+        code: 'SANDBOX_UNAVAILABLE',
+        message: expect.stringMatching(/cannot make it: .*sf-/),
+      });
+    } finally {
+      await engine.close();
+      await other.remove();
+    }
+  });
+
   test('is one network for all sessions that several hosts of an engine start at once', async () => {
     const spec = sessionSpecSchema.parse({ sandbox: { network: 'full' } });
     const creating = hosts.flatMap((sandboxes) =>

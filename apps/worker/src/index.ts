@@ -3,6 +3,8 @@ export { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
 export { openBubblewrap } from './sandbox/bubblewrap/bubblewrap-wall.ts';
 export { openCodex } from './sandbox/codex/codex-wall.ts';
 export { createDockerSandboxes, type DockerSandboxesOptions } from './sandbox/docker/docker-sandboxes.ts';
+export { Engine } from './sandbox/docker/engine.ts';
+export { ensureFullNetwork } from './sandbox/docker/full-network.ts';
 export { createHostSandboxes, type HostSandboxesOptions } from './sandbox/host/host-sandboxes.ts';
 export {
   type FoundSandbox,
