@@ -21,6 +21,7 @@ const figures = [
   'tests/e2e/abuse.test.ts',
   'tests/e2e/floods.test.ts',
   'tests/e2e/late-output-flood.test.ts',
+  'tests/e2e/terminal-echo.test.ts',
 ];
 
 /** A condition comes true on a busy machine as well, but later. */
