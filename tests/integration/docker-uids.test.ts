@@ -7,6 +7,7 @@ import { type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
 import { createDockerSandboxes, type DockerSandboxesOptions, type Sandbox, type Sandboxes } from '@shellfleet/worker';
 import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { startEngineProxy } from '../support/engine-proxy.ts';
 import { keyspaceOf } from '../support/keyspace.ts';
 
 // The kernel counts inotify instances per uid. A session takes as many as it gets, and its neighbour wants one.
@@ -114,6 +115,25 @@ test('a uid of its own has a name, a home and a workspace; no spec chooses it, a
   expect(await next.list()).toHaveLength(2);
   await one.sandbox.remove();
   await expect(start(next)).rejects.toMatchObject(unavailable);
+});
+
+test('a session whose container cannot be removed keeps its uid until it is', async () => {
+  await using proxy = await startEngineProxy();
+  const { socketPath } = proxy;
+  const sandboxes = await open({
+    ...{ uids: { first: 200_500, last: 200_500 }, socketPath, engineTimes: { callTimeoutMs: 2_000 } },
+  });
+  const { sandbox } = await start(sandboxes);
+  proxy.silence = (request) => request.startsWith('DELETE');
+  await expect(sandbox.remove()).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
+  await expect(start(sandboxes)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+  proxy.silence = () => false;
+  for (const found of await sandboxes.list()) await found.sandbox.remove();
+  const next = await start(sandboxes);
+  expect(await next.run('id -u')).toBe('200500\n');
+  await next.sandbox.remove();
+  opened.splice(opened.indexOf(sandboxes), 1);
+  await sandboxes.close();
 });
 
 test('a container beside that of a session has its uid and its folder, programs of the image alone, and is found as such (S3-25)', async () => {

@@ -417,8 +417,9 @@ class DockerSandboxes implements Sandboxes {
       remove: async () => {
         // Should the engine not remove it now, the next sweep does.
         this.#used.delete(labels.sandboxId);
-        this.#uids?.release(labels.sandboxId);
         await this.#removeContainer(containerId);
+        // UIDS-1
+        this.#uids?.release(labels.sandboxId);
         await folder.remove();
         died.resolve({ reason: 'removed', exitCode: null });
       },
