@@ -11,6 +11,7 @@ import {
   type TestReport,
 } from './count-tests.ts';
 import { runChecksAndUnitTests } from './nx/run-tasks.ts';
+import { measureSize, renderSize } from './repository/size.ts';
 import { root, runStep } from './steps.ts';
 
 // `npm test`: checks, unit tests, and the tests on a real engine and a real Redis. The last line has the counts.
@@ -31,6 +32,7 @@ async function main(filters: string[]): Promise<number> {
   // In parallel: set-up waits for downloads and disks, checks and unit tests use the processor.
   const settingUp = setUp();
   const all = filters.length === 0;
+  if (all) console.log(renderSize(await measureSize()));
   await using _ = all ? makeFullImage(settingUp) : undefined;
   const [machine, tasks] = await Promise.all([settingUp, all ? runChecksAndUnitTests() : undefined]);
   if (!machine) return close(tasks, notRun);

@@ -1,0 +1,61 @@
+import { repositoryFiles } from './repository-files.ts';
+
+// `node scripts/repository/comments.ts [PATH …]`: docstrings without a subject, and lines that are too wide, below the paths.
+
+export const MAX_COLUMNS = 120;
+
+/** A line that breaks a rule: `path:line`, and what is wrong with it. */
+export type Finding = { at: string; problem: string };
+
+const fragment = /^(?:Of|As in|It|They|By|Undefined)\b/;
+const head = /^(?:`[^`]+`|[\w-]+): /;
+
+/** Docstrings of one file that begin without a subject. In TypeScript these are blocks from `/**`, elsewhere the comments at the margin. */
+export function findFragments(path: string, text: string): Finding[] {
+  return docstrings(path, text).flatMap(({ line, words }) => {
+    if (fragment.test(words)) return [{ at: `${path}:${line}`, problem: `begins without a subject: ${words}` }];
+    if (head.test(words) && !path.endsWith('.lua'))
+      return [{ at: `${path}:${line}`, problem: `begins with a name and a colon: ${words}` }];
+    return [];
+  });
+}
+
+/** Lines of one file that are wider than {@link MAX_COLUMNS}, but for those that hold one unbroken word such as a URL. */
+export function findWideLines(path: string, text: string): Finding[] {
+  return text.split('\n').flatMap((line, index) => {
+    if (line.length <= MAX_COLUMNS || !/^\s*(?:\/\/|\/?\*+|--|#)/.test(line)) return [];
+    const words = line.trim().split(/\s+/);
+    if (words.length <= 2) return [];
+    return [{ at: `${path}:${index + 1}`, problem: `${line.length} columns, ${MAX_COLUMNS} at most` }];
+  });
+}
+
+function docstrings(path: string, text: string): { line: number; words: string }[] {
+  const lines = text.split('\n');
+  if (path.endsWith('.ts'))
+    return lines.flatMap((line, index) => {
+      const [, onLine] = /^\s*\/\*\* ?(.*?)(?: ?\*\/)?$/.exec(line) ?? [];
+      if (onLine === undefined) return [];
+      return [{ line: index + 1, words: onLine === '' ? (lines[index + 1] ?? '').replace(/^\s*\* ?/, '') : onLine }];
+    });
+  return lines.flatMap((line, index) => {
+    const [, words] = /^(?:\/\/|--|#) (.*)$/.exec(line) ?? [];
+    return words === undefined || /^(?:\/\/|--|#)/.test(lines[index - 1] ?? '') ? [] : [{ line: index + 1, words }];
+  });
+}
+
+/** Every finding in the source and tests of this checkout, below the paths where some are given. */
+async function findInRepository(below: readonly string[] = []): Promise<Finding[]> {
+  const files = await repositoryFiles(
+    (path) =>
+      /\.(?:ts|c|h|lua|sh)$/.test(path) && (below.length === 0 || below.some((place) => path.startsWith(place))),
+  );
+  return files.flatMap(({ path, text }) => [...findFragments(path, text), ...findWideLines(path, text)]);
+}
+
+if (import.meta.main) {
+  const findings = await findInRepository(process.argv.slice(2));
+  for (const { at, problem } of findings) console.log(`${at}: ${problem}`);
+  console.log(`${findings.length} findings`);
+  process.exitCode = findings.length === 0 ? 0 : 1;
+}

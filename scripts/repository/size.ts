@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { root } from '../steps.ts';
+import { MAX_COLUMNS } from './comments.ts';
+
+// `npm run size`: how many lines of source the repository has, by part. Tests, benches, their support, documents and
+// examples do not count. `npm test` prints the same table, so that CI's output shows how the source grows.
+
+const run = promisify(execFile);
+
+const source = /\.(?:ts|c|h|lua|sh)$/;
+const noSource = /(?:^|\/)(?:tests|test-support|fixtures|examples)\/|\.(?:test|bench)\.ts$|(?:^|\/)vitest\.config\.ts$/;
+
+/** Returns the part in which a tracked file counts, such as `apps/worker` or `scripts`; undefined for what is no source. */
+export function partOf(path: string): string | undefined {
+  if (!source.test(path) || noSource.test(path)) return undefined;
+  const [top = '', second = ''] = path.split('/');
+  return ['apps', 'libs', 'infra'].includes(top) ? `${top}/${second}` : top;
+}
+
+/** Counts the lines of a text. A line wider than {@link MAX_COLUMNS} counts as the lines that it would fill. */
+export function countLines(text: string): number {
+  const lines = text.split('\n');
+  // A file ends with a line break.
+  if (lines.at(-1) === '') lines.pop();
+  return lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / MAX_COLUMNS)), 0);
+}
+
+/** Returns the lines and files of source by part, of the files that git tracks. */
+export async function measureSize(folder = root): Promise<Map<string, { files: number; lines: number }>> {
+  const { stdout } = await run('git', ['ls-files', '-z'], { cwd: folder, maxBuffer: 1 << 26 });
+  const parts = new Map<string, { files: number; lines: number }>();
+  for (const path of stdout.split('\0')) {
+    const part = partOf(path);
+    if (part === undefined) continue;
+    const text = await readFile(join(folder, path), 'utf8').catch(() => '');
+    const sum = parts.get(part) ?? { files: 0, lines: 0 };
+    parts.set(part, { files: sum.files + 1, lines: sum.lines + countLines(text) });
+  }
+  return parts;
+}
+
+/** Renders a table with a row for each part, the largest first, and the sum. */
+export function renderSize(parts: ReadonlyMap<string, { files: number; lines: number }>): string {
+  const rows = [...parts].toSorted(([, a], [, b]) => b.lines - a.lines);
+  const sum = { files: 0, lines: 0 };
+  for (const [, { files, lines }] of rows) {
+    sum.files += files;
+    sum.lines += lines;
+  }
+  return [
+    `${'source'.padEnd(16)}${'lines'.padStart(7)}${'files'.padStart(7)}`,
+    ...[...rows, ['all', sum] as const].map(renderRow),
+  ].join('\n');
+}
+
+function renderRow([part, { files, lines }]: readonly [string, { files: number; lines: number }]): string {
+  return `${part.padEnd(16)}${String(lines).padStart(7)}${String(files).padStart(7)}`;
+}
+
+if (import.meta.main) console.log(renderSize(await measureSize()));
