@@ -92,10 +92,10 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
       (await stack.fleet.session(id, { ...small, priority, labels: { name: id } })).submit('true');
     const [lost, later] = [await submit('lost-its-job', 9), await submit('waits-with-9', 9)];
     const sooner = await submit('waits-with-3', 3);
-    const { admission } = fleetKeys(stack.keyspace);
+    const { sessionQueues } = fleetKeys(stack.keyspace);
     const queue = new Queue(sessionsQueue(classOf('docker', stack.sealKey)), {
       connection: inspector.redis,
-      prefix: admission,
+      prefix: sessionQueues,
     });
     const jobId = sessionJobId('default', 'lost-its-job');
     const before = await queue.getJob(jobId);
@@ -166,16 +166,16 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
     for (const holder of holders) await holder.run('true');
     const session = await stack.fleet.session('moved', { ...small, labels: { team: 'build' } });
     const commands = [await session.submit('touch /tmp/ran; echo ran'), await session.submit('echo too')];
-    const { admission } = fleetKeys(stack.keyspace);
+    const { sessionQueues } = fleetKeys(stack.keyspace);
     const jobId = sessionJobId('default', 'moved');
     const sealedWith = sealedWithKey(stack.sealKey);
     const docker = new Queue(sessionsQueue(classOf('docker', stack.sealKey)), {
       connection: inspector.redis,
-      prefix: admission,
+      prefix: sessionQueues,
     });
     const host = new Queue(sessionsQueue(classOf('host', stack.sealKey)), {
       connection: inspector.redis,
-      prefix: admission,
+      prefix: sessionQueues,
     });
     const job = await docker.getJob(jobId);
     const state = await inspector.redis.hgetall(sessionKeys(stack.keyspace, 'default', 'moved').state);
@@ -216,7 +216,7 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
     );
     const data = JSON.stringify({ ...job?.data, priority: 1 });
     await inspector.redis.hset(
-      `${admission}:${sessionsQueue(classOf('docker', stack.sealKey))}:${jobId}`,
+      `${sessionQueues}:${sessionsQueue(classOf('docker', stack.sealKey))}:${jobId}`,
       'data',
       data,
     );

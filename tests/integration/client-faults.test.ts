@@ -26,7 +26,7 @@ test.each(['index', 'submit', 'job'])(
 
     const fleet = fleetKeys(keyspaceOf(namespace));
     const keys = sessionKeys(keyspaceOf(namespace), 'default', 's');
-    const jobKey = `${fleet.admission}:${sessionsQueue(classOf('docker', sealKey))}:${sessionJobId('default', 's')}`;
+    const jobKey = `${fleet.sessionQueues}:${sessionsQueue(classOf('docker', sealKey))}:${sessionJobId('default', 's')}`;
     const seen = {
       indexed: (await stage.redis.zscore(fleet.index, keys.member)) !== null,
       waiting: await stage.redis.llen(keys.queue),

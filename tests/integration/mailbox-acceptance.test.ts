@@ -40,7 +40,7 @@ beforeEach(() => {
   keys = newKeys();
   fleet = fleetKeys(keys.namespace);
   jobId = sessionJobId(keys.tenant, keys.session);
-  const shared = { connection: redis, prefix: fleet.admission };
+  const shared = { connection: redis, prefix: fleet.sessionQueues };
   queue = new Queue(sessionsQueue('docker'), shared);
   worker = new Worker(sessionsQueue('docker'), null, { ...shared, autorun: false, lockDuration: 60_000 });
 });

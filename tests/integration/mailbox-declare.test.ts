@@ -1,5 +1,5 @@
-import { createSessionJobs, newSessionJob, placementClass, type SessionJobs } from '@shellfleet/admission';
 import { append, connectRedis, declare, declareOwned, finish, grant, renew, submit, take } from '@shellfleet/mailbox';
+import { createSessionJobs, newSessionJob, placementClass, type SessionJobs } from '@shellfleet/placement';
 import { type FleetKeys, fleetKeys, sessionJobId, sessionJobLockKey, sessionsQueue } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { expect, test, vi } from 'vitest';
@@ -170,7 +170,7 @@ test('the job of a session that waited when Redis was younger goes to no other h
     ...{ redis, fleet, hostId: 'h2', offers: [CLASS], lockMs: 30_000, stalledIntervalMs: 1_000 },
   });
   await jobs.ensure(newSessionJob(held.job, '1', placement));
-  const queue = `${fleet.admission}:${sessionsQueue(CLASS)}`;
+  const queue = `${fleet.sessionQueues}:${sessionsQueue(CLASS)}`;
   expect(await redis.zcard(`${queue}:prioritized`)).toBe(1);
   expect(await declareOwned(redis, fleet, 'h1', [held])).toEqual([]);
   expect({

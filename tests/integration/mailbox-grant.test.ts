@@ -49,7 +49,7 @@ async function renewAs({ fence, host }: { fence: number; host: string }): Promis
 }
 
 test('the lock of a session job that BullMQ handed out is where keys.ts says, and names the host', async () => {
-  const shared = { connection: redis, prefix: fleet.admission };
+  const shared = { connection: redis, prefix: fleet.sessionQueues };
   const queue = new Queue(sessionsQueue('docker'), shared);
   const worker = new Worker(sessionsQueue('docker'), null, { ...shared, autorun: false, lockDuration: LOCK_MS });
   try {
@@ -150,7 +150,7 @@ describe('a job whose lock ran out', () => {
   let owner: { fence: number; host: string };
 
   beforeEach(async () => {
-    const shared = { connection: redis, prefix: fleet.admission };
+    const shared = { connection: redis, prefix: fleet.sessionQueues };
     queue = new Queue(sessionsQueue('docker'), shared);
     worker = new Worker(sessionsQueue('docker'), null, { ...shared, autorun: false, lockDuration: LOCK_MS });
     jobId = sessionJobId(keys.tenant, keys.session);
@@ -184,7 +184,7 @@ describe('a job whose lock ran out', () => {
     expect(await fetch()).toBe(jobId);
     await redis.del(lock);
     expect(await requeue(redis, fleet, ['docker'], 1)).toBe(0);
-    await redis.del(`${fleet.admission}:${sessionsQueue('docker')}:requeued`);
+    await redis.del(`${fleet.sessionQueues}:${sessionsQueue('docker')}:requeued`);
     redis.time = async () => [1_000_000, 0];
     expect(await requeue(redis, fleet, ['docker'], 1)).toBe(0);
     Reflect.deleteProperty(redis, 'time');

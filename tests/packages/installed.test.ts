@@ -38,7 +38,7 @@ test('a dry run of the release finds every public package fit to be published, a
     '@shellfleet/vendor',
     '@shellfleet/policy',
     '@shellfleet/mailbox',
-    '@shellfleet/admission',
+    '@shellfleet/placement',
     '@shellfleet/keeper',
     '@shellfleet/client',
     '@shellfleet/worker',
@@ -68,7 +68,7 @@ test('a tarball holds programs, types, what they read, a README and the licence,
   const images = ['full.Dockerfile', 'full.txt', 'slim.txt'].map((name) => `dist/infra/images/session/${name}`);
   expect(Object.fromEntries(others)).toEqual({
     shellfleet: [...always, 'THIRD-PARTY-NOTICES.txt', 'docs/operations.md'].sort(),
-    'shellfleet-admission': always,
+    'shellfleet-placement': always,
     'shellfleet-client': always,
     'shellfleet-concurrency': always,
     'shellfleet-keeper': [...always, ...programs].sort(),

@@ -1,5 +1,5 @@
-import { placementClass } from '@shellfleet/admission';
 import { createSealer } from '@shellfleet/mailbox';
+import { placementClass } from '@shellfleet/placement';
 
 /** What a spec that a producer with this key has sealed needs to be opened. */
 export const sealedWithKey = (sealKey: string): string => `1.${createSealer([sealKey]).keyIds[0]}`;

@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createSessionJobs, offeredClasses, type SessionJob } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
 import {
   type Connected,
@@ -10,6 +9,7 @@ import {
   requireFleet,
   type Verifier,
 } from '@shellfleet/mailbox';
+import { createSessionJobs, offeredClasses, type SessionJob } from '@shellfleet/placement';
 import type { WiderSettings } from '@shellfleet/policy';
 import {
   fleetKeys,

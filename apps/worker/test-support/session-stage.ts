@@ -1,3 +1,4 @@
+import { createSealer, createSealKey } from '@shellfleet/mailbox';
 import {
   newSessionJob,
   type PlacementClass,
@@ -5,8 +6,7 @@ import {
   type SessionJob,
   type SessionJobs,
   toPlacement,
-} from '@shellfleet/admission';
-import { createSealer, createSealKey } from '@shellfleet/mailbox';
+} from '@shellfleet/placement';
 import { fleetKeys, type SessionSpec, sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
 import { pino } from 'pino';
 import { afterEach, beforeEach, vi } from 'vitest';

@@ -1,4 +1,3 @@
-import { newSessionJob, type SessionsQueue, toPlacement } from '@shellfleet/admission';
 import { KeyedCallOrder } from '@shellfleet/concurrency';
 import {
   createKeylessSealer,
@@ -9,6 +8,7 @@ import {
   retentionOf,
   type Sealer,
 } from '@shellfleet/mailbox';
+import { newSessionJob, type QueuedSessions, toPlacement } from '@shellfleet/placement';
 import { type FleetKeys, type SessionKeys, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { ConnectSettings } from './connect-settings.ts';
@@ -42,7 +42,7 @@ export class View {
   readonly durability: DurabilityOfRedis;
   readonly interceptors: Interceptors;
   readonly fleet: FleetKeys;
-  readonly sessions: SessionsQueue;
+  readonly sessions: QueuedSessions;
   readonly tools: ToolsQueue;
   readonly pending: PendingResults;
   readonly lost: LostSessions;

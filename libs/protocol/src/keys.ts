@@ -151,11 +151,11 @@ export const denialsKey = (keys: ApprovalKeys, session: string) => `${keys.prefi
 /** set, for ten seconds: hosts on which no start is under way on a grant that an answer has revoked */
 export const confirmedKey = (keys: ApprovalKeys, answer: string) => `${keys.prefix}confirmed:${answer}`;
 
-/** Keys of a namespace that belong to no session: admission (one shard for now), hosts, inboxes, wake-ups. */
+/** Keys of a fleet that belong to no session. Those of sessions and hosts share one Cluster slot (`{x0}`), those of tools another. */
 export interface FleetKeys {
   namespace: string;
   /** prefix of the BullMQ queues of sessions, one for each placement class */
-  admission: string;
+  sessionQueues: string;
   /**
    * sorted set: session member → when upkeep looks at it: the time of its next look (ms, by the clock of Redis), or a negative number, the
    * negated time at which a producer noted it last: at once
@@ -179,6 +179,14 @@ export interface FleetKeys {
   restoring: string;
   /** hash: host id → id of the state folder in which its audit is; written every minute, never removed */
   audits: string;
+  /** string, expires: one host does the fleet's upkeep */
+  upkeepLock: string;
+  /** string, expires: one host looks for hosts whose heartbeat stopped */
+  watchLock: string;
+  /** string, expires: one host does the upkeep of approvals */
+  askingLock: string;
+  /** string, expires: one host with a webhook announces questions */
+  announcingLock: string;
   /** pub/sub: wake-ups of all hosts, for the sessions queues */
   sessionsWakeUps: string;
   /** prefix of the BullMQ queues of tools, one for each tool. They are on a Cluster slot of their own */
@@ -192,23 +200,27 @@ export interface FleetKeys {
 }
 
 export function fleetKeys(namespace: string): FleetKeys {
-  const admission = `${namespace}:{x0}`;
+  const shared = `${namespace}:{x0}`;
   const tools = `${namespace}:{tools}`;
   return {
     namespace,
-    admission,
-    index: `${admission}:index`,
-    closed: `${admission}:closed`,
-    classes: `${admission}:classes`,
-    asking: `${admission}:asking`,
-    owners: `${admission}:owners`,
-    fence: `${admission}:fence`,
-    retention: `${admission}:retention`,
-    kept: `${admission}:kept`,
-    hosts: `${admission}:hosts`,
-    restoring: `${admission}:restoring`,
-    audits: `${admission}:audits`,
-    sessionsWakeUps: `${admission}:wakeups`,
+    sessionQueues: shared,
+    index: `${shared}:index`,
+    closed: `${shared}:closed`,
+    classes: `${shared}:classes`,
+    asking: `${shared}:asking`,
+    owners: `${shared}:owners`,
+    fence: `${shared}:fence`,
+    retention: `${shared}:retention`,
+    kept: `${shared}:kept`,
+    hosts: `${shared}:hosts`,
+    restoring: `${shared}:restoring`,
+    audits: `${shared}:audits`,
+    upkeepLock: `${shared}:upkeep-lock`,
+    watchLock: `${shared}:watch-lock`,
+    askingLock: `${shared}:asking-lock`,
+    announcingLock: `${shared}:announcing-lock`,
+    sessionsWakeUps: `${shared}:wakeups`,
     tools,
     knownTools: `${tools}:known`,
     toolsWakeUps: `${tools}:wakeups`,
@@ -226,7 +238,7 @@ export function parseSessionJobId(jobId: string): { tenant: string; session: str
 }
 /** The lock of an active session job: the only key name of BullMQ that is used directly. A test pins it. */
 export const sessionJobLockKey = (fleet: FleetKeys, placementClass: string, jobId: string) =>
-  `${fleet.admission}:${sessionsQueue(placementClass)}:${jobId}:lock`;
+  `${fleet.sessionQueues}:${sessionsQueue(placementClass)}:${jobId}:lock`;
 
 /** One BullMQ queue for each tool: only hosts that offer the tool fetch from it. */
 export const toolQueue = (name: string) => `tool-${name}`;
@@ -239,7 +251,7 @@ export const toolResultKey = (fleet: FleetKeys, call: string) => `${fleet.tools}
 /** stream and channel: calls of a tenant that started and ended */
 export const toolEventsKey = (fleet: FleetKeys, tenant: string) => `${fleet.tools}:events:${tenant}`;
 
-/** Keys of one host. They are on the Cluster slot of admission, because one transaction writes them with the list of hosts. */
+/** Keys of one host. They are on the Cluster slot of the fleet's keys, because one transaction writes them with the list of hosts. */
 export const hostKeys = (namespace: string, host: string) => ({
   /** string with JSON, 4 s (`ALIVE_MS`): heartbeat of the worker. The time that it has left says when that was. */
   alive: `${hostPrefix(namespace, host)}:alive`,

@@ -1,5 +1,5 @@
 /** The version of everything that crosses a process boundary. Hosts of one fleet have the same (`PROTOCOL_MISMATCH`). */
-export const PROTOCOL_VERSION = 4;
+export const PROTOCOL_VERSION = 5;
 
 /**
  * The newest version of the data in sealed specs and entries that this code understands. A change that older code would misunderstand or

@@ -48,7 +48,7 @@ async function describeSession(redis: Redis, namespace: string, id: string): Pro
 }
 
 async function findJob(redis: Redis, fleet: FleetKeys, placementClass: string, job: string): Promise<string> {
-  const queue = `${fleet.admission}:${sessionsQueue(placementClass)}`;
+  const queue = `${fleet.sessionQueues}:${sessionsQueue(placementClass)}`;
   const places = await Promise.all([
     redis.lpos(`${queue}:active`, job).then((at) => (at === null ? [] : ['active'])),
     redis.lpos(`${queue}:wait`, job).then((at) => (at === null ? [] : ['waiting'])),

@@ -120,7 +120,7 @@ class TinyHost implements MailboxHost {
     const fleet = fleetKeys(namespace);
     this.#worker = new Worker(sessionsQueue(classOf('docker', this.#options.sealKey)), null, {
       connection: redis,
-      prefix: fleet.admission,
+      prefix: fleet.sessionQueues,
       autorun: false,
       lockDuration: LOCK_MS,
       skipLockRenewal: true,
@@ -129,7 +129,7 @@ class TinyHost implements MailboxHost {
     this.#worker.on('error', () => {});
     this.#queue = new Queue(sessionsQueue(classOf('docker', this.#options.sealKey)), {
       connection: redis,
-      prefix: fleet.admission,
+      prefix: fleet.sessionQueues,
     });
     this.#queue.on('error', () => {});
     await this.#beat();

@@ -96,8 +96,7 @@ export class Announcer {
     const tenants = await redis.zrange(fleet.asking, '0', '-1');
     if (tenants.length === 0) return;
     // One host that has a webhook looks at a time.
-    const lock = `${fleet.admission}:announcing-lock`;
-    if ((await redis.set(lock, '1', 'PX', Math.floor(INTERVAL_MS * 0.9), 'NX')) === null) return;
+    if ((await redis.set(fleet.announcingLock, '1', 'PX', Math.floor(INTERVAL_MS * 0.9), 'NX')) === null) return;
     for (const tenant of tenants) if (tenantIdSchema.safeParse(tenant).success) await this.#announceDue(tenant);
   }
 

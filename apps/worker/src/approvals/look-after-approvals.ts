@@ -72,7 +72,7 @@ async function runRound(deps: LookDeps, memory: Memory): Promise<void> {
   const pairs = await redis.zrange(fleet.asking, '0', '-1', 'WITHSCORES');
   if (pairs.length === 0) return;
   const lockMs = Math.floor(INTERVAL_MS * 0.9);
-  if ((await redis.set(`${fleet.admission}:asking-lock`, '1', 'PX', lockMs, 'NX')) === null) return;
+  if ((await redis.set(fleet.askingLock, '1', 'PX', lockMs, 'NX')) === null) return;
   const [seconds = 0] = (await redis.time()).map(Number);
   const nowMs = seconds * 1_000;
   const listed = new Map<string, string>();

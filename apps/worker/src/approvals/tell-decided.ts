@@ -1,4 +1,3 @@
-import { newSessionJob, parsePlacement, type SessionJobs } from '@shellfleet/admission';
 import {
   answerHeld,
   type Decided,
@@ -8,6 +7,7 @@ import {
   readDecided,
   readSessionState,
 } from '@shellfleet/mailbox';
+import { newSessionJob, parsePlacement, type SessionJobs } from '@shellfleet/placement';
 import {
   type ApprovalAnsweredData,
   type ApprovalEnd,

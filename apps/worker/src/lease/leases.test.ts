@@ -1,4 +1,4 @@
-import type { SessionJob, SessionJobs } from '@shellfleet/admission';
+import type { SessionJob, SessionJobs } from '@shellfleet/placement';
 import { expect, test } from 'vitest';
 import { createLeases } from './leases.ts';
 

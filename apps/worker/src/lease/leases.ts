@@ -1,4 +1,4 @@
-import type { SessionJob, SessionJobs } from '@shellfleet/admission';
+import type { SessionJob, SessionJobs } from '@shellfleet/placement';
 
 // The leases of this host, by its own clock.
 //

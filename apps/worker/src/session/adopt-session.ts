@@ -1,5 +1,5 @@
-import type { SessionJob } from '@shellfleet/admission';
 import { type Adopted, adopt, retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import type { SessionJob } from '@shellfleet/placement';
 import { isShellfleetError, type SessionKeys } from '@shellfleet/protocol';
 import { LEASE_MS, type Lease } from '../lease/leases.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';

@@ -1,5 +1,5 @@
-import type { SessionJob } from '@shellfleet/admission';
 import { type Owner, retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import type { SessionJob } from '@shellfleet/placement';
 import { type SessionKeys, ShellfleetError } from '@shellfleet/protocol';
 import type { SessionDeps } from './session-parts.ts';
 

@@ -1,5 +1,5 @@
-import { newSessionJob } from '@shellfleet/admission';
 import { peek, release, retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import { newSessionJob } from '@shellfleet/placement';
 import { ATTRIBUTES, DRIVER_GONE } from '@shellfleet/protocol';
 import { runShutdownCommands } from '../shell/prepare-shell.ts';
 import type { SessionParts } from './session-parts.ts';

@@ -1,4 +1,4 @@
-import type { SessionJob } from '@shellfleet/admission';
+import type { SessionJob } from '@shellfleet/placement';
 import type { SessionSpec } from '@shellfleet/protocol';
 import { describe, expect, test, vi } from 'vitest';
 import type { FakeSandbox } from '../../test-support/fake-sandbox.ts';

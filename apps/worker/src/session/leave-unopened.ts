@@ -1,5 +1,5 @@
-import type { PlacementClass, SessionJob, SessionJobs } from '@shellfleet/admission';
 import { type Adopted, finish, type Owner, peek, release, retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import type { PlacementClass, SessionJob, SessionJobs } from '@shellfleet/placement';
 import { newResult, type ShellfleetError } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';

@@ -1,5 +1,5 @@
-import type { SessionJob } from '@shellfleet/admission';
 import type { Adopted } from '@shellfleet/mailbox';
+import type { SessionJob } from '@shellfleet/placement';
 import { ShellfleetError } from '@shellfleet/protocol';
 import { finishLost } from '../run/run-entry.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';

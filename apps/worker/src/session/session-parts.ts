@@ -1,11 +1,11 @@
+import { type Adopted, type Owner, type Sealer, sealMarkOf } from '@shellfleet/mailbox';
 import {
   type Placement,
   type PlacementClass,
   type SessionJob,
   type SessionJobs,
   toPlacement,
-} from '@shellfleet/admission';
-import { type Adopted, type Owner, type Sealer, sealMarkOf } from '@shellfleet/mailbox';
+} from '@shellfleet/placement';
 import type { WiderSettings } from '@shellfleet/policy';
 import type { FleetKeys, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';

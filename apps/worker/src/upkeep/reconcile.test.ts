@@ -1,5 +1,5 @@
-import { newSessionJob, type SessionJobs } from '@shellfleet/admission';
 import type { SessionState } from '@shellfleet/mailbox';
+import { newSessionJob, type SessionJobs } from '@shellfleet/placement';
 import { fleetKeys, LIMITS, sessionKeys } from '@shellfleet/protocol';
 import { pino } from 'pino';
 import { beforeEach, expect, test, vi } from 'vitest';

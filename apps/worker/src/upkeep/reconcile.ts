@@ -1,4 +1,3 @@
-import { newSessionJob, parseClass, parsePlacement } from '@shellfleet/admission';
 import {
   answerHeld,
   forget,
@@ -9,6 +8,7 @@ import {
   type Swept,
   sweep,
 } from '@shellfleet/mailbox';
+import { newSessionJob, parseClass, parsePlacement } from '@shellfleet/placement';
 import { ATTRIBUTES, approvalKeys, LIMITS, SCHEMA_VERSION, type SessionKeys, toCommandId } from '@shellfleet/protocol';
 import { publishUnreachable } from './publish-unreachable.ts';
 import type { FoundSession } from './read-due.ts';

@@ -1,5 +1,5 @@
-import { newSessionJob, type Placement, parseClass, placementClass, readBeats } from '@shellfleet/admission';
 import { failWaitingEntries, notify, type SessionState } from '@shellfleet/mailbox';
+import { newSessionJob, type Placement, parseClass, placementClass, readBeats } from '@shellfleet/placement';
 import { ATTRIBUTES, type SessionKeys, ShellfleetError } from '@shellfleet/protocol';
 import type { SeenSession, UpkeepDeps } from './upkeep-deps.ts';
 

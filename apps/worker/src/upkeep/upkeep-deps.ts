@@ -1,5 +1,5 @@
-import type { SessionJobs } from '@shellfleet/admission';
 import { isRedisDown, isRedisFull, toQueueError } from '@shellfleet/mailbox';
+import type { SessionJobs } from '@shellfleet/placement';
 import { ATTRIBUTES, type FleetKeys, type SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';

@@ -43,7 +43,7 @@ export function startUpkeep(deps: UpkeepDeps, settling: Pick<Settling, 'settled'
 async function runRound(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
   const { redis, fleet, intervalMs } = deps;
   const lockMs = Math.floor(intervalMs * 0.9);
-  const locked = await redis.set(`${fleet.admission}:upkeep`, '1', 'PX', lockMs, 'NX').catch(ignoreFull);
+  const locked = await redis.set(fleet.upkeepLock, '1', 'PX', lockMs, 'NX').catch(ignoreFull);
   if (locked === null) return;
   const nowMs = await readRedisTime(redis);
   const due = await readDue(deps, nowMs);

@@ -22,7 +22,7 @@ export function watchHosts(
   let underWay: Promise<void> | undefined;
   const look = async () => {
     // Half the interval: the others skip this look, and nobody misses the next one.
-    const lock = [`${deps.fleet.admission}:watch`, '1', 'PX', Math.floor(intervalMs / 2), 'NX'] as const;
+    const lock = [deps.fleet.watchLock, '1', 'PX', Math.floor(intervalMs / 2), 'NX'] as const;
     if ((await deps.redis.set(...lock).catch(ignoreFull)) === null) return;
     const silent = await readSilentHosts(deps);
     const fresh = new Set(silent.filter((host) => !reported.has(host)));

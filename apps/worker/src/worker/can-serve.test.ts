@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { toPlacement } from '@shellfleet/admission';
+import { toPlacement } from '@shellfleet/placement';
 import { type HostOffer, hostOfferSchema, type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
 import { afterAll, expect, test } from 'vitest';
 import { CanServe } from './can-serve.ts';

@@ -1,5 +1,5 @@
-import type { SessionJob } from '@shellfleet/admission';
 import { readSealedSpec, type Sealer } from '@shellfleet/mailbox';
+import type { SessionJob } from '@shellfleet/placement';
 import { refusedByOffer } from '@shellfleet/policy';
 import { type HostOffer, isShellfleetError, type ResolvedSessionSpec, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';

@@ -1,5 +1,5 @@
-import type { SessionJob, SessionJobs } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
+import type { SessionJob, SessionJobs } from '@shellfleet/placement';
 import { pino } from 'pino';
 import { expect, test, vi } from 'vitest';
 import type { HostedSession } from '../session/hosted-session.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { SessionJob, SessionRef } from '@shellfleet/admission';
+import type { SessionJob, SessionRef } from '@shellfleet/placement';
 import type { Redis } from 'ioredis';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { HostedSession } from '../session/hosted-session.ts';

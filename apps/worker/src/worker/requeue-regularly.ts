@@ -1,4 +1,4 @@
-import type { SessionJobs } from '@shellfleet/admission';
+import type { SessionJobs } from '@shellfleet/placement';
 import type { Logger } from 'pino';
 import type { Settling } from '../lease/settling.ts';
 

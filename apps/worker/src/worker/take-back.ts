@@ -1,4 +1,4 @@
-import type { SessionJobs } from '@shellfleet/admission';
+import type { SessionJobs } from '@shellfleet/placement';
 import type { Logger } from 'pino';
 import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
 import { type HostedSessions, memberOf } from './hosted-sessions.ts';

@@ -1,6 +1,6 @@
-import type { PlacementClass } from '@shellfleet/admission';
 import type { Notifier } from '@shellfleet/concurrency';
 import type { Connected } from '@shellfleet/mailbox';
+import type { PlacementClass } from '@shellfleet/placement';
 import { type FleetKeys, hostKeys, parseWakeUp, type WakeUp } from '@shellfleet/protocol';
 import type { HostApprovals } from '../approvals/host-approvals.ts';
 import type { ToolHost } from '../tools/tool-host.ts';

@@ -1,5 +1,5 @@
-import { SessionsQueue } from '@shellfleet/admission';
 import { connectRedis, joinFleet, type RedisHistory, readRetention, restoreFleet } from '@shellfleet/mailbox';
+import { QueuedSessions } from '@shellfleet/placement';
 import { type FleetKeys, fleetKeys, parseKeyspace, ShellfleetError, toKeyspace } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { SendWindow } from '../queue/send-window.ts';
@@ -29,7 +29,7 @@ const LOOK_AGAIN_EVERY_MS = 60_000;
 /** The part of a connection that the views of one fleet share. */
 export interface NamespaceLink {
   readonly fleet: FleetKeys;
-  readonly sessions: SessionsQueue;
+  readonly sessions: QueuedSessions;
   readonly tools: ToolsQueue;
   readonly users: Set<ConnectionUser>;
 }
@@ -132,7 +132,7 @@ export class Connection {
 
   #createLink(namespace: string): NamespaceLink {
     const fleet = fleetKeys(namespace);
-    const sessions = new SessionsQueue(this.redis, fleet, new SendWindow(JOBS_IN_FLIGHT));
+    const sessions = new QueuedSessions(this.redis, fleet, new SendWindow(JOBS_IN_FLIGHT));
     const link = { fleet, sessions, tools: new ToolsQueue(this.redis, fleet), users: new Set<ConnectionUser>() };
     this.#namespaces.set(namespace, link);
     return link;

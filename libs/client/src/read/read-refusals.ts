@@ -1,5 +1,5 @@
-import type { Refusals } from '@shellfleet/admission';
 import { readSealedSpec, type Sealer, sealPlace } from '@shellfleet/mailbox';
+import type { Refusals } from '@shellfleet/placement';
 import { type HostBeat, type ResolvedSessionSpec, type SessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
 import type { FleetContext } from '../connection/fleet-context.ts';
 

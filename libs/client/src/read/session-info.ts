@@ -1,5 +1,5 @@
-import { noHostReason, parseClass, parsePlacement, readBeats } from '@shellfleet/admission';
 import { readSessionState, type SessionState as StoredState, toQueueError } from '@shellfleet/mailbox';
+import { noHostReason, parseClass, parsePlacement, readBeats } from '@shellfleet/placement';
 import {
   hostKeys,
   isShellfleetError,

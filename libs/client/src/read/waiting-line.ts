@@ -1,9 +1,9 @@
-import { hostsFor, type PlacementClass, type SessionsQueue } from '@shellfleet/admission';
+import { hostsFor, type PlacementClass, type QueuedSessions } from '@shellfleet/placement';
 import type { HostBeat } from '@shellfleet/protocol';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
 export interface LineContext extends FleetContext {
-  readonly sessions: Pick<SessionsQueue, 'waiting'>;
+  readonly sessions: Pick<QueuedSessions, 'waiting'>;
 }
 
 /** The sessions of one placement class that wait for a slot. */

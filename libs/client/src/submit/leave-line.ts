@@ -1,11 +1,11 @@
-import { newSessionJob, parsePlacement, type SessionsQueue } from '@shellfleet/admission';
 import { readSessionState } from '@shellfleet/mailbox';
+import { newSessionJob, parsePlacement, type QueuedSessions } from '@shellfleet/placement';
 import type { SessionKeys } from '@shellfleet/protocol';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
 /** The part of a view that is needed to leave the line. */
 export interface LeaveContext extends FleetContext {
-  readonly sessions: Pick<SessionsQueue, 'ensureJob' | 'leave'>;
+  readonly sessions: Pick<QueuedSessions, 'ensureJob' | 'leave'>;
 }
 
 /**

@@ -1,5 +1,5 @@
-import { placementClass, toPlacement } from '@shellfleet/admission';
 import { open, readSealedSpec, type Sealer, sealMarkOf, sealPlace } from '@shellfleet/mailbox';
+import { placementClass, toPlacement } from '@shellfleet/placement';
 import {
   parseOrThrow,
   type ResolvedSessionSpec,

@@ -1,4 +1,4 @@
-import { NO_LIVE_HOST } from '@shellfleet/admission';
+import { NO_LIVE_HOST } from '@shellfleet/placement';
 import { isShellfleetError } from '@shellfleet/protocol';
 import { listHosts } from '../hosts/list-hosts.ts';
 import { listTools } from './list-tools.ts';

@@ -33,7 +33,7 @@ export async function declareOwned<O extends OwnedSession>(
       ...[fence, lockMs, jobData, priority],
     ]);
     const keys = [fleet.owners, fleet.fence, fleet.index];
-    const reply = asArray(await runScript(redis, script, keys, [fleet.admission, host, ...args]), script.name);
+    const reply = asArray(await runScript(redis, script, keys, [fleet.sessionQueues, host, ...args]), script.name);
     const lostIds = new Set(reply.map(asString));
     lost.push(...some.filter(({ job }) => lostIds.has(sessionJobId(job.tenant, job.session))));
   }

@@ -1,7 +1,7 @@
 -- declare: after Redis came back with other data, restore the jobs and owners of the sessions that a host serves. The highest fence wins.
 -- Every later grant is above all declared fences.
 -- KEYS 1 owners · 2 fence counter · 3 index
--- ARGV 1 prefix of the admission keys · 2 host · then for each session: queue · job · member · fence · lock ms · data of the job, as JSON ·
+-- ARGV 1 prefix of the queues · 2 host · then for each session: queue · job · member · fence · lock ms · data of the job, as JSON ·
 --      its priority
 -- Returns the jobs of the sessions that another host has
 local prefix, host = ARGV[1], ARGV[2]

@@ -1,6 +1,6 @@
 -- lock-job: give a host the first of these jobs that still waits. Does what BullMQ does when it hands out the head of a queue.
 -- KEYS 1 owners, which selects the node of a Cluster
--- ARGV 1 prefix of the admission keys · 2 host · 3 lock ms · then for each job: its queue · its id
+-- ARGV 1 prefix of the queues · 2 host · 3 lock ms · then for each job: its queue · its id
 -- Returns the place of the job in the arguments, from 1 · 0 none waits any more
 local prefix, host, lock_ms = ARGV[1], ARGV[2], ARGV[3]
 local time = redis.call('TIME')

@@ -14,5 +14,5 @@ export async function lockFirstWaiting(
   jobs: readonly { placementClass: string; id: string }[],
 ): Promise<number> {
   const args = jobs.flatMap(({ placementClass, id }) => [sessionsQueue(placementClass), id]);
-  return asNumber(await runScript(redis, script, [fleet.owners], [fleet.admission, host, lockMs, ...args])) - 1;
+  return asNumber(await runScript(redis, script, [fleet.owners], [fleet.sessionQueues, host, lockMs, ...args])) - 1;
 }

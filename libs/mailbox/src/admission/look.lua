@@ -1,7 +1,7 @@
 -- look: list jobs that wait in queues, each queue from a position on, in the order in which hosts take them: BullMQ's `wait` from its end, then
 -- `prioritized`.
 -- KEYS 1 owners, which selects the node of a Cluster
--- ARGV 1 prefix of the admission keys · then for each queue: its name · position of the first · how many
+-- ARGV 1 prefix of the queues · then for each queue: its name · position of the first · how many
 -- Returns for each queue: {how many wait, job, its data, its priority, when it was added, job…}
 local lines = {}
 for i = 2, #ARGV, 3 do

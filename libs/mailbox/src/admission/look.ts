@@ -30,7 +30,7 @@ export async function lookAtLines(
 ): Promise<LookedAt[]> {
   if (parts.length === 0) return [];
   const args = parts.flatMap(({ placementClass, from, count }) => [sessionsQueue(placementClass), from, count]);
-  const reply = await runScript(redis, script, [fleet.owners], [fleet.admission, ...args]);
+  const reply = await runScript(redis, script, [fleet.owners], [fleet.sessionQueues, ...args]);
   return asArray(reply, script.name).map((line, index) => {
     const [waiting, ...fields] = asArray(line, script.name);
     return {

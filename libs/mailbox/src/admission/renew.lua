@@ -2,7 +2,7 @@
 -- and a job that was moved to the waiting ones meanwhile is active again.
 -- Works in a full Redis: the first write needs no memory.
 -- KEYS 1 owners
--- ARGV 1 prefix of the admission keys · 2 host · then for each job: queue · job · member · fence, or '' before the grant · lock ms
+-- ARGV 1 prefix of the queues · 2 host · then for each job: queue · job · member · fence, or '' before the grant · lock ms
 -- Returns {time of Redis in ms, job that this host has lost…}
 local prefix, host = ARGV[1], ARGV[2]
 local time = redis.call('TIME')

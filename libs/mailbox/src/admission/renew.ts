@@ -47,7 +47,7 @@ async function renewSome<L extends Lock>(
     ...[sessionsQueue(job.placementClass), sessionJobId(job.tenant, job.session), `${job.tenant}:${job.session}`],
     ...[fence ?? '', lockMs],
   ]);
-  const reply = await runScript(redis, script, [fleet.owners], [fleet.admission, host, ...args]);
+  const reply = await runScript(redis, script, [fleet.owners], [fleet.sessionQueues, host, ...args]);
   const [time, ...lostJobs] = asArray(reply, script.name);
   const lostIds = new Set(lostJobs.map(asString));
   const lost = locks.filter(({ job }) => lostIds.has(sessionJobId(job.tenant, job.session)));

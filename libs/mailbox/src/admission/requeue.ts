@@ -21,7 +21,7 @@ export async function requeue(
   const notAfter = (Number(seconds) + 1) * 1_000 + REDIS_DEADLINE_MS;
   const moved = await Promise.all(
     placementClasses.map((placementClass) => {
-      const queue = `${fleet.admission}:${sessionsQueue(placementClass)}:`;
+      const queue = `${fleet.sessionQueues}:${sessionsQueue(placementClass)}:`;
       const keys = ['active', 'wait', 'marker', 'requeued'].map((name) => `${queue}${name}`);
       return runScript(redis, script, keys, [queue, notAfter, intervalMs]);
     }),

@@ -13,7 +13,7 @@ export interface AddLimit {
 }
 
 /** A producer's side of the sessions queues: adds jobs, and reads the order of those that wait. */
-export class SessionsQueue {
+export class QueuedSessions {
   readonly #queues: SessionQueues;
   readonly #limit: AddLimit;
   readonly #adding = new Map<string, { running: Promise<void>; next?: Promise<void> }>();

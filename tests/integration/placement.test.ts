@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { connectRedis } from '@shellfleet/mailbox';
 import {
   createSessionJobs,
   newSessionJob,
   type Placement,
   type PlacementClass,
+  QueuedSessions,
   type SessionJob,
   type SessionJobs,
-  SessionsQueue,
-} from '@shellfleet/admission';
-import { connectRedis } from '@shellfleet/mailbox';
+} from '@shellfleet/placement';
 import { type FleetKeys, fleetKeys, sessionJobId, sessionJobLockKey, sessionsQueue } from '@shellfleet/protocol';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
@@ -18,7 +18,7 @@ import { until } from '../support/until.ts';
 
 let own: OwnRedis;
 let fleet: FleetKeys;
-let queue: SessionsQueue;
+let queue: QueuedSessions;
 let namespaces = 0;
 const opened: { redis: Redis; jobs?: SessionJobs }[] = [];
 
@@ -27,10 +27,10 @@ beforeAll(async () => {
 });
 afterAll(() => own?.[Symbol.asyncDispose]());
 beforeEach(async () => {
-  fleet = fleetKeys(`admission-${++namespaces}`);
+  fleet = fleetKeys(`placement-${++namespaces}`);
   const { redis } = await connectRedis(own.url, 'producer', 'producer');
   opened.push({ redis });
-  queue = new SessionsQueue(redis, fleet, { enter: (call) => call() });
+  queue = new QueuedSessions(redis, fleet, { enter: (call) => call() });
 });
 afterEach(async () => {
   for (const { redis, jobs } of opened.splice(0)) {
@@ -80,7 +80,7 @@ async function fetched(jobs: SessionJobs): Promise<SessionJob> {
 
 const lockOf = (name: PlacementClass, session: string) => sessionJobLockKey(fleet, name, sessionJobId('acme', session));
 
-test('a host takes only sessions of the classes that it offers; the others go on waiting (ADMISSION-3)', async () => {
+test('a host takes only sessions of the classes that it offers; the others go on waiting (PLACEMENT-3)', async () => {
   const [docker, host] = [await startHost('h1', ['docker']), await startHost('h2', ['host'])];
   await add('in-a-container');
   await add('on-the-host', { policy: 'host', labels: { team: 'build' } });
@@ -152,7 +152,7 @@ test('a session that is added again keeps its priority and goes behind those tha
   await add('waits-5', { priority: 5 });
   await add('waits-0');
   await add('lost-its-job', { priority: 5 });
-  const bull = new Queue(sessionsQueue('docker'), { connection: own.redis, prefix: fleet.admission });
+  const bull = new Queue(sessionsQueue('docker'), { connection: own.redis, prefix: fleet.sessionQueues });
   await bull.remove(sessionJobId('acme', 'lost-its-job'));
   await bull.close();
   await add('came-later', { priority: 9 });
@@ -167,7 +167,7 @@ test('a session that is added again keeps its priority and goes behind those tha
   expect(await fetchAll(host)).toEqual(['waits-0', 'waits-5', 'lost-its-job', 'came-later']);
 });
 
-test('a job whose lock ran out goes to the next host of its class, before all that wait (ADMISSION-2)', async () => {
+test('a job whose lock ran out goes to the next host of its class, before all that wait (PLACEMENT-2)', async () => {
   const lost = await startHost('h1', ['docker', 'host'], 50);
   await add('taken-over', { policy: 'host', priority: 7 });
   expect((await fetched(lost)).session).toBe('taken-over');
@@ -185,7 +185,7 @@ test('a job whose lock ran out goes to the next host of its class, before all th
   expect(await fetchAll(host)).toEqual(['taken-over', 'waits']);
 });
 
-test('a restarted host finds what it owned in every class, also in those that it no longer offers (ADMISSION-1)', async () => {
+test('a restarted host finds what it owned in every class, also in those that it no longer offers (PLACEMENT-1)', async () => {
   const before = await startHost('h1', ['docker', 'host']);
   await add('a');
   await add('b', { policy: 'host' });
@@ -236,26 +236,26 @@ test('a job that an earlier life of a session left in another queue does not tak
 
 test('a job that names no session is removed', async () => {
   const host = await startHost('h1', ['docker']);
-  const bull = new Queue(sessionsQueue('docker'), { connection: own.redis, prefix: fleet.admission });
+  const bull = new Queue(sessionsQueue('docker'), { connection: own.redis, prefix: fleet.sessionQueues });
   await bull.add('session', {}, { jobId: 'stray', removeOnComplete: true });
   await bull.close();
   await add('s');
   expect(await fetchAll(host)).toEqual(['s']);
-  expect((await own.redis.keys(`${fleet.admission}:*stray*`)).length).toBe(0);
+  expect((await own.redis.keys(`${fleet.sessionQueues}:*stray*`)).length).toBe(0);
 });
 
 test('a job whose data is not valid reaches its host without data, so that the host can refuse it', async () => {
   const host = await startHost('h1', ['docker']);
   await add('s');
   await own.redis.hset(
-    `${fleet.admission}:${sessionsQueue('docker')}:${sessionJobId('acme', 's')}`,
+    `${fleet.sessionQueues}:${sessionsQueue('docker')}:${sessionJobId('acme', 's')}`,
     'data',
     '{"policy":1}',
   );
   expect(await fetched(host)).toEqual({ tenant: 'acme', session: 's', placementClass: 'docker' });
 });
 
-test('all classes of a host share its one connection, and so do those of a producer (ADMISSION-4)', async () => {
+test('all classes of a host share its one connection, and so do those of a producer (PLACEMENT-4)', async () => {
   const host = await startHost('h1', ['docker', 'host']);
   await add('a');
   await add('b', { policy: 'host' });

@@ -10,6 +10,6 @@ export {
   placementClass,
   toPlacement,
 } from './placement.ts';
+export { QueuedSessions } from './queued-sessions.ts';
 export { differences, type NewSessionJob, newSessionJob, type SessionJob, type SessionRef } from './session-job.ts';
 export { createSessionJobs, type SessionJobs } from './session-jobs.ts';
-export { SessionsQueue } from './sessions-queue.ts';

@@ -7,12 +7,12 @@ import { SessionQueues } from './session-queues.ts';
 
 // A host's side of the sessions queues: BullMQ admits sessions to hosts, and the lock of a job is the lease.
 //
-// ADMISSION-1. A session that holds a slot has one active job. The token of its lock is the host's id, so a restarted worker still owns it.
-// ADMISSION-2. A job whose lock ran out is handed out again: its next host takes the session over. It never fails. BullMQ's own check for
+// PLACEMENT-1. A session that holds a slot has one active job. The token of its lock is the host's id, so a restarted worker still owns it.
+// PLACEMENT-2. A job whose lock ran out is handed out again: its next host takes the session over. It never fails. BullMQ's own check for
 //              stalled jobs is not used: a check that was sent before an outage would arrive before the hosts have renewed their locks.
-// ADMISSION-3. A host fetches only from the queues of the placement classes that it offers, and of these only sessions that it can run: it passes
+// PLACEMENT-3. A host fetches only from the queues of the placement classes that it offers, and of these only sessions that it can run: it passes
 //              over the others, which keep their places.
-// ADMISSION-4. All classes share the connection that the host gives. No call here blocks it.
+// PLACEMENT-4. All classes share the connection that the host gives. No call here blocks it.
 
 type HeldLock = Lock & { job: SessionJob };
 

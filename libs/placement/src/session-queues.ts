@@ -89,7 +89,7 @@ export class SessionQueues {
     const { Queue } = await import('@shellfleet/vendor/bullmq');
     const queue = new Queue(sessionsQueue(name), {
       connection: this.#redis,
-      prefix: this.#fleet.admission,
+      prefix: this.#fleet.sessionQueues,
       streams: { events: { maxLen: 0 } },
     });
     // A failure rejects the call that met it.
