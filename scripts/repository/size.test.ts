@@ -13,7 +13,7 @@ describe('the size of the source', () => {
     ['libs/protocol/test-support/fuzz.ts', undefined],
     ['tests/support/start-redis.ts', undefined],
     ['examples/agent-loop/src/main.ts', undefined],
-    ['docs/policy.md', undefined],
+    ['docs/rules.md', undefined],
     ['vitest.config.ts', undefined],
   ])('counts %s in %s', (path, part) => expect(partOf(path)).toBe(part));
 

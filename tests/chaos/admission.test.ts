@@ -103,7 +103,7 @@ describe.runIf(isRoot)('the admit step', () => {
       const session = await open(`deny-${point}`);
       const command = await session.submit(`# trial deny ${point}\necho ran > log`);
       await restartAfterDeath();
-      expect(await command.result()).toMatchObject({ outcome: 'denial', reason: 'policy', exitCode: null });
+      expect(await command.result()).toMatchObject({ outcome: 'denial', reason: 'rules', exitCode: null });
       expect((await session.run('cat log')).stderr).toContain('No such file');
       expect(await typesOf(command)).toEqual(['command.accepted', 'command.completed']);
       await expectWhole(session, command);

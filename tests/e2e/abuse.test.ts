@@ -3,7 +3,7 @@ import { p95, timesWhile } from '../support/flood-figures.ts';
 import { isRoot } from '../support/host-leftovers.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-// What one session may do to its host and to its neighbours. docs/policy.md lists the rows that other files test.
+// What one session may do to its host and to its neighbours. docs/sandbox-limits.md lists the rows that other files test.
 
 const MOST_SLOWDOWN = 3;
 const ROUNDS = 2;

@@ -245,7 +245,7 @@ describe('a full disk', () => {
     ['approvals', 'ls'],
     ['tools', 'ls'],
     ['completion', 'bash'],
-    ['policy', 'check', 'true', '--json'],
+    ['rules', 'check', 'true', '--json'],
     ['logs', 'no-such-session', '--json'],
     ['--version'],
     ['--help'],

@@ -3,7 +3,7 @@ import { escapeRows, type Outside, openOutside, promisesOf, tryToEscape } from '
 import { isRoot } from '../support/host-leftovers.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-// A list of ways out of a sandbox, tried inside the real ones. docs/policy.md has the list, and what each policy promises.
+// A list of ways out of a sandbox, tried inside the real ones. docs/sandbox-limits.md has the list, and what each policy promises.
 
 let stack: TestFleet;
 let outside: Outside;

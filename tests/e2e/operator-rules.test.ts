@@ -51,7 +51,7 @@ let current = RULES;
 
 const denied = (session: string, stderr: string) =>
   expectedResult(session, {
-    ...{ outcome: 'denial', exitCode: null, reason: 'policy', stderr: `Denied: ${stderr}\n` },
+    ...{ outcome: 'denial', exitCode: null, reason: 'rules', stderr: `Denied: ${stderr}\n` },
     // No command has written anything.
     totals: { stdoutBytes: 0, stderrBytes: 0, stdoutLines: 0, stderrLines: 0 },
   });
@@ -83,7 +83,7 @@ test('changed rules hold for the next command, and for one that waits for a pers
   await change(RULES.replace('prompt', 'forbid'));
   expect(await asked).toMatchObject({
     outcome: 'denial',
-    reason: 'policy',
+    reason: 'rules',
     stderr: expect.stringContaining('forbids `git fetch`'),
   });
   await change(RULES.replace('push', 'pull'));
@@ -165,7 +165,7 @@ test('a replay of the audit says what other rules would have done with what this
   const cli = new FleetCli(stack);
   const replay = async () => {
     const env = { SHELLFLEET_STATE_DIR: stack.stateFolder };
-    const { stdout } = await cli.text(['policy', 'replay', '--since', '1h', '--json', '--file', others], { env });
+    const { stdout } = await cli.text(['rules', 'replay', '--since', '1h', '--json', '--file', others], { env });
     const lines = stdout.trim().split('\n');
     return lines.map((line) => JSON.parse(line)).filter((line) => line.session === id);
   };

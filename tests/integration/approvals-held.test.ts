@@ -160,7 +160,7 @@ describe.concurrent('a command that waits for a person', { timeout: 60_000 }, ()
     forbidden.push(script);
     for (const { worker } of workers) worker.admissionChanged();
     if (approves) await fleet.approvals.approve(id);
-    expect(await command.result()).toMatchObject({ outcome: 'denial', reason: 'policy' });
+    expect(await command.result()).toMatchObject({ outcome: 'denial', reason: 'rules' });
     expect(hasBegun(command)).toBe(false);
     await untilGone(script);
   });

@@ -7,7 +7,7 @@ import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { until, untilFound } from '../support/until.ts';
 
 // The time of a revocation, on idle hosts and while 40 sessions start 400 commands on the approval. Workers and client are one process, so
-// that it waits for its turn there. The figures of docs/policy.md:
+// that it waits for its turn there. The figures of docs/approvals.md:
 // SHELLFLEET_FIGURES=full npx vitest run --project figures tests/integration/approvals-revoke.test.ts
 
 vi.mock('../../apps/worker/src/shell/connect-shell.ts', () => ({

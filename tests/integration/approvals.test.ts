@@ -116,7 +116,7 @@ describe('a question', () => {
     const forbidden = await open({ env: { RESTART: 'forbid' } });
     const of = { code: 'RESTART_DENIED', retryable: false };
     await expect(forbidden.restart()).rejects.toMatchObject({
-      ...{ ...of, context: { reason: 'policy' } },
+      ...{ ...of, context: { reason: 'rules' } },
       message: expect.stringContaining('was not restarted. Denied: it is forbidden'),
     });
     const session = await open({ env: { RESTART: 'ask' } });
@@ -359,7 +359,7 @@ describe('an approval', () => {
     await first.result();
     const session = await open();
     expect(await session.run('ask prefix 2')).toMatchObject({ outcome: 'success' });
-    expect(await session.run('forbid prefix')).toMatchObject({ outcome: 'denial', reason: 'policy' });
+    expect(await session.run('forbid prefix')).toMatchObject({ outcome: 'denial', reason: 'rules' });
     expect(await fleet.approvals.list({ state: 'approved' })).toContainEqual(
       expect.objectContaining({ id, state: 'approved', scope: 'prefix', answeredBy: 'dave' }),
     );
@@ -379,7 +379,7 @@ test('questions of a session that were denied several times in a row are not sho
     await command.result();
   }
   const refused = await session.run('ask again 5');
-  expect(refused).toMatchObject({ outcome: 'denial', reason: 'policy' });
+  expect(refused).toMatchObject({ outcome: 'denial', reason: 'rules' });
   expect(refused.stderr).toContain('denied several times in a row');
   expect(decisionsOn(refused.commandId)).toEqual([['deny', undefined]]);
 });
@@ -437,7 +437,7 @@ test.each([
     await own.redis.publish(`${keys.wakeUpsPrefix}${hostId}`, wakeUp);
     expect(await command.result()).toMatchObject({
       outcome: 'denial',
-      reason: 'policy',
+      reason: 'rules',
       stderr: 'Denied: it asks No answer allows it.\n',
     });
     expect(begun()).toBe(before);

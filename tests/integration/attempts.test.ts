@@ -297,7 +297,7 @@ describe('S2-01: a command that asks to leave its sandbox', () => {
     expect(await command.result()).toMatchObject({ outcome: 'denial', reason: 'approver' });
     expect(await (await open({ approval: 'never' })).run('write', { escalate })).toMatchObject({ outcome: 'denial' });
     expect(await (await fleet.session('omitted')).run('write', { escalate })).toMatchObject({
-      ...{ outcome: 'denial', reason: 'policy' },
+      ...{ outcome: 'denial', reason: 'rules' },
       stderr: 'Denied: It asks to leave the sandbox, and nothing may be asked.\n',
     });
     expect(wider.ran).toEqual([]);

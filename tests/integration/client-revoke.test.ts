@@ -5,7 +5,7 @@ import { setClientStage } from '../support/client-stage.ts';
 
 // What a revocation waits for, with hosts that this test plays. approvals-revoke.test.ts has its time with real ones.
 
-/** How long an unconfirmed revocation waits (docs/policy.md), less the moment by which a timer may fire early. */
+/** How long an unconfirmed revocation waits (docs/approvals.md), less the moment by which a timer may fire early. */
 const HOLDS_AFTER_MS = 2_000 - 5;
 
 const BEAT = hostBeatSchema.parse({

@@ -132,8 +132,8 @@ describe('a sandbox', () => {
     ).toEqual(['SF_TOKEN', 'SF_SYNC']);
   });
 
-  test('has no option in the engine that docs/policy.md does not decide', async () => {
-    const page = await readFile(new URL('../../docs/policy.md', import.meta.url), 'utf8');
+  test('has no option in the engine that docs/sandbox-limits.md does not decide', async () => {
+    const page = await readFile(new URL('../../docs/sandbox-limits.md', import.meta.url), 'utf8');
     const table = page.split('| Option | Value | Why |')[1]?.split('\n\n')[0] ?? '';
     const decided = [...table.matchAll(/^\| (\w+) \|/gm)].map(([, name]) => name);
     const sandbox = await create();

@@ -64,7 +64,7 @@ export async function tryToEscape(session: Runs, outside: Outside): Promise<Reco
 
 /** The table of the page: for each row whether the policy promises that it fails. */
 export async function promisesOf(policy: string): Promise<Record<string, boolean>> {
-  const page = await readFile(new URL('../../docs/policy.md', import.meta.url), 'utf8');
+  const page = await readFile(new URL('../../docs/sandbox-limits.md', import.meta.url), 'utf8');
   const rows = (page.split('## Ways out')[1] ?? '').split('\n').filter((line) => line.startsWith('| '));
   const cells = rows.map((line) => line.split('|').map((cell) => cell.trim().replaceAll('`', '')));
   const column = cells[0]?.indexOf(policy) ?? -1;

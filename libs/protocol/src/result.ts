@@ -146,7 +146,7 @@ export interface CancellationResult extends ResultFields {
 export interface DenialResult extends ResultFields, WithoutError {
   outcome: 'denial';
   exitCode: null;
-  reason: 'policy' | 'approver';
+  reason: 'rules' | 'approver';
 }
 
 /** It ended by itself, and a redaction rule withholds its output. */

@@ -10,7 +10,7 @@ export type NetworkAccess = (typeof NETWORK_ACCESSES)[number];
 export interface SandboxOptions {
   /**
    * What it may write: nothing but temporary files; its workspace as well; anything its user may; or whatever a sandbox around the whole host allows.
-   * @default the mode of its policy, docs/policy.md
+   * @default the mode of its policy, docs/sandboxes.md
    */
   mode?: SandboxMode | undefined;
   /**

@@ -3,7 +3,7 @@ import type { FieldIssue } from './field-issues.ts';
 import type { NetworkAccess, SandboxMode, SandboxOptions } from './sandbox-options.ts';
 
 // Sandbox mode × network × policy, as data. A cell says that the policy enforces the combination, or why it is refused: nothing weaker is
-// ever run in its place (invariant 9). docs/policy.md has the same table, and a test compares them. The schema of a spec refuses what no host
+// ever run in its place (invariant 9). docs/sandboxes.md has the same table, and a test compares them. The schema of a spec refuses what no host
 // can enforce; what a host allows of the rest is its operator's (libs/policy).
 
 /** Undefined: the policy enforces it. Otherwise the reason of the refusal. */

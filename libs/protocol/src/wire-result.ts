@@ -58,7 +58,7 @@ export const wireResultSchema = z.discriminatedUnion('outcome', [
     ...fields,
     outcome: z.literal('denial'),
     exitCode: z.null(),
-    reason: z.enum(['policy', 'approver']),
+    reason: z.enum(['rules', 'approver']),
   }),
   z.object({ ...fields, outcome: z.literal('blocked'), exitCode: z.number(), reason: ownEnd, blocked: blockedSchema }),
   z.object({

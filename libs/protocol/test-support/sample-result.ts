@@ -6,7 +6,7 @@ const ENDS: Record<Outcome, ResultEnd> = {
   failure: { outcome: 'failure', exitCode: 1, reason: 'exited' },
   timeout: { outcome: 'timeout', reason: 'wall' },
   cancellation: { outcome: 'cancellation', reason: 'cancelled' },
-  denial: { outcome: 'denial', reason: 'policy' },
+  denial: { outcome: 'denial', reason: 'rules' },
   blocked: { outcome: 'blocked', exitCode: 0, reason: 'exited', blocked: { type: 'email', reason: 'matched' } },
   lost: { outcome: 'lost', reason: 'host-lost' },
   error: { outcome: 'error', error: { code: 'INTERNAL', message: 'm', retryable: false, context: {} } },

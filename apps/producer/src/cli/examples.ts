@@ -35,14 +35,14 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'shellfleet batch run tasks.jsonl --out results.jsonl --image python:3.13 --timeout 5m --retries infra=2 --repeats 3',
     'shellfleet batch run - --out results.jsonl < tasks.jsonl',
   ],
-  'policy check': [
-    "shellfleet policy check --approval on-request -- 'git status; rm -rf build'",
-    'shellfleet policy check --file rules.yaml',
-    'shellfleet policy check --file fleet.yaml --file host.yaml --json git push',
+  'rules check': [
+    "shellfleet rules check --approval on-request -- 'git status; rm -rf build'",
+    'shellfleet rules check --file rules.yaml',
+    'shellfleet rules check --file fleet.yaml --file host.yaml --json git push',
   ],
-  'policy replay': [
-    'shellfleet policy replay --since 24h --file rules.yaml',
-    'shellfleet policy replay --since 1h --file rules.yaml --json',
+  'rules replay': [
+    'shellfleet rules replay --since 24h --file rules.yaml',
+    'shellfleet rules replay --since 1h --file rules.yaml --json',
   ],
   'approvals ls': ['shellfleet approvals ls', 'shellfleet approvals ls --approved --json'],
   'approvals watch': ['shellfleet approvals watch --by ada', 'shellfleet approvals watch --json'],

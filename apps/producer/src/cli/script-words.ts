@@ -33,7 +33,7 @@ export function firstWord(args: readonly string[], options: readonly Option[]): 
   return args[nextOperand(args, 0, options)];
 }
 
-/** The verb that is called, and the place of its name: `check` of `policy check`. */
+/** The verb that is called, and the place of its name: `check` of `rules check`. */
 function findVerb(program: Command, args: readonly string[]): { verb: Command | undefined; verbAt: number } {
   let [verb, verbAt]: [Command | undefined, number] = [program, -1];
   do {

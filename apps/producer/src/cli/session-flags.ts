@@ -62,7 +62,7 @@ export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
         .env('SHELLFLEET_ALLOW_HOST'),
     )
     .addOption(
-      new Option('--approval <policy>', 'which commands wait for a person')
+      new Option('--approval <mode>', 'which commands wait for a person')
         .choices(['never', 'on-failure', 'on-request', 'unless-trusted'])
         .env('SHELLFLEET_APPROVAL'),
     )

@@ -30,7 +30,7 @@ const verbs: Readonly<Record<string, Readonly<Record<string, () => Promise<Regis
     hosts: async () => (await import('./hosts.ts')).registerHosts,
     audit: async () => (await import('./audit.ts')).registerAudit,
     tools: async () => (await import('./tools.ts')).registerTools,
-    policy: async () => (await import('./policy.ts')).registerPolicy,
+    rules: async () => (await import('./rules.ts')).registerRules,
     worker: async () => (await import('./worker.ts')).registerWorker,
   },
   'This machine:': {

@@ -58,7 +58,7 @@ export function deniedEntry(
 ): EntryResult {
   const { shell: shellState, timings, hostId } = resultBase(entry, session, shell);
   const rest = { sealedReason: sealReason(entry.id, reason, session), shell: shellState, timings, hostId };
-  return { result: newResult({ outcome: 'denial', reason: by ?? 'policy' }, rest), output: [] };
+  return { result: newResult({ outcome: 'denial', reason: by ?? 'rules' }, rest), output: [] };
 }
 
 /** An entry that started and whose end is not known, without output or answer. */

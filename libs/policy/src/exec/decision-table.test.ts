@@ -8,7 +8,7 @@ const rule = (decision: PrefixRule['decision']): PrefixRule => ({ pattern: ['bui
 const inside: SandboxOptions = { mode: 'workspace-write' };
 const outside: SandboxOptions = { mode: 'external' };
 
-/** What of a script is judged, by its row in docs/policy.md. */
+/** What of a script is judged, by its row in docs/rules.md. */
 const rows = {
   'a rule forbids it': { script: 'build', execPolicy: [rule('forbid'), rule('allow')] },
   'a rule asks about it': { script: 'build', execPolicy: [rule('prompt'), rule('allow')] },
@@ -56,7 +56,7 @@ test.each(Object.entries(rows))(
 );
 
 test('S3-24: the page about policies shows this table', async () => {
-  const page = await readFile(new URL('../../../../docs/policy.md', import.meta.url), 'utf8');
+  const page = await readFile(new URL('../../../../docs/rules.md', import.meta.url), 'utf8');
   const words = { skip: 'run', 'needs-approval': 'ask', forbidden: 'forbid' };
   const shown = Object.entries(expected).map(
     ([row, found]) => `| ${[row, ...found.map((one) => words[one])].join(' | ')} |`,

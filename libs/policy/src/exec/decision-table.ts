@@ -6,7 +6,7 @@ export type Row = 'forbid' | 'prompt' | 'allow' | 'safe' | 'unknown' | 'dangerou
 export type Answer = 'skip' | 'ask' | 'forbid';
 type Column = Exclude<ApprovalPolicy, object> | 'reject' | 'omitted';
 
-/** docs/policy.md has it with words. Where `reject` asks, the kinds that it names are forbidden. */
+/** docs/rules.md has it with words. Where `reject` asks, the kinds that it names are forbidden. */
 const DECISION_TABLE: Readonly<Record<Row, Readonly<Record<Column, Answer>>>> = {
   forbid: {
     never: 'forbid',

@@ -69,8 +69,8 @@ describe('what each policy does with each mode and network', () => {
     },
   );
 
-  test('docs/policy.md has the same table', () => {
-    const page = readFileSync(new URL('../../../../docs/policy.md', import.meta.url), 'utf8');
+  test('docs/sandboxes.md has the same table', () => {
+    const page = readFileSync(new URL('../../../../docs/sandboxes.md', import.meta.url), 'utf8');
     const written = page.split('\n').filter((line) => /^\| `[a-z]+` \| `[a-z-]+` \|/.test(line));
     const lines = rows.map(([policy, mode]) => {
       const row = SANDBOX_TABLE[policy].modes[mode];

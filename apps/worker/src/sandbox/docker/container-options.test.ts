@@ -4,10 +4,10 @@ import { type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import { toContainerOptions } from './container-options.ts';
 
-// The table of docs/policy.md, in which every option of a container is decided.
+// The table of docs/sandbox-limits.md, in which every option of a container is decided.
 
 async function readTable(): Promise<Map<string, string>> {
-  const page = await readFile(new URL('../../../../../docs/policy.md', import.meta.url), 'utf8');
+  const page = await readFile(new URL('../../../../../docs/sandbox-limits.md', import.meta.url), 'utf8');
   const section = page.split('| Option | Value | Why |')[1]?.split('\n\n')[0] ?? '';
   const rows = section.split('\n').filter((line) => line.startsWith('| '));
   return new Map(

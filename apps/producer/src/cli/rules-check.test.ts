@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { evaluate } from '@shellfleet/policy';
 import { afterAll, expect, test } from 'vitest';
 import type { Context } from './context.ts';
-import { type CheckFlags, checkPolicy } from './policy-check.ts';
+import { type CheckFlags, checkRules } from './rules-check.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'shellfleet-check-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -20,7 +20,7 @@ const PUSH = 'rules: [{ pattern: [git, push], decision: forbid, justification: A
 async function check(words: string[], flags: CheckFlags = {}): Promise<unknown[]> {
   const printed: unknown[] = [];
   const print = async (value: unknown) => void printed.push(value);
-  await checkPolicy({ terminal: { json: print, line: print, table: print } } as unknown as Context, words, flags);
+  await checkRules({ terminal: { json: print, line: print, table: print } } as unknown as Context, words, flags);
   return printed;
 }
 

@@ -3,7 +3,7 @@ import { type AuditEvent, type AuditRecord, ShellfleetError } from '@shellfleet/
 import { stateFolder } from '@shellfleet/setup';
 import { auditsOfMachine, readAudit } from './audit-records.ts';
 import type { Context } from './context.ts';
-import { readRules } from './policy-check.ts';
+import { readRules } from './rules-check.ts';
 
 // What rules would have done with the commands that ran, by the audit of the hosts of this machine.
 //
@@ -36,7 +36,7 @@ interface Tally {
   unknown: number;
 }
 
-export async function replayPolicy({ terminal, config }: Context, flags: ReplayFlags): Promise<void> {
+export async function replayRules({ terminal, config }: Context, flags: ReplayFlags): Promise<void> {
   if (flags.file === undefined) throw new ShellfleetError('COMMAND_INVALID', 'Name the rules to try with --file.');
   const { enforced, reported } = await readRules(flags.file);
   const folders = flags.audit === undefined ? await auditsOfMachine(stateFolder(config.env)) : [flags.audit];

@@ -24,7 +24,7 @@ export interface CheckFlags {
 }
 
 /** Needs no fleet. */
-export async function checkPolicy(context: Context, words: readonly string[], flags: CheckFlags): Promise<void> {
+export async function checkRules(context: Context, words: readonly string[], flags: CheckFlags): Promise<void> {
   const rules = await readRules(flags.file ?? []);
   if (words.length === 0) return reportFiles(context, flags, rules);
   const { segments, ...evaluation } = decide(toScript(words), {

@@ -5,7 +5,7 @@ import { auditKeys, CHAIN_START, toAuditLine } from '@shellfleet/mailbox';
 import type { AuditEvent } from '@shellfleet/protocol';
 import { afterAll, expect, test } from 'vitest';
 import type { Context } from './context.ts';
-import { replayPolicy } from './policy-replay.ts';
+import { replayRules } from './rules-replay.ts';
 
 const state = mkdtempSync(join(tmpdir(), 'shellfleet-replay-'));
 afterAll(() => rmSync(state, { recursive: true }));
@@ -45,7 +45,7 @@ async function replay(flags: { since: number; json?: boolean }): Promise<unknown
   const print = async (value: unknown) => void printed.push(value);
   const terminal = { json: print, line: print, table: print };
   const config = { env: { SHELLFLEET_STATE_DIR: state } };
-  await replayPolicy({ terminal, config } as unknown as Context, { file: [rules], ...flags });
+  await replayRules({ terminal, config } as unknown as Context, { file: [rules], ...flags });
   return printed;
 }
 
@@ -90,6 +90,6 @@ test('says what the rules would have done with each command that started since, 
 
 test('without an audit, or without rules, it says what to name', async () => {
   const none = { terminal: {}, config: { env: { SHELLFLEET_STATE_DIR: '/nonexistent' } } } as unknown as Context;
-  await expect(replayPolicy(none, { since: HOUR, file: [rules] })).rejects.toThrow('name the folder with --audit');
-  await expect(replayPolicy(none, { since: HOUR })).rejects.toThrow('--file');
+  await expect(replayRules(none, { since: HOUR, file: [rules] })).rejects.toThrow('name the folder with --audit');
+  await expect(replayRules(none, { since: HOUR })).rejects.toThrow('--file');
 });

@@ -3,7 +3,7 @@ import { POLICY_NAMES } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 
 const docs = new URL('../../../../docs/', import.meta.url);
-const page = await readFile(new URL('policy.md', docs), 'utf8');
+const page = await readFile(new URL('sandboxes.md', docs), 'utf8');
 const section = page.split('## Which policy')[1]?.split('\n## ')[0] ?? '';
 
 test('the page says whose commands each policy is for (S0-08)', () => {
