@@ -28,8 +28,8 @@ import { ADMIT_EVERYTHING, type Admission } from './admission/admission.ts';
 import type { Answers, Rules } from './admission/create-admission.ts';
 import { Announcer } from './approvals/announce-questions.ts';
 import { ANYONE_ANSWERS, type AnswerCheck } from './approvals/apply-answers.ts';
+import { startApprovalsUpkeep } from './approvals/approvals-upkeep.ts';
 import { HostApprovals } from './approvals/host-approvals.ts';
-import { lookAfterApprovals } from './approvals/look-after-approvals.ts';
 import type { Webhook } from './approvals/send-announcement.ts';
 import { ToolApprovals } from './approvals/tool-approvals.ts';
 import { anchorHeadsRegularly } from './audit/anchor-heads.ts';
@@ -327,7 +327,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   };
   const upkeep = startUpkeep({ redis, fleet, jobs, logger, sealKeys: sealer.keyIds, ...upkeepTimes }, settling);
   const watch = watchHosts({ redis, fleet, retentionMs: deps.retentionMs, logger }, settling, WATCH_INTERVAL_MS);
-  const asking = lookAfterApprovals({ redis, fleet, approvals, jobs, audit, logger }, settling);
+  const asking = startApprovalsUpkeep({ redis, fleet, approvals, jobs, audit, logger }, settling);
   const anchoring = anchorHeadsRegularly(audit, { ...host, namespace });
   const logSweeping = sweepLogsRegularly(hostLog, logger);
   const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, kept, redis, fleet, logger, times: deps.sweepTimes });

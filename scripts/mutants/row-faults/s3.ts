@@ -3,7 +3,7 @@ import type { RowFault } from './row-fault.ts';
 export const s3Faults: readonly RowFault[] = [
   {
     row: 'S3-01',
-    file: 'apps/worker/src/approvals/tell-decided.ts',
+    file: 'apps/worker/src/approvals/answer-held-entries.ts',
     text: "return { type: 'deny', result, abort: end?.abort };",
     change: "return { type: 'deny', result };",
   },

@@ -25,6 +25,7 @@ import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission
 import type { Answer, Answers } from '../admission/create-admission.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
+import { answerHeldEntries, type SessionJobsOfAnswers } from './answer-held-entries.ts';
 import { approvalExpired, describeDenial, tooManyPending } from './answer-texts.ts';
 import { type AnswerCheck, applyAnswers } from './apply-answers.ts';
 import { type BoundQuestion, bindQuestion } from './bind-question.ts';
@@ -32,7 +33,6 @@ import { describeQuestion } from './describe-question.ts';
 import { OpenedGrants } from './opened-grants.ts';
 import { SharedRounds } from './shared-rounds.ts';
 import { StartsUnderWay } from './starts-under-way.ts';
-import { type SessionJobsOfAnswers, tellDecided } from './tell-decided.ts';
 
 // The questions that sessions of this host ask, and the answers to them. Both are in Redis: nothing of them is here.
 //
@@ -228,7 +228,7 @@ export class HostApprovals implements Answers {
 
   async #tell(tenant: string): Promise<void> {
     const { namespace, logger } = this.#deps;
-    await tellDecided(approvalKeys(namespace, tenant), this.#deps).catch((err: unknown) =>
+    await answerHeldEntries(approvalKeys(namespace, tenant), this.#deps).catch((err: unknown) =>
       logger.warn({ err }, 'approvals.failed'),
     );
   }

@@ -26,7 +26,7 @@ import { approvalExpired, describeDenial } from './answer-texts.ts';
 /** The part of the sessions queue that is needed to give a session a host. */
 export type SessionJobsOfAnswers = Pick<SessionJobs, 'ensure'>;
 
-interface TellDeps {
+interface AnswerDeps {
   redis: Redis;
   jobs: SessionJobsOfAnswers;
   audit: Pick<Audit, 'note'>;
@@ -37,14 +37,14 @@ interface TellDeps {
  * Tells the sessions of the entries that were decided: those that were approved are judged again, the others end. `before`: those that were
  * decided before this time (ms, by the clock of Redis), because the process that decided them may have ended.
  */
-export async function tellDecided(keys: ApprovalKeys, deps: TellDeps, before?: number): Promise<void> {
+export async function answerHeldEntries(keys: ApprovalKeys, deps: AnswerDeps, before?: number): Promise<void> {
   // Ends when none is left, or none of a page could be told.
   for (;;) {
     const page = await readDecided(deps.redis, keys, before);
     if (page.length === 0) return;
     const told = await Promise.all(
       page.map((one) =>
-        tellSession(one, keys, deps).then(
+        answerEntry(one, keys, deps).then(
           () => [one.member],
           (err: unknown) => {
             deps.logger.warn({ err }, 'approvals.failed');
@@ -59,7 +59,7 @@ export async function tellDecided(keys: ApprovalKeys, deps: TellDeps, before?: n
   }
 }
 
-async function tellSession({ type, question, asker, end }: Decided, of: ApprovalKeys, deps: TellDeps): Promise<void> {
+async function answerEntry({ type, question, asker, end }: Decided, of: ApprovalKeys, deps: AnswerDeps): Promise<void> {
   const { redis, audit } = deps;
   const { session, generation, entryId } = asker;
   // Its caller looks for the answer.
@@ -113,7 +113,7 @@ function toEventData(id: string, type: Decided['type'], end: ApprovalEnd | undef
 }
 
 /** A session without a host has work again. */
-async function ensureJob(keys: SessionKeys, { redis, jobs }: TellDeps): Promise<void> {
+async function ensureJob(keys: SessionKeys, { redis, jobs }: AnswerDeps): Promise<void> {
   const state = await readSessionState(redis, keys);
   if (state === undefined || !state.hasWork) return;
   const placement = parsePlacement(state.placement);

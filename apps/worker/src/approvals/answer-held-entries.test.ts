@@ -17,12 +17,12 @@ vi.mock('@shellfleet/mailbox', async (original) => ({
     staged.decided = staged.decided.filter((member) => !members.includes(member));
   },
 }));
-const { tellDecided } = await import('./tell-decided.ts');
+const { answerHeldEntries } = await import('./answer-held-entries.ts');
 
 const warned = vi.fn();
 const tell = () => {
   const deps = { redis: {}, jobs: {}, audit: { note() {} }, logger: { warn: warned } };
-  return tellDecided({ namespace: 'n', tenant: 't' } as never, deps as never);
+  return answerHeldEntries({ namespace: 'n', tenant: 't' } as never, deps as never);
 };
 
 beforeEach(() => {

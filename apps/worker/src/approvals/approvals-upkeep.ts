@@ -20,8 +20,8 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';
 import type { Settling } from '../lease/settling.ts';
+import { answerHeldEntries, type SessionJobsOfAnswers } from './answer-held-entries.ts';
 import type { HostApprovals } from './host-approvals.ts';
-import { type SessionJobsOfAnswers, tellDecided } from './tell-decided.ts';
 
 // Ends questions in time, and restores what a process left between two steps. Every worker runs it; a short lock in Redis keeps the rounds of
 // several workers from overlapping.
@@ -36,7 +36,7 @@ const PAGE = 500;
 /** A tenant that has asked nothing for so long leaves the list. */
 const FORGET_AFTER_MS = 60_000;
 
-interface LookDeps {
+interface UpkeepDeps {
   redis: Redis;
   fleet: FleetKeys;
   approvals: HostApprovals;
@@ -48,7 +48,10 @@ interface LookDeps {
 /** By tenant: when it asked last, as the list has it, and since when this process has seen that there (ms, monotonic clock). */
 type Memory = Map<string, { score: string; since: number }>;
 
-export function lookAfterApprovals(deps: LookDeps, settling: Pick<Settling, 'settled'>): { close(): Promise<void> } {
+export function startApprovalsUpkeep(
+  deps: UpkeepDeps,
+  settling: Pick<Settling, 'settled'>,
+): { close(): Promise<void> } {
   const memory: Memory = new Map();
   let round: Promise<void> | undefined;
   const timer = setInterval(() => {
@@ -67,7 +70,7 @@ export function lookAfterApprovals(deps: LookDeps, settling: Pick<Settling, 'set
   };
 }
 
-async function runRound(deps: LookDeps, memory: Memory): Promise<void> {
+async function runRound(deps: UpkeepDeps, memory: Memory): Promise<void> {
   const { redis, fleet } = deps;
   const pairs = await redis.zrange(fleet.asking, '0', '-1', 'WITHSCORES');
   if (pairs.length === 0) return;
@@ -82,18 +85,18 @@ async function runRound(deps: LookDeps, memory: Memory): Promise<void> {
     if (!tenantIdSchema.safeParse(tenant).success) await redis.zrem(fleet.asking, tenant);
     // What is wrong with one tenant stops no other.
     else
-      await lookAfterTenant(tenant, score, nowMs, deps, memory).catch((err: unknown) =>
+      await keepUpTenant(tenant, score, nowMs, deps, memory).catch((err: unknown) =>
         deps.logger.warn({ err }, 'approvals.failed'),
       );
   }
 }
 
-async function lookAfterTenant(tenant: string, score: string, nowMs: number, deps: LookDeps, memory: Memory) {
+async function keepUpTenant(tenant: string, score: string, nowMs: number, deps: UpkeepDeps, memory: Memory) {
   const { redis, fleet, approvals } = deps;
   const keys = approvalKeys(fleet.namespace, tenant);
   if ((await redis.xlen(keys.answers)) > 0) await approvals.apply(tenant);
-  if ((await expireQuestions(redis, keys)) > 0) await tellDecided(keys, deps);
-  else await tellDecided(keys, deps, nowMs - TELL_AGAIN_AFTER_MS);
+  if ((await expireQuestions(redis, keys)) > 0) await answerHeldEntries(keys, deps);
+  else await answerHeldEntries(keys, deps, nowMs - TELL_AGAIN_AFTER_MS);
   const [pending, decided, answers] = await Promise.all([
     redis.zcard(keys.pending),
     redis.zcard(keys.decided),
@@ -112,7 +115,7 @@ async function lookAfterTenant(tenant: string, score: string, nowMs: number, dep
  * is asked about beside the mailboxes and has lost its caller. A round looks at one page of them,
  * whichever: rounds of other hosts come between those of this one.
  */
-async function withdrawGone(keys: ApprovalKeys, pending: number, { redis }: LookDeps): Promise<void> {
+async function withdrawGone(keys: ApprovalKeys, pending: number, { redis }: UpkeepDeps): Promise<void> {
   const askers = await readAskers(redis, keys, randomInt(Math.ceil(pending / PAGE)) * PAGE, PAGE);
   const isHeld = await Promise.all(askers.map((asker) => holds(redis, keys, asker)));
   const loose = askers.filter((_asker, index) => !isHeld[index]);
