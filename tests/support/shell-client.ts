@@ -2,9 +2,10 @@
 import type { StreamName } from '@shellfleet/protocol';
 import type {
   CommandStart,
+  EntryEnd,
+  EntryHandlers,
   EntryId,
   KeeperFileOperation,
-  RefusalReason,
   Shell,
   ShellEnd,
   ShellStart,
@@ -27,15 +28,6 @@ export interface Ran {
 
 export type RunOptions = Omit<CommandStart, 'type' | 'entryId' | 'script'> & { entryId?: EntryId };
 
-interface Running {
-  entryId: EntryId;
-  parts: Record<StreamName, Buffer[]>;
-  began: number;
-  from: StreamOffsets;
-  resolve(ran: Ran): void;
-  reject(error: Error): void;
-}
-
 export class ShellClient {
   readonly shell: Shell;
   readonly late: { entryId: EntryId; stream: StreamName; offset: number; text: string }[] = [];
@@ -45,35 +37,28 @@ export class ShellClient {
   disconnected: string | undefined;
   /** Set by the feeder of an open stdin. */
   onInputTaken: (entryId: EntryId, offset: number, readerClosed: boolean) => void = () => {};
-  /** Off: nothing is stored, so the keeper's ring buffer fills. */
+  /** Whether output is acknowledged. Where it is not, the keeper's ring buffer fills. */
   acks = true;
-  #running: Running | undefined;
+  /** Output of the last entry. */
+  #parts: Record<StreamName, Buffer[]> = { stdout: [], stderr: [] };
 
   constructor(shell: Shell) {
     this.shell = shell;
     shell.on({
-      onOutput: (entryId, stream, offset, bytes) => {
-        this.#running?.parts[stream].push(Buffer.from(bytes));
-        if (this.acks) shell.ack(entryId, stream, offset + bytes.length);
-      },
       onLate: (entryId, stream, offset, bytes) => {
         if (bytes.length === 0) this.lateEnds.push({ entryId, stream, offset });
         else this.late.push({ entryId, stream, offset, text: Buffer.from(bytes).toString('latin1') });
       },
-      onInputTaken: (entryId, offset, readerClosed) => this.onInputTaken(entryId, offset, readerClosed),
-      onEnd: (entryId, end) => this.#end(entryId, end),
-      onRefused: (entryId, reason) => this.#refuse(entryId, reason),
       onShell: (fresh) => this.shells.push(fresh),
-      onDisconnect: (reason) => {
+      onGone: (reason) => {
         this.disconnected = reason;
-        this.#running?.reject(new Error(`disconnected: ${reason}`));
       },
     });
   }
 
-  /** Output of the running entry so far. */
+  /** Returns the output of the last entry so far. */
   received(stream: StreamName): Buffer {
-    return Buffer.concat(this.#running?.parts[stream] ?? []);
+    return Buffer.concat(this.#parts[stream]);
   }
 
   run(script: string | Uint8Array, options: RunOptions = {}): Promise<Ran> {
@@ -90,27 +75,35 @@ export class ShellClient {
   }
 
   start(entry: ShellStart): Promise<Ran> {
-    return this.#follow(entry.entryId, { stdout: 0, stderr: 0 }, () => this.shell.start(entry));
+    return this.#follow(entry.entryId, { stdout: 0, stderr: 0 }, (handlers) => this.shell.start(entry, handlers));
   }
 
   resume(entryId: EntryId, from: StreamOffsets): Promise<Ran> {
-    return this.#follow(entryId, from, () => this.shell.resume(entryId, from));
+    return this.#follow(entryId, from, (handlers) => this.shell.resume(entryId, handlers));
   }
 
-  #follow(entryId: EntryId, from: StreamOffsets, begin: () => void): Promise<Ran> {
-    return new Promise((resolve, reject) => {
-      this.#running = { entryId, parts: { stdout: [], stderr: [] }, began: performance.now(), from, resolve, reject };
-      begin();
+  async #follow(
+    entryId: EntryId,
+    from: StreamOffsets,
+    begin: (handlers: EntryHandlers) => Promise<EntryEnd>,
+  ): Promise<Ran> {
+    const began = performance.now();
+    const parts: Record<StreamName, Buffer[]> = { stdout: [], stderr: [] };
+    this.#parts = parts;
+    const ended = await begin({
+      onOutput: (stream, offset, bytes) => {
+        parts[stream].push(Buffer.from(bytes));
+        if (this.acks) this.shell.ack(entryId, stream, offset + bytes.length);
+      },
+      received: () => from,
+      onInputTaken: (offset, readerClosed) => this.onInputTaken(entryId, offset, readerClosed),
     });
-  }
-
-  #end(entryId: EntryId, end: ShellEnd): void {
-    const running = this.#running;
-    if (running?.entryId !== entryId) return;
-    this.#running = undefined;
-    const stdout = Buffer.concat(running.parts.stdout);
-    const stderr = Buffer.concat(running.parts.stderr);
-    running.resolve({
+    if (ended.type === 'gone') throw new Error(`disconnected: ${ended.reason}`);
+    if (ended.type === 'refused') throw new Error(`refused: ${ended.reason}`);
+    const { end } = ended;
+    const stdout = Buffer.concat(parts.stdout);
+    const stderr = Buffer.concat(parts.stderr);
+    return {
       entryId,
       stdout,
       stderr,
@@ -119,11 +112,7 @@ export class ShellClient {
       err: stderr.toString('latin1'),
       code: end.exitCode,
       state: end.shell.state,
-      ms: performance.now() - running.began,
-    });
-  }
-
-  #refuse(entryId: EntryId, reason: RefusalReason): void {
-    if (this.#running?.entryId === entryId) this.#running.reject(new Error(`refused: ${reason}`));
+      ms: performance.now() - began,
+    };
   }
 }

@@ -1,12 +1,13 @@
 import type {
   BackgroundProcess,
+  EntryEnd,
+  EntryHandlers,
   RefusalReason,
   Shell,
   ShellEnd,
-  ShellHandlers,
+  ShellEvents,
   ShellHello,
   ShellStart,
-  StreamOffsets,
 } from '../src/shell/shell.ts';
 import type { ShellFiles } from '../src/shell/shell-files.ts';
 import type { ShellTerminals } from '../src/shell/shell-terminals.ts';
@@ -15,9 +16,10 @@ import type { ShellTerminals } from '../src/shell/shell-terminals.ts';
 export const DENIED = 'touch: /etc/a: Read-only file system\n';
 
 /**
- * A keeper with a shell in memory. It follows the rules of shell.ts over any number of connections: an id begins once, output stays until it
- * is acknowledged, and events arrive after the call that caused them. A script that begins with `hold` runs until the test ends or cancels
- * it; one that begins with `denied` prints a denial by a sandbox (`behind much`: after 4,000 lines) and fails; every other entry ends at once with exit code 0.
+ * A keeper with a shell in memory. It follows the rules of shell.ts over any number of connections: an id begins once,
+ * output stays until it is acknowledged, and events arrive after the call that caused them. A script that begins with
+ * `hold` runs until the test ends or cancels it; one that begins with `denied` prints a denial by a sandbox (`behind
+ * much`: after 4,000 lines) and fails; every other entry ends at once with exit code 0.
  */
 export class FakeKeeper {
   readonly begun: string[] = [];
@@ -50,7 +52,7 @@ export class FakeKeeper {
     if (entry === undefined) throw new Error('nothing runs');
     const offset = entry.output.length;
     entry.output += text;
-    this.#connection?.handlers?.onOutput(entry.entryId, 'stdout', offset, Buffer.from(text));
+    this.#connection?.output(entry.entryId, offset, text);
   }
 
   /** The running entry ends. */
@@ -68,7 +70,7 @@ export class FakeKeeper {
       ...how,
     };
     this.#ended = { ...entry, end };
-    this.#connection?.handlers?.onEnd(entry.entryId, end);
+    this.#connection?.finish(entry.entryId, { type: 'ended', end });
   }
 
   /** An entry begins, on a connection that the test does not show. */
@@ -84,9 +86,8 @@ export class FakeKeeper {
     }
     const refusal = this.#refusal(entry);
     if (refusal !== undefined) {
-      if (refusal === 'other-shell')
-        from.handlers?.onShell({ shellNumber: this.shellNumber, reason: 'the shell ended' });
-      from.handlers?.onRefused(entry.entryId, refusal);
+      if (refusal === 'other-shell') from.events?.onShell({ shellNumber: this.shellNumber, reason: 'the shell ended' });
+      from.finish(entry.entryId, { type: 'refused', reason: refusal });
       return;
     }
     this.begin(entry.entryId);
@@ -98,15 +99,15 @@ export class FakeKeeper {
     } else if (!script.startsWith('hold')) this.end();
   }
 
-  resume(from: FakeConnection, entryId: string, { stdout }: StreamOffsets): void {
+  resume(from: FakeConnection, entryId: string, stdout: number): void {
     const known = [this.#running, this.#ended].find((entry) => entry?.entryId === entryId);
     if (known === undefined) {
-      from.handlers?.onRefused(entryId, 'begun-before');
+      from.finish(entryId, { type: 'refused', reason: 'begun-before' });
       return;
     }
     const rest = known.output.slice(stdout);
-    if (rest !== '') from.handlers?.onOutput(entryId, 'stdout', stdout, Buffer.from(rest));
-    if (this.#ended?.entryId === entryId) from.handlers?.onEnd(entryId, this.#ended.end);
+    if (rest !== '') from.output(entryId, stdout, rest);
+    if (this.#ended?.entryId === entryId) from.finish(entryId, { type: 'ended', end: this.#ended.end });
   }
 
   stop(entryId: string): void {
@@ -148,25 +149,38 @@ class FakeConnection implements Shell {
   readonly files: ShellFiles = {
     call: () => Promise.resolve({ type: 'done', stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) }),
   };
-  handlers: ShellHandlers | undefined;
+  connected = true;
+  events: ShellEvents | undefined;
+  #current: { entryId: string; handlers: EntryHandlers; end(end: EntryEnd): void } | undefined;
   readonly #keeper: FakeKeeper;
-  #broken = false;
 
   constructor(keeper: FakeKeeper, hello: ShellHello) {
     this.#keeper = keeper;
     this.hello = hello;
   }
 
-  on(handlers: ShellHandlers): void {
-    this.handlers = handlers;
+  on(events: ShellEvents): void {
+    this.events = events;
   }
 
-  start(entry: ShellStart): void {
-    this.#send(() => this.#keeper.start(this, entry));
+  start(entry: ShellStart, handlers: EntryHandlers): Promise<EntryEnd> {
+    return this.#follow(entry.entryId, handlers, 'start', () => this.#keeper.start(this, entry));
   }
 
-  resume(entryId: string, offsets: StreamOffsets): void {
-    this.#send(() => this.#keeper.resume(this, entryId, offsets));
+  resume(entryId: string, handlers: EntryHandlers): Promise<EntryEnd> {
+    const { stdout } = handlers.received();
+    return this.#follow(entryId, handlers, 'resume', () => this.#keeper.resume(this, entryId, stdout));
+  }
+
+  output(entryId: string, offset: number, text: string): void {
+    if (this.#current?.entryId === entryId) this.#current.handlers.onOutput('stdout', offset, Buffer.from(text));
+  }
+
+  finish(entryId: string, end: EntryEnd): void {
+    const current = this.#current;
+    if (current?.entryId !== entryId) return;
+    this.#current = undefined;
+    current.end(end);
   }
 
   stop(entryId: string): void {
@@ -196,16 +210,31 @@ class FakeConnection implements Shell {
   }
 
   disconnected(): void {
-    if (this.#broken) return;
-    this.#broken = true;
-    const { handlers } = this;
-    this.handlers = undefined;
-    handlers?.onDisconnect('closed');
+    if (!this.connected) return;
+    this.connected = false;
+    if (this.#current !== undefined) this.finish(this.#current.entryId, { type: 'gone', reason: 'closed' });
+    const { events } = this;
+    this.events = undefined;
+    events?.onGone('closed');
+  }
+
+  async #follow(
+    entryId: string,
+    handlers: EntryHandlers,
+    how: 'start' | 'resume',
+    frame: () => void,
+  ): Promise<EntryEnd> {
+    if (!this.connected) return { type: 'gone', reason: 'closed' };
+    const { promise, resolve } = Promise.withResolvers<EntryEnd>();
+    this.#current = { entryId, handlers, end: resolve };
+    this.#send(frame);
+    handlers.onFollowed?.(this, how);
+    return promise;
   }
 
   #send(frame: () => void): void {
     queueMicrotask(() => {
-      if (!this.#broken) frame();
+      if (this.connected) frame();
     });
   }
 }

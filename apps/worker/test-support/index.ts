@@ -9,7 +9,6 @@ export { lockFolder } from '../src/host/folder-lock.ts';
 export { joinOwnFleet } from '../src/lease/own-fleet.ts';
 export type { Outside } from '../src/run/outside.ts';
 export { KeptSandboxes } from '../src/sandbox/kept-sandboxes.ts';
-export { LiveShell } from '../src/shell/live-shell.ts';
 export { DENIED } from './fake-keeper.ts';
 export { type FakeSandbox, FakeSandboxes } from './fake-sandbox.ts';
 /** Keeps the lines of errors. */

@@ -1,7 +1,7 @@
 import type { InputRead } from '@shellfleet/mailbox';
 import { ShellfleetError } from '@shellfleet/protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { LiveShell } from '../shell/live-shell.ts';
+import type { Shell } from '../shell/shell.ts';
 import { InputFeed } from './input-feed.ts';
 
 type Answer = Extract<InputRead, { type: 'read' }>;
@@ -17,7 +17,7 @@ function stage() {
     input: (_entryId: string, offset: number, bytes: Uint8Array, end: boolean) => {
       given.push(`${offset} ${Buffer.from(bytes).toString()}${end ? '.' : ''}`);
     },
-  } as unknown as LiveShell;
+  } as unknown as Shell;
   const feed = new InputFeed({
     entryId: 'e',
     commandId: 's.e',

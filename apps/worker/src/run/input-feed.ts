@@ -2,16 +2,18 @@ import { Notifier } from '@shellfleet/concurrency';
 import { INPUT_WINDOW_BYTES } from '@shellfleet/keeper';
 import type { Fenced, InputEnd, InputRead } from '@shellfleet/mailbox';
 import { ensureShellfleetError, LIMITS, ShellfleetError } from '@shellfleet/protocol';
-import type { LiveShell } from '../shell/live-shell.ts';
-import type { InputListener } from './run-on-shell.ts';
+import type { Shell } from '../shell/shell.ts';
 
 // Forwards the open stdin of one entry from the mailbox to the shell.
 //
-// INPUT-FEED-1. The mailbox deletes a byte only after the shell's pipe has taken it, so a host that takes over continues at the pipe's position.
-// INPUT-FEED-2. At most one window of the keeper is on its way, plus one read in memory: memory is bounded for input of any size.
-// INPUT-FEED-3. One read at a time. A wake-up, a position reported by the keeper, or a poll (wake-ups may be lost) starts the next.
-// INPUT-FEED-4. A submitter that streams is gone when Redis has reported its lease as expired for GONE_AFTER_MS. While Redis is down the
-//          submitter cannot renew the lease, so that time does not count.
+// INPUT-FEED-1. The mailbox deletes a byte only after the shell's pipe has taken it, so a host that takes over
+//          continues at the pipe's position.
+// INPUT-FEED-2. At most one window of the keeper is on its way, plus one read in memory: memory is bounded for input of
+//          any size.
+// INPUT-FEED-3. One read at a time. A wake-up, a position reported by the keeper, or a poll (wake-ups may be lost)
+//          starts the next.
+// INPUT-FEED-4. A submitter that streams is gone when Redis has reported its lease as expired for GONE_AFTER_MS. While
+//          Redis is down the submitter cannot renew the lease, so that time does not count.
 
 const POLL_MS = 1_000;
 /** While the submitter's lease has expired. */
@@ -31,12 +33,15 @@ interface InputFeedDeps {
   stop(): void;
 }
 
-export class InputFeed implements InputListener {
+export class InputFeed {
   /** Why the command was stopped. */
   failure: ShellfleetError | undefined;
   readonly #deps: InputFeedDeps;
-  #shell: LiveShell | undefined;
-  /** On this connection: bytes that the pipe has taken, and bytes that were sent. Undefined until the keeper has reported the position. */
+  #shell: Shell | undefined;
+  /**
+   * Bytes that the pipe has taken and bytes that were sent, on this connection. Undefined until the keeper has reported
+   * the position.
+   */
   #place: { taken: number; sent: number } | undefined;
   #readerClosed = false;
   #endSent = false;
@@ -50,7 +55,8 @@ export class InputFeed implements InputListener {
     void this.#run().catch((error: unknown) => this.#fail(ensureShellfleetError(error)));
   }
 
-  connected(shell: LiveShell, how: 'start' | 'resume'): void {
+  /** The entry was started or resumed on this connection. After a resume the keeper reports the pipe's position. */
+  connected(shell: Shell, how: 'start' | 'resume'): void {
     this.#shell = shell;
     this.#place = how === 'start' ? { taken: 0, sent: 0 } : undefined;
     this.#endSent = false;

@@ -4,7 +4,7 @@ import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput } from '../output/clean-output.ts';
 import { createCommandChain } from '../output/output-chains.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
-import type { CommandStart } from '../shell/shell.ts';
+import type { CommandStart, EntryHandlers } from '../shell/shell.ts';
 import { createAppend } from './append-output.ts';
 import { AttachedReader } from './attached-reader.ts';
 import { networkOf } from './check-network.ts';
@@ -14,7 +14,7 @@ import { OutputStore } from './output-store.ts';
 import { pauseClocksWhileDown } from './pause-clocks.ts';
 import { restoreOutput } from './restore-output.ts';
 import { resultBase, toCommandResult, toErrorResult, toLostResult, withBlocked } from './results.ts';
-import { type EntryStreams, type RunEnd, runOnShell } from './run-on-shell.ts';
+import { type RunEnd, runOnShell } from './run-on-shell.ts';
 import type { SessionContext } from './session-context.ts';
 
 /** Runs one command: its output into the session's stream, its stdin to the shell, and both into its Result. */
@@ -35,15 +35,18 @@ export async function runCommand(
   const endUse = session.egress?.begin(networkOf(payload, session.spec));
   const input = payload.input === undefined ? undefined : feedInput(run, killGraceMs, session, shell);
   const start: CommandStart = { ...payload, entryId: entry.id, stdin: toStdin(payload) };
-  const streams: EntryStreams = {
+  const handlers: EntryHandlers = {
     onOutput: (stream, offset, bytes) => store.push(stream, offset, bytes),
     received: () => clean.received,
-    resumed: () => store.acknowledge(),
-    input,
+    onFollowed(live, how) {
+      input?.connected(live, how);
+      if (how === 'resume') store.acknowledge();
+    },
+    onInputTaken: (offset, readerClosed) => input?.taken(offset, readerClosed),
   };
   let end: RunEnd;
   try {
-    end = await runOnShell(start, run, session, shell, streams);
+    end = await runOnShell(start, run, session, shell, handlers);
   } finally {
     endUse?.();
     input?.close();

@@ -1,8 +1,7 @@
-import { type ErrorResult, ShellfleetError, type StreamName, withDefaultLimits } from '@shellfleet/protocol';
+import { type ErrorResult, ShellfleetError, withDefaultLimits } from '@shellfleet/protocol';
 import type { SandboxDeath } from '../sandbox/sandbox.ts';
-import type { EntryEnd, EntryHandlers, LiveShell } from '../shell/live-shell.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
-import type { ShellEnd, ShellHello, ShellStart, StreamOffsets } from '../shell/shell.ts';
+import type { EntryEnd, EntryHandlers, Shell, ShellEnd, ShellStart, StreamOffsets } from '../shell/shell.ts';
 import type { EntryRun } from './entry-run.ts';
 import { neverBegun } from './results.ts';
 import type { SessionContext } from './session-context.ts';
@@ -10,67 +9,39 @@ import type { SessionContext } from './session-context.ts';
 /** How an entry ended on the shell, over all connections. */
 export type RunEnd =
   | { type: 'ended'; end: ShellEnd }
-  /** It may have run; how it ended is not known. */
+  /** The entry may have run; how it ended is not known. */
   | { type: 'lost' }
   | { type: 'failed'; error: ShellfleetError; reason?: ErrorResult['reason'] };
-
-export interface EntryStreams {
-  onOutput: EntryHandlers['onOutput'];
-  /** Raw bytes of each stream that were received so far: a new connection continues there. */
-  received(): Record<StreamName, number>;
-  /** The entry is followed on a new connection. */
-  resumed?(): void;
-  /** Of an entry whose stdin is open. */
-  input?: InputListener | undefined;
-}
-
-/** Forwards an open stdin to the shell of the current connection. */
-export interface InputListener {
-  /** The entry was started or resumed on this connection. After `resume` the keeper reports the position of the pipe through taken(). */
-  connected(shell: LiveShell, how: 'start' | 'resume'): void;
-  taken(offset: number, readerClosed: boolean): void;
-}
 
 /** Greatest number of reconnections in a row without new output; then the keeper is considered unresponsive. */
 const MOST_IDLE_CONNECTIONS = 5;
 
 /**
- * Starts an entry on the session's shell, or resumes one that runs, and follows it over broken connections until it has ended. A cancel of
- * the entry stops it, on every connection anew, also when the cancel came before the start.
+ * Starts an entry on the session's shell, or resumes one that runs, and follows it over broken connections until it has
+ * ended. A cancel of the entry stops it, on every connection anew, also when the cancel came before the start.
  */
 export async function runOnShell(
   start: ShellStart,
   run: Pick<EntryRun, 'from' | 'isCancelled' | 'onCancel' | 'makeShellReady'>,
   session: Pick<SessionContext, 'owner' | 'spec'>,
   shell: SessionShell,
-  streams: EntryStreams,
+  handlers: EntryHandlers,
 ): Promise<RunEnd> {
   const killGraceMs = start.type === 'command' ? (start.killGraceMs ?? 0) : 0;
   const stop = () => shell.live?.stop(start.entryId, { killGraceMs });
   const begin = (how: 'start' | 'resume'): Promise<EntryEnd> => {
-    const ended = beginOn(shell, how, start, streams);
+    const live = connectionOf(shell);
+    const ended =
+      how === 'start' ? live.start(onPrepared(start, shell), handlers) : live.resume(start.entryId, handlers);
     if (run.isCancelled) stop();
     return ended;
   };
   run.onCancel(stop);
   try {
-    return await follow(begin, start.entryId, run, session, shell, streams);
+    return await follow(begin, start.entryId, run, session, shell, handlers);
   } finally {
     run.onCancel(undefined);
   }
-}
-
-function beginOn(shell: SessionShell, how: 'start' | 'resume', start: ShellStart, streams: EntryStreams) {
-  const live = connectionOf(shell);
-  const { input, onOutput } = streams;
-  const handlers = { onOutput, onInputTaken: input?.taken.bind(input) };
-  const ended =
-    how === 'start'
-      ? live.start(onPrepared(start, shell), handlers)
-      : live.resume(start.entryId, resumeFrom(streams.received(), live.hello, start.entryId), handlers);
-  input?.connected(live, how);
-  if (how === 'resume') streams.resumed?.();
-  return ended;
 }
 
 /** EPOCH-2, also when the shell dies while the start is on its way. */
@@ -84,7 +55,7 @@ async function follow(
   { from, makeShellReady }: Pick<EntryRun, 'from' | 'makeShellReady'>,
   session: Pick<SessionContext, 'owner' | 'spec'>,
   shell: SessionShell,
-  { received }: EntryStreams,
+  { received }: Pick<EntryHandlers, 'received'>,
 ): Promise<RunEnd> {
   let ended = await begin(from);
   let receivedBefore = total(received());
@@ -119,21 +90,12 @@ async function follow(
   }
 }
 
-function connectionOf(shell: SessionShell): LiveShell {
+function connectionOf(shell: SessionShell): Shell {
   if (shell.live === undefined) throw new Error('the session has no shell');
   return shell.live;
 }
 
-/** The keeper has forgotten acknowledged bytes, also where the disk that stored them was lost. */
-function resumeFrom(received: Record<StreamName, number>, hello: ShellHello, entryId: string): StreamOffsets {
-  if (hello.entryId !== entryId) return received;
-  return {
-    stdout: Math.max(received.stdout, hello.acked.stdout),
-    stderr: Math.max(received.stderr, hello.acked.stderr),
-  };
-}
-
-function total({ stdout, stderr }: Record<StreamName, number>): number {
+function total({ stdout, stderr }: StreamOffsets): number {
   return stdout + stderr;
 }
 

@@ -2,7 +2,7 @@ import { createSealer, createSealKey } from '@shellfleet/mailbox';
 import { sessionKeys } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import { createSessionRedaction } from '../redaction/session-redaction.ts';
-import type { LiveShell } from '../shell/live-shell.ts';
+import type { Shell } from '../shell/shell.ts';
 import { listBackground } from './list-background.ts';
 
 const TOKEN = 'correct-horse-battery-staple';
@@ -13,7 +13,7 @@ async function shown(
   redaction: { type: string; strategy: 'block' | 'redact' }[] = [],
 ): Promise<string> {
   const told = Buffer.from(command).subarray(0, 511).toString();
-  const shell = { background: async () => [{ pid: 7, command: told }] } as unknown as LiveShell;
+  const shell = { background: async () => [{ pid: 7, command: told }] } as unknown as Shell;
   const keys = sessionKeys('ns', 't', 's');
   const of = createSessionRedaction(
     { redaction, secrets: { TOKEN }, redactFormats: true },

@@ -1,8 +1,7 @@
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import type { SessionContext } from '../run/session-context.ts';
-import type { LiveShell } from '../shell/live-shell.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
-import type { BackgroundProcess } from '../shell/shell.ts';
+import type { BackgroundProcess, Shell } from '../shell/shell.ts';
 
 const SHOWN_CHARS = 200;
 /** The keeper reports 511 bytes of a command line, fewer where that would cut a character. */
@@ -16,7 +15,7 @@ export async function backgroundOf(shell: SessionShell, context: SessionContext)
 
 /** The processes beside the shell, redacted: command lines may contain secrets. */
 export async function listBackground(
-  shell: LiveShell,
+  shell: Shell,
   redaction: SessionRedaction,
   signal: AbortSignal,
 ): Promise<BackgroundProcess[]> {

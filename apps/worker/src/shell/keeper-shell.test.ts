@@ -1,6 +1,8 @@
-// The worker's end against a malicious keeper: a message that violates the protocol ends the connection and is not passed on.
+// The worker's end against a malicious keeper: a message that violates the protocol ends the connection and is not
+// passed on.
 import {
   encodeFrame,
+  entryIdFromBytes,
   entryIdToBytes,
   type Frame,
   FrameDecoder,
@@ -14,18 +16,20 @@ import { ulid } from 'ulid';
 import { expect, test } from 'vitest';
 import { FencedOff } from './keeper-connection.ts';
 import { openKeeperShell } from './keeper-shell.ts';
-import type { Shell } from './shell.ts';
+import type { EntryEnd, EntryHandlers, Shell } from './shell.ts';
 import type { Transport } from './transport/transport.ts';
 
 const token = 'a'.repeat(64);
 const fence = 5;
 
-function helloPayload(changes: { token?: string; state?: number; version?: number } = {}): Buffer {
+function helloPayload(
+  changes: { token?: string; state?: number; version?: number; acked?: [number, number] } = {},
+): Buffer {
   const word = Buffer.alloc(64);
   word.write(changes.token ?? token);
   return Buffer.concat([
     uint32s(changes.version ?? KEEPER_PROTOCOL_VERSION, changes.state ?? 0, 1, 0),
-    uint64s(0, 0, 0, 0),
+    uint64s(0, 0, ...(changes.acked ?? [0, 0])),
     word,
   ]);
 }
@@ -78,14 +82,18 @@ const honest = (frame: Frame, keeper: FakeKeeper) => {
 function follow(shell: Shell): string[] {
   const log: string[] = [];
   shell.on({
-    onOutput: (_, stream, offset, bytes) => log.push(`${stream} ${offset} ${Buffer.from(bytes).toString()}`),
     onLate: (_, stream, offset, bytes) => log.push(`late ${stream} ${offset} ${Buffer.from(bytes).toString()}`),
-    onEnd: (_, end) => log.push(`end ${end.reason} ${end.exitCode}`),
-    onRefused: (_, reason) => log.push(`refused ${reason}`),
     onShell: ({ shellNumber }) => log.push(`shell ${shellNumber}`),
-    onDisconnect: (reason) => log.push(`gone ${reason}`),
+    onGone: (reason) => log.push(`gone ${reason}`),
   });
   return log;
+}
+
+function handlersInto(log: string[], received = { stdout: 0, stderr: 0 }): EntryHandlers {
+  return {
+    onOutput: (stream, offset, bytes) => log.push(`${stream} ${offset} ${Buffer.from(bytes).toString()}`),
+    received: () => received,
+  };
 }
 
 function endPayload(stdout: number): Buffer {
@@ -97,20 +105,32 @@ function endPayload(stdout: number): Buffer {
   ]);
 }
 
-async function running(): Promise<{ keeper: FakeKeeper; id: Uint8Array; log: string[]; shell: Shell }> {
+interface Running {
+  keeper: FakeKeeper;
+  id: Uint8Array;
+  log: string[];
+  shell: Shell;
+  ended: Promise<EntryEnd>;
+}
+
+async function running(): Promise<Running> {
   const keeper = new FakeKeeper(honest);
   const shell = await openKeeperShell({ transport: keeper, fence, token });
   const log = follow(shell);
   const entryId = ulid();
-  shell.start({ type: 'command', entryId, script: 'true' });
-  return { keeper, id: entryIdToBytes(entryId), log, shell };
+  const ended = shell.start({ type: 'command', entryId, script: 'true' }, handlersInto(log));
+  return { keeper, id: entryIdToBytes(entryId), log, shell, ended };
 }
 
-test('output and end reach the handlers in order', async () => {
-  const { keeper, id, log } = await running();
+test('output, end, late output and disconnection are reported in order', async () => {
+  const { keeper, id, log, ended } = await running();
+  const logged = ended.then((end) =>
+    log.push(`end ${end.type === 'ended' ? `${end.end.reason} ${end.end.exitCode}` : end.type}`),
+  );
   keeper.say({ type: FrameType.output, id, offset: 0, payload: Buffer.from('ab') });
   keeper.say({ type: FrameType.output, id, offset: 2, payload: Buffer.from('c') });
   keeper.say({ type: FrameType.end, id, payload: endPayload(3) });
+  await logged;
   keeper.say({ type: FrameType.late, id, offset: 3, payload: Buffer.from('d') });
   keeper.hangUp();
   expect(log).toEqual(['stdout 0 ab', 'stdout 2 c', 'end exited 0', 'late stdout 3 d', 'gone closed']);
@@ -137,10 +157,11 @@ test.each<[string, (keeper: FakeKeeper, id: Uint8Array) => void]>([
   ["a frame of the worker's", (keeper) => keeper.say({ type: FrameType.start })],
   ['a frame that is too long', (keeper) => keeper.junk(Buffer.alloc(40, 255))],
 ])('%s closes the connection, and no later frame is handled', async (_, lie) => {
-  const { keeper, id, log } = await running();
+  const { keeper, id, log, ended } = await running();
   lie(keeper, id);
   keeper.say({ type: FrameType.output, id, offset: 0, payload: Buffer.from('after') });
   expect(log).toEqual(['gone malformed']);
+  expect(await ended).toEqual({ type: 'gone', reason: 'malformed' });
   expect(keeper.closed).toBe(true);
 });
 
@@ -150,6 +171,23 @@ test('output of an entry that was given up is not delivered', async () => {
   keeper.say({ type: FrameType.output, id: other, offset: 77, payload: Buffer.from('x') });
   keeper.say({ type: FrameType.end, id: other, payload: endPayload(78) });
   expect(log).toEqual([]);
+});
+
+test('a resumed entry goes on at the acknowledged offset of each stream where that is higher', async () => {
+  const id = entryIdToBytes(ulid());
+  const keeper = new FakeKeeper((frame, it) => {
+    if (frame.type === FrameType.claim) it.say({ type: FrameType.hello, id, payload: helloPayload({ acked: [5, 1] }) });
+  });
+  const shell = await openKeeperShell({ transport: keeper, fence, token });
+  const log = follow(shell);
+  const ended = shell.resume(entryIdFromBytes(id), handlersInto(log, { stdout: 2, stderr: 3 }));
+  expect(keeper.heard.at(-1)).toMatchObject({ type: FrameType.resume, payload: uint64s(5, 3) });
+  keeper.say({ type: FrameType.output, id, offset: 5, payload: Buffer.from('x') });
+  keeper.say({ type: FrameType.output, id, stream: 1, offset: 3, payload: Buffer.from('y') });
+  expect(log).toEqual(['stdout 5 x', 'stderr 3 y']);
+  keeper.hangUp();
+  expect(await ended).toEqual({ type: 'gone', reason: 'closed' });
+  expect(await shell.resume(entryIdFromBytes(id), handlersInto(log))).toEqual({ type: 'gone', reason: 'closed' });
 });
 
 test('frames right after the hello are delivered when the handlers are set', async () => {

@@ -23,9 +23,11 @@ import { type ClaimOptions, claimKeeper, type KeeperConnection } from './keeper-
 import type {
   BackgroundProcess,
   DisconnectReason,
+  EntryEnd,
+  EntryHandlers,
   EntryId,
   Shell,
-  ShellHandlers,
+  ShellEvents,
   ShellHello,
   ShellStart,
   StreamOffsets,
@@ -43,17 +45,27 @@ export async function openKeeperShell(options: ClaimOptions): Promise<Shell> {
   return new KeeperShell(connection, toShellHello(hello, id));
 }
 
+/** The entry that is followed. */
+interface CurrentEntry {
+  id: Uint8Array;
+  handlers: EntryHandlers;
+  /** Offset of the next output of each stream. */
+  next: StreamOffsets;
+  end(end: EntryEnd): void;
+}
+
 class KeeperShell implements Shell {
   readonly hello: ShellHello;
   readonly terminals: KeeperTerminals;
   readonly files: KeeperFiles;
   readonly #connection: KeeperConnection;
-  #handlers: ShellHandlers | undefined;
-  /** The entry whose output is received, and its next offsets. */
-  #receiving: { entryId: EntryId; id: Uint8Array; next: StreamOffsets } | undefined;
+  #events: ShellEvents | undefined;
+  #current: CurrentEntry | undefined;
   #lastQuestion = 0;
   readonly #questions = new Map<number, Resolvers<Uint8Array>>();
-  readonly #gone = withResolvers<DisconnectReason>();
+  readonly #disconnected = withResolvers<void>();
+  /** Why the connection is gone. */
+  #gone: DisconnectReason | undefined;
 
   constructor(connection: KeeperConnection, hello: ShellHello) {
     this.#connection = connection;
@@ -62,30 +74,35 @@ class KeeperShell implements Shell {
     this.files = new KeeperFiles((frame) => connection.send(frame));
   }
 
-  on(handlers: ShellHandlers): void {
-    this.#handlers = handlers;
+  get connected(): boolean {
+    return this.#gone === undefined;
+  }
+
+  on(events: ShellEvents): void {
+    this.#events = events;
     this.#connection.release({
       frame: (frame) => this.#receive(frame),
       disconnected: (reason) => {
-        this.#handlers = undefined;
-        this.#gone.resolve(reason);
+        this.#events = undefined;
+        this.#gone = reason;
+        this.#disconnected.resolve();
         this.files.gone();
         for (const question of this.#questions.values())
           question.reject(new Error(`The connection to the keeper ended (${reason}).`));
-        handlers.onDisconnect(reason);
+        this.#endCurrent({ type: 'gone', reason });
+        events.onGone(reason);
       },
     });
   }
 
-  start(entry: ShellStart): void {
+  async start(entry: ShellStart, handlers: EntryHandlers): Promise<EntryEnd> {
     const { kind, payload } = encodeStart(entry);
     if (payload.length > MAX_TO_KEEPER)
       throw new RangeError(`An entry of ${payload.length} bytes; at most ${MAX_TO_KEEPER} fit.`);
-    const { entryId } = entry;
-    const id = entryIdToBytes(entryId);
-    this.#receiving = { entryId, id, next: { stdout: 0, stderr: 0 } };
+    const id = entryIdToBytes(entry.entryId);
     const offset = entry.type === 'command' ? (entry.shellNumber ?? 0) : 0;
-    this.#connection.send({ type: FrameType.start, flags: kind, id, offset, payload });
+    const frame = { type: FrameType.start, flags: kind, id, offset, payload };
+    return this.#follow({ id, handlers, next: { stdout: 0, stderr: 0 } }, 'start', frame);
   }
 
   ack(entryId: EntryId, stream: StreamName, offset: number): void {
@@ -97,14 +114,32 @@ class KeeperShell implements Shell {
     });
   }
 
-  resume(entryId: EntryId, offsets: StreamOffsets): void {
-    // The keeper has deleted acknowledged bytes: the first output then has a higher offset than requested.
+  async resume(entryId: EntryId, handlers: EntryHandlers): Promise<EntryEnd> {
+    const received = handlers.received();
     const acked = entryId === this.hello.entryId ? this.hello.acked : { stdout: 0, stderr: 0 };
-    const next = { stdout: Math.max(offsets.stdout, acked.stdout), stderr: Math.max(offsets.stderr, acked.stderr) };
+    const next = { stdout: Math.max(received.stdout, acked.stdout), stderr: Math.max(received.stderr, acked.stderr) };
     const id = entryIdToBytes(entryId);
-    this.#receiving = { entryId, id, next };
-    const payload = uint64s(offsets.stdout, offsets.stderr);
-    this.#connection.send({ type: FrameType.resume, id, payload });
+    const frame = { type: FrameType.resume, id, payload: uint64s(next.stdout, next.stderr) };
+    return this.#follow({ id, handlers, next }, 'resume', frame);
+  }
+
+  #follow(
+    entry: Omit<CurrentEntry, 'end'>,
+    how: 'start' | 'resume',
+    frame: Partial<Frame> & { type: number },
+  ): Promise<EntryEnd> {
+    if (this.#gone !== undefined) return Promise.resolve({ type: 'gone', reason: this.#gone });
+    const ended = withResolvers<EntryEnd>();
+    this.#current = { ...entry, end: ended.resolve };
+    this.#connection.send(frame);
+    entry.handlers.onFollowed?.(this, how);
+    return ended.promise;
+  }
+
+  #endCurrent(end: EntryEnd): void {
+    const current = this.#current;
+    this.#current = undefined;
+    current?.end(end);
   }
 
   stop(entryId: EntryId, { killGraceMs }: { killGraceMs: number }): void {
@@ -129,7 +164,7 @@ class KeeperShell implements Shell {
   }
 
   async #ask(flags: number, about: string | undefined, signal: AbortSignal | undefined): Promise<Uint8Array> {
-    if (!this.#handlers) throw new Error('There is no connection to the keeper.');
+    if (!this.#events) throw new Error('There is no connection to the keeper.');
     const offset = ++this.#lastQuestion;
     const question = withResolvers<Uint8Array>();
     this.#questions.set(offset, question);
@@ -151,7 +186,7 @@ class KeeperShell implements Shell {
     const late = withResolvers<never>();
     const limit = terminationTimeoutMs + GONE_WITHIN_MS;
     const timer = setTimeout(() => late.reject(new Error(`The keeper did not end within ${limit} ms.`)), limit);
-    await Promise.race([this.#gone.promise, late.promise]).finally(() => clearTimeout(timer));
+    await Promise.race([this.#disconnected.promise, late.promise]).finally(() => clearTimeout(timer));
   }
 
   disconnect(): void {
@@ -159,26 +194,26 @@ class KeeperShell implements Shell {
   }
 
   #receive(frame: Frame): void {
-    const handlers = this.#handlers;
-    if (!handlers) return;
+    const events = this.#events;
+    if (!events) return;
     switch (frame.type) {
       case FrameType.output:
-        this.#output(handlers, frame);
+        this.#output(frame);
         break;
       case FrameType.late:
-        handlers.onLate(entryIdFromBytes(frame.id), streamOf(frame), frame.offset, frame.payload);
+        events.onLate(entryIdFromBytes(frame.id), streamOf(frame), frame.offset, frame.payload);
         break;
       case FrameType.end:
-        this.#end(handlers, frame);
+        this.#end(frame);
         break;
       case FrameType.inputTaken:
-        handlers.onInputTaken?.(entryIdFromBytes(frame.id), frame.offset, frame.flags === INPUT_END);
+        this.#currentOf(frame)?.handlers.onInputTaken?.(frame.offset, frame.flags === INPUT_END);
         break;
       case FrameType.refused:
-        this.#refused(handlers, frame);
+        this.#refused(events, frame);
         break;
       case FrameType.shell:
-        handlers.onShell({ shellNumber: frame.offset, reason: Buffer.from(frame.payload).toString() });
+        events.onShell({ shellNumber: frame.offset, reason: Buffer.from(frame.payload).toString() });
         break;
       case FrameType.pong:
         // The bytes of a frame are its own only until this returns.
@@ -204,42 +239,41 @@ class KeeperShell implements Shell {
     }
   }
 
-  #output(handlers: ShellHandlers, frame: Frame): void {
-    const stream = streamOf(frame);
-    const receiving = this.#receiving;
-    if (receiving === undefined || !isSame(receiving.id, frame.id)) return; // of an earlier entry
-    if (frame.offset !== receiving.next[stream]) {
-      throw new MalformedFrame(`Output at ${frame.offset} of ${stream} where ${receiving.next[stream]} comes next.`);
-    }
-    receiving.next[stream] += frame.payload.length;
-    handlers.onOutput(receiving.entryId, stream, frame.offset, frame.payload);
+  /** Returns the current entry, unless the frame belongs to an earlier one. */
+  #currentOf({ id }: Frame): CurrentEntry | undefined {
+    // The ids are compared as bytes: the text of one takes longer than all else of a frame.
+    return this.#current !== undefined && Buffer.compare(this.#current.id, id) === 0 ? this.#current : undefined;
   }
 
-  #refused(handlers: ShellHandlers, frame: Frame): void {
+  #output(frame: Frame): void {
+    const stream = streamOf(frame);
+    const current = this.#currentOf(frame);
+    if (current === undefined) return;
+    const { next, handlers } = current;
+    if (frame.offset !== next[stream])
+      throw new MalformedFrame(`Output at ${frame.offset} of ${stream} where ${next[stream]} comes next.`);
+    next[stream] += frame.payload.length;
+    handlers.onOutput(stream, frame.offset, frame.payload);
+  }
+
+  #refused(events: ShellEvents, frame: Frame): void {
     const reason = decodeRefusal(frame.flags);
     // The keeper may have had no room for the SHELL message.
-    if (reason === 'other-shell') handlers.onShell({ shellNumber: frame.offset, reason: 'the shell ended' });
-    handlers.onRefused(entryIdFromBytes(frame.id), reason);
+    if (reason === 'other-shell') events.onShell({ shellNumber: frame.offset, reason: 'the shell ended' });
+    if (this.#currentOf(frame) !== undefined) this.#endCurrent({ type: 'refused', reason });
   }
 
-  #end(handlers: ShellHandlers, frame: Frame): void {
-    const receiving = this.#receiving;
-    if (receiving === undefined || !isSame(receiving.id, frame.id)) return;
+  #end(frame: Frame): void {
+    const next = this.#currentOf(frame)?.next;
+    if (next === undefined) return;
     const end = decodeEnd(frame.payload);
-    const { entryId, next } = receiving;
     if (next.stdout !== end.totals.stdout || next.stderr !== end.totals.stderr) {
       throw new MalformedFrame(
         `An end after ${end.totals.stdout} and ${end.totals.stderr} bytes; ${next.stdout} and ${next.stderr} came.`,
       );
     }
-    this.#receiving = undefined;
-    handlers.onEnd(entryId, toShellEnd(end));
+    this.#endCurrent({ type: 'ended', end: toShellEnd(end) });
   }
-}
-
-/** Two ids of entries. They are compared as bytes: the text of one takes longer than all else of a frame. */
-function isSame(a: Uint8Array, b: Uint8Array): boolean {
-  return Buffer.compare(a, b) === 0;
 }
 
 function streamOf(frame: Frame): StreamName {

@@ -8,15 +8,14 @@ import {
 import { ulid } from 'ulid';
 import { createOwnCommandChain } from '../output/output-chains.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
-import type { LiveShell } from './live-shell.ts';
-import type { CommandStart, ShellEnd } from './shell.ts';
+import type { CommandStart, Shell, ShellEnd } from './shell.ts';
 
 /**
  * Sets the session's variables and directory in a fresh shell, and runs the startup commands. Throws SESSION_START_FAILED, also when one of
  * them ended on another shell than `shellNumber`: a replacement lacks the earlier steps.
  */
 export async function prepareShell(
-  live: LiveShell,
+  live: Shell,
   spec: ResolvedSessionSpec,
   redaction: SessionRedaction,
   sessionId: string,
@@ -36,7 +35,7 @@ export async function prepareShell(
 
 /** Runs all shutdown commands. Returns a message for each that failed. */
 export async function runShutdownCommands(
-  live: LiveShell,
+  live: Shell,
   spec: ResolvedSessionSpec,
   redaction: SessionRedaction,
 ): Promise<string[]> {
@@ -63,7 +62,7 @@ function toSetUp(spec: ResolvedSessionSpec): string {
 
 /** Runs a startup or shutdown command, which is no entry of the mailbox. The signal stops it. */
 async function runOwn(
-  live: LiveShell,
+  live: Shell,
   redaction: SessionRedaction,
   start: Pick<CommandStart, 'script' | 'timeoutMs' | 'shellNumber'>,
   what: string,
@@ -82,6 +81,7 @@ async function runOwn(
         clean.push(stream, offset, bytes);
         live.ack(entryId, stream, offset + bytes.byteLength);
       },
+      received: () => clean.received,
     },
   );
   const ended = await running.finally(() => signal?.removeEventListener('abort', stop));

@@ -11,9 +11,8 @@ import {
   type SessionRef,
 } from '../sandbox/sandbox.ts';
 import { connectShell } from './connect-shell.ts';
-import { LiveShell, type LiveShellEvents } from './live-shell.ts';
 import { prepareShell } from './prepare-shell.ts';
-import type { ShellHello } from './shell.ts';
+import type { Shell, ShellEvents, ShellHello } from './shell.ts';
 import type { ShellTerminals } from './shell-terminals.ts';
 
 // The shell of one session on this host: its sandbox, the connection to it, and the count of shells so far.
@@ -42,7 +41,7 @@ export interface SessionShellDeps {
   logger: Logger;
   /** Keeps its sandbox for a post-mortem, and says whether it could. Absent: it is removed. */
   keep?(sandbox: Sandbox, reason: string): Promise<boolean>;
-  onLate: LiveShellEvents['onLate'];
+  onLate: ShellEvents['onLate'];
   /** The sandbox is given up: no more late output comes from it. */
   onAbandoned(): void;
   /** The shell ended while no entry of the mailbox ran. */
@@ -57,7 +56,7 @@ export class SessionShell {
   #death: SandboxDeath | undefined;
   /** This host ended the sandbox because its keeper did not answer. */
   #unresponsive = false;
-  #live: LiveShell | undefined;
+  #live: Shell | undefined;
   #epochBase: number;
   #shellNumber = 0;
   #preparedShellNumber = 0;
@@ -154,7 +153,7 @@ export class SessionShell {
   }
 
   /** The last connection to the shell, possibly broken; a reconnection replaces it. Undefined without a sandbox. */
-  get live(): LiveShell | undefined {
+  get live(): Shell | undefined {
     return this.#live;
   }
 
@@ -361,7 +360,8 @@ export class SessionShell {
     const known = this.#shellNumber || this.#preparedShellNumber;
     this.#shellNumber = shell.hello.shellNumber;
     if (known !== 0 && known !== this.#shellNumber) this.#lossReason = 'the shell ended while its worker was away';
-    this.#live = new LiveShell(shell, {
+    this.#live = shell;
+    shell.on({
       onShell: ({ shellNumber, reason }) => {
         this.recordShell(shellNumber, reason);
         this.#deps.onGone();

@@ -2,10 +2,12 @@
 //
 // SHELL-1. One entry at a time: start() while an entry runs is refused (`busy`).
 // SHELL-2. An entry begins at most once: a second start() of its id is refused.
-// SHELL-3. Output arrives in order, per stream, without gaps or repetition, from the offset given to resume(), or from 0 after start().
-//          The keeper holds bytes until ack() reports them as stored, so nothing is lost when this process dies.
-// SHELL-4. onEnd follows the last output of its entry. Output of its background processes after that arrives through onLate.
-// SHELL-5. After onDisconnect no other handler is called. The shell stays alive and can be adopted.
+// SHELL-3. Output arrives in order, per stream, without gaps or repetition: after start() from 0, after resume() from
+//          the bytes that were received. The keeper holds bytes until ack() reports them as stored, so nothing is lost
+//          when this process dies.
+// SHELL-4. An entry's end follows its last output. Output of its background processes after that arrives through
+//          onLate.
+// SHELL-5. After onGone no other handler is called. The shell stays alive and can be adopted.
 
 import type { ExecutionOptions, StreamName } from '@shellfleet/protocol';
 import type { FileFailure, KeeperFileOperation } from './file-start.ts';
@@ -20,14 +22,17 @@ export interface StreamOffsets {
   stderr: number;
 }
 
-/** Without a `timeoutMs` there is no limit. A `cwd` that does not exist ends the entry with the reason `cwd`, and nothing runs. */
+/**
+ * A script for the shell. Without a `timeoutMs` there is no limit. A `cwd` that does not exist ends the entry with the
+ * reason `cwd`, and nothing runs.
+ */
 export interface CommandStart extends ExecutionOptions {
   type: 'command';
   entryId: EntryId;
   script: string | Uint8Array;
-  /** Default: /dev/null. `open`: the bytes that input() sends. */
+  /** The script's stdin: these bytes, those that input() sends (`open`), or /dev/null when it is absent. */
   stdin?: Uint8Array | 'open' | undefined;
-  /** It runs on the shell of this number or is refused (`other-shell`). Default: on any. */
+  /** Number of the only shell on which the command may run: on another it is refused (`other-shell`). */
   shellNumber?: number;
 }
 
@@ -38,7 +43,10 @@ export interface FileStart {
   timeoutMs?: number;
 }
 
-/** Ends the shell, then all other processes of the sandbox, and starts a fresh shell. Output of the EXIT trap belongs to this entry. */
+/**
+ * Ends the shell, then all other processes of the sandbox, and starts a fresh shell. Output of the EXIT trap belongs to
+ * this entry.
+ */
 export interface RestartStart {
   type: 'restart';
   entryId: EntryId;
@@ -78,7 +86,10 @@ export interface ShellEnd {
 
 /** The keeper's report when a connection is made. */
 export interface ShellHello {
-  /** `ended`: no entry has started since the last one ended. resume() sends its output from the given offsets and its end again. */
+  /**
+   * State of the shell. When it is `ended`, no entry has started since the last one ended, and resume() repeats that
+   * one's end and its output from the received bytes on.
+   */
   state: 'idle' | 'running' | 'ended' | 'no-shell';
   /** The entry that runs, or that ran last. */
   entryId: EntryId | null;
@@ -115,18 +126,37 @@ export type RefusalReason =
   /** A fresh shell has replaced the one that the command is for. */
   | 'other-shell';
 
-export interface ShellHandlers {
-  /** `bytes` are freed when it returns. */
-  onOutput(entryId: EntryId, stream: StreamName, offset: number, bytes: Uint8Array): void;
+/** How an entry ended on one connection. `gone`: the connection broke, and the fate of the entry is not known here. */
+export type EntryEnd =
+  | { type: 'ended'; end: ShellEnd }
+  | { type: 'refused'; reason: RefusalReason }
+  | { type: 'gone'; reason: DisconnectReason };
+
+/** Receives what one entry does while it runs, on one connection after another. */
+export interface EntryHandlers {
+  /** Receives raw output. `bytes` are freed when it returns. */
+  onOutput(stream: StreamName, offset: number, bytes: Uint8Array): void;
+  /** Returns how many raw bytes of each stream were received so far: resume() continues there. */
+  received(): StreamOffsets;
+  /** The entry was started or resumed on this connection. */
+  onFollowed?(shell: Shell, how: 'start' | 'resume'): void;
+  /**
+   * The pipe of an open stdin has taken the bytes before `offset`. `readerClosed`: no process reads it any more.
+   * Also called after every resume().
+   */
+  onInputTaken?(offset: number, readerClosed: boolean): void;
+}
+
+/** Receives what happens on a connection beside the entry that runs. */
+export interface ShellEvents {
   /** Late output. Its offsets continue those of the command; a jump means lost bytes. Empty bytes end the stream. */
   onLate(entryId: EntryId, stream: StreamName, offset: number, bytes: Uint8Array): void;
-  onEnd(entryId: EntryId, end: ShellEnd): void;
-  /** The pipe of an open stdin has taken the bytes before `offset`. Also called after every resume(). `readerClosed`: no process reads it any more. */
-  onInputTaken?(entryId: EntryId, offset: number, readerClosed: boolean): void;
-  onRefused(entryId: EntryId, reason: RefusalReason): void;
-  /** A fresh shell replaced one that died while no entry ran, or at a restart. Also before every refusal as `other-shell`. */
+  /**
+   * A fresh shell replaced one that died while no entry ran, or at a restart.
+   * Also called before every refusal as `other-shell`.
+   */
   onShell(shell: { shellNumber: number; reason: string }): void;
-  onDisconnect(reason: DisconnectReason): void;
+  onGone(reason: DisconnectReason): void;
 }
 
 export type DisconnectReason =
@@ -140,39 +170,50 @@ export type DisconnectReason =
   /** disconnect() or end() was called. */
   | 'released';
 
+/** One connection to a shell. At most one entry is followed at a time. */
 export interface Shell {
   readonly hello: ShellHello;
+  readonly connected: boolean;
   /** Terminals and entries do not wait for each other. */
   readonly terminals: ShellTerminals;
   /** File operations beside the entry. */
   readonly files: ShellFiles;
   /** To be called once, directly after opening. Events are held until then. */
-  on(handlers: ShellHandlers): void;
-  start(entry: ShellStart): void;
+  on(events: ShellEvents): void;
+  /** Starts an entry, and resolves with its end. */
+  start(entry: ShellStart, handlers: EntryHandlers): Promise<EntryEnd>;
   /** Output before `offset` is stored durably: the keeper may delete it. */
   ack(entryId: EntryId, stream: StreamName, offset: number): void;
-  /** Follows a running or ended entry after adoption: its output from these offsets, or from the acknowledged ones if those are higher. */
-  resume(entryId: EntryId, offsets: StreamOffsets): void;
-  /** Cancels an entry: it ends as `cancelled` within killGraceMs and keeps its output so far. Ignored when it has ended. */
+  /**
+   * Follows an entry that runs, or that ended last, and resolves with its end. Its output goes on where `handlers`
+   * have received it, or at the acknowledged offsets if those are higher: the keeper has deleted the bytes before.
+   */
+  resume(entryId: EntryId, handlers: EntryHandlers): Promise<EntryEnd>;
+  /**
+   * Cancels an entry: it ends as `cancelled` within killGraceMs and keeps its output so far. Ignored when it has ended.
+   */
   stop(entryId: EntryId, options: { killGraceMs: number }): void;
   /**
-   * Sends bytes of an open stdin from `offset` on; bytes sent before are ignored. At most INPUT_WINDOW_BYTES beyond the last offset of
-   * onInputTaken. `end` closes the stdin. Ignored when the entry does not run.
+   * Sends bytes of an open stdin from `offset` on; bytes sent before are ignored. At most INPUT_WINDOW_BYTES beyond the
+   * last offset of onInputTaken. `end` closes the stdin. Ignored when the entry does not run.
    */
   input(entryId: EntryId, offset: number, bytes: Uint8Array, end: boolean): void;
   /** Stops the keeper's clocks while storage is away. */
   storage(state: 'away' | 'back'): void;
-  /** The processes in the sandbox besides shell and keeper. */
+  /** Lists the processes in the sandbox besides shell and keeper. */
   background(options?: { signal?: AbortSignal }): Promise<BackgroundProcess[]>;
   /**
-   * The directory of the shell or, with a `path`, the one to which that leads from there: as the kernel has it, without links. Undefined
-   * when there is no such directory.
+   * Returns the directory of the shell or, with a `path`, the one to which that leads from there: as the kernel has it,
+   * without links. Undefined when there is no such directory.
    */
   directory(options?: { path?: string; signal?: AbortSignal }): Promise<string | undefined>;
-  /** Backpressure: stops reading from the keeper, until resumeReading(). */
+  /** Stops reading from the keeper until resumeReading() (backpressure). */
   pause(): void;
   resumeReading(): void;
-  /** Runs the EXIT trap, ends all processes of the sandbox, then the keeper. Resolves when the keeper is gone; rejects at the deadline. */
+  /**
+   * Runs the EXIT trap, ends all processes of the sandbox, then the keeper. Resolves when the keeper is gone; rejects
+   * at the deadline.
+   */
   end(options: { terminationTimeoutMs: number }): Promise<void>;
   /** Leaves the shell alive for the next owner. */
   disconnect(): void;
