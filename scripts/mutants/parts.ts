@@ -15,9 +15,9 @@ const quick = ['--no-isolate', '--maxWorkers=1'];
 
 export const parts: Record<string, Part> = {
   mailbox: {
-    files: ['libs/mailbox/src/**/*.lua'],
+    files: ['libs/{mailbox,placement}/src/**/*.lua'],
     share: 60,
-    tests: [['libs/mailbox/src', 'tests/integration/mailbox-']],
+    tests: [['libs/mailbox/src', 'libs/placement/src', 'tests/integration/mailbox-', 'tests/integration/placement']],
   },
   keeper: {
     files: ['ladder.c', 'processes.c', 'reaper.c', 'ending.c', 'shell.c', 'shell.sh'].map(

@@ -93,10 +93,10 @@ function modulesFor(chunks: readonly OutputChunk[], names: readonly string[]): R
   return new Set([...wanted].flatMap(({ moduleIds }) => moduleIds));
 }
 
-/** The mailbox reads its scripts beside the module that holds it. */
+/** Copies the Lua scripts. Their packages read them beside the module that holds the package, which in the bundle is one folder. */
 async function copyScripts(to: string): Promise<void> {
-  const from = join(root, 'libs/mailbox/src');
-  for await (const path of glob('**/*.lua', { cwd: from })) await cp(join(from, path), join(to, path));
+  for (const from of ['libs/mailbox/src', 'libs/placement/src'].map((folder) => join(root, folder)))
+    for await (const path of glob('**/*.lua', { cwd: from })) await cp(join(from, path), join(to, path));
 }
 
 /** What the bundle still imports, in the versions that the packages in it ask for. */

@@ -1,5 +1,13 @@
-import { append, connectRedis, declare, declareOwned, finish, grant, renew, submit, take } from '@shellfleet/mailbox';
-import { createSessionJobs, newSessionJob, placementClass, type SessionJobs } from '@shellfleet/placement';
+import { append, connectRedis, declare, finish, submit, take } from '@shellfleet/mailbox';
+import {
+  createSessionJobs,
+  declareOwned,
+  grant,
+  newSessionJob,
+  placementClass,
+  renew,
+  type SessionJobs,
+} from '@shellfleet/placement';
 import { type FleetKeys, fleetKeys, sessionJobId, sessionJobLockKey, sessionsQueue } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { expect, test, vi } from 'vitest';

@@ -1,4 +1,5 @@
-import { forget, grant, renew, requeue, submit } from '@shellfleet/mailbox';
+import { forget, submit } from '@shellfleet/mailbox';
+import { grant, renew, requeue } from '@shellfleet/placement';
 import {
   type FleetKeys,
   fleetKeys,

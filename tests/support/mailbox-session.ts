@@ -1,4 +1,5 @@
-import { adopt, type Entry, grant, type Owner, open, type Submission, submit } from '@shellfleet/mailbox';
+import { adopt, type Entry, type Owner, open, type Submission, submit } from '@shellfleet/mailbox';
+import { grant } from '@shellfleet/placement';
 import {
   fleetKeys,
   type Outcome,

@@ -6,7 +6,6 @@ import {
   type Entry,
   type FinishOptions,
   type finish,
-  type grant,
   type peek,
   type release,
   type rerun,
@@ -16,6 +15,7 @@ import {
   type take,
   type withdraw,
 } from '@shellfleet/mailbox';
+import type { grant } from '@shellfleet/placement';
 import { type SessionKeys, type SessionSpec, ShellfleetError } from '@shellfleet/protocol';
 
 interface FakeEntry {

@@ -1,11 +1,3 @@
-export { declareOwned } from './admission/declare-owned.ts';
-export { forget } from './admission/forget.ts';
-export { type Granted, grant } from './admission/grant.ts';
-export { lockFirstWaiting } from './admission/lock-job.ts';
-export { lookAtLines, type WaitingJob } from './admission/look.ts';
-export { postpone } from './admission/postpone.ts';
-export { type Lock, renew } from './admission/renew.ts';
-export { requeue } from './admission/requeue.ts';
 export {
   type ClaimedAnnouncement,
   claimAnnouncement,
@@ -113,9 +105,10 @@ export { readStream, readStreamEntry, type StreamEntry } from './read/stream.ts'
 export { readTerminalInput, readTerminalOutput, readTerminalProgress, type TerminalMessage } from './read/terminal.ts';
 export { describeRedis, parseRedisUrl } from './redis-address.ts';
 export { parseInfo, type RedisHistory, type RedisIdentity, readRedisIdentity } from './redis-identity.ts';
+export { asArray, asNumber, asString } from './reply.ts';
 export { readRetention, recordRetention, retentionOf } from './retention.ts';
 export { type AvailabilityListener, isRedisDown, retryWhileRedisIsDown } from './retry-while-redis-is-down.ts';
-export { isRedisFull, loadMailboxScripts, toQueueError } from './script.ts';
+export { defineScript, isRedisFull, loadMailboxScripts, runScript, type Script, toQueueError } from './script.ts';
 export { createKeylessSealer, createSealer, createSealKey, type Sealer, sealMarkOf } from './seal.ts';
 export { type SealPlace, sealPlace } from './seal-place.ts';
 export {
@@ -143,5 +136,7 @@ export {
   type ToolEnd,
 } from './tool-calls.ts';
 export { failWaitingEntries } from './upkeep/fail-waiting.ts';
+export { forget } from './upkeep/forget.ts';
+export { postpone } from './upkeep/postpone.ts';
 export { recordNotice } from './upkeep/record-notice.ts';
 export { type SweepLimits, type Swept, sweep } from './upkeep/sweep.ts';

@@ -4,18 +4,25 @@ import { expect, test } from 'vitest';
 
 const document = readFileSync(new URL('../../../docs/protocol.md', import.meta.url), 'utf8');
 const folder = new URL('.', import.meta.url).pathname;
-const scripts = globSync('*/*.lua', { cwd: folder }).map((path) => path.replace(/\.lua$/, ''));
+const folders = [folder, new URL('../../placement/src/', import.meta.url).pathname];
+const paths = folders.flatMap((cwd) => globSync('*/*.lua', { cwd }).map((path) => cwd + path));
+const nameOf = (path: string) =>
+  path
+    .split('/')
+    .slice(-2)
+    .join('/')
+    .replace(/\.lua$/, '');
+const scripts = new Map(paths.map((path) => [nameOf(path), readFileSync(path, 'utf8')]));
 
 test('docs/protocol.md lists every script, and no other', () => {
-  const listed = [...document.matchAll(/^\| `((?:host|producer|upkeep|admission|approvals)\/[a-z-]+)` \|/gm)].map(
+  const listed = [...document.matchAll(/^\| `((?:host|producer|upkeep|bullmq|approvals)\/[a-z-]+)` \|/gm)].map(
     ([, name]) => name,
   );
-  expect(listed.sort()).toEqual(scripts.sort());
+  expect(listed.sort()).toEqual([...scripts.keys()].sort());
 });
 
-test.each(scripts)('it has every code that %s answers with', (name) => {
+test.each([...scripts])('it has every code that %s answers with', (name, source) => {
   const row = document.split('\n').find((line) => line.startsWith(`| \`${name}\` |`)) ?? '';
-  const source = readFileSync(`${folder}${name}.lua`, 'utf8');
   const codes = [...source.matchAll(/return \{(-\d)/g)].map(([, code]) => code);
   // The reply of every host script to a fenced owner is described above their table.
   const own = codes.filter((code) => !(name.startsWith('host/') && code === '-1'));
@@ -49,9 +56,8 @@ test('it names every event, and no other', () => {
 });
 
 test('it names every field of the state and of a record that a script writes', () => {
-  const sources = [...scripts.map((name) => `${name}.lua`), 'prelude.lua', 'approvals-prelude.lua'].map((path) =>
-    readFileSync(folder + path, 'utf8'),
-  );
+  const preludes = ['prelude.lua', 'approvals-prelude.lua'].map((path) => readFileSync(folder + path, 'utf8'));
+  const sources = [...scripts.values(), ...preludes];
   const written = sources.flatMap((source) =>
     [...source.matchAll(/redis\.call\('HSET(?:NX)?', \w+(?:\([^)]*\))?, (.*)\)/g)].flatMap(([, fields = '']) =>
       [...fields.matchAll(/'([a-z]+)', [^']/g)].map(([, field]) => field),

@@ -17,8 +17,8 @@ const prelude = readOnce('prelude');
 const approvalsPrelude = readOnce('approvals-prelude');
 const scripts: Script[] = [];
 
-function readLua(path: string): string {
-  return readFileSync(new URL(`./${path}.lua`, import.meta.url), 'utf8');
+function readLua(path: string, module = import.meta.url): string {
+  return readFileSync(new URL(`./${path}.lua`, module), 'utf8');
 }
 
 function readOnce(path: string): () => string {
@@ -58,9 +58,9 @@ function define(name: string, compose: () => string): Script {
   return script;
 }
 
-/** A script that uses no prelude: `<path>.lua` beside its caller. */
-export function defineScript(path: string): Script {
-  return define(path, () => readLua(path));
+/** Defines a script that uses no prelude: `<path>.lua`, relative to the module with this URL, by default to this one. */
+export function defineScript(path: string, module?: string): Script {
+  return define(path, () => readLua(path, module));
 }
 
 /** A script on one session's keys: what it uses of the prelude, then `<path>.lua` beside its caller. */

@@ -1,6 +1,7 @@
-import { lockFirstWaiting, lookAtLines, type WaitingJob } from '@shellfleet/mailbox';
 import { type FleetKeys, tryJson } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
+import { lockFirstWaiting } from './bullmq/lock-job.ts';
+import { lookAtLines, type WaitingJob } from './bullmq/look.ts';
 import { inOneLine } from './in-one-line.ts';
 import { type PlacementClass, parseClass } from './placement.ts';
 import { parseSessionJob, type SessionJob } from './session-job.ts';

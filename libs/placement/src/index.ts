@@ -1,3 +1,7 @@
+export { declareOwned } from './bullmq/declare-owned.ts';
+export { grant } from './bullmq/grant.ts';
+export { renew } from './bullmq/renew.ts';
+export { requeue } from './bullmq/requeue.ts';
 export { readBeats } from './live-hosts.ts';
 export { hostsFor, NO_LIVE_HOST, noHostReason, type Refusals } from './no-host-reason.ts';
 export {

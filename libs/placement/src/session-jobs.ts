@@ -1,6 +1,10 @@
-import { declareOwned, type Granted, grant, type Lock, renew, requeue, toQueueError } from '@shellfleet/mailbox';
+import { toQueueError } from '@shellfleet/mailbox';
 import { sessionJobLockKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
+import { declareOwned } from './bullmq/declare-owned.ts';
+import { type Granted, grant } from './bullmq/grant.ts';
+import { type Lock, renew } from './bullmq/renew.ts';
+import { requeue } from './bullmq/requeue.ts';
 import { Fetcher, type FetcherOptions } from './fetcher.ts';
 import { classOf, jobIdOf, type NewSessionJob, type SessionJob } from './session-job.ts';
 import { SessionQueues } from './session-queues.ts';

@@ -20,7 +20,7 @@ async function compile(): Promise<string> {
   const inCheckout = (folder: string) => ({ cwd: join(checkoutRoot, folder) });
   await run(join(checkoutRoot, 'node_modules/.bin/tsc'), ['-b', 'apps/worker'], inCheckout('.'));
   const copy = ['../../scripts/copy-into-dist.ts', 'src', '**/*.lua', 'dist'];
-  await run(process.execPath, copy, inCheckout('libs/mailbox'));
+  for (const folder of ['libs/mailbox', 'libs/placement']) await run(process.execPath, copy, inCheckout(folder));
   await run(process.execPath, ['prebuild.ts'], inCheckout('libs/keeper'));
   return join(checkoutRoot, 'apps/worker/dist/main.js');
 }

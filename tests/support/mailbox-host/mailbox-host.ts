@@ -6,7 +6,6 @@ import {
   createSealer,
   type Entry,
   finish,
-  grant,
   notify,
   type Owner,
   release,
@@ -15,6 +14,7 @@ import {
   sealPlace,
   take,
 } from '@shellfleet/mailbox';
+import { grant } from '@shellfleet/placement';
 import {
   type CommandPayload,
   type EntryPayload,

@@ -1,9 +1,9 @@
+import { asArray, asNumber, asString, runScript } from '@shellfleet/mailbox';
 import { type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { asArray, asNumber, asString } from '../reply.ts';
-import { defineScript, runScript } from '../script.ts';
+import { definePlacementScript } from '../define-script.ts';
 
-const script = defineScript('admission/look');
+const script = definePlacementScript('look');
 
 /** A part of the line of one placement class. */
 export interface LookedAt {

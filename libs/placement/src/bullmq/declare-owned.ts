@@ -1,10 +1,10 @@
+import { asArray, asString, runScript } from '@shellfleet/mailbox';
 import { type FleetKeys, sessionJobId, sessionsQueue } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { asArray, asString } from '../reply.ts';
-import { defineScript, runScript } from '../script.ts';
+import { definePlacementScript } from '../define-script.ts';
 import type { Lock } from './renew.ts';
 
-const script = defineScript('admission/declare');
+const script = definePlacementScript('declare');
 
 const MOST_IN_CALL = 100;
 

@@ -1,9 +1,9 @@
+import { asNumber, runScript } from '@shellfleet/mailbox';
 import { type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { asNumber } from '../reply.ts';
-import { defineScript, runScript } from '../script.ts';
+import { definePlacementScript } from '../define-script.ts';
 
-const script = defineScript('admission/lock-job');
+const script = definePlacementScript('lock-job');
 
 /** Locks the first of these jobs that still waits, for a host. Returns its index, or -1 when none waits any more. */
 export async function lockFirstWaiting(

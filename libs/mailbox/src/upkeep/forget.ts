@@ -2,7 +2,7 @@ import { type FleetKeys, LIMITS } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { defineScript, runScript } from '../script.ts';
 
-const script = defineScript('admission/forget');
+const script = defineScript('upkeep/forget');
 
 /**
  * Removes a session whose life is over (closed, or nothing is left of it) from the index. `score`: its score in the index, as text, from

@@ -1,9 +1,9 @@
+import { asArray, asNumber, asString, runScript } from '@shellfleet/mailbox';
 import { type FleetKeys, sessionJobId, sessionJobLockKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { asArray, asNumber, asString } from '../reply.ts';
-import { defineScript, runScript } from '../script.ts';
+import { definePlacementScript } from '../define-script.ts';
 
-const script = defineScript('admission/grant');
+const script = definePlacementScript('grant');
 
 export type Granted =
   | { type: 'granted'; fence: number }

@@ -2,7 +2,7 @@ import type { FleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { defineScript, runScript } from '../script.ts';
 
-const script = defineScript('admission/postpone');
+const script = defineScript('upkeep/postpone');
 
 /**
  * Sets when upkeep looks at a session next. `score`: its score in the index, as text, from before the caller read the session. Returns false

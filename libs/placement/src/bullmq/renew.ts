@@ -1,9 +1,9 @@
+import { asArray, asNumber, asString, runScript } from '@shellfleet/mailbox';
 import { type FleetKeys, sessionJobId, sessionsQueue } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { asArray, asNumber, asString } from '../reply.ts';
-import { defineScript, runScript } from '../script.ts';
+import { definePlacementScript } from '../define-script.ts';
 
-const script = defineScript('admission/renew');
+const script = definePlacementScript('renew');
 
 /** The most locks that one call extends: a script blocks Redis for everybody. */
 const MOST_IN_CALL = 200;

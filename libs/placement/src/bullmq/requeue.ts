@@ -1,10 +1,9 @@
+import { asNumber, REDIS_DEADLINE_MS, runScript } from '@shellfleet/mailbox';
 import { type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { REDIS_DEADLINE_MS } from '../call-rules.ts';
-import { asNumber } from '../reply.ts';
-import { defineScript, runScript } from '../script.ts';
+import { definePlacementScript } from '../define-script.ts';
 
-const script = defineScript('admission/requeue');
+const script = definePlacementScript('requeue');
 
 /**
  * Hands out the jobs of these classes again whose lock has run out, in each class at most once per interval over all hosts. Returns how
