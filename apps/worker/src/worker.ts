@@ -301,7 +301,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     env: toolEnv,
     isDraining,
     decide: deps.decideTool ?? (() => ({ type: 'allowed' })),
-    approvals: new ToolApprovals({ redis, namespace, sealer, approvals, signal: closed.signal }),
+    approvals: new ToolApprovals({ namespace, sealer, approvals }),
   });
   const onDrain = () => void drainRequest.look();
   const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog, kept, onDrain });

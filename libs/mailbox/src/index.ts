@@ -73,6 +73,13 @@ export { declare, type StoredOutput } from './host/declare.ts';
 export { type Finished, type FinishOptions, finish } from './host/finish.ts';
 export { readFirstResult } from './host/first-attempt.ts';
 export { hold } from './host/hold.ts';
+export {
+  createHostMailbox,
+  type HostMailbox,
+  type HostMailboxCalls,
+  type HostMailboxOptions,
+  type OwnedCalls,
+} from './host/host-mailbox.ts';
 export { type InputRead, readInput } from './host/input.ts';
 export { addLate, type LateAdded, type LatePosition } from './host/late.ts';
 export type { Fenced, Owner } from './host/owner.ts';

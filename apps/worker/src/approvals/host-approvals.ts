@@ -6,6 +6,7 @@ import {
   type FoundAnswer,
   findAnswer,
   isAsking,
+  keepWanted,
   retryWhileRedisIsDown,
   type Sealer,
   sealPlace,
@@ -75,7 +76,7 @@ export type AskedQuestion =
 export type TenantAsker = Pick<AdmissionQuestion, 'tenant' | 'session' | 'generation' | 'entryId'>;
 
 /** What a session needs of them. */
-export type SessionApprovals = Pick<HostApprovals, 'ask' | 'held' | 'starts'>;
+export type SessionApprovals = Pick<HostApprovals, 'ask' | 'keepWanted' | 'held' | 'starts'>;
 
 export class HostApprovals implements Answers {
   readonly starts = new StartsUnderWay();
@@ -179,6 +180,12 @@ export class HostApprovals implements Answers {
       case 'too-many':
         return { type: 'failed', error: tooManyPending(question.tenant, added.pending) };
     }
+  }
+
+  /** Records that the caller of an operation beside the mailbox, or of a tool, waits for an answer: its question stays while it does. */
+  async keepWanted(asker: TenantAsker): Promise<void> {
+    const { redis, namespace, signal } = this.#deps;
+    await retryWhileRedisIsDown(() => keepWanted(redis, approvalKeys(namespace, asker.tenant), asker), signal);
   }
 
   /** Whether no answer to exactly this question can be used. */

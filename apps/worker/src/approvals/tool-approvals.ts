@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto';
-import { keepWanted, retryWhileRedisIsDown, type Sealer } from '@shellfleet/mailbox';
+import type { Sealer } from '@shellfleet/mailbox';
 import {
-  approvalKeys,
   isShellfleetError,
   type ShellfleetError,
   type StoredQuestion,
   TOOL_ASKER,
   toCanonicalJson,
 } from '@shellfleet/protocol';
-import type { Redis } from 'ioredis';
 import type { ApprovalQuestion } from '../admission/admission.ts';
 import type { Answer } from '../admission/create-admission.ts';
 import type { HostApprovals, TenantAsker } from './host-approvals.ts';
@@ -33,11 +31,9 @@ export type ToolVerdict =
   | { type: 'deny'; code: 'denied' | 'approval-expired'; reason: string };
 
 interface ToolApprovalsDeps {
-  redis: Redis;
   namespace: string;
   sealer: Sealer;
-  approvals: Pick<HostApprovals, 'findFor' | 'askFor' | 'starts'>;
-  signal: AbortSignal;
+  approvals: Pick<HostApprovals, 'findFor' | 'keepWanted' | 'askFor' | 'starts'>;
 }
 
 type Found<T> = { begun: T } | { answer: Answer | ShellfleetError };
@@ -59,7 +55,7 @@ export class ToolApprovals {
     redact: (text: string) => string,
     begin: () => Promise<T>,
   ): Promise<{ begun: T } | ToolVerdict> {
-    const { approvals, redis, namespace, signal } = this.#deps;
+    const { approvals } = this.#deps;
     const asker = { tenant: call.tenant, session: TOOL_ASKER, generation: call.name, entryId: call.id };
     const bound = this.#bind(call, asked, asker);
     const denied = (reason: string) => ({ type: 'deny', code: 'denied', reason: `${asked.reason} ${reason}` }) as const;
@@ -81,7 +77,7 @@ export class ToolApprovals {
       if (!('type' in answer)) return { type: 'deny', code: 'approval-expired', reason: answer.message };
       if (answer.type === 'denied') return denied(answer.reason);
       if (answer.type === 'granted') continue;
-      await retryWhileRedisIsDown(() => keepWanted(redis, approvalKeys(namespace, call.tenant), asker), signal);
+      await approvals.keepWanted(asker);
       const added = await approvals.askFor(asker, bound, asked, describe(call, asked, redact), call.approvalTimeoutMs);
       if (added.type === 'pending') return { type: 'asks', question: added.data.id };
       if (added.type === 'refused') return denied(added.reason);

@@ -1,29 +1,28 @@
-import { type Appended, append, type Fenced, isRedisFull, type Owner } from '@shellfleet/mailbox';
+import { type Appended, type Fenced, isRedisFull, type OwnedCalls } from '@shellfleet/mailbox';
 import type { OutputEntry } from '@shellfleet/protocol';
 
 /** How long output waits for room in a full Redis. The commands that hold it up may be those whose end would make room. */
 const WAIT_FOR_ROOM_MS = 5_000;
 
 /**
- * Appends output of one entry. Of the output that a full Redis has refused for some seconds, the stream carries only the size, which a full
- * Redis accepts: the command goes on, and what is missing is counted. The calls that are returned are repeated until one succeeds.
+ * Returns calls that append output of one entry, for `retry` of the mailbox. When a full Redis has refused output for some seconds, only the
+ * size of that output is stored, which a full Redis accepts: the command goes on, and the missing output is counted.
  */
 export function createAppend(
-  owner: Owner,
   entryId: string,
   clock: () => number = () => performance.now(),
-): (entries: readonly OutputEntry[]) => () => Promise<Appended | Fenced> {
+): (entries: readonly OutputEntry[]) => (once: Pick<OwnedCalls, 'append'>) => Promise<Appended | Fenced> {
   let fullSince: number | undefined;
-  return (entries) => async () => {
+  return (entries) => async (once) => {
     try {
-      const appended = await append(owner, entryId, entries);
+      const appended = await once.append(entryId, entries);
       fullSince = undefined;
       return appended;
     } catch (error) {
       if (!isRedisFull(error)) throw error;
       fullSince ??= clock();
       if (clock() - fullSince < WAIT_FOR_ROOM_MS) throw error;
-      return append(owner, entryId, entries.map(toGap), { whenFull: true });
+      return once.append(entryId, entries.map(toGap), { whenFull: true });
     }
   };
 }

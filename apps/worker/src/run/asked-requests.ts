@@ -1,11 +1,4 @@
-import {
-  isSignedClose,
-  readCancelRequest,
-  readCloseRequest,
-  refuseRequest,
-  retryWhileRedisIsDown,
-  signedReason,
-} from '@shellfleet/mailbox';
+import { isSignedClose, signedReason } from '@shellfleet/mailbox';
 import type { SessionContext } from './session-context.ts';
 
 // The marks in the mailbox by which a caller has cancelled the running entry or closed the session. Where keys are configured, the host acts on
@@ -17,17 +10,17 @@ export async function askedToCancel(
   reason: string,
   context: SessionContext,
 ): Promise<string | undefined> {
-  const { owner, sealer, signal } = context;
+  const { mailbox, owner, sealer, signal } = context;
   // Ends when the mark is what it was when it was read.
   while (sealer.verifies && !signal.aborted) {
-    const signed = await retryWhileRedisIsDown(() => readCancelRequest(owner, entryId), signal);
+    const signed = await mailbox.readCancelRequest(entryId);
     const asked = signed === '' ? undefined : signedReason(sealer, owner.keys, entryId, { reason, signed });
     if (asked !== undefined) return asked;
     // A close cancels what runs.
     if (await isClosing(context)) return reason;
     // Only now is it known that it is not part of a close: this reports it.
     if (signed === '') signedReason(sealer, owner.keys, entryId, { reason, signed });
-    const refused = await retryWhileRedisIsDown(() => refuseRequest(owner, { entryId, signed }), signal);
+    const refused = await mailbox.refuseRequest({ entryId, signed });
     if (refused.type !== 'changed') return undefined;
   }
   return reason;
@@ -35,19 +28,19 @@ export async function askedToCancel(
 
 /** Whether a producer has closed the session, as the mailbox says. Otherwise the life is open again. */
 export async function askedToClose(context: SessionContext): Promise<boolean> {
-  const { owner, generation, sealer, signal } = context;
+  const { mailbox, owner, generation, sealer, signal } = context;
   // Ends when the mark is what it was when it was read.
   while (sealer.verifies && !signal.aborted) {
-    const { isClosing, signed } = await retryWhileRedisIsDown(() => readCloseRequest(owner), signal);
+    const { isClosing, signed } = await mailbox.readCloseRequest();
     if (!isClosing) return false;
     if (isSignedClose(sealer, owner.keys, generation, signed)) return true;
-    const refused = await retryWhileRedisIsDown(() => refuseRequest(owner, { signed }), signal);
+    const refused = await mailbox.refuseRequest({ signed });
     if (refused.type !== 'changed') return false;
   }
   return true;
 }
 
-async function isClosing({ owner, generation, sealer, signal }: SessionContext): Promise<boolean> {
-  const { isClosing, signed } = await retryWhileRedisIsDown(() => readCloseRequest(owner), signal);
+async function isClosing({ mailbox, owner, generation, sealer }: SessionContext): Promise<boolean> {
+  const { isClosing, signed } = await mailbox.readCloseRequest();
   return isClosing && signed !== '' && isSignedClose(sealer, owner.keys, generation, signed);
 }

@@ -3,10 +3,9 @@ import {
   type Entry,
   type Fenced,
   type Finished,
-  finish,
   notify,
+  type OwnedCalls,
   type Owner,
-  retryWhileRedisIsDown,
   sealPlace,
 } from '@shellfleet/mailbox';
 import { ATTRIBUTES, ensureShellfleetError, SPANS, toCommandId, type WireResult } from '@shellfleet/protocol';
@@ -24,7 +23,7 @@ import { unstoredOutput } from './unstored-output.ts';
 const tracer = trace.getTracer('@shellfleet/worker');
 
 /** `triedNext`: the call asked for the next entry too, so an empty `next` means an empty mailbox. */
-export type EntryFinished = Finished & { triedNext: boolean };
+export type EntryFinished = (Finished | Fenced) & { triedNext: boolean };
 
 /** Stores the Result of an entry, once, over any number of attempts. The only place where this host makes an entry terminal. */
 export async function finishEntry(
@@ -32,8 +31,8 @@ export async function finishEntry(
   ended: EntryResult,
   context: SessionContext,
   shell: SessionShell,
-): Promise<EntryFinished | Fenced> {
-  const { owner, sealer, signal, redaction } = context;
+): Promise<EntryFinished> {
+  const { mailbox, owner, sealer, redaction } = context;
   let { result, output } = ended;
   result = await auditedFirst(result, context);
   const place = sealPlace('answer', owner.keys, entry.id);
@@ -41,9 +40,9 @@ export async function finishEntry(
   let triedNext = false;
   let cancelReason: string | undefined;
   for (;;) {
-    const call = () => {
+    const call = (once: OwnedCalls) => {
       triedNext = mayTakeNext();
-      return finish(owner, entry.id, {
+      return once.finish(entry.id, {
         result: sealError(entry.id, toStoredResult(entry, result, redaction), context),
         output,
         ...answer,
@@ -53,7 +52,7 @@ export async function finishEntry(
         ...(cancelReason !== undefined && { cancelReason }),
       });
     };
-    const finished = await retryWhileRedisIsDown(call, signal, { availability: pauseClocksWhileDown(shell) });
+    const finished = await mailbox.retry(call, { availability: pauseClocksWhileDown(shell) });
     if (finished.type === 'cancelled') {
       const reason = await askedToCancel(entry.id, finished.reason, context);
       if (reason === undefined) continue;
@@ -73,7 +72,7 @@ export async function finishEntry(
           if (ended.noted !== true) noteEnd(entry, result, context);
         }
       }
-      return finished.type === 'fenced' ? finished : { ...finished, triedNext };
+      return { ...finished, triedNext };
     }
   }
 }

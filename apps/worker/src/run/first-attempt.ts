@@ -1,11 +1,4 @@
-import {
-  type Entry,
-  type Fenced,
-  putBack,
-  readFirstResult,
-  retryWhileRedisIsDown,
-  sealPlace,
-} from '@shellfleet/mailbox';
+import { type Entry, type Fenced, sealPlace } from '@shellfleet/mailbox';
 import { answerFor, asksAfterDenial, resolveSandbox, sandboxDenial } from '@shellfleet/policy';
 import {
   type CommandPayload,
@@ -77,15 +70,14 @@ export async function putBackForSecond(
   { result, output, lastOutput }: EntryResult & { result: Failure },
   session: SessionContext,
 ): Promise<{ type: 'put-back' } | { type: 'refused' } | Fenced> {
-  const { owner, sealer, redaction, signal } = session;
+  const { mailbox, owner, sealer, redaction } = session;
   const { exitCode } = result;
   const shown: FirstAttempt = { exitCode, output: endOf(lastOutput?.() ?? '', SHOWN_BYTES) };
   const sealed = sealer.seal(JSON.stringify(shown), sealPlace('first-attempt', owner.keys, entry.id));
   const stored = toStoredResult(entry, result, redaction) as Failure;
   let rest = output;
   for (;;) {
-    const call = () => putBack(owner, entry.id, { sealed, result: stored, output: rest });
-    const put = await retryWhileRedisIsDown(call, signal);
+    const put = await mailbox.putBack(entry.id, { sealed, result: stored, output: rest });
     if (put.type !== 'misplaced') {
       if (put.type === 'put-back') noteEnd(entry, result, session);
       return put;
@@ -106,11 +98,10 @@ export function openFirstAttempt({ id }: Entry, first: string, { owner, sealer }
 export async function endOfFirst(
   { id, first }: Entry,
   refused: string,
-  session: Pick<SessionContext, 'owner' | 'signal' | 'sealer' | 'redaction'>,
+  session: Pick<SessionContext, 'mailbox' | 'owner' | 'sealer' | 'redaction'>,
 ): Promise<EntryResult | undefined> {
   if (first === undefined) return undefined;
-  const { owner, signal } = session;
-  const result = await retryWhileRedisIsDown(() => readFirstResult(owner, id, ''), signal);
+  const result = await session.mailbox.readFirstResult(id, '');
   const sealedReason = sealReason(id, refused, session);
   return result && { result: { ...result, sealedReason }, output: [], noted: true };
 }

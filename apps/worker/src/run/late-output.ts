@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { addLate, type Owner, retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import type { HostMailbox } from '@shellfleet/mailbox';
 import type { OutputEntry, StreamName } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { createLateChain } from '../output/output-chains.ts';
@@ -22,13 +22,12 @@ const REPORT_GAPS_MS = 60_000;
 const MOST_ENTRIES = 512;
 
 export interface LateOutputDeps {
-  owner: Owner;
+  mailbox: Pick<HostMailbox, 'addLate'>;
   /** Budget of an entry in the stream, its own output included. */
   streamBytes: number;
   createRedactor: CreateRedactor;
   /** Aborts when this host must not write to the session any more. */
   signal: AbortSignal;
-  onFenced(): void;
   logger: Logger;
 }
 
@@ -107,9 +106,9 @@ export class LateOutput {
   /** `over`: nothing more of the entry is stored. `waits`: the entry's own Result is not stored yet. */
   async #store(entryId: string, entry: LateEntry): Promise<'over' | 'waits' | 'goes-on'> {
     if (!entry.placed) {
-      const added = await this.#add(entryId, []);
-      if (added.type === 'fenced' || added.type === 'unknown') return 'over';
+      const added = await this.#deps.mailbox.addLate(entryId, []);
       if (added.type === 'not-ended') return 'waits';
+      if (!('position' in added)) return 'over';
       const { outcome, carriedBytes } = added.position;
       // When the command's output was withheld, so is its late output.
       const left = outcome === 'blocked' ? 0 : this.#deps.streamBytes - carriedBytes;
@@ -133,18 +132,11 @@ export class LateOutput {
 
   async #addAll(entryId: string, entry: LateEntry, entries: OutputEntry[]): Promise<boolean> {
     if (entries.length === 0) return true;
-    const added = await this.#add(entryId, entries);
+    const added = await this.#deps.mailbox.addLate(entryId, entries);
     // Misplaced: this call arrived before and has stored them.
-    if (added.type !== 'stored' && added.type !== 'misplaced') return false;
+    if (!('position' in added)) return false;
     entry.stored(added.position);
     return true;
-  }
-
-  async #add(entryId: string, entries: OutputEntry[]) {
-    const { owner, signal, onFenced } = this.#deps;
-    const added = await retryWhileRedisIsDown(() => addLate(owner, entryId, entries), signal);
-    if (added.type === 'fenced') onFenced();
-    return added;
   }
 
   #forget(entryId: string): void {

@@ -1,5 +1,6 @@
-import type { Entry, Owner } from '@shellfleet/mailbox';
+import { createHostMailbox, type Entry } from '@shellfleet/mailbox';
 import { encodeOutputEntry, type OutputEntry, sessionKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { CleanOutput } from '../output/clean-output.ts';
 import type { OverflowPiece } from '../output/piece.ts';
@@ -24,7 +25,8 @@ function streamOf(events: { type: string; command: string; data?: Uint8Array }[]
       return stored.filter(([id]) => Number.parseInt(id.toString(), 10) > from).slice(0, count);
     },
   };
-  return { owner: { redis, keys: sessionKeys('ns', 't', 's') } as unknown as Owner, reads };
+  const owner = { redis: redis as unknown as Redis, keys: sessionKeys('ns', 't', 's'), fence: 1, host: 'h' };
+  return { mailbox: createHostMailbox(owner, { signal: new AbortController().signal, onFenced() {} }), reads };
 }
 
 const logOf = (pieces: OverflowPiece[]) => ({
@@ -51,9 +53,9 @@ test('a chain that was fed what is stored continues as the one that stored it', 
     ...(index % 50 === 0 ? [foreign, { type: 'command.started', command: entry.id }] : []),
     { type: 'command.output', command: entry.id, data: encodeOutputEntry(output) },
   ]);
-  const { owner, reads } = streamOf(events);
+  const { mailbox, reads } = streamOf(events);
   const after = createClean();
-  await restoreOutput(after, entry, owner, logOf(overflow), new AbortController().signal);
+  await restoreOutput(after, entry, mailbox, logOf(overflow));
   expect(reads.length).toBeGreaterThan(1);
   expect(reads[0]).toBe('(999');
   expect(after.received).toEqual(before.received);
@@ -68,8 +70,8 @@ test('a chain that was fed what is stored continues as the one that stored it', 
 
 test('an entry that has stored nothing begins at 0', async () => {
   const clean = createClean();
-  const { owner } = streamOf([]);
-  await restoreOutput(clean, { ...entry, startedAt: 0 }, owner, logOf([]), new AbortController().signal);
+  const { mailbox } = streamOf([]);
+  await restoreOutput(clean, { ...entry, startedAt: 0 }, mailbox, logOf([]));
   expect(clean.received).toEqual({ stdout: 0, stderr: 0 });
 });
 
@@ -77,9 +79,9 @@ test('what the log has counts as unread until the attached reader says what it h
   const reader = new AttachedReader({ stallMs: 60_000, reachRedis: async () => {} });
   const data = Buffer.alloc(5 << 20, '.');
   const rest = { rawFrom: 0, rawTo: data.byteLength, bytesBefore: 0, newlinesBefore: 0, redactions: {} };
-  const { owner } = streamOf([]);
+  const { mailbox } = streamOf([]);
   const log = logOf([{ stream: 'stdout', data, ...rest }]);
-  await restoreOutput(createClean(), { ...entry, startedAt: 0 }, owner, log, new AbortController().signal, reader);
+  await restoreOutput(createClean(), { ...entry, startedAt: 0 }, mailbox, log, reader);
   expect(reader.holdsBack).toBe(true);
   reader.seen({ stdout: data.byteLength, stderr: 0 });
   expect(reader.holdsBack).toBe(false);

@@ -1,4 +1,4 @@
-import { type Entry, type Owner, readStream, retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import type { Entry, HostMailbox } from '@shellfleet/mailbox';
 import { decodeOutputEntry } from '@shellfleet/protocol';
 import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput } from '../output/clean-output.ts';
@@ -13,14 +13,13 @@ const PAGE = 200;
 export async function restoreOutput(
   clean: CleanOutput,
   entry: Entry,
-  owner: Owner,
+  mailbox: Pick<HostMailbox, 'readStream'>,
   log: CommandLog,
-  signal: AbortSignal,
   reader?: AttachedReader,
 ): Promise<void> {
   let after = `${entry.startedAt > 0 ? entry.startedAt - 1 : 0}`;
   for (;;) {
-    const page = await retryWhileRedisIsDown(() => readStream(owner.redis, owner.keys, `(${after}`, PAGE), signal);
+    const page = await mailbox.readStream(`(${after}`, PAGE);
     for (const { type, entryId, data } of page) {
       if (type !== 'command.output' || entryId !== entry.id) continue;
       const output = decodeOutputEntry(data);

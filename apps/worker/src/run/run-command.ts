@@ -1,4 +1,4 @@
-import { checkInputEnd, readInput, readRecord, retryWhileRedisIsDown, sealPlace } from '@shellfleet/mailbox';
+import { checkInputEnd, sealPlace } from '@shellfleet/mailbox';
 import { type CommandPayload, toCommandId, type WireResult } from '@shellfleet/protocol';
 import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput } from '../output/clean-output.ts';
@@ -30,7 +30,7 @@ export async function runCommand(
   const clean = createCommandChain(session.redaction.createRedactor, { ...session.spec.output, encoding });
   if (payload.reader === 'attached') run.reader = attachReader(run, session);
   const log = session.hostLog.ofCommand(session.owner.keys, entry.id, session.spec.output.maxBytes);
-  if (run.from === 'resume') await restoreOutput(clean, entry, session.owner, log, session.signal, run.reader);
+  if (run.from === 'resume') await restoreOutput(clean, entry, session.mailbox, log, run.reader);
   const store = openOutputStore(run, clean, log, session, shell);
   const endUse = session.egress?.begin(networkOf(payload, session.spec));
   const input = payload.input === undefined ? undefined : feedInput(run, killGraceMs, session, shell);
@@ -76,15 +76,15 @@ function openOutputStore(
   shell: SessionShell,
 ): OutputStore {
   const { entry, from } = run;
-  const { owner, logger, signal, hostEntries } = session;
-  const appendCall = createAppend(owner, entry.id);
+  const { mailbox, logger, hostEntries } = session;
+  const appendCall = createAppend(entry.id);
   const store = new OutputStore({
     clean,
     log,
     onLogFailed: (err) => logger.warn({ err }, 'host-log.append-failed'),
     async append(entries) {
       const availability = pauseClocksWhileDown(shell);
-      const appended = await retryWhileRedisIsDown(appendCall(entries), signal, { availability });
+      const appended = await mailbox.retry(appendCall(entries), { availability });
       const last = entries.at(-1);
       if (appended.type === 'stored' && last !== undefined) run.stored = { ...appended.offsets, seq: last.seq + 1 };
       return appended;
@@ -103,16 +103,15 @@ function openOutputStore(
   return store;
 }
 
-function attachReader({ entry, isCancelled }: EntryRun, { owner, readerStallMs, signal }: SessionContext) {
-  const reachRedis = () => retryWhileRedisIsDown(() => readRecord(owner.redis, owner.keys, entry.id), signal);
-  const reader = new AttachedReader({ stallMs: readerStallMs, reachRedis });
+function attachReader({ entry, isCancelled }: EntryRun, { mailbox, readerStallMs }: SessionContext) {
+  const reader = new AttachedReader({ stallMs: readerStallMs, reachRedis: () => mailbox.readRecord(entry.id) });
   if (isCancelled) reader.close();
   return reader;
 }
 
 /** Forwards the entry's open stdin from the mailbox to the shell, over reconnections. */
 function feedInput(run: EntryRun, killGraceMs: number, session: SessionContext, shell: SessionShell): InputFeed {
-  const { owner, sealer, signal } = session;
+  const { mailbox, owner, sealer } = session;
   const { id } = run.entry;
   const place = sealPlace('input', owner.keys, id);
   const clocks = pauseClocksWhileDown(shell);
@@ -125,7 +124,7 @@ function feedInput(run: EntryRun, killGraceMs: number, session: SessionContext, 
         clocks.onDown();
       };
       const availability = { onDown, onUp: clocks.onUp };
-      return retryWhileRedisIsDown(() => readInput(owner, id, position), signal, { availability });
+      return mailbox.retry((once) => once.readInput(id, position), { availability });
     },
     openChunk: (sealed) => sealer.openBytes(sealed, place),
     checkEnd: (end, signed) => checkInputEnd(sealer, owner.keys, id, end, signed),

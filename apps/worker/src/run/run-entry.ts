@@ -96,7 +96,7 @@ export async function finishFailed(
   error: ShellfleetError,
   session: SessionContext,
   shell: SessionShell,
-): Promise<EntryFinished | Fenced> {
+): Promise<EntryFinished> {
   const first = await endOfFirst(ending.entry, error.message, session);
   return finishEntry(ending, first ?? failedEntry(ending.entry, error, session, shell), session, shell);
 }

@@ -1,4 +1,4 @@
-import type { Owner, Sealer } from '@shellfleet/mailbox';
+import type { HostMailbox, Owner, Sealer } from '@shellfleet/mailbox';
 import type { FileOperation, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';
@@ -12,6 +12,8 @@ import type { RunningEntries } from './running-entries.ts';
 
 /** Everything of a session that stays the same while this host owns it. */
 export interface SessionContext {
+  readonly mailbox: HostMailbox;
+  /** The owner as which `mailbox` calls. */
   readonly owner: Owner;
   /** Names this life of the session id. */
   readonly generation: string;
@@ -39,6 +41,4 @@ export interface SessionContext {
   readonly logger: Logger;
   /** Aborts when this host lost the session: it must not write to it any more. */
   readonly signal: AbortSignal;
-  /** To be called when the mailbox refused a write because another host owns the session. */
-  onFenced(): void;
 }

@@ -1,25 +1,24 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 
-const staged = vi.hoisted(() => ({ cleared: [] as unknown[][], reply: { type: 'too-late' } as object }));
-vi.mock('@shellfleet/mailbox', async (original) => ({
-  ...(await original<object>()),
-  retryWhileRedisIsDown: (call: () => Promise<unknown>) => call(),
-  clear: async (...args: unknown[]) => {
-    staged.cleared.push(args.slice(1));
-    return staged.reply;
-  },
-}));
+const staged = { cleared: [] as unknown[][], reply: { type: 'too-late' } as object };
 vi.mock('../run/open-payload.ts', () => ({ openSignedPayload: () => ({ payload: {}, signature: undefined }) }));
 vi.mock('./audit-verdict.ts', () => ({ auditVerdict: async (verdict: unknown) => verdict, noteHeld() {} }));
 vi.mock('./session-parts.ts', () => ({ aboutSession: () => ({}) }));
 const { admitEntry } = await import('./admit-entry.ts');
 
+const once = {
+  clear: async (...args: unknown[]) => {
+    staged.cleared.push(args);
+    return staged.reply;
+  },
+};
+const mailbox = { retry: (call: (calls: typeof once) => unknown) => call(once) };
 const ENTRY = { id: 'e', payload: 'p', first: undefined } as never;
 
 async function admit(verdict: object, holdsLease = true) {
   const admitted: string[] = [];
   const parts = {
-    context: { owner: {}, signal: new AbortController().signal },
+    context: { mailbox },
     shell: { ready: true },
     admission: { digest: 'd', judge: async () => verdict },
     lease: { held: () => holdsLease },

@@ -1,4 +1,4 @@
-import { clear, type Entry, type Fenced, hold, retryWhileRedisIsDown, type Taken } from '@shellfleet/mailbox';
+import type { Entry, Fenced, Taken } from '@shellfleet/mailbox';
 import { ATTRIBUTES, ensureShellfleetError, type ShellfleetError, toCommandId } from '@shellfleet/protocol';
 import type { AdmissionQuestion, ApprovalQuestion, Verdict } from '../admission/admission.ts';
 import type { SessionApprovals } from '../approvals/host-approvals.ts';
@@ -88,13 +88,13 @@ async function start(
   startBy: number | undefined,
   parts: SessionParts,
 ): Promise<Taken | Fenced> {
-  const { owner, signal } = parts.context;
   // It starts the entry. The lease may have ended while the shell was opened.
   const mayStart = () => parts.lease.held() && digest === parts.admission.digest;
-  const clearHeld = async () => (mayStart() ? clear(owner, entry.id, digest, startBy) : EMPTY);
   // ADMIT-8: its reply may be lost, and the entry then be found as started.
   parts.admitted.set(entry, digest);
-  const cleared = await retryWhileRedisIsDown(clearHeld, signal);
+  const cleared = await parts.context.mailbox.retry(async (once) =>
+    mayStart() ? once.clear(entry.id, digest, startBy) : EMPTY,
+  );
   if (cleared.type !== 'started' && cleared.type !== 'running') parts.admitted.clear();
   if (cleared.type !== 'not-head' && cleared.type !== 'too-late') return cleared;
   return cleared.type === 'too-late' ? { type: 'needs-admission', entry } : EMPTY;
@@ -110,7 +110,7 @@ async function holdUntilAnswered(
   approvals: SessionApprovals,
 ): Promise<Taken | Fenced> {
   const { context, shell } = parts;
-  const { owner, signal } = context;
+  const { mailbox } = context;
   const { entry } = ending;
   const added = await approvals.ask(question, asked, context.redaction);
   switch (added.type) {
@@ -127,16 +127,17 @@ async function holdUntilAnswered(
       noteHeld(entry, added.data, asked.outside, digest, parts);
       const { id, reason, expiresAt } = added.data;
       const request = { id, sealedReason: sealReason(entry.id, reason, context), expiresAt };
-      const held = await retryWhileRedisIsDown(() => hold(owner, entry.id, digest, request), signal);
-      context.logger.info({ [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id) }, 'command.held');
-      if (held.type === 'fenced') return held;
-      await approvals.held(question);
+      const held = await mailbox.hold(entry.id, digest, request);
+      context.logger.info(
+        { [ATTRIBUTES.commandId]: toCommandId(mailbox.owner.keys.session, entry.id) },
+        'command.held',
+      );
+      if (held.type === 'held') await approvals.held(question);
       return EMPTY;
     }
   }
 }
 
-function nextOf(finished: Awaited<ReturnType<typeof finishDenied>>): Taken | Fenced {
-  if (finished.type === 'fenced') return finished;
+function nextOf(finished: Awaited<ReturnType<typeof finishDenied>>): Taken {
   return finished.type === 'finished' ? finished.next : EMPTY;
 }

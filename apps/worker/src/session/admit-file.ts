@@ -1,5 +1,4 @@
-import { keepWanted, retryWhileRedisIsDown } from '@shellfleet/mailbox';
-import { approvalKeys, type EntryId, type FileOperation, ShellfleetError } from '@shellfleet/protocol';
+import { type EntryId, type FileOperation, ShellfleetError } from '@shellfleet/protocol';
 import type { AdmissionQuestion, Verdict } from '../admission/admission.ts';
 import type { SessionApprovals } from '../approvals/host-approvals.ts';
 import type { Asks, FileToAdmit } from '../run/file-calls.ts';
@@ -81,9 +80,7 @@ async function ask(
   const isPart = operation.name === 'write' && !(operation.offset === 0 && operation.last);
   if (!asks || (isPart && operation.whole === undefined)) return { state: 'would-ask' };
   const { context } = parts;
-  const { redis, keys } = context.owner;
-  const wanted = () => keepWanted(redis, approvalKeys(keys.namespace, keys.tenant), question);
-  await retryWhileRedisIsDown(wanted, context.signal);
+  await approvals.keepWanted(question);
   const added = await approvals.ask(question, asked, context.redaction);
   switch (added.type) {
     case 'answered':

@@ -1,4 +1,4 @@
-import { type Adopted, adopt, retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import type { Adopted } from '@shellfleet/mailbox';
 import type { SessionJob } from '@shellfleet/placement';
 import { isShellfleetError, type SessionKeys } from '@shellfleet/protocol';
 import { LEASE_MS, type Lease } from '../lease/leases.ts';
@@ -28,26 +28,26 @@ export async function adoptSession(
   events: SessionEvents,
   deps: SessionDeps,
 ): Promise<AdoptedSession | undefined> {
-  const owner = await becomeOwner(job, keys, deps, signal);
-  if (owner === undefined) {
+  const mailbox = await becomeOwner(job, keys, deps, { signal, onFenced: events.onFenced });
+  if (mailbox === undefined) {
     await found?.remove();
     return undefined;
   }
   const { placementClass, data } = job;
   const asked = { placementClass, generation: data?.generation };
-  const adopted = await retryWhileRedisIsDown(() => adopt(owner, asked), signal);
+  const adopted = await mailbox.adopt(asked);
   if (adopted.type !== 'adopted') {
     await found?.remove();
-    if (adopted.type !== 'fenced') await retryWhileRedisIsDown(() => deps.jobs.remove(job), signal);
+    if (adopted.type !== 'fenced') await mailbox.retry(() => deps.jobs.remove(job));
     return undefined;
   }
   const spec = tryOpenSpec(adopted, keys, deps.sealer);
   if (isShellfleetError(spec)) {
-    await leaveUnopened(spec, { ...deps, ...{ job, adopted, found, owner, lease, signal } });
+    await leaveUnopened(spec, { ...deps, ...{ job, adopted, found, mailbox, lease, signal } });
     return undefined;
   }
-  const parts = createSessionParts(job, adopted, spec, owner, lease, signal, events, deps);
-  lease.own(owner.fence, LEASE_MS + spec.hostGraceMs);
+  const parts = createSessionParts(job, adopted, spec, mailbox, lease, signal, events, deps);
+  lease.own(mailbox.owner.fence, LEASE_MS + spec.hostGraceMs);
   const isOffered = deps.offers.includes(placementClass) && (await deps.serves(spec));
   return { adopted, parts, isOffered };
 }

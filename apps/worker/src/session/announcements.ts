@@ -1,4 +1,3 @@
-import { announce, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import type { EventType } from '@shellfleet/protocol';
 import type { SessionContext } from '../run/session-context.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
@@ -51,11 +50,10 @@ export class Announcements {
   }
 
   async #store(status: 'starting' | 'ready', type?: EventType, data: Record<string, unknown> = {}): Promise<void> {
-    const { owner, redaction, signal, onFenced } = this.#context;
+    const { mailbox, redaction } = this.#context;
     const { epoch, epochBase, sandboxId = '', image } = this.#shell;
     const event = type === undefined ? undefined : { type, data: redaction.value(data) };
     const state = { epoch, epochBase, status, sandbox: status === 'ready' ? sandboxId : '', image };
-    const stored = await retryWhileRedisIsDown(() => announce(owner, state, event), signal);
-    if (stored.type === 'fenced') onFenced();
+    await mailbox.announce(state, event);
   }
 }

@@ -1,22 +1,27 @@
-import { type Owner, retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import {
+  createHostMailbox,
+  type HostMailbox,
+  type HostMailboxOptions,
+  retryWhileRedisIsDown,
+} from '@shellfleet/mailbox';
 import type { SessionJob } from '@shellfleet/placement';
 import { type SessionKeys, ShellfleetError } from '@shellfleet/protocol';
 import type { SessionDeps } from './session-parts.ts';
 
-/** Asks for a fence for the session of a job that this host has locked. Undefined when another host has it. */
+/** Asks for a fence for the session of a job that this host has locked. Returns undefined when another host has the session. */
 export async function becomeOwner(
   job: SessionJob,
   keys: SessionKeys,
   { redis, hostId, boot, jobs, logger }: SessionDeps,
-  signal: AbortSignal,
-): Promise<Owner | undefined> {
-  const granted = await retryWhileRedisIsDown(() => jobs.grant(job), signal);
+  options: HostMailboxOptions,
+): Promise<HostMailbox | undefined> {
+  const granted = await retryWhileRedisIsDown(() => jobs.grant(job), options.signal);
   if (granted.type === 'held-in-other-class') throw heldInOtherClass(job, granted.holder);
   if (granted.type === 'refused') {
     logger.warn({ holder: granted.holder }, 'lease.refused');
     return undefined;
   }
-  return { redis, keys, fence: granted.fence, host: hostId, boot };
+  return createHostMailbox({ redis, keys, fence: granted.fence, host: hostId, boot }, options);
 }
 
 /** Thrown while two queues hold a job of the session: the other one was left from an earlier life of its id, and goes when it is fetched. */

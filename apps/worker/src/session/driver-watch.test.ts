@@ -1,25 +1,22 @@
-import type { Owner } from '@shellfleet/mailbox';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { DriverWatch } from './driver-watch.ts';
 
 // The mailbox of a session that has nothing to do: what matters is when it is asked, and for what.
-const mailbox = vi.hoisted(() => ({ driver: false, asked: [] as string[] }));
-vi.mock('@shellfleet/mailbox', () => ({
-  retryWhileRedisIsDown: (call: () => Promise<unknown>) => call(),
-  closeUndriven: async (_owner: unknown, how: 'look' | 'close') => {
+const mailbox = {
+  driver: false,
+  asked: [] as string[],
+  async closeUndriven(how: 'look' | 'close') {
     mailbox.asked.push(how);
-    if (mailbox.driver) return { type: 'stays' };
-    return { type: how === 'close' ? 'closing' : 'undriven' };
+    if (mailbox.driver) return { type: 'stays' } as const;
+    return { type: how === 'close' ? 'closing' : 'undriven' } as const;
   },
-}));
+};
 
 beforeEach(() => {
   vi.useFakeTimers({ now: 1_000_000 });
   Object.assign(mailbox, { driver: false, asked: [] });
 });
 afterEach(() => void vi.useRealTimers());
-
-const signal = new AbortController().signal;
 
 /** Waits as the session does, and looks; returns the last answer. */
 async function idleFor(ms: number, watch: DriverWatch, activeAt: number) {
@@ -33,13 +30,13 @@ async function idleFor(ms: number, watch: DriverWatch, activeAt: number) {
 }
 
 test('a session without a driver costs no call', async () => {
-  const watch = new DriverWatch({} as Owner, false, signal);
+  const watch = new DriverWatch(mailbox, false);
   expect(await idleFor(60_000, watch, performance.now())).toBe('stays');
   expect(mailbox.asked).toEqual([]);
 });
 
 test('a session whose driver is missing twice is closed within 3 s of its last command, and not at the first look', async () => {
-  const watch = new DriverWatch({} as Owner, true, signal);
+  const watch = new DriverWatch(mailbox, true);
   const from = performance.now();
   expect(await idleFor(60_000, watch, from)).toBe('closing');
   expect({ asked: mailbox.asked, afterMs: performance.now() - from, gone: watch.gone }).toEqual({
@@ -50,7 +47,7 @@ test('a session whose driver is missing twice is closed within 3 s of its last c
 });
 
 test('a driver that renews its sign of life between two looks keeps its session', async () => {
-  const watch = new DriverWatch({} as Owner, true, signal);
+  const watch = new DriverWatch(mailbox, true);
   const from = performance.now();
   await idleFor(1_000, watch, from);
   mailbox.driver = true;
@@ -60,7 +57,7 @@ test('a driver that renews its sign of life between two looks keeps its session'
 });
 
 test('a session that works is not looked at, and a look before its command does not count afterwards', async () => {
-  const watch = new DriverWatch({} as Owner, true, signal);
+  const watch = new DriverWatch(mailbox, true);
   await idleFor(1_000, watch, performance.now());
   expect(mailbox.asked).toEqual(['look']);
   vi.advanceTimersByTime(30_000);

@@ -1,4 +1,4 @@
-import { closeUndriven, type Owner, retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import type { HostMailbox } from '@shellfleet/mailbox';
 
 /** How long a driven session has nothing to do before its driver is looked for, and how often it is then. */
 const LOOK_EVERY_MS = 1_000;
@@ -9,17 +9,15 @@ type Look = 'stays' | 'closing' | 'closing-before' | 'fenced';
 
 /** Finds out whether the driver of an idle session is gone. A session without a driver costs nothing here. */
 export class DriverWatch {
-  readonly #owner: Owner;
+  readonly #mailbox: Pick<HostMailbox, 'closeUndriven'>;
   readonly #isDriven: boolean;
-  readonly #signal: AbortSignal;
   #lookedAt = 0;
   #missingSince: number | undefined;
   #gone = false;
 
-  constructor(owner: Owner, isDriven: boolean, signal: AbortSignal) {
-    this.#owner = owner;
+  constructor(mailbox: Pick<HostMailbox, 'closeUndriven'>, isDriven: boolean) {
+    this.#mailbox = mailbox;
     this.#isDriven = isDriven;
-    this.#signal = signal;
   }
 
   /** The session is closing because its driver is gone. */
@@ -43,12 +41,11 @@ export class DriverWatch {
     if (activeAt > (this.#missingSince ?? activeAt)) this.#missingSince = undefined;
     if (performance.now() - Math.max(activeAt, this.#lookedAt) < pauseMs) return 'stays';
     const how = this.#missingSince === undefined ? 'look' : 'close';
-    const { type } = await retryWhileRedisIsDown(() => closeUndriven(this.#owner, how), this.#signal);
+    const { type } = await this.#mailbox.closeUndriven(how);
     this.#lookedAt = performance.now();
     this.#missingSince = type === 'undriven' ? this.#lookedAt : undefined;
-    if (type === 'fenced') return 'fenced';
-    if (type !== 'closing' && type !== 'closing-before') return 'stays';
-    // A call whose reply was lost has begun it.
+    if (type === 'stays' || type === 'undriven') return 'stays';
+    // `closing-before` may be the reply to a repeated call, whose first arrival has begun to close it.
     this.#gone = how === 'close';
     return type;
   }

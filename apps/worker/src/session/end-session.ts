@@ -1,4 +1,3 @@
-import { peek, release, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import { newSessionJob } from '@shellfleet/placement';
 import { ATTRIBUTES, DRIVER_GONE } from '@shellfleet/protocol';
 import { runShutdownCommands } from '../shell/prepare-shell.ts';
@@ -22,9 +21,9 @@ export function whyGiveUp({ shell, context: { spec } }: SessionParts, activeAt: 
  */
 export async function giveUp(parts: SessionParts, why: string, isStopping: () => boolean): Promise<boolean> {
   const { shell, context, rest } = parts;
-  const { owner, signal, logger } = context;
+  const { mailbox, logger } = context;
   const hadShell = shell.hasSandbox;
-  const head = hadShell ? await retryWhileRedisIsDown(() => peek(owner), signal) : undefined;
+  const head = hadShell ? await mailbox.peek() : undefined;
   if (head?.runnable === true && !isStopping()) return false;
   const started = await rest.withdraw();
   if (started.type !== 'empty') {
@@ -35,10 +34,7 @@ export async function giveUp(parts: SessionParts, why: string, isStopping: () =>
   if (hadShell) await endShell(parts, why);
   const event = hadShell ? { type: 'session.lost' as const, data: { reason: why } } : undefined;
   const loss = hadShell ? why : shell.lossReason;
-  const released = await retryWhileRedisIsDown(
-    () => release(owner, hadShell ? 'lost' : 'queued', event, 'refuse', loss),
-    signal,
-  );
+  const released = await mailbox.release(hadShell ? 'lost' : 'queued', event, 'refuse', loss);
   if (released.type === 'busy' && !isStopping()) return false;
   logger.info({ reason: why }, 'session.released');
   await removeJob(parts);
@@ -47,20 +43,20 @@ export async function giveUp(parts: SessionParts, why: string, isStopping: () =>
 
 /** Ends a closing session: shutdown commands, shell, sandbox, slot. */
 export async function endClosing(parts: SessionParts): Promise<void> {
-  const { owner, signal, logger } = parts.context;
+  const { mailbox, logger } = parts.context;
   const event = parts.driver.gone ? { type: 'session.closed' as const, data: { reason: DRIVER_GONE } } : undefined;
   await endShell(parts, 'the session was closed');
-  await retryWhileRedisIsDown(() => release(owner, 'queued', event), signal);
+  await mailbox.release('queued', event);
   logger.info(event?.data ?? {}, 'session.closed');
   await removeJob(parts);
 }
 
 /** Releases the session with everything that waits, because this host no longer offers its execution policy. */
 export async function leaveToOthers(parts: SessionParts): Promise<void> {
-  const { owner, signal, spec, logger } = parts.context;
+  const { mailbox, spec, logger } = parts.context;
   const reason = `the host stopped offering the policy ${spec.policy.type}`;
   const event = parts.shell.epoch > 0 ? { type: 'session.lost' as const, data: { reason } } : undefined;
-  await retryWhileRedisIsDown(() => release(owner, event === undefined ? 'queued' : 'lost', event, 'leave'), signal);
+  await mailbox.release(event === undefined ? 'queued' : 'lost', event, 'leave');
   logger.info({ reason }, 'session.released');
   await removeJob(parts);
 }
@@ -71,17 +67,17 @@ export async function leaveToOthers(parts: SessionParts): Promise<void> {
  */
 export async function leaveInLine(parts: SessionParts): Promise<void> {
   const { context, shell, job, jobs, lease } = parts;
-  const { owner, signal, logger } = context;
+  const { mailbox, logger } = context;
   // A session in which nothing waits needs no host.
   if (!shell.hasSandbox && (await giveUp(parts, 'nothing waits', () => false))) return;
   const wasLost = shell.death !== undefined && shell.epoch > 0;
   await shell.abandon();
   const event = wasLost ? { type: 'session.lost' as const, data: { reason: shell.lossReason } } : undefined;
-  await retryWhileRedisIsDown(() => release(owner, wasLost ? 'lost' : 'queued', event, 'leave'), signal);
+  await mailbox.release(wasLost ? 'lost' : 'queued', event, 'leave');
   logger.info({ reason: 'this host takes nothing new' }, 'session.released');
   // A later renewal would take the lock from the next owner.
   lease.end();
-  await retryWhileRedisIsDown(() => jobs.putBack(job), signal);
+  await mailbox.retry(() => jobs.putBack(job));
 }
 
 /** Leaves the living shell to the next owner. */
@@ -115,12 +111,12 @@ async function endShell({ admission, shell, context, terminals, late }: SessionP
 
 /** Removes the job, then checks again: an entry that was submitted in between found an owner, so its submitter added no job. */
 async function removeJob({ job, jobs, lease, placement, context }: SessionParts): Promise<void> {
-  const { owner, generation, signal } = context;
+  const { mailbox, generation } = context;
   // A later renewal would lock a job that is gone.
   lease.end();
-  await retryWhileRedisIsDown(() => jobs.remove(job), signal);
-  const head = await retryWhileRedisIsDown(() => peek(owner), signal);
+  await mailbox.retry(() => jobs.remove(job));
+  const head = await mailbox.peek();
   if (head?.runnable !== true) return;
   const next = newSessionJob(job, generation, placement);
-  await retryWhileRedisIsDown(() => jobs.ensure(next), signal);
+  await mailbox.retry(() => jobs.ensure(next));
 }

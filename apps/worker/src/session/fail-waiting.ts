@@ -1,4 +1,3 @@
-import { peek, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import type { ShellfleetError } from '@shellfleet/protocol';
 import { finishFailed } from '../run/run-entry.ts';
 import type { SessionParts } from './session-parts.ts';
@@ -10,10 +9,9 @@ export async function failWaiting(
   most = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   for (let failed = 0; failed < most; failed += 1) {
-    const head = await retryWhileRedisIsDown(() => peek(context.owner), context.signal);
+    const head = await context.mailbox.peek();
     if (head === undefined) return;
     const finished = await finishFailed({ entry: head.entry, mayTakeNext: () => false }, error, context, shell);
-    if (finished.type === 'fenced') return context.onFenced();
     if (finished.type !== 'finished') return;
   }
 }

@@ -134,9 +134,8 @@ export class HostedSession {
   /** Restores the session in a Redis that came back with other data. Before it is adopted there is nothing to restore. */
   async declare(redis: Redis): Promise<void> {
     if (this.#parts === undefined) return;
-    const declared = await declareSession(this.#parts, this.#run, redis);
+    await declareSession(this.#parts, this.#run, redis);
     this.#parts.rest.forget();
-    if (declared.type === 'fenced') this.#become('fenced');
     this.#wakeUps.notify();
   }
 
@@ -266,9 +265,7 @@ export class HostedSession {
   #checkTaken(taken: Taken | Fenced): Taken {
     // The call that announces a close may have been lost. The mailbox reports the close too.
     if (taken.type === 'empty' && taken.closing === true) this.#seemsClosed = true;
-    if (taken.type !== 'fenced') return taken;
-    this.#become('fenced');
-    return EMPTY;
+    return taken.type === 'fenced' ? EMPTY : taken;
   }
 
   /** Runs an entry that the mailbox has started and that no shell of this host has begun, unless the journal knows better. */
@@ -325,7 +322,6 @@ export class HostedSession {
 
   #recordFinished(finished: EntryFinished | Fenced, shell: SessionParts['shell']): Taken {
     this.#activeAt = performance.now();
-    if (finished.type === 'fenced') this.#become('fenced');
     if (finished.type !== 'finished') return EMPTY;
     shell.recordReported();
     const { next, triedNext } = finished;
@@ -351,7 +347,6 @@ export class HostedSession {
     if (idle.type === 'given-up') return true;
     if (idle.type === 'closing') this.#close();
     if (idle.type === 'closing-before') this.#seemsClosed = true;
-    if (idle.type === 'fenced') this.#become('fenced');
     if (idle.type === 'waits') {
       this.asks = idle.asks;
       await this.#wakeUps.wait({ timeoutMs: idle.timeoutMs });

@@ -1,4 +1,3 @@
-import { peek, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import { giveUp, whyGiveUp } from './end-session.ts';
 import type { SessionParts } from './session-parts.ts';
 
@@ -28,11 +27,6 @@ export async function endIfUnused(parts: SessionParts, activeAt: number, isStopp
   return { type: 'waits', timeoutMs, asks: await asks(parts) };
 }
 
-function asks({ admission, context }: SessionParts): boolean | Promise<boolean> {
-  return admission.digest !== '' && isHeadHeld(context);
-}
-
-async function isHeadHeld({ owner, signal }: SessionParts['context']): Promise<boolean> {
-  const head = await retryWhileRedisIsDown(() => peek(owner), signal);
-  return head?.runnable === false;
+async function asks({ admission, context }: SessionParts): Promise<boolean> {
+  return admission.digest !== '' && (await context.mailbox.peek())?.runnable === false;
 }

@@ -1,4 +1,4 @@
-import { type Entry, type Fenced, unauthorized } from '@shellfleet/mailbox';
+import { type Entry, unauthorized } from '@shellfleet/mailbox';
 import { ATTRIBUTES, ensureShellfleetError, type ShellfleetError, toCommandId } from '@shellfleet/protocol';
 import type { Verdict } from '../admission/admission.ts';
 import type { SessionApprovals } from '../approvals/host-approvals.ts';
@@ -12,11 +12,7 @@ import { auditVerdict } from './audit-verdict.ts';
 import { aboutSession, type SessionParts } from './session-parts.ts';
 
 /** Ends an entry that may not run. */
-export type EndRefused = (
-  ending: EndingEntry,
-  context: SessionContext,
-  shell: SessionShell,
-) => Promise<EntryFinished | Fenced>;
+export type EndRefused = (ending: EndingEntry, context: SessionContext, shell: SessionShell) => Promise<EntryFinished>;
 
 /**
  * ADMIT-8: judges an entry that counts as started in Redis and that this process has not admitted: the worker was started again after it had

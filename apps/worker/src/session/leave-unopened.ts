@@ -1,4 +1,4 @@
-import { type Adopted, finish, type Owner, peek, release, retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import type { Adopted, HostMailbox } from '@shellfleet/mailbox';
 import type { PlacementClass, SessionJob, SessionJobs } from '@shellfleet/placement';
 import { newResult, type ShellfleetError } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
@@ -9,7 +9,7 @@ import type { Sandbox } from '../sandbox/sandbox.ts';
 interface UnopenedSession {
   adopted: Adopted;
   found: Sandbox | undefined;
-  owner: Owner;
+  mailbox: HostMailbox;
   job: SessionJob;
   lease: Lease;
   jobs: SessionJobs;
@@ -25,29 +25,29 @@ interface UnopenedSession {
  * the job goes back to its queue, for hosts that have it. Otherwise no host can open the spec: everything that waits ends with the error.
  */
 export async function leaveUnopened(error: ShellfleetError, session: UnopenedSession): Promise<void> {
-  const { adopted, found, owner, job, jobs, signal } = session;
-  const redis = <T>(call: () => Promise<T>) => retryWhileRedisIsDown(call, signal);
+  const { adopted, found, mailbox, job, jobs, signal } = session;
+  const { epoch } = adopted;
   const isForOthers = !session.offers.includes(job.placementClass);
   session.logger.error({ err: error, isForOthers }, 'session.refused');
   await found?.remove();
   // What is refused for its signature is in the audit before it is told, if the disk takes it.
-  if (error.code === 'UNAUTHORIZED') await session.audit.recorded(owner.keys.tenant).catch(() => {});
-  const shell = { state: 'lost', reason: 'its host could not open its spec', epoch: adopted.epoch } as const;
+  if (error.code === 'UNAUTHORIZED') await session.audit.recorded(mailbox.owner.keys.tenant).catch(() => {});
+  const shell = { state: 'lost', reason: 'its host could not open its spec', epoch } as const;
   if (adopted.running !== undefined) {
     const { id, inbox } = adopted.running;
     const result = newResult({ outcome: 'lost', reason: 'container-removed' }, { shell });
-    await redis(() => finish(owner, id, { result, epoch: adopted.epoch, takeNext: false, inbox }));
+    await mailbox.finish(id, { result, epoch, takeNext: false, inbox });
   }
   while (!isForOthers && !signal.aborted) {
-    const head = await redis(() => peek(owner));
+    const head = await mailbox.peek();
     if (head === undefined) break;
     const { id, inbox } = head.entry;
     const result = newResult({ outcome: 'error', error: error.toJSON() });
-    const ended = await redis(() => finish(owner, id, { result, epoch: adopted.epoch, takeNext: false, inbox }));
-    if (ended.type === 'fenced') return;
+    await mailbox.finish(id, { result, epoch, takeNext: false, inbox });
   }
-  await redis(() => release(owner, found === undefined ? 'queued' : 'lost', undefined, 'leave'));
+  if (signal.aborted) return;
+  await mailbox.release(found === undefined ? 'queued' : 'lost', undefined, 'leave');
   // A later renewal would take the lock from the next owner.
   session.lease.end();
-  await redis(() => (isForOthers ? jobs.putBack(job) : jobs.remove(job)));
+  await mailbox.retry(() => (isForOthers ? jobs.putBack(job) : jobs.remove(job)));
 }

@@ -1,4 +1,4 @@
-import { peek, recordWritten, retryWhileRedisIsDown, sealPlace } from '@shellfleet/mailbox';
+import { recordWritten, sealPlace } from '@shellfleet/mailbox';
 import { approvalKeys, type FileOperation } from '@shellfleet/protocol';
 import type { SessionAdmission } from '../admission/admission.ts';
 import { onlyReads } from '../run/keeper-file.ts';
@@ -8,12 +8,12 @@ import type { SessionContext } from '../run/session-context.ts';
 export async function listWritten(
   operation: FileOperation,
   admission: SessionAdmission,
-  { owner, generation, redaction, sealer, signal }: SessionContext,
+  { mailbox, generation, redaction, sealer }: SessionContext,
 ): Promise<void> {
   if (admission.digest === '' || onlyReads(operation) || (operation.name === 'write' && !operation.last)) return;
-  const { redis, keys } = owner;
-  await retryWhileRedisIsDown(async () => {
-    const head = await peek(owner);
+  const { redis, keys } = mailbox.owner;
+  await mailbox.retry(async (once) => {
+    const head = await once.peek();
     if (head === undefined || head.runnable) return;
     const tenant = approvalKeys(keys.namespace, keys.tenant);
     const asker = { session: keys.session, generation, entryId: head.entry.id };
@@ -21,5 +21,5 @@ export async function listWritten(
     await recordWritten(redis, tenant, asker, (id) =>
       sealer.seal(JSON.stringify(path), sealPlace('approval-question', tenant, { question: id })),
     );
-  }, signal);
+  });
 }

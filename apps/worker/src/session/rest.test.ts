@@ -4,9 +4,6 @@ import { expect, test, vi } from 'vitest';
 import type { BegunId } from '../journal/journal.ts';
 import { Rest } from './rest.ts';
 
-const mailbox = vi.hoisted(() => ({ withdraw: vi.fn() }));
-vi.mock('@shellfleet/mailbox', async (original) => ({ ...(await original<object>()), ...mailbox }));
-
 const id = entryIdSchema.parse('01M83GJZ7TQZQ9XE36XT5S64QZ');
 const STARTED: CarriedEntry = {
   ...{ id, payload: 'sealed', kind: 'command', inbox: 'p1', acceptedAt: '1', retry: 'never' },
@@ -20,7 +17,8 @@ function setUp() {
   const begun = new Set<string>();
   const owner = { fence: 7, host: 'h1', keys: sessionKeys('ns', 't', 's') } as Owner;
   const journal = { knows: (entry: BegunId) => begun.has(entry.id) };
-  return { begun, rest: new Rest({ owner, journal, signal: new AbortController().signal }) };
+  const withdraw = vi.fn();
+  return { begun, withdraw, rest: new Rest({ mailbox: { owner, withdraw }, journal }) };
 }
 
 test('a wake-up brings its entry once', async () => {
@@ -70,13 +68,13 @@ test('what a wake-up has brought is forgotten when Redis came back with other da
 });
 
 test('REST-2: the mailbox is asked to withdraw once after each rest, and says what was started before', async () => {
-  const { rest } = setUp();
-  mailbox.withdraw.mockResolvedValue({ type: 'running', entry: { id } });
+  const { rest, withdraw } = setUp();
+  withdraw.mockResolvedValue({ type: 'running', entry: { id } });
   expect(await rest.withdraw()).toEqual({ type: 'empty' });
   rest.mayBegin();
   expect(await rest.withdraw()).toEqual({ type: 'running', entry: { id } });
   expect(await rest.withdraw()).toEqual({ type: 'empty' });
-  expect(mailbox.withdraw).toHaveBeenCalledTimes(1);
+  expect(withdraw).toHaveBeenCalledTimes(1);
 });
 
 test('an entry that is not started is brought only to a host that takes entries and judges them', async () => {

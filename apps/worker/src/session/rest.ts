@@ -1,13 +1,4 @@
-import {
-  type Entry,
-  type Fenced,
-  type Owner,
-  type Rung,
-  retryWhileRedisIsDown,
-  type Taken,
-  toRung,
-  withdraw,
-} from '@shellfleet/mailbox';
+import { type Entry, type Fenced, type HostMailbox, type Rung, type Taken, toRung } from '@shellfleet/mailbox';
 import type { CarriedEntry } from '@shellfleet/protocol';
 import type { Journal } from '../journal/journal.ts';
 import { toBegunId } from '../run/begun-id.ts';
@@ -20,10 +11,8 @@ import { toBegunId } from '../run/begun-id.ts';
 const EMPTY: Taken = { type: 'empty' };
 
 interface RestDeps {
-  owner: Owner;
+  mailbox: Pick<HostMailbox, 'owner' | 'withdraw'>;
   journal: Pick<Journal, 'knows'>;
-  /** Aborts when the host loses the session. */
-  signal: AbortSignal;
 }
 
 /** What `submit` may do in the name of a session's host, and has done. */
@@ -48,7 +37,7 @@ export class Rest {
 
   /** A wake-up has brought an entry. */
   bring(carried: CarriedEntry): void {
-    if (carried.id !== this.#startedId) this.#rung = toRung(carried, this.#deps.owner);
+    if (carried.id !== this.#startedId) this.#rung = toRung(carried, this.#deps.mailbox.owner);
   }
 
   /** Redis came back with other data: the mailbox is asked what was started. */
@@ -88,7 +77,7 @@ export class Rest {
   /** Afterwards nothing is started in this host's name. Returns what was started before: `running`, or `empty`. */
   async withdraw(): Promise<Taken | Fenced> {
     if (!this.#mayRest) return EMPTY;
-    const withdrawn = await retryWhileRedisIsDown(() => withdraw(this.#deps.owner), this.#deps.signal);
+    const withdrawn = await this.#deps.mailbox.withdraw();
     this.#mayRest = false;
     return withdrawn;
   }
@@ -97,7 +86,7 @@ export class Rest {
   #takeRung(): Rung | undefined {
     const rung = this.#rung;
     this.#rung = undefined;
-    const { journal, owner } = this.#deps;
-    return rung === undefined || journal.knows(toBegunId(rung.entry, owner.keys)) ? undefined : rung;
+    const { journal, mailbox } = this.#deps;
+    return rung === undefined || journal.knows(toBegunId(rung.entry, mailbox.owner.keys)) ? undefined : rung;
   }
 }

@@ -1,4 +1,4 @@
-import { type Adopted, type Owner, type Sealer, sealMarkOf } from '@shellfleet/mailbox';
+import { type Adopted, type HostMailbox, type Owner, type Sealer, sealMarkOf } from '@shellfleet/mailbox';
 import {
   type Placement,
   type PlacementClass,
@@ -112,16 +112,17 @@ export function createSessionParts(
   job: SessionJob,
   adopted: Adopted,
   spec: ResolvedSessionSpec,
-  granted: Owner,
+  granted: HostMailbox,
   lease: Lease,
   signal: AbortSignal,
-  { onFenced, onShellGone }: SessionEvents,
+  { onShellGone }: SessionEvents,
   deps: SessionDeps,
 ): SessionParts {
-  const { keys } = granted;
+  const { keys } = granted.owner;
   const ref = { namespace: keys.namespace, tenant: keys.tenant, session: keys.session };
   const admission = deps.admission.forSession(spec, ref);
-  const owner = underAdmission(granted, admission);
+  const mailbox = granted.under(() => admission.digest);
+  const { owner } = mailbox;
   const { sealer, hostLog, hostEntries, journal, redisLosses, audit, readerStallMs, sandboxes, jobs } = deps;
   const { generation } = adopted;
   const redaction = createSessionRedaction(spec, keys, sealer);
@@ -131,6 +132,7 @@ export function createSessionParts(
   const egress = createSessionEgress(spec, deps.egress, { logger, onRefused: onEgressRefused });
   const context: SessionContext = {
     ...{
+      mailbox,
       owner,
       generation,
       spec,
@@ -143,7 +145,6 @@ export function createSessionParts(
       audit,
       logger,
       signal,
-      onFenced,
     },
     takesRealPaths: (operation) => admission.digest !== '' && admission.takesRealPaths(operation),
     stoppedUnstored: new Set<string>(),
@@ -156,7 +157,7 @@ export function createSessionParts(
     }),
   };
   const terminals = new SessionTerminals({
-    ...{ owner, sealer, signal, logger, onFenced, audit: auditTerminals(audit, keys, generation) },
+    ...{ mailbox, sealer, signal, logger, audit: auditTerminals(audit, keys, generation) },
     env: { ...spec.env, ...spec.secrets },
     refusal: () => (admission.digest === '' ? undefined : admission.refuseTerminal()),
     begun: {
@@ -170,7 +171,7 @@ export function createSessionParts(
     onCount: (count) => egress?.setTerminals(count),
   });
   const late = new LateOutput({
-    ...{ owner, signal, logger, onFenced },
+    ...{ mailbox, signal, logger },
     streamBytes: spec.output.streamBytes,
     createRedactor: redaction.createRedactor,
   });
@@ -202,9 +203,9 @@ export function createSessionParts(
   });
   const announcements = new Announcements(context, shell, adopted.epoch);
   const placement = toPlacement(spec, sealMarkOf(adopted.spec));
-  const driver = new DriverWatch(owner, adopted.driven, signal);
-  const rest = new Rest({ owner, journal, signal });
-  const heldHead = new HeldHead(owner, admission, adopted.epoch, signal);
+  const driver = new DriverWatch(mailbox, adopted.driven);
+  const rest = new Rest({ mailbox, journal });
+  const heldHead = new HeldHead(mailbox, admission, adopted.epoch);
   return {
     context,
     admission,
@@ -222,16 +223,6 @@ export function createSessionParts(
     lease,
     placement,
     adopted,
-  };
-}
-
-/** The owner whose calls start only what is cleared under the digest of the moment. */
-function underAdmission(owner: Owner, admission: SessionAdmission): Owner {
-  return {
-    ...owner,
-    get admission() {
-      return admission.digest;
-    },
   };
 }
 

@@ -1,4 +1,4 @@
-import { type Entry, rerun, retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import type { Entry } from '@shellfleet/mailbox';
 import { ranOutside } from '../run/runs-outside.ts';
 import type { SessionContext } from '../run/session-context.ts';
 
@@ -12,10 +12,10 @@ export async function startAgain(
   { mayRun, makeReady }: { mayRun(): Promise<boolean>; makeReady(): Promise<boolean> },
 ): Promise<Entry | undefined> {
   if (entry.retry !== 'idempotent' || ranOutside(entry, context) || !(await mayRun())) return undefined;
-  const { owner, signal } = context;
-  const again = await retryWhileRedisIsDown(() => rerun(owner, entry), signal);
+  const { mailbox } = context;
+  const again = await mailbox.rerun(entry);
   if (again.type !== 'restarted' || !(await makeReady())) return undefined;
-  const { fence, host } = owner;
+  const { fence, host } = mailbox.owner;
   return {
     ...{ ...entry, fence, host, starts: entry.starts + 1, startedAt: Date.now() },
     ...{ offsets: { stdout: 0, stderr: 0 }, seq: 0 },

@@ -1,17 +1,12 @@
-import { type Adopted, createSealer, createSealKey, type Entry, type Taken } from '@shellfleet/mailbox';
+import type { Adopted, Entry, Taken } from '@shellfleet/mailbox';
 import { sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
 import { pino } from 'pino';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { FakeMailbox } from '../../test-support/fake-mailbox.ts';
 import { FakeSandbox } from '../../test-support/fake-sandbox.ts';
 import type { SessionParts } from './session-parts.ts';
 import { takeOver } from './take-over.ts';
 
-const stage = vi.hoisted(() => ({ mailbox: undefined as FakeMailbox | undefined, failed: [] as unknown[] }));
-vi.mock('@shellfleet/mailbox', async (original) => ({
-  ...(await original<object>()),
-  rerun: (...args: unknown[]) => (stage.mailbox!.functions.rerun as (...given: unknown[]) => unknown)(...args),
-}));
+const stage = vi.hoisted(() => ({ failed: [] as unknown[] }));
 vi.mock('./fail-waiting.ts', () => ({
   failWaiting: async (_parts: unknown, error: { code: string }, most: number) =>
     void stage.failed.push([error.code, most]),
@@ -23,7 +18,6 @@ const HERE = 'here';
 const AWAY = 'away';
 
 beforeEach(() => {
-  stage.mailbox = new FakeMailbox(keys, createSealer([createSealKey()]));
   stage.failed = [];
 });
 
@@ -54,8 +48,9 @@ function open({
     },
     abandon: async () => note('abandon'),
   };
+  const owner = { keys, host: HERE, fence: 2 };
   const context = {
-    owner: { keys, host: HERE, fence: 2 },
+    ...{ owner, mailbox: { owner, rerun: async () => ({ type: 'restarted' }) } },
     journal: { knows: ({ id }: { id: string }) => began.includes(id) },
     spec: sessionSpecSchema.parse({ onHostLoss }),
     logger: pino({ level: 'silent' }),

@@ -8,10 +8,6 @@ import { HostTerminal } from './host-terminal.ts';
 
 vi.mock('@shellfleet/mailbox', async (original) => ({
   ...(await original<object>()),
-  appendTerminalOutput: async (_owner: unknown, { number, messages }: { number: number; messages: string[] }) => ({
-    type: 'stored',
-    next: number + messages.length,
-  }),
   readTerminalInput: async () => [],
 }));
 
@@ -24,7 +20,10 @@ test('terminals that have ended leave nothing behind on the signal of their sess
       START,
       { shown: 0, rawTo: 0 },
       {
-        owner: { redis: {}, keys: sessionKeys('ns', 't', 's'), fence: 1, host: 'h' } as never,
+        mailbox: {
+          owner: { redis: {}, keys: sessionKeys('ns', 't', 's'), fence: 1, host: 'h' } as never,
+          appendTerminalOutput: async ({ number, messages }) => ({ type: 'stored', next: number + messages.length }),
+        },
         sealer: createSealer([createSealKey()]),
         signal: session.signal,
         logger: pino({ level: 'silent' }),
@@ -32,7 +31,6 @@ test('terminals that have ended leave nothing behind on the signal of their sess
           createStage: () => ({ push: (bytes: Buffer) => bytes, end: () => Buffer.alloc(0), heldBytes: 0 }) as never,
           secrets: [],
         },
-        onFenced() {},
       },
     );
     let keeper: TerminalHandlers | undefined;

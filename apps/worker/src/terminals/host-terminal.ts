@@ -1,11 +1,9 @@
 import { Notifier, withResolvers } from '@shellfleet/concurrency';
 import type { TerminalEnd as KeeperEnd } from '@shellfleet/keeper';
 import {
-  appendTerminalOutput,
   type Fenced,
-  type Owner,
+  type HostMailbox,
   readTerminalInput,
-  retryWhileRedisIsDown,
   type Sealer,
   sealPlace,
   type TerminalOutputAnswer,
@@ -37,13 +35,12 @@ import { TerminalOutput, type TerminalOutputOptions } from './terminal-output.ts
 const MESSAGES_A_READ = 32;
 
 export interface HostTerminalDeps {
-  owner: Owner;
+  mailbox: Pick<HostMailbox, 'owner' | 'appendTerminalOutput'>;
   sealer: Sealer;
   /** Aborts when this host must not write to the session any more. */
   signal: AbortSignal;
   logger: Logger;
   output: Pick<TerminalOutputOptions, 'createStage' | 'secrets'>;
-  onFenced(): void;
 }
 
 /** How much of the terminal's output Redis had when this host took it over. */
@@ -154,7 +151,7 @@ export class HostTerminal {
   }
 
   async #readInput(): Promise<void> {
-    const { redis, keys } = this.#deps.owner;
+    const { redis, keys } = this.#deps.mailbox.owner;
     while (this.#terminal !== undefined && this.#end === undefined && this.#input.hasRoom) {
       const entries = await readTerminalInput(redis, keys, this.#id, this.#input.read, MESSAGES_A_READ);
       for (const { number, sealed } of entries) {
@@ -229,17 +226,13 @@ export class HostTerminal {
     for (;;) {
       this.#reportedTaken = this.#input.taken;
       const showing = { terminal: this.#id, taken: this.#reportedTaken, number: this.#number, rawTo, messages };
-      const answer = await retryWhileRedisIsDown(
-        () => appendTerminalOutput(this.#deps.owner, showing),
-        this.#deps.signal,
-      );
+      const answer = await this.#deps.mailbox.appendTerminalOutput(showing);
       if (isStored(answer, this.#number + messages.length)) return true;
       this.#isFull = answer.type === 'full' && !this.#over;
       if (this.#isFull) {
         await this.#outputWakeUps.wait({ timeoutMs: TERMINAL_BEAT_MS });
         continue;
       }
-      if (answer.type === 'fenced') this.#deps.onFenced();
       // TERMINAL-3
       this.#terminal?.close();
       this.#finish();
@@ -265,7 +258,7 @@ export class HostTerminal {
   }
 
   #place(number: number, kind: 'terminal-input' | 'terminal-output') {
-    return sealPlace(kind, this.#deps.owner.keys, { terminal: this.#id, number });
+    return sealPlace(kind, this.#deps.mailbox.owner.keys, { terminal: this.#id, number });
   }
 }
 

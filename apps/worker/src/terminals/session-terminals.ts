@@ -85,7 +85,7 @@ export class SessionTerminals {
       if (isNew) this.#deps.audit.started(id, producer);
       return { state: 'open' };
     }
-    const { session } = this.#deps.owner.keys;
+    const { session } = this.#deps.mailbox.owner.keys;
     if (opened.reason === 'too-many')
       throw new ShellfleetError(
         'QUOTA_EXCEEDED',
@@ -105,9 +105,9 @@ export class SessionTerminals {
   }
 
   #signerOf({ terminal, generation, rows, columns, term, signed = '' }: AttachQuestion): string | undefined {
-    const { sealer, owner, begun } = this.#deps;
+    const { sealer, mailbox, begun } = this.#deps;
     if (!sealer.verifies) return undefined;
-    const place = sealPlace('terminal-input', owner.keys, { terminal, number: 0 });
+    const place = sealPlace('terminal-input', mailbox.owner.keys, { terminal, number: 0 });
     const { plain, signature } = sealer.openSigned(signed, place);
     const start = terminalStartSchema.safeParse(tryJson(plain)).data;
     if (!isDeepStrictEqual(start, { generation, rows, columns, term })) sealer.refuse(place, 'it is for another start');
@@ -122,7 +122,7 @@ export class SessionTerminals {
     const refusal = this.#deps.refusal();
     if (refusal === undefined) return;
     await this.#deps.audit.denied(terminal, refusal);
-    const { session } = this.#deps.owner.keys;
+    const { session } = this.#deps.mailbox.owner.keys;
     throw new ShellfleetError('SANDBOX_UNAVAILABLE', `Session ${session} can have no terminal: ${refusal}.`);
   }
 
@@ -138,7 +138,7 @@ export class SessionTerminals {
   }
 
   async #resume(id: string): Promise<void> {
-    const { redis, keys } = this.#deps.owner;
+    const { redis, keys } = this.#deps.mailbox.owner;
     const stored = await readTerminalProgress(redis, keys, id);
     // Before the first input the terminal is not open: its user is about to send the question `attach`.
     if (stored === undefined || stored.input === 0 || this.#open.has(id)) return;
