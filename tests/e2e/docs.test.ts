@@ -38,8 +38,8 @@ test('the commands of the documents that are not run are these', () => {
     ({ place, code, notRun }) => `${place.split(':')[0]}: ${code.split('\n')[0]?.split('  ')[0]}: ${notRun}`,
   );
   expect(lines).toEqual([
-    'README.md: npm install shellfleet: tests/packages installs the packages',
     'README.md: npm start: tests/e2e/up-down.test.ts and scripts/bootstrap.test.ts start fleets',
+    'README.md: npm install shellfleet: tests/packages installs the packages',
     'docs/benchmarks.md: npm run bench: takes minutes, and the machine alone',
     'docs/cli.md: source <(npx shellfleet completion zsh): needs zsh',
     "docs/client.md: SHELLFLEET_TEST_TREE_FILES=100000 SHELLFLEET_TEST_TREE_BYTES=1000000000 npx vitest run --project e2e tests/e2e/files-beside.test.ts -t 'neither client nor worker': this is a test itself",
