@@ -1,5 +1,5 @@
 import { cp, glob, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import { type OutputChunk, type Plugin, type RolldownOutput, rolldown } from 'rolldown';
 import { root } from '../steps.ts';
 import { loadBuiltins } from './load-builtins.ts';
@@ -93,10 +93,12 @@ function modulesFor(chunks: readonly OutputChunk[], names: readonly string[]): R
   return new Set([...wanted].flatMap(({ moduleIds }) => moduleIds));
 }
 
-/** Copies the Lua scripts. Their packages read them beside the module that holds the package, which in the bundle is one folder. */
+/** Copies the Lua scripts of the libraries to where `defineScript` finds them: below the folder of the module that defines them. */
 async function copyScripts(to: string): Promise<void> {
-  for (const from of ['libs/mailbox/src', 'libs/placement/src'].map((folder) => join(root, folder)))
-    for await (const path of glob('**/*.lua', { cwd: from })) await cp(join(from, path), join(to, path));
+  for await (const path of glob('libs/*/src/**/*.lua', { cwd: root })) {
+    const place = join(to, ...path.split(sep).slice(3));
+    await cp(join(root, path), place, { force: false, errorOnExist: true });
+  }
 }
 
 /** What the bundle still imports, in the versions that the packages in it ask for. */

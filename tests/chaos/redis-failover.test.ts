@@ -1,4 +1,4 @@
-import { connectRedis } from '@shellfleet/mailbox';
+import { connectRedis } from '@shellfleet/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';

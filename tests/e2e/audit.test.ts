@@ -12,8 +12,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Fleet } from '@shellfleet/client';
-import { openRedis, parseRedisUrl } from '@shellfleet/mailbox';
 import { fleetKeys, hostKeys } from '@shellfleet/protocol';
+import { openRedis, parseRedisUrl } from '@shellfleet/redis';
 import { logErrorsInto, openAudit } from '@shellfleet/worker/test-support';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { FleetCli } from '../support/fleet-cli.ts';

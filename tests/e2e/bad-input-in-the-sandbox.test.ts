@@ -1,5 +1,6 @@
-import { createSealer, sealPlace, submit } from '@shellfleet/mailbox';
+import { submit } from '@shellfleet/mailbox';
 import { sessionKeys } from '@shellfleet/protocol';
+import { createSealer, sealPlace } from '@shellfleet/sealing';
 import { ulid } from 'ulid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inspectFleet } from '../support/inspect-fleet.ts';

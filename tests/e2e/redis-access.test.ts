@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Fleet, isShellfleetError } from '@shellfleet/client';
-import { openRedis, parseRedisUrl } from '@shellfleet/mailbox';
 import { approvalKeys, fleetIdentityKey, fleetKeys, hostKeys, inboxChannel, sessionKeys } from '@shellfleet/protocol';
+import { openRedis, parseRedisUrl } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { redisImage, redisVersions } from '../support/redis-images.ts';

@@ -4,18 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Command, Fleet } from '@shellfleet/client';
-import {
-  auditKeys,
-  createSealer,
-  createSigner,
-  openRedis,
-  parseRedisUrl,
-  readSealedSpec,
-  sealPlace,
-  submit,
-  verifyAudit,
-  writeInput,
-} from '@shellfleet/mailbox';
+import { readSealedSpec, submit, writeInput } from '@shellfleet/mailbox';
 import {
   type AuditEvent,
   commandPayloadSchema,
@@ -25,6 +14,8 @@ import {
   sessionKeys,
   sessionSpecSchema,
 } from '@shellfleet/protocol';
+import { openRedis, parseRedisUrl } from '@shellfleet/redis';
+import { auditKeys, createSealer, createSigner, sealPlace, verifyAudit } from '@shellfleet/sealing';
 import { ulid } from 'ulid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';

@@ -1,13 +1,5 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
-import {
-  createSealer,
-  createSealKey,
-  createSigner,
-  createVerifier,
-  digestOfQuestion,
-  sealPlace,
-  writeAnswer,
-} from '@shellfleet/mailbox';
+import { digestOfQuestion, writeAnswer } from '@shellfleet/mailbox';
 import {
   type ApprovalAnswer,
   type ApprovalKeys,
@@ -20,6 +12,7 @@ import {
   type StoredQuestion,
   sessionSpecSchema,
 } from '@shellfleet/protocol';
+import { createSealer, createSealKey, createSigner, createVerifier, sealPlace } from '@shellfleet/sealing';
 import { auditAnswers, HostApprovals, logErrorsInto } from '@shellfleet/worker/test-support';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { newNamespace } from '../support/mailbox-session.ts';

@@ -1,8 +1,9 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { connectRedis, readLife, submit } from '@shellfleet/mailbox';
+import { readLife, submit } from '@shellfleet/mailbox';
 import { fleetKeys, payloadKey, sessionJobId, sessionKeys, sessionsQueue } from '@shellfleet/protocol';
+import { connectRedis } from '@shellfleet/redis';
 import { expect, test } from 'vitest';
 import { classOf } from '../support/class-of.ts';
 import { setClientStage } from '../support/client-stage.ts';

@@ -1,6 +1,6 @@
 import type { Command, OutputChunk } from '@shellfleet/client';
-import { connectRedis } from '@shellfleet/mailbox';
 import { sessionKeys } from '@shellfleet/protocol';
+import { connectRedis } from '@shellfleet/redis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { setClientStage } from '../support/client-stage.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';

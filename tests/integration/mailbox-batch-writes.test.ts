@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { connectRedis } from '@shellfleet/mailbox';
+import { connectRedis } from '@shellfleet/redis';
 import { expect, test, vi } from 'vitest';
 import { connectTestRedis } from '../support/mailbox-session.ts';
 

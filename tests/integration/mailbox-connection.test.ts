@@ -1,20 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import {
-  append,
-  cancel,
-  close,
-  connectRedis,
-  describeRedis,
-  finish,
-  openRedis,
-  parseRedisUrl,
-  REDIS_DEADLINE_MS,
-  release,
-  submit,
-  sweep,
-  take,
-} from '@shellfleet/mailbox';
+import { append, cancel, close, finish, release, submit, sweep, take } from '@shellfleet/mailbox';
+import { connectRedis, describeRedis, openRedis, parseRedisUrl, REDIS_DEADLINE_MS } from '@shellfleet/redis';
 import { expect, test } from 'vitest';
 import { startFakeRedis } from '../support/fake-redis.ts';
 import { idsOf, outcomesOf, readEvents } from '../support/invariants.ts';

@@ -1,4 +1,4 @@
-import { append, connectRedis, declare, finish, submit, take } from '@shellfleet/mailbox';
+import { append, declare, finish, submit, take } from '@shellfleet/mailbox';
 import {
   createSessionJobs,
   declareOwned,
@@ -9,6 +9,7 @@ import {
   type SessionJobs,
 } from '@shellfleet/placement';
 import { type FleetKeys, fleetKeys, sessionJobId, sessionJobLockKey, sessionsQueue } from '@shellfleet/protocol';
+import { connectRedis } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { expect, test, vi } from 'vitest';
 import { startRedisProxy } from '../chaos/inject/redis-proxy.ts';

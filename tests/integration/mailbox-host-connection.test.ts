@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { connectRedis, REDIS_DEADLINE_MS, toQueueError } from '@shellfleet/mailbox';
+import { connectRedis, REDIS_DEADLINE_MS, toQueueError } from '@shellfleet/redis';
 import { expect, test } from 'vitest';
 import { startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';

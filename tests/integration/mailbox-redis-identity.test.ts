@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connectRedis, readRedisIdentity } from '@shellfleet/mailbox';
+import { connectRedis, readRedisIdentity } from '@shellfleet/redis';
 import { expect, test } from 'vitest';
 import { startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';

@@ -1,5 +1,6 @@
-import { finish, open, readRetention, recordRetention, release, retentionOf, submit, take } from '@shellfleet/mailbox';
+import { finish, open, release, submit, take } from '@shellfleet/mailbox';
 import { answerKey, fleetKeys, idempotencyKey, LIMITS, recordKey } from '@shellfleet/protocol';
+import { readRetention, recordRetention, retentionOf } from '@shellfleet/redis';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { connectTestRedis, finishAs, newKeys, newSubmission, own } from '../support/mailbox-session.ts';

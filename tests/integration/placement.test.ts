@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { connectRedis } from '@shellfleet/mailbox';
 import {
   createSessionJobs,
   newSessionJob,
@@ -10,6 +9,7 @@ import {
   type SessionJobs,
 } from '@shellfleet/placement';
 import { type FleetKeys, fleetKeys, sessionJobId, sessionJobLockKey, sessionsQueue } from '@shellfleet/protocol';
+import { connectRedis } from '@shellfleet/redis';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';

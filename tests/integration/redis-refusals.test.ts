@@ -1,4 +1,4 @@
-import { connectRedis } from '@shellfleet/mailbox';
+import { connectRedis } from '@shellfleet/redis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startFakeRedis } from '../support/fake-redis.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';

@@ -1,5 +1,5 @@
-import { createSealer } from '@shellfleet/mailbox';
 import { placementClass } from '@shellfleet/placement';
+import { createSealer } from '@shellfleet/sealing';
 
 /** What a spec that a producer with this key has sealed needs to be opened. */
 export const sealedWithKey = (sealKey: string): string => `1.${createSealer([sealKey]).keyIds[0]}`;

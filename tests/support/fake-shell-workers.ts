@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { connectRedis } from '@shellfleet/mailbox';
 import type { AuditEvent, PrefixRule } from '@shellfleet/protocol';
+import { connectRedis } from '@shellfleet/redis';
 import { createWorker, type Worker } from '@shellfleet/worker';
 import {
   ANYONE_SUBMITS,

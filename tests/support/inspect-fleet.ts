@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { openRedis, parseRedisUrl } from '@shellfleet/mailbox';
 import { hostKeys, sessionKeys } from '@shellfleet/protocol';
+import { openRedis, parseRedisUrl } from '@shellfleet/redis';
 import Docker from 'dockerode';
 import type { Redis } from 'ioredis';
 import { inject } from 'vitest';

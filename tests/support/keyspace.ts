@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { declareFleet, joinFleet, openRedis, parseRedisUrl } from '@shellfleet/mailbox';
 import { toKeyspace } from '@shellfleet/protocol';
+import { declareFleet, joinFleet, openRedis, parseRedisUrl } from '@shellfleet/redis';
 
 /**
  * The keyspace of a test's fleet. Its identity follows from the namespace, which is random already, so that a test can name keys that it looks at.

@@ -1,15 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { withResolvers } from '@shellfleet/concurrency';
-import {
-  connectRedis,
-  createSealKey,
-  describeRedis,
-  readAuditHeads,
-  refuseMissingPermissions,
-} from '@shellfleet/mailbox';
+import { readAuditHeads } from '@shellfleet/mailbox';
 import type { WiderSettings } from '@shellfleet/policy';
 import { ATTRIBUTES, ensureShellfleetError, type HostOffer, toCommandId } from '@shellfleet/protocol';
+import { connectRedis, describeRedis, refuseMissingPermissions } from '@shellfleet/redis';
+import { createSealKey } from '@shellfleet/sealing';
 import type { Logger } from 'pino';
 import type { Admission } from './admission/admission.ts';
 import { createAdmission } from './admission/create-admission.ts';

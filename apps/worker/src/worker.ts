@@ -1,14 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Notifier } from '@shellfleet/concurrency';
-import {
-  type Connected,
-  createSealer,
-  noteLoss,
-  recordRetention,
-  requireFleet,
-  type Verifier,
-} from '@shellfleet/mailbox';
 import { createSessionJobs, offeredClasses, type SessionJob } from '@shellfleet/placement';
 import type { WiderSettings } from '@shellfleet/policy';
 import {
@@ -21,6 +13,8 @@ import {
   SCHEMA_VERSION,
   type ShellfleetError,
 } from '@shellfleet/protocol';
+import { type Connected, noteLoss, recordRetention, requireFleet } from '@shellfleet/redis';
+import { createSealer, type Verifier } from '@shellfleet/sealing';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { ulid } from 'ulid';

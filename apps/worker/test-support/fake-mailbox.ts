@@ -1,22 +1,21 @@
-import {
-  type Adopted,
-  type adopt,
-  type announce,
-  type append,
-  type Entry,
-  type FinishOptions,
-  type finish,
-  type peek,
-  type release,
-  type rerun,
-  type Sealer,
-  sealPlace,
-  type Taken,
-  type take,
-  type withdraw,
+import type {
+  Adopted,
+  adopt,
+  announce,
+  append,
+  Entry,
+  FinishOptions,
+  finish,
+  peek,
+  release,
+  rerun,
+  Taken,
+  take,
+  withdraw,
 } from '@shellfleet/mailbox';
 import type { grant } from '@shellfleet/placement';
 import { type SessionKeys, type SessionSpec, ShellfleetError } from '@shellfleet/protocol';
+import { type Sealer, sealPlace } from '@shellfleet/sealing';
 
 interface FakeEntry {
   id: string;

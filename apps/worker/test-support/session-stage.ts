@@ -1,4 +1,3 @@
-import { createSealer, createSealKey } from '@shellfleet/mailbox';
 import {
   newSessionJob,
   type PlacementClass,
@@ -8,6 +7,7 @@ import {
   toPlacement,
 } from '@shellfleet/placement';
 import { fleetKeys, type SessionSpec, sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
+import { createSealer, createSealKey } from '@shellfleet/sealing';
 import { pino } from 'pino';
 import { afterEach, beforeEach, vi } from 'vitest';
 import { ADMIT_EVERYTHING, type Admission } from '../src/admission/admission.ts';

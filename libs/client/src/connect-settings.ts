@@ -1,7 +1,8 @@
 import type { KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { describeRedis, parsePrivateKey } from '@shellfleet/mailbox';
 import { DEFAULTS, namespaceSchema, parseOrThrow, ShellfleetError, tenantIdSchema } from '@shellfleet/protocol';
+import { describeRedis } from '@shellfleet/redis';
+import { parsePrivateKey } from '@shellfleet/sealing';
 import { z } from 'zod';
 import { type FleetFile, fleetFilePath, readFleetFile } from './fleet-file.ts';
 import type { SubmitInterceptor } from './submit/interceptors.ts';

@@ -1,15 +1,8 @@
 import { KeyedCallOrder } from '@shellfleet/concurrency';
-import {
-  createKeylessSealer,
-  createSealer,
-  createSigner,
-  isRestoring,
-  readRetention,
-  retentionOf,
-  type Sealer,
-} from '@shellfleet/mailbox';
 import { newSessionJob, type QueuedSessions, toPlacement } from '@shellfleet/placement';
 import { type FleetKeys, type SessionKeys, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
+import { isRestoring, readRetention, retentionOf } from '@shellfleet/redis';
+import { createKeylessSealer, createSealer, createSigner, type Sealer } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import type { ConnectSettings } from './connect-settings.ts';
 import type { Connection, ConnectionUser, NamespaceLink } from './connection/connection.ts';

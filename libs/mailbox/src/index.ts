@@ -39,30 +39,6 @@ export {
 export { stillAsks } from './approvals/still-asks.ts';
 export { isWanted, keepWanted, readAsked } from './approvals/wanted.ts';
 export { recordWritten } from './approvals/written-files.ts';
-export { type AuditPlace, anchorAudit, readAuditHeads, readAuditPlaces } from './audit/audit-heads.ts';
-export {
-  type AuditChainOf,
-  type AuditKey,
-  auditKeys,
-  CHAIN_START,
-  parseAuditLine,
-  toAuditLine,
-} from './audit/audit-line.ts';
-export { hostFolderName } from './audit/host-folder.ts';
-export { type AuditFinding, type AuditSegment, isTampering, verifyAudit } from './audit/verify-audit.ts';
-export { REDIS_DEADLINE_MS } from './call-rules.ts';
-export { type Connected, checkRedis, connectRedis } from './connection.ts';
-export { type Entry, type Rung, type Taken, toRung } from './entry.ts';
-export {
-  declareFleet,
-  findFleet,
-  isRestoring,
-  joinFleet,
-  noteLoss,
-  RESTORING_MS,
-  requireFleet,
-  restoreFleet,
-} from './fleet-identity.ts';
 export { type Adopted, adopt } from './host/adopt.ts';
 export { announce } from './host/announce.ts';
 export { type Appended, append } from './host/append.ts';
@@ -70,6 +46,7 @@ export { appendTerminalOutput, type TerminalOutputAnswer } from './host/append-t
 export { clear } from './host/clear.ts';
 export { closeUndriven } from './host/close-undriven.ts';
 export { declare, type StoredOutput } from './host/declare.ts';
+export { type Entry, type Rung, type Taken, toRung } from './host/entry.ts';
 export { type Finished, type FinishOptions, finish } from './host/finish.ts';
 export { readFirstResult } from './host/first-attempt.ts';
 export { hold } from './host/hold.ts';
@@ -90,14 +67,12 @@ export { release } from './host/release.ts';
 export { rerun } from './host/rerun.ts';
 export { take } from './host/take.ts';
 export { withdraw } from './host/withdraw.ts';
-export { type InboxNotice, notify, parseInboxMessage, sendAnswer } from './inbox.ts';
-export { type ConnectionRole, isCluster, mastersOf, openRedis } from './open-redis.ts';
-export { refuseMissingPermissions } from './permissions.ts';
 export { type AnsweredHeld, answerHeld, type HeldAnswer } from './producer/answer-held.ts';
 export { appendTerminalInput, type TerminalInputAnswer } from './producer/append-terminal-input.ts';
 export { callHost } from './producer/call-host.ts';
 export { type Cancelled, cancel } from './producer/cancel.ts';
 export { type Closed, close } from './producer/close.ts';
+export { type InboxNotice, notify, parseInboxMessage, sendAnswer } from './producer/inbox.ts';
 export { type Opened, open } from './producer/open.ts';
 export { DRIVER_GONE_MS, RENEW_DRIVER_EVERY_MS, renewDriver } from './producer/renew-driver.ts';
 export { type Submission, type Submitted, submit } from './producer/submit.ts';
@@ -110,30 +85,6 @@ export { readCancelRequest, readCloseRequest } from './read/requests.ts';
 export { readSessionState, type SessionState } from './read/session-state.ts';
 export { readStream, readStreamEntry, type StreamEntry } from './read/stream.ts';
 export { readTerminalInput, readTerminalOutput, readTerminalProgress, type TerminalMessage } from './read/terminal.ts';
-export { describeRedis, parseRedisUrl } from './redis-address.ts';
-export { parseInfo, type RedisHistory, type RedisIdentity, readRedisIdentity } from './redis-identity.ts';
-export { asArray, asNumber, asString } from './reply.ts';
-export { readRetention, recordRetention, retentionOf } from './retention.ts';
-export { type AvailabilityListener, isRedisDown, retryWhileRedisIsDown } from './retry-while-redis-is-down.ts';
-export { defineScript, isRedisFull, loadMailboxScripts, runScript, type Script, toQueueError } from './script.ts';
-export { createKeylessSealer, createSealer, createSealKey, type Sealer, sealMarkOf } from './seal.ts';
-export { type SealPlace, sealPlace } from './seal-place.ts';
-export {
-  checkInputEnd,
-  type InputEnd,
-  isSignedClose,
-  isSignedToolCancel,
-  signCancel,
-  signClose,
-  signedReason,
-  signInputEnd,
-  signToolCancel,
-} from './signatures/requests.ts';
-export type { Signature } from './signatures/signed-value.ts';
-export { createSigner } from './signatures/signer.ts';
-export { keyIdOf, parsePrivateKey, parsePublicKey } from './signatures/signing-keys.ts';
-export { createVerifier, type KnownKey, type KnownKeys, unauthorized, type Verifier } from './signatures/verifier.ts';
-export { infoOfNewConnection } from './suitability.ts';
 export {
   beginToolCall,
   endToolCall,
@@ -141,7 +92,8 @@ export {
   sayToolEvent,
   type ToolCallRef,
   type ToolEnd,
-} from './tool-calls.ts';
+} from './tools/tool-calls.ts';
+export { type AuditPlace, anchorAudit, readAuditHeads, readAuditPlaces } from './upkeep/audit-heads.ts';
 export { failWaitingEntries } from './upkeep/fail-waiting.ts';
 export { forget } from './upkeep/forget.ts';
 export { postpone } from './upkeep/postpone.ts';

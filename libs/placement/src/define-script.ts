@@ -1,4 +1,4 @@
-import { defineScript, type Script } from '@shellfleet/mailbox';
+import { defineScript, type Script } from '@shellfleet/redis';
 
 /** Defines the script `bullmq/<name>.lua` of this folder. */
-export const definePlacementScript = (name: string): Script => defineScript(`bullmq/${name}`, import.meta.url);
+export const definePlacementScript = (name: string): Script => defineScript(import.meta.url, `bullmq/${name}`);

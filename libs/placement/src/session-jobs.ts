@@ -1,5 +1,5 @@
-import { toQueueError } from '@shellfleet/mailbox';
 import { sessionJobLockKey } from '@shellfleet/protocol';
+import { toQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { declareOwned } from './bullmq/declare-owned.ts';
 import { type Granted, grant } from './bullmq/grant.ts';

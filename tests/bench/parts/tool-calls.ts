@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Fleet } from '@shellfleet/client';
-import { createSealKey } from '@shellfleet/mailbox';
+import { createSealKey } from '@shellfleet/sealing';
 import { until } from '../../support/until.ts';
 import { percentile, type Spread, toSpread } from '../measure/spread.ts';
 import { startWorker, type WorkerOptions } from '../rows/worker-process.ts';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Fleet, type Result, type Session } from '@shellfleet/client';
-import { createSealKey } from '@shellfleet/mailbox';
+import { createSealKey } from '@shellfleet/sealing';
 import type Docker from 'dockerode';
 import { expectOutput, type Row, type Script } from './row.ts';
 import { startWorker, type WorkerOptions } from './worker-process.ts';

@@ -1,5 +1,6 @@
-import { type Sealer, sealPlace, sendAnswer, storeAnswer } from '@shellfleet/mailbox';
+import { sendAnswer, storeAnswer } from '@shellfleet/mailbox';
 import { type AskCall, fileOperationSchema, type SealedAnswer, type SessionKeys } from '@shellfleet/protocol';
+import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import { type MemoryFiles, runFileInMemory } from './memory-files.ts';
 

@@ -1,19 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  adopt,
-  announce,
-  connectRedis,
-  createSealer,
-  type Entry,
-  finish,
-  notify,
-  type Owner,
-  release,
-  retryWhileRedisIsDown,
-  type Sealer,
-  sealPlace,
-  take,
-} from '@shellfleet/mailbox';
+import { adopt, announce, type Entry, finish, notify, type Owner, release, take } from '@shellfleet/mailbox';
 import { grant } from '@shellfleet/placement';
 import {
   type CommandPayload,
@@ -37,6 +23,8 @@ import {
   type WakeUp,
   type WireResult,
 } from '@shellfleet/protocol';
+import { connectRedis, retryWhileRedisIsDown } from '@shellfleet/redis';
+import { createSealer, type Sealer, sealPlace } from '@shellfleet/sealing';
 import { type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { classOf } from '../class-of.ts';

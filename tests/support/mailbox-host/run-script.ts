@@ -3,15 +3,7 @@ import { once } from 'node:events';
 import { constants } from 'node:os';
 import type { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  append,
-  type Entry,
-  type Owner,
-  readInput,
-  retryWhileRedisIsDown,
-  type Sealer,
-  sealPlace,
-} from '@shellfleet/mailbox';
+import { append, type Entry, type Owner, readInput } from '@shellfleet/mailbox';
 import {
   type CommandPayload,
   newResult,
@@ -19,6 +11,8 @@ import {
   type StreamName,
   type WireResult,
 } from '@shellfleet/protocol';
+import { retryWhileRedisIsDown } from '@shellfleet/redis';
+import { type Sealer, sealPlace } from '@shellfleet/sealing';
 
 /** Approximate limit of a stream in a Result of this host. */
 const RESULT_BYTES = 262_144;

@@ -2,8 +2,8 @@ import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { parseAuditLine } from '@shellfleet/mailbox';
 import { type AuditRecord, ShellfleetError } from '@shellfleet/protocol';
+import { parseAuditLine } from '@shellfleet/sealing';
 
 // The records that the hosts of a machine wrote down. Whether somebody changed them is not looked at here.
 

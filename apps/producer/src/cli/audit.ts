@@ -1,4 +1,4 @@
-import { isTampering } from '@shellfleet/mailbox';
+import { isTampering } from '@shellfleet/sealing';
 import { stateFolder } from '@shellfleet/setup';
 import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';

@@ -1,4 +1,4 @@
-import { hostFolderName } from '@shellfleet/mailbox';
+import { hostFolderName } from '@shellfleet/sealing';
 import type { HostFolder } from './read-audit.ts';
 
 // A chain says itself of which host it is, and its key fits that name alone. So a copy of another host's audit is authentic, and only its place

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type AuditSegment, auditKeys, verifyAudit } from '@shellfleet/mailbox';
 import { type AuditHead, type AuditRecord, ShellfleetError, tryJson } from '@shellfleet/protocol';
+import { type AuditSegment, auditKeys, verifyAudit } from '@shellfleet/sealing';
 import { z } from 'zod';
 
 /** The chain of one tenant on one host, as its files hold it. */

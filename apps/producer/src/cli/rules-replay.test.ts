@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { auditKeys, CHAIN_START, toAuditLine } from '@shellfleet/mailbox';
 import type { AuditEvent } from '@shellfleet/protocol';
+import { auditKeys, CHAIN_START, toAuditLine } from '@shellfleet/sealing';
 import { afterAll, expect, test } from 'vitest';
 import type { Context } from './context.ts';
 import { replayRules } from './rules-replay.ts';

@@ -1,4 +1,4 @@
-import { createSealKey, hostFolderName } from '@shellfleet/mailbox';
+import { createSealKey, hostFolderName } from '@shellfleet/sealing';
 import { describe, expect, test } from 'vitest';
 import type { HostFolder } from './read-audit.ts';
 import { verifyHosts } from './verify-hosts.ts';

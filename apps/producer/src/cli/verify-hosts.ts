@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { AuditFinding } from '@shellfleet/mailbox';
+import type { AuditFinding } from '@shellfleet/sealing';
 import type { KnownHost } from './kept-heads.ts';
 import { findMisplaced, isFolderOf } from './misplaced-audits.ts';
 import { type AuditFolder, type HostAudit, type HostFolder, verifyFolder } from './read-audit.ts';

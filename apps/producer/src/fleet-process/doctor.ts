@@ -1,6 +1,6 @@
 import { readFleetFile } from '@shellfleet/client';
-import { connectRedis, describeRedis } from '@shellfleet/mailbox';
 import { ensureShellfleetError } from '@shellfleet/protocol';
+import { connectRedis, describeRedis } from '@shellfleet/redis';
 import { diagnose, type Finding } from '@shellfleet/setup';
 import { VERSION } from '../program-file.ts';
 import { examineOtherFleets } from './examine-other-fleets.ts';

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { hostFolderName } from '@shellfleet/mailbox';
+import { hostFolderName } from '@shellfleet/sealing';
 import { type ImageUses, isHostLocked, stateFolder } from '@shellfleet/setup';
 import { VERSION } from '../program-file.ts';
 import { isAnyWorkerRunning, isSupervisorRunning, readFleetRecord } from './fleet-record.ts';

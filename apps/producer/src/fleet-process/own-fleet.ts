@@ -1,6 +1,6 @@
 import { readFleetFile } from '@shellfleet/client';
-import { connectRedis, findFleet } from '@shellfleet/mailbox';
 import { DEFAULTS } from '@shellfleet/protocol';
+import { connectRedis, findFleet } from '@shellfleet/redis';
 
 export interface OwnFleet {
   namespace: string;

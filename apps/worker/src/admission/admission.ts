@@ -1,5 +1,5 @@
-import type { Signature } from '@shellfleet/mailbox';
 import type { EntryPayload, FileOperation, PrefixRule, ResolvedSessionSpec } from '@shellfleet/protocol';
+import type { Signature } from '@shellfleet/sealing';
 import type { SessionRef } from '../sandbox/sandbox.ts';
 
 /** What a host admits: the rules of its operator, and what each session asks for itself. */

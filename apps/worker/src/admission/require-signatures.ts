@@ -1,4 +1,4 @@
-import { unauthorized } from '@shellfleet/mailbox';
+import { unauthorized } from '@shellfleet/sealing';
 import type { AdmissionQuestion } from './admission.ts';
 import type { Signatures } from './create-admission.ts';
 

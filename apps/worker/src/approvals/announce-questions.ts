@@ -5,7 +5,6 @@ import {
   openPending,
   putOffAnnouncement,
   readQuestion,
-  type Sealer,
 } from '@shellfleet/mailbox';
 import {
   type ApprovalKeys,
@@ -15,6 +14,7 @@ import {
   tenantIdSchema,
   toAnnouncement,
 } from '@shellfleet/protocol';
+import type { Sealer } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { sendAnnouncement, type Webhook } from './send-announcement.ts';

@@ -5,9 +5,6 @@ import {
   openQuestion,
   readAnswers,
   readQuestion,
-  type Sealer,
-  type Signature,
-  sealPlace,
   withdrawEnded,
 } from '@shellfleet/mailbox';
 import {
@@ -19,6 +16,7 @@ import {
   type StoredQuestion,
   tryJson,
 } from '@shellfleet/protocol';
+import { type Sealer, type Signature, sealPlace } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';

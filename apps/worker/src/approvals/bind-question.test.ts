@@ -1,5 +1,5 @@
-import { createSealer, createSealKey } from '@shellfleet/mailbox';
 import { commandPayloadSchema, sessionSpecSchema } from '@shellfleet/protocol';
+import { createSealer, createSealKey } from '@shellfleet/sealing';
 import { describe, expect, test } from 'vitest';
 import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission.ts';
 import { bindQuestion } from './bind-question.ts';

@@ -1,5 +1,5 @@
-import type { Sealer } from '@shellfleet/mailbox';
 import { toCanonicalJson } from '@shellfleet/protocol';
+import type { Sealer } from '@shellfleet/sealing';
 import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission.ts';
 
 // What an answer is about, as keyed hashes: nothing of it can be read from them, and what differs has another one.

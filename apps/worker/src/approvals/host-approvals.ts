@@ -7,9 +7,6 @@ import {
   findAnswer,
   isAsking,
   keepWanted,
-  retryWhileRedisIsDown,
-  type Sealer,
-  sealPlace,
 } from '@shellfleet/mailbox';
 import {
   type ApprovalGrant,
@@ -20,6 +17,8 @@ import {
   type StoredQuestion,
   sessionKeys,
 } from '@shellfleet/protocol';
+import { retryWhileRedisIsDown } from '@shellfleet/redis';
+import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission.ts';

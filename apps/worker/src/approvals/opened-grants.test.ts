@@ -1,5 +1,5 @@
-import { createSealer, createSealKey, sealPlace } from '@shellfleet/mailbox';
 import { type ApprovalGrant, approvalKeys } from '@shellfleet/protocol';
+import { createSealer, createSealKey, sealPlace } from '@shellfleet/sealing';
 import { expect, test } from 'vitest';
 import { OpenedGrants } from './opened-grants.ts';
 

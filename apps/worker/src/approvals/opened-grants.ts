@@ -1,5 +1,5 @@
-import { type Sealer, sealPlace } from '@shellfleet/mailbox';
 import { type ApprovalGrant, type ApprovalKeys, approvalGrantSchema, tryJson } from '@shellfleet/protocol';
+import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import { isAnswered } from './apply-answers.ts';
 
 /** A tenant that has more approvals of prefixes has them opened again and again. */

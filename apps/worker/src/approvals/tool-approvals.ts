@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { Sealer } from '@shellfleet/mailbox';
 import {
   isShellfleetError,
   type ShellfleetError,
@@ -7,6 +6,7 @@ import {
   TOOL_ASKER,
   toCanonicalJson,
 } from '@shellfleet/protocol';
+import type { Sealer } from '@shellfleet/sealing';
 import type { ApprovalQuestion } from '../admission/admission.ts';
 import type { Answer } from '../admission/create-admission.ts';
 import type { HostApprovals, TenantAsker } from './host-approvals.ts';

@@ -1,7 +1,7 @@
 import { mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type AuditKey, CHAIN_START, parseAuditLine, toAuditLine } from '@shellfleet/mailbox';
 import type { AuditEvent, AuditHead } from '@shellfleet/protocol';
+import { type AuditKey, CHAIN_START, parseAuditLine, toAuditLine } from '@shellfleet/sealing';
 
 // The records of one tenant on this host, in files of their own. The name of a file is the number of its first record.
 //

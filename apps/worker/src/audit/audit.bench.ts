@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSealer, createSealKey } from '@shellfleet/mailbox';
 import { newResult, sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
+import { createSealer, createSealKey } from '@shellfleet/sealing';
 import { pino } from 'pino';
 import { createSessionRedaction } from '../redaction/session-redaction.ts';
 import { openAudit } from './file-audit.ts';

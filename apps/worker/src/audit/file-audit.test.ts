@@ -11,8 +11,8 @@ import {
 import { type FileHandle, open as openFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { auditKeys, createSealKey, verifyAudit } from '@shellfleet/mailbox';
 import type { AuditEvent, AuditHead, AuditRecord } from '@shellfleet/protocol';
+import { auditKeys, createSealKey, verifyAudit } from '@shellfleet/sealing';
 import { pino } from 'pino';
 import { afterAll, expect, test, vi } from 'vitest';
 import { AuditChain } from './audit-chain.ts';

@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { auditKeys } from '@shellfleet/mailbox';
 import { type AuditEvent, type AuditHead, ShellfleetError } from '@shellfleet/protocol';
+import { auditKeys } from '@shellfleet/sealing';
 import type { Logger } from 'pino';
 import type { Audit } from './audit.ts';
 import { AuditChain } from './audit-chain.ts';

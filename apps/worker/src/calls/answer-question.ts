@@ -1,5 +1,6 @@
-import { type Sealer, sealPlace, sendAnswer, storeAnswer } from '@shellfleet/mailbox';
+import { sendAnswer, storeAnswer } from '@shellfleet/mailbox';
 import { type AskCall, ensureShellfleetError, type SealedAnswer, sessionKeys } from '@shellfleet/protocol';
+import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 
 /** A larger answer is stored beside the inbox. */

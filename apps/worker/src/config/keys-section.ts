@@ -1,5 +1,5 @@
 import { createHash, type KeyObject } from 'node:crypto';
-import { type KnownKeys, keyIdOf, parsePublicKey } from '@shellfleet/mailbox';
+import { type KnownKeys, keyIdOf, parsePublicKey } from '@shellfleet/sealing';
 import { z } from 'zod';
 
 // `keys:`, who may submit and who may answer. Without it anyone may who can write to Redis and has a seal key.

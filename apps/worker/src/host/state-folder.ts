@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hostFolderName } from '@shellfleet/mailbox';
 import { hostIdSchema } from '@shellfleet/protocol';
+import { hostFolderName } from '@shellfleet/sealing';
 import { lockFolder } from './folder-lock.ts';
 
 // The state of a host that outlives its worker process: its id, its key, the folders of its sandboxes, and its logs.

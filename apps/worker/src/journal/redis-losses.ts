@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { RedisHistory } from '@shellfleet/mailbox';
 import { tryJson } from '@shellfleet/protocol';
+import type { RedisHistory } from '@shellfleet/redis';
 import { z } from 'zod';
 
 // Whether Redis may have fallen back to an older state, so that it hands out, in good faith, what this host began. If it has not, whoever hands

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { declareFleet, joinFleet } from '@shellfleet/mailbox';
 import { FLEET_ID_PATTERN, ShellfleetError, toKeyspace } from '@shellfleet/protocol';
+import { declareFleet, joinFleet } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 
 // OWN-FLEET-1. A host that has been part of a fleet stays part of that one: its containers, folders and journal belong to it.

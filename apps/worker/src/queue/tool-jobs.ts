@@ -1,5 +1,5 @@
-import { toQueueError } from '@shellfleet/mailbox';
 import { type FleetKeys, toolQueue } from '@shellfleet/protocol';
+import { toQueueError } from '@shellfleet/redis';
 import { createRedisBackend, type Job, Worker } from '@shellfleet/vendor/bullmq';
 import type { Redis } from 'ioredis';
 

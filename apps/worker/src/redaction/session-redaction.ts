@@ -1,6 +1,6 @@
-import type { Sealer } from '@shellfleet/mailbox';
 import { compileRedaction, type RedactionWarning } from '@shellfleet/policy';
 import type { ResolvedSessionSpec, SessionKeys } from '@shellfleet/protocol';
+import type { Sealer } from '@shellfleet/sealing';
 import { type Logger, stdSerializers } from 'pino';
 import type { CreateRedactor } from '../output/redactor.ts';
 

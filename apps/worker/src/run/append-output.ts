@@ -1,5 +1,6 @@
-import { type Appended, type Fenced, isRedisFull, type OwnedCalls } from '@shellfleet/mailbox';
+import type { Appended, Fenced, OwnedCalls } from '@shellfleet/mailbox';
 import type { OutputEntry } from '@shellfleet/protocol';
+import { isRedisFull } from '@shellfleet/redis';
 
 /** How long output waits for room in a full Redis. The commands that hold it up may be those whose end would make room. */
 const WAIT_FOR_ROOM_MS = 5_000;

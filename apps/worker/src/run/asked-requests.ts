@@ -1,4 +1,4 @@
-import { isSignedClose, signedReason } from '@shellfleet/mailbox';
+import { isSignedClose, signedReason } from '@shellfleet/sealing';
 import type { SessionContext } from './session-context.ts';
 
 // The marks in the mailbox by which a caller has cancelled the running entry or closed the session. Where keys are configured, the host acts on

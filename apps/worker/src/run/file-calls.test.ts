@@ -1,6 +1,6 @@
-import { sealPlace } from '@shellfleet/mailbox';
 import type { FileOperation } from '@shellfleet/protocol';
 import { sessionKeys } from '@shellfleet/protocol';
+import { sealPlace } from '@shellfleet/sealing';
 import { expect, test } from 'vitest';
 import { NO_AUDIT } from '../audit/audit.ts';
 import type { FileCallEnd } from '../shell/shell-files.ts';

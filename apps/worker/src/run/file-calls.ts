@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Signature, sealPlace } from '@shellfleet/mailbox';
 import {
   type ContentDigest,
   ensureShellfleetError,
@@ -13,6 +12,7 @@ import {
   parseOrThrow,
   ShellfleetError,
 } from '@shellfleet/protocol';
+import { type Signature, sealPlace } from '@shellfleet/sealing';
 import pLimit from 'p-limit';
 import { ulid } from 'ulid';
 import type { KeeperFileOperation } from '../shell/file-start.ts';

@@ -1,14 +1,7 @@
 import { SpanKind, trace } from '@opentelemetry/api';
-import {
-  type Entry,
-  type Fenced,
-  type Finished,
-  notify,
-  type OwnedCalls,
-  type Owner,
-  sealPlace,
-} from '@shellfleet/mailbox';
+import { type Entry, type Fenced, type Finished, notify, type OwnedCalls, type Owner } from '@shellfleet/mailbox';
 import { ATTRIBUTES, ensureShellfleetError, SPANS, toCommandId, type WireResult } from '@shellfleet/protocol';
+import { sealPlace } from '@shellfleet/sealing';
 import { totalOf } from '../output/redactor.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import { askedToCancel } from './asked-requests.ts';

@@ -1,4 +1,4 @@
-import { type Entry, type Fenced, sealPlace } from '@shellfleet/mailbox';
+import type { Entry, Fenced } from '@shellfleet/mailbox';
 import { answerFor, asksAfterDenial, resolveSandbox, sandboxDenial } from '@shellfleet/policy';
 import {
   type CommandPayload,
@@ -7,6 +7,7 @@ import {
   parseOrThrow,
   type WireResult,
 } from '@shellfleet/protocol';
+import { sealPlace } from '@shellfleet/sealing';
 import { networkOf } from './check-network.ts';
 import type { EntryResult } from './entry-run.ts';
 import { toStoredResult } from './finish-entry.ts';

@@ -1,7 +1,8 @@
 import { Notifier } from '@shellfleet/concurrency';
 import { INPUT_WINDOW_BYTES } from '@shellfleet/keeper';
-import type { Fenced, InputEnd, InputRead } from '@shellfleet/mailbox';
+import type { Fenced, InputRead } from '@shellfleet/mailbox';
 import { ensureShellfleetError, LIMITS, ShellfleetError } from '@shellfleet/protocol';
+import type { InputEnd } from '@shellfleet/sealing';
 import type { Shell } from '../shell/shell.ts';
 
 // Forwards the open stdin of one entry from the mailbox to the shell.

@@ -1,5 +1,6 @@
-import type { Entry, Signature } from '@shellfleet/mailbox';
+import type { Entry } from '@shellfleet/mailbox';
 import type { AuditEvent, EntryPayload, FileOperation, ShellfleetError, WireResult } from '@shellfleet/protocol';
+import type { Signature } from '@shellfleet/sealing';
 import { type AuditedEntry, endEvent, submissionEvent } from '../audit/session-events.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { SessionContext } from './session-context.ts';

@@ -1,5 +1,6 @@
-import { type Entry, type Signature, sealPlace } from '@shellfleet/mailbox';
+import type { Entry } from '@shellfleet/mailbox';
 import { type EntryPayload, parseEntryPayload } from '@shellfleet/protocol';
+import { type Signature, sealPlace } from '@shellfleet/sealing';
 import type { SessionContext } from './session-context.ts';
 
 /** Opens the sealed payload of an entry. Throws SEAL_KEY_UNKNOWN, UNAUTHORIZED, and INTERNAL when it is not a payload. */

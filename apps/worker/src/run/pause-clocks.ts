@@ -1,4 +1,4 @@
-import type { AvailabilityListener } from '@shellfleet/mailbox';
+import type { AvailabilityListener } from '@shellfleet/redis';
 import type { SessionShell } from '../shell/session-shell.ts';
 
 /** Stops the keeper's clocks (timeouts of the entry) while Redis is down and nothing can be stored. */

@@ -1,5 +1,5 @@
-import { checkInputEnd, sealPlace } from '@shellfleet/mailbox';
 import { type CommandPayload, toCommandId, type WireResult } from '@shellfleet/protocol';
+import { checkInputEnd, sealPlace } from '@shellfleet/sealing';
 import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput } from '../output/clean-output.ts';
 import { createCommandChain } from '../output/output-chains.ts';

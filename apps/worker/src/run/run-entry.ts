@@ -1,4 +1,4 @@
-import { type Fenced, unauthorized } from '@shellfleet/mailbox';
+import type { Fenced } from '@shellfleet/mailbox';
 import {
   type CommandPayload,
   type EntryPayload,
@@ -8,6 +8,7 @@ import {
   type ShellfleetError,
   type WireResult,
 } from '@shellfleet/protocol';
+import { unauthorized } from '@shellfleet/sealing';
 import { noWiderSandbox } from '../admission/no-wider-sandbox.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import { toBegunId } from './begun-id.ts';

@@ -1,5 +1,5 @@
-import { sealPlace } from '@shellfleet/mailbox';
 import type { WireResult } from '@shellfleet/protocol';
+import { sealPlace } from '@shellfleet/sealing';
 import type { SessionContext } from './session-context.ts';
 
 type Sealing = Pick<SessionContext, 'sealer' | 'owner'>;

@@ -1,5 +1,6 @@
-import type { HostMailbox, Owner, Sealer } from '@shellfleet/mailbox';
+import type { HostMailbox, Owner } from '@shellfleet/mailbox';
 import type { FileOperation, ResolvedSessionSpec } from '@shellfleet/protocol';
+import type { Sealer } from '@shellfleet/sealing';
 import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';
 import type { RefusedEgress, SessionEgress } from '../egress/session-egress.ts';

@@ -1,11 +1,7 @@
-import {
-  createHostMailbox,
-  type HostMailbox,
-  type HostMailboxOptions,
-  retryWhileRedisIsDown,
-} from '@shellfleet/mailbox';
+import { createHostMailbox, type HostMailbox, type HostMailboxOptions } from '@shellfleet/mailbox';
 import type { SessionJob } from '@shellfleet/placement';
 import { type SessionKeys, ShellfleetError } from '@shellfleet/protocol';
+import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import type { SessionDeps } from './session-parts.ts';
 
 /** Asks for a fence for the session of a job that this host has locked. Returns undefined when another host has the session. */

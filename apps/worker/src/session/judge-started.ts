@@ -1,5 +1,6 @@
-import { type Entry, unauthorized } from '@shellfleet/mailbox';
+import type { Entry } from '@shellfleet/mailbox';
 import { ATTRIBUTES, ensureShellfleetError, type ShellfleetError, toCommandId } from '@shellfleet/protocol';
+import { unauthorized } from '@shellfleet/sealing';
 import type { Verdict } from '../admission/admission.ts';
 import type { SessionApprovals } from '../approvals/host-approvals.ts';
 import type { EndingEntry } from '../run/entry-run.ts';

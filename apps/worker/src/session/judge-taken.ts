@@ -1,5 +1,6 @@
-import { type Entry, sealPlace } from '@shellfleet/mailbox';
+import type { Entry } from '@shellfleet/mailbox';
 import { ATTRIBUTES, toCommandId } from '@shellfleet/protocol';
+import { sealPlace } from '@shellfleet/sealing';
 import { toBegunId } from '../run/begun-id.ts';
 import { ranOutside } from '../run/runs-outside.ts';
 import type { SessionContext } from '../run/session-context.ts';

@@ -1,5 +1,5 @@
-import { createSealer, createSealKey } from '@shellfleet/mailbox';
 import { sessionKeys } from '@shellfleet/protocol';
+import { createSealer, createSealKey } from '@shellfleet/sealing';
 import { expect, test } from 'vitest';
 import { createSessionRedaction } from '../redaction/session-redaction.ts';
 import type { Shell } from '../shell/shell.ts';

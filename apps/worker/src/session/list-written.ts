@@ -1,5 +1,6 @@
-import { recordWritten, sealPlace } from '@shellfleet/mailbox';
+import { recordWritten } from '@shellfleet/mailbox';
 import { approvalKeys, type FileOperation } from '@shellfleet/protocol';
+import { sealPlace } from '@shellfleet/sealing';
 import type { SessionAdmission } from '../admission/admission.ts';
 import { onlyReads } from '../run/keeper-file.ts';
 import type { SessionContext } from '../run/session-context.ts';

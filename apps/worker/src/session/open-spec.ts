@@ -1,4 +1,4 @@
-import { type Adopted, type Sealer, sealPlace } from '@shellfleet/mailbox';
+import type { Adopted } from '@shellfleet/mailbox';
 import {
   ensureShellfleetError,
   parseOrThrow,
@@ -7,6 +7,7 @@ import {
   type ShellfleetError,
   sessionSpecSchema,
 } from '@shellfleet/protocol';
+import { type Sealer, sealPlace } from '@shellfleet/sealing';
 
 /** A session's spec as its producer sealed it, or why it cannot be opened: PROTOCOL_MISMATCH, SEAL_KEY_UNKNOWN, SESSION_SPEC_INVALID. */
 export function tryOpenSpec(

@@ -1,4 +1,4 @@
-import { type Adopted, type HostMailbox, type Owner, type Sealer, sealMarkOf } from '@shellfleet/mailbox';
+import type { Adopted, HostMailbox, Owner } from '@shellfleet/mailbox';
 import {
   type Placement,
   type PlacementClass,
@@ -8,6 +8,7 @@ import {
 } from '@shellfleet/placement';
 import type { WiderSettings } from '@shellfleet/policy';
 import type { FleetKeys, ResolvedSessionSpec } from '@shellfleet/protocol';
+import { type Sealer, sealMarkOf } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Admission, AdmissionQuestion, SessionAdmission } from '../admission/admission.ts';

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
-import { createSealer, createSealKey } from '@shellfleet/mailbox';
 import { sessionKeys } from '@shellfleet/protocol';
+import { createSealer, createSealKey } from '@shellfleet/sealing';
 import { pino } from 'pino';
 import { expect, test, vi } from 'vitest';
 import type { TerminalHandlers } from '../shell/shell-terminals.ts';

@@ -1,13 +1,6 @@
 import { Notifier, withResolvers } from '@shellfleet/concurrency';
 import type { TerminalEnd as KeeperEnd } from '@shellfleet/keeper';
-import {
-  type Fenced,
-  type HostMailbox,
-  readTerminalInput,
-  type Sealer,
-  sealPlace,
-  type TerminalOutputAnswer,
-} from '@shellfleet/mailbox';
+import { type Fenced, type HostMailbox, readTerminalInput, type TerminalOutputAnswer } from '@shellfleet/mailbox';
 import {
   fromTerminalText,
   isShellfleetError,
@@ -20,6 +13,7 @@ import {
   terminalInputMessageSchema,
   toTerminalText,
 } from '@shellfleet/protocol';
+import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import type { Logger } from 'pino';
 import type { ShellTerminal, ShellTerminals, TerminalStart } from '../shell/shell-terminals.ts';
 import { TerminalInput } from './terminal-input.ts';

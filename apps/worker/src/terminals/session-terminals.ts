@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { readTerminalProgress, sealPlace } from '@shellfleet/mailbox';
+import { readTerminalProgress } from '@shellfleet/mailbox';
 import {
   type AttachQuestion,
   type HostAnswer,
@@ -9,6 +9,7 @@ import {
   terminalStartSchema,
   tryJson,
 } from '@shellfleet/protocol';
+import { sealPlace } from '@shellfleet/sealing';
 import type { ShellTerminals, TerminalStart } from '../shell/shell-terminals.ts';
 import { HostTerminal, type HostTerminalDeps, type TerminalProgress } from './host-terminal.ts';
 import type { TerminalAudit } from './terminal-audit.ts';

@@ -1,15 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import {
-  beginToolCall,
-  endToolCall,
-  retryWhileRedisIsDown,
-  type Sealer,
-  sayToolEvent,
-  sealPlace,
-  sendAnswer,
-  type ToolCallRef,
-  unauthorized,
-} from '@shellfleet/mailbox';
+import { beginToolCall, endToolCall, sayToolEvent, sendAnswer, type ToolCallRef } from '@shellfleet/mailbox';
 import {
   ATTRIBUTES,
   type AuditEvent,
@@ -24,6 +14,8 @@ import {
   toolJobId,
   toolJobSchema,
 } from '@shellfleet/protocol';
+import { retryWhileRedisIsDown } from '@shellfleet/redis';
+import { type Sealer, sealPlace, unauthorized } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Rules } from '../admission/create-admission.ts';

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Notifier } from '@shellfleet/concurrency';
-import { isSignedToolCancel, REDIS_DEADLINE_MS, type Sealer } from '@shellfleet/mailbox';
 import { ATTRIBUTES, type FleetKeys, LIMITS, type ToolJob } from '@shellfleet/protocol';
+import { REDIS_DEADLINE_MS } from '@shellfleet/redis';
+import { isSignedToolCancel, type Sealer } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Rules } from '../admission/create-admission.ts';

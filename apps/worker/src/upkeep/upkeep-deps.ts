@@ -1,6 +1,6 @@
-import { isRedisDown, isRedisFull, toQueueError } from '@shellfleet/mailbox';
 import type { SessionJobs } from '@shellfleet/placement';
 import { ATTRIBUTES, type FleetKeys, type SessionKeys } from '@shellfleet/protocol';
+import { isRedisDown, isRedisFull, toQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 

@@ -1,5 +1,5 @@
-import { mastersOf } from '@shellfleet/mailbox';
 import { LIMITS } from '@shellfleet/protocol';
+import { mastersOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import type { Settling } from '../lease/settling.ts';
 import { forgetHosts } from './forget-hosts.ts';

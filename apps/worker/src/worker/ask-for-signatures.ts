@@ -1,5 +1,5 @@
-import { createVerifier, type SealPlace, type Verifier } from '@shellfleet/mailbox';
 import type { AuditEvent } from '@shellfleet/protocol';
+import { createVerifier, type SealPlace, type Verifier } from '@shellfleet/sealing';
 import type { Logger } from 'pino';
 import { ANYONE_SUBMITS, type Signatures } from '../admission/create-admission.ts';
 import { requireSignatures } from '../admission/require-signatures.ts';

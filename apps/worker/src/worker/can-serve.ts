@@ -1,7 +1,8 @@
-import { readSealedSpec, type Sealer } from '@shellfleet/mailbox';
+import { readSealedSpec } from '@shellfleet/mailbox';
 import type { SessionJob } from '@shellfleet/placement';
 import { refusedByOffer } from '@shellfleet/policy';
 import { type HostOffer, isShellfleetError, type ResolvedSessionSpec, sessionKeys } from '@shellfleet/protocol';
+import type { Sealer } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import { withRealWorkspace } from '../sandbox/real-workspace.ts';
 import { tryOpenSpec } from '../session/open-spec.ts';

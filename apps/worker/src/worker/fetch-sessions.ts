@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Notifier } from '@shellfleet/concurrency';
-import { REDIS_DEADLINE_MS } from '@shellfleet/mailbox';
 import type { SessionJob, SessionJobs } from '@shellfleet/placement';
+import { REDIS_DEADLINE_MS } from '@shellfleet/redis';
 import type { Logger } from 'pino';
 import type { Settling } from '../lease/settling.ts';
 import type { HostedSessions } from './hosted-sessions.ts';

@@ -1,4 +1,3 @@
-import { isSignedClose, type Sealer, signedReason } from '@shellfleet/mailbox';
 import {
   type AskCall,
   type HostCall,
@@ -8,6 +7,7 @@ import {
   ShellfleetError,
   sessionKeys,
 } from '@shellfleet/protocol';
+import { isSignedClose, type Sealer, signedReason } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { answerQuestion } from '../calls/answer-question.ts';

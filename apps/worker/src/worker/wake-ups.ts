@@ -1,7 +1,7 @@
 import type { Notifier } from '@shellfleet/concurrency';
-import type { Connected } from '@shellfleet/mailbox';
 import type { PlacementClass } from '@shellfleet/placement';
 import { type FleetKeys, hostKeys, parseWakeUp, type WakeUp } from '@shellfleet/protocol';
+import type { Connected } from '@shellfleet/redis';
 import type { HostApprovals } from '../approvals/host-approvals.ts';
 import type { ToolHost } from '../tools/tool-host.ts';
 import type { HostedSessions } from './hosted-sessions.ts';

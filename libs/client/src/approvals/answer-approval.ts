@@ -4,7 +4,6 @@ import {
   isAnswerWaiting,
   readApprovalEnd,
   readQuestion,
-  sealPlace,
   wakeForAnswers,
   writeAnswer,
 } from '@shellfleet/mailbox';
@@ -17,6 +16,7 @@ import {
   parseOrThrow,
   ShellfleetError,
 } from '@shellfleet/protocol';
+import { sealPlace } from '@shellfleet/sealing';
 import type { ApprovalsContext } from './approvals-context.ts';
 import { openQuestion } from './list-approvals.ts';
 

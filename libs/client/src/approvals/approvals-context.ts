@@ -1,4 +1,4 @@
-import type { Sealer } from '@shellfleet/mailbox';
+import type { Sealer } from '@shellfleet/sealing';
 import type { Feeds } from '../connection/feeds.ts';
 import type { FleetContext } from '../connection/fleet-context.ts';
 

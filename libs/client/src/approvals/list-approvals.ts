@@ -6,8 +6,6 @@ import {
   readAskersOf,
   readGrants,
   readQuestions,
-  type SealPlace,
-  sealPlace,
   stillAsks,
 } from '@shellfleet/mailbox';
 import {
@@ -20,6 +18,7 @@ import {
   sessionIdSchema,
   tryJson,
 } from '@shellfleet/protocol';
+import { type SealPlace, sealPlace } from '@shellfleet/sealing';
 import { z } from 'zod';
 import type { ApprovalsContext } from './approvals-context.ts';
 

@@ -1,5 +1,5 @@
-import { retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import { type Approval, approvalKeys } from '@shellfleet/protocol';
+import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import type { ApprovalsContext } from './approvals-context.ts';
 import { listApprovals, readEnded } from './list-approvals.ts';
 

@@ -1,6 +1,6 @@
-import { connectRedis, joinFleet, type RedisHistory, readRetention, restoreFleet } from '@shellfleet/mailbox';
 import { QueuedSessions } from '@shellfleet/placement';
 import { type FleetKeys, fleetKeys, parseKeyspace, ShellfleetError, toKeyspace } from '@shellfleet/protocol';
+import { connectRedis, joinFleet, type RedisHistory, readRetention, restoreFleet } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { SendWindow } from '../queue/send-window.ts';
 import { ToolsQueue } from '../queue/tools-queue.ts';

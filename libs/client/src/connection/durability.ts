@@ -1,3 +1,4 @@
+import { ShellfleetError } from '@shellfleet/protocol';
 import {
   infoOfNewConnection,
   isCluster,
@@ -5,8 +6,7 @@ import {
   parseInfo,
   type RedisHistory,
   toQueueError,
-} from '@shellfleet/mailbox';
-import { ShellfleetError } from '@shellfleet/protocol';
+} from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 
 /**

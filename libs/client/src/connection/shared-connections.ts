@@ -1,4 +1,4 @@
-import { checkRedis } from '@shellfleet/mailbox';
+import { checkRedis } from '@shellfleet/redis';
 import { Connection } from './connection.ts';
 
 // CONNECTION-1. A process has one Connection per Redis URL (server, database and user), for any number of fleets, tenants and namespaces.

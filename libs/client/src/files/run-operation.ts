@@ -1,4 +1,4 @@
-import { readSealedAnswer, sealPlace } from '@shellfleet/mailbox';
+import { readSealedAnswer } from '@shellfleet/mailbox';
 import {
   type FileOperation,
   fileAnswerSchema,
@@ -7,6 +7,7 @@ import {
   ShellfleetError,
   type WireResult,
 } from '@shellfleet/protocol';
+import { sealPlace } from '@shellfleet/sealing';
 import type { Pending } from '../results/pending-results.ts';
 import { openResult } from '../stream/open-reason.ts';
 import type { OpenSession } from '../submit/open-session.ts';

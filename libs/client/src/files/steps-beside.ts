@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { abortable, type CallOrder } from '@shellfleet/concurrency';
-import { readSessionState, sealPlace } from '@shellfleet/mailbox';
+import { readSessionState } from '@shellfleet/mailbox';
 import {
   type FileOperation,
   type HostAnswer,
@@ -9,6 +9,7 @@ import {
   ShellfleetError,
   toCommandId,
 } from '@shellfleet/protocol';
+import { sealPlace } from '@shellfleet/sealing';
 import pLimit from 'p-limit';
 import { type AskContext, askHost } from '../hosts/ask-host.ts';
 import type { OpenSession } from '../submit/open-session.ts';

@@ -1,5 +1,6 @@
-import { isAsking, keepWanted, retryWhileRedisIsDown, withdrawAskers } from '@shellfleet/mailbox';
+import { isAsking, keepWanted, withdrawAskers } from '@shellfleet/mailbox';
 import { approvalKeys } from '@shellfleet/protocol';
+import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import type { Feeds } from '../connection/feeds.ts';
 import type { FleetContext } from '../connection/fleet-context.ts';
 

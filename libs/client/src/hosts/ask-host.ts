@@ -1,5 +1,4 @@
-import type { Sealer } from '@shellfleet/mailbox';
-import { callHost, sealPlace, takeAnswer } from '@shellfleet/mailbox';
+import { callHost, takeAnswer } from '@shellfleet/mailbox';
 import {
   fromWireError,
   type HostAnswer,
@@ -11,6 +10,7 @@ import {
   ShellfleetError,
   sealedAnswerSchema,
 } from '@shellfleet/protocol';
+import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import type { FleetContext } from '../connection/fleet-context.ts';
 import type { Answers } from '../results/answers.ts';
 import { isHostAlive } from './is-host-alive.ts';

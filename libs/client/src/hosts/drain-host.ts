@@ -1,5 +1,6 @@
-import { callHost, toQueueError } from '@shellfleet/mailbox';
+import { callHost } from '@shellfleet/mailbox';
 import { hostKeys, ShellfleetError } from '@shellfleet/protocol';
+import { toQueueError } from '@shellfleet/redis';
 import type { FleetContext } from '../connection/fleet-context.ts';
 import { refuseUnknownHost } from './known-host.ts';
 

@@ -1,5 +1,5 @@
-import { toQueueError } from '@shellfleet/mailbox';
 import { hostKeys } from '@shellfleet/protocol';
+import { toQueueError } from '@shellfleet/redis';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
 export async function isHostAlive(context: FleetContext, host: string): Promise<boolean> {

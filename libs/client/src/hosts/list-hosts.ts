@@ -1,5 +1,5 @@
-import { toQueueError } from '@shellfleet/mailbox';
 import { type HostInfo, hostBeatSchema, hostKeys, tryJson } from '@shellfleet/protocol';
+import { toQueueError } from '@shellfleet/redis';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
 /** The registered hosts of the fleet, with their last heartbeat. One that left is not listed until it is back. */

@@ -1,5 +1,5 @@
-import { retentionOf, toQueueError } from '@shellfleet/mailbox';
 import { hostKeys, ShellfleetError } from '@shellfleet/protocol';
+import { retentionOf, toQueueError } from '@shellfleet/redis';
 import type { FleetContext } from '../connection/fleet-context.ts';
 import { refuseUnknownHost } from './known-host.ts';
 

@@ -1,5 +1,5 @@
-import { toQueueError } from '@shellfleet/mailbox';
 import { encodeWakeUp, type FleetKeys, type ToolJob, toolJobId, toolQueue } from '@shellfleet/protocol';
+import { toQueueError } from '@shellfleet/redis';
 import type { Queue } from '@shellfleet/vendor/bullmq';
 import type { Redis } from 'ioredis';
 import { SendWindow } from './send-window.ts';

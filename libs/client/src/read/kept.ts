@@ -1,5 +1,5 @@
-import { toQueueError } from '@shellfleet/mailbox';
 import { type KeptSandbox, keptSandboxSchema, parseKeptField, tryJson } from '@shellfleet/protocol';
+import { toQueueError } from '@shellfleet/redis';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
 /** `generation`: of the life of its session. */

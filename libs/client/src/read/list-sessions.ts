@@ -1,5 +1,5 @@
-import { toQueueError } from '@shellfleet/mailbox';
 import { labelsSchema, parseOrThrow, SESSION_STATES, type SessionInfo, type SessionState } from '@shellfleet/protocol';
+import { toQueueError } from '@shellfleet/redis';
 import { z } from 'zod';
 import { readKept } from './kept.ts';
 import { type InfoContext, readSessionInfos } from './session-info.ts';

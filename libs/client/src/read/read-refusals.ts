@@ -1,6 +1,7 @@
-import { readSealedSpec, type Sealer, sealPlace } from '@shellfleet/mailbox';
+import { readSealedSpec } from '@shellfleet/mailbox';
 import type { Refusals } from '@shellfleet/placement';
 import { type HostBeat, type ResolvedSessionSpec, type SessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
+import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
 interface RefusalContext extends FleetContext {

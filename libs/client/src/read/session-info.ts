@@ -1,4 +1,4 @@
-import { readSessionState, type SessionState as StoredState, toQueueError } from '@shellfleet/mailbox';
+import { readSessionState, type SessionState as StoredState } from '@shellfleet/mailbox';
 import { noHostReason, parseClass, parsePlacement, readBeats } from '@shellfleet/placement';
 import {
   hostKeys,
@@ -11,6 +11,7 @@ import {
   toCommandId,
   tryJson,
 } from '@shellfleet/protocol';
+import { toQueueError } from '@shellfleet/redis';
 import { type AskContext, askHost } from '../hosts/ask-host.ts';
 import { type ListedKept, readKept } from './kept.ts';
 import { readRefusals } from './read-refusals.ts';

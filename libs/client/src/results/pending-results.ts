@@ -1,5 +1,5 @@
 import { abortable, withResolvers } from '@shellfleet/concurrency';
-import { type InboxNotice, type RedisHistory, readRecord, retentionOf } from '@shellfleet/mailbox';
+import { type InboxNotice, readRecord } from '@shellfleet/mailbox';
 import {
   isShellfleetError,
   type SessionKeys,
@@ -7,6 +7,7 @@ import {
   toCommandId,
   type WireResult,
 } from '@shellfleet/protocol';
+import { type RedisHistory, retentionOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { decodeTime } from 'ulid';
 import { parseWireResult, readResult, resultExpired } from './read-result.ts';

@@ -1,6 +1,6 @@
-import type { Sealer } from '@shellfleet/mailbox';
-import { type InputWrite, type InputWritten, sealPlace, signInputEnd, writeInput } from '@shellfleet/mailbox';
+import { type InputWrite, type InputWritten, writeInput } from '@shellfleet/mailbox';
 import { isShellfleetError, LIMITS, type SessionKeys, ShellfleetError, toCommandId } from '@shellfleet/protocol';
+import { type Sealer, sealPlace, signInputEnd } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import type { Feeds, Wake } from '../connection/feeds.ts';
 import { resultExpired } from '../results/read-result.ts';

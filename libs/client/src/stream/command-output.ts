@@ -1,4 +1,4 @@
-import { type EntryRecord, readRecord, readStreamEntry, retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import { type EntryRecord, readRecord, readStreamEntry } from '@shellfleet/mailbox';
 import {
   decodeOutputEntry,
   type OutputChunk,
@@ -6,6 +6,7 @@ import {
   type SessionKeys,
   toCommandId,
 } from '@shellfleet/protocol';
+import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { resultExpired } from '../results/read-result.ts';
 import { ChunkAssembler, type RawOffsets } from './chunk-assembler.ts';

@@ -1,4 +1,3 @@
-import { type Sealer, sealPlace } from '@shellfleet/mailbox';
 import {
   type ApprovalRequestedData,
   type SessionKeys,
@@ -7,6 +6,7 @@ import {
   type WireResult,
   wireErrorSchema,
 } from '@shellfleet/protocol';
+import { type Sealer, sealPlace } from '@shellfleet/sealing';
 
 /** Why an entry waits for a person, was denied or found no shell may quote a script, so it is sealed. */
 type Opener = Pick<Sealer, 'open'>;

@@ -1,4 +1,4 @@
-import { readLife, retryWhileRedisIsDown, type Sealer, type StreamEntry } from '@shellfleet/mailbox';
+import { readLife, type StreamEntry } from '@shellfleet/mailbox';
 import {
   decodeOutputEntry,
   type EventType,
@@ -10,6 +10,8 @@ import {
   toCommandId,
   tryJson,
 } from '@shellfleet/protocol';
+import { retryWhileRedisIsDown } from '@shellfleet/redis';
+import type { Sealer } from '@shellfleet/sealing';
 import { parseWireResult } from '../results/read-result.ts';
 import { ChunkAssemblers } from './chunk-assemblers.ts';
 import { openRequest, openResult } from './open-reason.ts';

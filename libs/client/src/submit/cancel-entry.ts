@@ -1,5 +1,6 @@
-import { callHost, cancel, notify, type Sealer, signCancel } from '@shellfleet/mailbox';
+import { callHost, cancel, notify } from '@shellfleet/mailbox';
 import { parseOrThrow, type SessionKeys } from '@shellfleet/protocol';
+import { type Sealer, signCancel } from '@shellfleet/sealing';
 import { z } from 'zod';
 import type { FleetContext } from '../connection/fleet-context.ts';
 import { attachSession, type OpenContext, type OpenSession } from './open-session.ts';

@@ -1,5 +1,6 @@
-import { type Closed, callHost, close, notify, readLife, type Sealer, signClose } from '@shellfleet/mailbox';
+import { type Closed, callHost, close, notify, readLife } from '@shellfleet/mailbox';
 import { type SessionKeys, ShellfleetError } from '@shellfleet/protocol';
+import { type Sealer, signClose } from '@shellfleet/sealing';
 import type { Feeds } from '../connection/feeds.ts';
 import { isHostAlive } from '../hosts/is-host-alive.ts';
 import { type LeaveContext, leaveLine } from './leave-line.ts';

@@ -1,5 +1,6 @@
-import { isRestoring, noteLoss, RESTORING_MS, type RedisHistory, readLife } from '@shellfleet/mailbox';
+import { readLife } from '@shellfleet/mailbox';
 import type { SessionKeys } from '@shellfleet/protocol';
+import { isRestoring, noteLoss, RESTORING_MS, type RedisHistory } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 
 // LOST-SESSIONS-1. Redis may come back without a session whose shell lives. A life that a producer begins then has a later generation than

@@ -1,4 +1,4 @@
-import { open, readSealedSpec, type Sealer, sealMarkOf, sealPlace } from '@shellfleet/mailbox';
+import { open, readSealedSpec } from '@shellfleet/mailbox';
 import { placementClass, toPlacement } from '@shellfleet/placement';
 import {
   parseOrThrow,
@@ -12,6 +12,7 @@ import {
   specSchema,
   toCanonicalJson,
 } from '@shellfleet/protocol';
+import { type Sealer, sealMarkOf, sealPlace } from '@shellfleet/sealing';
 import { z } from 'zod';
 import type { Feeds } from '../connection/feeds.ts';
 import type { SendWindow } from '../queue/send-window.ts';

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { callHost, signClose } from '@shellfleet/mailbox';
+import { callHost } from '@shellfleet/mailbox';
 import { type SessionKeys, ShellfleetError } from '@shellfleet/protocol';
+import { signClose } from '@shellfleet/sealing';
 import { readKept } from '../read/kept.ts';
 import type { CloseContext } from './close-session.ts';
 

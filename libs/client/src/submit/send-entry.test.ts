@@ -1,4 +1,4 @@
-import { createSealer, type Submitted, submit } from '@shellfleet/mailbox';
+import { type Submitted, submit } from '@shellfleet/mailbox';
 import {
   type CommandPayload,
   fleetKeys,
@@ -7,6 +7,7 @@ import {
   sessionKeys,
   sessionSpecSchema,
 } from '@shellfleet/protocol';
+import { createSealer } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createIds } from '../connection/ids.ts';

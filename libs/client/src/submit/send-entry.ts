@@ -1,4 +1,4 @@
-import { type Sealer, type Submitted, submit } from '@shellfleet/mailbox';
+import { type Submitted, submit } from '@shellfleet/mailbox';
 import {
   type EntryPayload,
   ensureShellfleetError,
@@ -7,6 +7,7 @@ import {
   ShellfleetError,
   toCommandId,
 } from '@shellfleet/protocol';
+import type { Sealer } from '@shellfleet/sealing';
 import { type DurabilityOfRedis, requireDurability, waitUntilOnDisk } from '../connection/durability.ts';
 import type { Pending, Sent } from '../results/pending-results.ts';
 import type { Interceptors } from './interceptors.ts';

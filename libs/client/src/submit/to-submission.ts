@@ -1,5 +1,6 @@
-import { hashIdempotencyKey, type Sealer, type Submission, sealPlace } from '@shellfleet/mailbox';
+import { hashIdempotencyKey, type Submission } from '@shellfleet/mailbox';
 import { type EntryPayload, toCanonicalJson } from '@shellfleet/protocol';
+import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import type { OpenSession } from './open-session.ts';
 
 /** The options of a submit, besides the payload. */

@@ -1,6 +1,6 @@
 import type { CallOrder } from '@shellfleet/concurrency';
 import { abortable } from '@shellfleet/concurrency';
-import { appendTerminalInput, sealPlace } from '@shellfleet/mailbox';
+import { appendTerminalInput } from '@shellfleet/mailbox';
 import {
   DEFAULTS,
   isShellfleetError,
@@ -10,6 +10,7 @@ import {
   type TerminalStart,
   terminalSizeSchema,
 } from '@shellfleet/protocol';
+import { sealPlace } from '@shellfleet/sealing';
 import { z } from 'zod';
 import { sendOperation } from '../files/run-operation.ts';
 import { askHost } from '../hosts/ask-host.ts';

@@ -1,5 +1,6 @@
-import { appendTerminalInput, createSealer, createSealKey, type TerminalInputAnswer } from '@shellfleet/mailbox';
+import { appendTerminalInput, type TerminalInputAnswer } from '@shellfleet/mailbox';
 import { sessionKeys } from '@shellfleet/protocol';
+import { createSealer, createSealKey } from '@shellfleet/sealing';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { TerminalSender } from './terminal-sender.ts';
 

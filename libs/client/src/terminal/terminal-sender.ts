@@ -1,11 +1,5 @@
 import { Notifier } from '@shellfleet/concurrency';
-import {
-  appendTerminalInput,
-  type Sealer,
-  sealPlace,
-  type TerminalInputAnswer,
-  toQueueError,
-} from '@shellfleet/mailbox';
+import { appendTerminalInput, type TerminalInputAnswer } from '@shellfleet/mailbox';
 import {
   isShellfleetError,
   ShellfleetError,
@@ -15,6 +9,8 @@ import {
   type TerminalSize,
   toTerminalText,
 } from '@shellfleet/protocol';
+import { toQueueError } from '@shellfleet/redis';
+import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import type { OpenSession } from '../submit/open-session.ts';
 

@@ -1,5 +1,5 @@
 import { abortable, withResolvers } from '@shellfleet/concurrency';
-import { readTerminalOutput, retryWhileRedisIsDown, sealPlace, type TerminalInputAnswer } from '@shellfleet/mailbox';
+import { readTerminalOutput, type TerminalInputAnswer } from '@shellfleet/mailbox';
 import {
   fromTerminalText,
   parseOrThrow,
@@ -12,6 +12,8 @@ import {
   terminalOutputMessageSchema,
   terminalSizeSchema,
 } from '@shellfleet/protocol';
+import { retryWhileRedisIsDown } from '@shellfleet/redis';
+import { sealPlace } from '@shellfleet/sealing';
 import type { AskContext } from '../hosts/ask-host.ts';
 import { isHostAlive } from '../hosts/is-host-alive.ts';
 import type { StreamContext } from '../stream/stream-reader.ts';

@@ -1,13 +1,4 @@
-import {
-  beginToolCall,
-  callHost,
-  readToolCall,
-  sealPlace,
-  signToolCancel,
-  type ToolCallRef,
-  toQueueError,
-  withdrawAskers,
-} from '@shellfleet/mailbox';
+import { beginToolCall, callHost, readToolCall, type ToolCallRef, withdrawAskers } from '@shellfleet/mailbox';
 import {
   approvalKeys,
   entryIdSchema,
@@ -21,6 +12,8 @@ import {
   toolCallIdSchema,
   toolNameSchema,
 } from '@shellfleet/protocol';
+import { toQueueError } from '@shellfleet/redis';
+import { sealPlace, signToolCancel } from '@shellfleet/sealing';
 import { z } from 'zod';
 import type { ToolContext } from './tool-context.ts';
 import { askerOf, nameOf, toolFailure, waitForTool } from './wait-for-tool.ts';

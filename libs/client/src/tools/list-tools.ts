@@ -1,5 +1,5 @@
-import { toQueueError } from '@shellfleet/mailbox';
 import { hostKeys, parseOrThrow, type ToolInfo, type ToolOffer, toolOfferSchema } from '@shellfleet/protocol';
+import { toQueueError } from '@shellfleet/redis';
 import { z } from 'zod';
 import type { FleetContext } from '../connection/fleet-context.ts';
 

@@ -5,7 +5,6 @@ import {
   keepWanted,
   readAsked,
   readToolCall,
-  sealPlace,
   type ToolCallRef,
   withdrawAskers,
 } from '@shellfleet/mailbox';
@@ -21,6 +20,7 @@ import {
   tryJson,
   wireToolResultSchema,
 } from '@shellfleet/protocol';
+import { sealPlace } from '@shellfleet/sealing';
 import type { ToolContext } from './tool-context.ts';
 import { type ToolWait, whyItWaits } from './why-it-waits.ts';
 

@@ -1,4 +1,3 @@
-import { retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import {
   type ToolCallEvent,
   type ToolEvent,
@@ -6,6 +5,7 @@ import {
   toolCallEventSchema,
   toolEventsKey,
 } from '@shellfleet/protocol';
+import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import { listTools } from './list-tools.ts';
 import type { ToolContext } from './tool-context.ts';
 

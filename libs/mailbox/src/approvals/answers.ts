@@ -1,8 +1,7 @@
 import { type ApprovalEnd, type ApprovalKeys, encodeWakeUp, fleetKeys } from '@shellfleet/protocol';
+import { asArray, asNumber, retentionOf, runScript, throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { asArray, asNumber } from '../reply.ts';
-import { retentionOf } from '../retention.ts';
-import { defineApprovalsScript, runScript, throwQueueError } from '../script.ts';
+import { defineApprovalsScript } from '../scripts.ts';
 
 // Answers wait in a stream of their own until a worker has applied them. Whoever answers writes to that key only.
 

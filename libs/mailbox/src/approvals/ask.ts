@@ -1,7 +1,7 @@
 import { type ApprovalKeys, fleetKeys } from '@shellfleet/protocol';
+import { asArray, asNumber, asString, runScript, throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { asArray, asNumber, asString } from '../reply.ts';
-import { defineApprovalsScript, runScript, throwQueueError } from '../script.ts';
+import { defineApprovalsScript } from '../scripts.ts';
 
 const script = defineApprovalsScript('ask');
 

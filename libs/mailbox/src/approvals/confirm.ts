@@ -1,6 +1,6 @@
 import { type ApprovalKeys, confirmedKey } from '@shellfleet/protocol';
+import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { throwQueueError } from '../script.ts';
 
 const KEPT_MS = 10_000;
 

@@ -1,6 +1,6 @@
 import { type ApprovalEnd, type ApprovalKeys, approvalEndKey, approvalEndSchema, tryJson } from '@shellfleet/protocol';
+import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { throwQueueError } from '../script.ts';
 import { type Asker, parseAsker } from './ask.ts';
 
 const PAGE = 200;

@@ -1,8 +1,7 @@
 import { type ApprovalEnd, type ApprovalKeys, fleetKeys } from '@shellfleet/protocol';
+import { asNumber, retentionOf, runScript, throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { asNumber } from '../reply.ts';
-import { retentionOf } from '../retention.ts';
-import { defineApprovalsScript, runScript, throwQueueError } from '../script.ts';
+import { defineApprovalsScript } from '../scripts.ts';
 import { type Asker, parseAsker, toAsker } from './ask.ts';
 import { readAskersOf } from './read.ts';
 import { stillAsks } from './still-asks.ts';

@@ -1,8 +1,7 @@
 import { type ApprovalEnd, type ApprovalKeys, approvalEndSchema, tryJson } from '@shellfleet/protocol';
+import { asArray, asNumber, asString, retentionOf, runScript } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { asArray, asNumber, asString } from '../reply.ts';
-import { retentionOf } from '../retention.ts';
-import { defineApprovalsScript, runScript } from '../script.ts';
+import { defineApprovalsScript } from '../scripts.ts';
 import { type Asker, toAsker } from './ask.ts';
 
 const script = defineApprovalsScript('find');

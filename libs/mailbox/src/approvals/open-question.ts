@@ -7,8 +7,7 @@ import {
   toCommandId,
   tryJson,
 } from '@shellfleet/protocol';
-import type { Sealer } from '../seal.ts';
-import { type SealPlace, sealPlace } from '../seal-place.ts';
+import { type Sealer, type SealPlace, sealPlace } from '@shellfleet/sealing';
 import type { PendingQuestion } from './read.ts';
 
 type Opener = Pick<Sealer, 'open'>;

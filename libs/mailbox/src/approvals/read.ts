@@ -8,8 +8,8 @@ import {
   askersKey,
   tryJson,
 } from '@shellfleet/protocol';
+import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { throwQueueError } from '../script.ts';
 import { type Asker, parseAsker, toAsker } from './ask.ts';
 import { stillAsks } from './still-asks.ts';
 

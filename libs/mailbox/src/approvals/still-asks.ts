@@ -1,6 +1,6 @@
 import { type ApprovalKeys, recordKey, sessionKeys } from '@shellfleet/protocol';
+import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { throwQueueError } from '../script.ts';
 import type { Asker } from './ask.ts';
 
 /**

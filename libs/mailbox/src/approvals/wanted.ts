@@ -1,6 +1,6 @@
 import { type ApprovalKeys, answeredKey, wantedKey } from '@shellfleet/protocol';
+import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { throwQueueError } from '../script.ts';
 import { type Asker, toAsker } from './ask.ts';
 
 // What is asked about beside a mailbox is kept by its caller alone. Its question lasts as long as the caller waits.

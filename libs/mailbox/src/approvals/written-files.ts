@@ -1,7 +1,6 @@
 import { type ApprovalKeys, approvalWrittenKey } from '@shellfleet/protocol';
+import { retentionOf, throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { retentionOf } from '../retention.ts';
-import { throwQueueError } from '../script.ts';
 import { type Asker, toAsker } from './ask.ts';
 
 /** The newest ones of a question are kept. */

@@ -1,7 +1,7 @@
-import { type Entry, toTaken } from '../entry.ts';
-import { asArray, asNumber, asString } from '../reply.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
-import { fromStoredImage, type StoredImage } from '../stored-image.ts';
+import { asArray, asNumber, asString } from '@shellfleet/redis';
+import { fromStoredImage, type StoredImage } from '../read/stored-image.ts';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
+import { type Entry, toTaken } from './entry.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/adopt');

@@ -1,7 +1,7 @@
 import type { EventType } from '@shellfleet/protocol';
-import { asArray } from '../reply.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
-import { type StoredImage, toStoredImage } from '../stored-image.ts';
+import { asArray } from '@shellfleet/redis';
+import { type StoredImage, toStoredImage } from '../read/stored-image.ts';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/announce');

@@ -1,6 +1,6 @@
 import { TERMINAL_MESSAGES, terminalKeys } from '@shellfleet/protocol';
-import { asArray, asNumber, unexpected } from '../reply.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { asArray, asNumber, unexpected } from '@shellfleet/redis';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/append-terminal-output');

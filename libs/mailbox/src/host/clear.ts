@@ -1,6 +1,6 @@
-import { type Taken, toTaken } from '../entry.ts';
-import { asArray } from '../reply.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { asArray } from '@shellfleet/redis';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
+import { type Taken, toTaken } from './entry.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/clear');

@@ -1,5 +1,5 @@
-import { asArray } from '../reply.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { asArray } from '@shellfleet/redis';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/close-undriven');

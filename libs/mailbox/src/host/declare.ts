@@ -1,8 +1,7 @@
 import { newResult, toWireResult } from '@shellfleet/protocol';
-import type { Entry } from '../entry.ts';
-import { asArray } from '../reply.ts';
-import { retentionOf } from '../retention.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { asArray, retentionOf } from '@shellfleet/redis';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
+import type { Entry } from './entry.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/declare');

@@ -1,9 +1,8 @@
 import { inboxChannel, type OutputEntry, toWireResult, type WireResult } from '@shellfleet/protocol';
-import { type Taken, toTaken } from '../entry.ts';
-import { INLINE_RESULT_BYTES } from '../inbox.ts';
-import { asArray, asNumber, asString } from '../reply.ts';
-import { retentionOf } from '../retention.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { asArray, asNumber, asString, retentionOf } from '@shellfleet/redis';
+import { INLINE_RESULT_BYTES } from '../producer/inbox.ts';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
+import { type Taken, toTaken } from './entry.ts';
 import { toOutputArguments } from './output-arguments.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 

@@ -1,5 +1,5 @@
 import { recordKey, tryJson, type WireResult, wireResultSchema } from '@shellfleet/protocol';
-import { throwQueueError } from '../script.ts';
+import { throwQueueError } from '@shellfleet/redis';
 import type { Owner } from './owner.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/hold');

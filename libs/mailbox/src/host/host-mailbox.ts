@@ -1,9 +1,9 @@
+import { type RetryOptions, retryWhileRedisIsDown } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { answerHeld } from '../producer/answer-held.ts';
 import { readRecord } from '../read/record.ts';
 import { readCancelRequest, readCloseRequest } from '../read/requests.ts';
 import { readStream } from '../read/stream.ts';
-import { type RetryOptions, retryWhileRedisIsDown } from '../retry-while-redis-is-down.ts';
 import { adopt } from './adopt.ts';
 import { announce } from './announce.ts';
 import { append } from './append.ts';

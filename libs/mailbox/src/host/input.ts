@@ -1,5 +1,5 @@
-import { asArray, asNumber, asString } from '../reply.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { asArray, asNumber, asString } from '@shellfleet/redis';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/input');

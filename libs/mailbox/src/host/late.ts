@@ -1,6 +1,6 @@
 import type { OutputEntry } from '@shellfleet/protocol';
-import { asArray, asNumber, asString } from '../reply.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { asArray, asNumber, asString } from '@shellfleet/redis';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import { toOutputArguments } from './output-arguments.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 

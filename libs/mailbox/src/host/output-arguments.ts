@@ -1,5 +1,5 @@
 import { encodeOutputEntry, type OutputEntry } from '@shellfleet/protocol';
-import type { ScriptArgument } from '../script-call.ts';
+import type { ScriptArgument } from '@shellfleet/redis';
 
 /** Output entries as the scripts take them: stream, seq, raw from, raw to, entry. */
 export function toOutputArguments(entries: readonly OutputEntry[]): ScriptArgument[] {

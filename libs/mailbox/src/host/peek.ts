@@ -1,7 +1,7 @@
 import { payloadKey, recordKey } from '@shellfleet/protocol';
-import { type Entry, toEntry } from '../entry.ts';
+import { throwQueueError } from '@shellfleet/redis';
 import { isRunnable } from '../read/session-state.ts';
-import { throwQueueError } from '../script.ts';
+import { type Entry, toEntry } from './entry.ts';
 import type { Owner } from './owner.ts';
 
 export interface Head {

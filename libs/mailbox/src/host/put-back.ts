@@ -1,6 +1,6 @@
 import { fieldsOf, type OutputEntry, toWireResult, type WireResult } from '@shellfleet/protocol';
-import { asArray, asNumber } from '../reply.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { asArray, asNumber } from '@shellfleet/redis';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import { toOutputArguments } from './output-arguments.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 

@@ -1,8 +1,7 @@
 import type { EventType } from '@shellfleet/protocol';
+import { asArray, asString, retentionOf } from '@shellfleet/redis';
 import { CANCELLED_IN_ONE_CALL, CLOSED_UNSTARTED } from '../producer/cancel.ts';
-import { asArray, asString } from '../reply.ts';
-import { retentionOf } from '../retention.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/release');

@@ -1,7 +1,7 @@
 import { LIMITS } from '@shellfleet/protocol';
-import type { Entry } from '../entry.ts';
-import { asArray } from '../reply.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { asArray } from '@shellfleet/redis';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
+import type { Entry } from './entry.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/rerun');

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { encodeWakeUp, type SessionKeys, toWireResult, type WireResult } from '@shellfleet/protocol';
+import { asArray, asString, retentionOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { asArray, asString } from '../reply.ts';
-import { retentionOf } from '../retention.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import { CANCELLED_IN_ONE_CALL, cancelledUnstarted } from './cancel.ts';
 import { type Closed, toEnded } from './close.ts';
 

@@ -1,7 +1,7 @@
 import { encodeWakeUp, type SessionKeys, TERMINAL_MESSAGES, TERMINAL_TTL_MS } from '@shellfleet/protocol';
+import { asArray, asNumber, asString, unexpected } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { asArray, asNumber, asString, unexpected } from '../reply.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 
 const script = defineMailboxScript('producer/append-terminal-input');
 

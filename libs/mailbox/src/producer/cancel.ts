@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { encodeWakeUp, newResult, type SessionKeys, toWireResult } from '@shellfleet/protocol';
+import { asArray, asString, retentionOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { asArray, asString } from '../reply.ts';
-import { retentionOf } from '../retention.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 
 const script = defineMailboxScript('producer/cancel');
 

@@ -1,8 +1,7 @@
 import { encodeWakeUp, newResult, type SessionKeys, toWireResult } from '@shellfleet/protocol';
+import { asArray, asString, retentionOf, throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { asArray, asString } from '../reply.ts';
-import { retentionOf } from '../retention.ts';
-import { defineMailboxScript, runOnSession, throwQueueError } from '../script.ts';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import { CANCELLED_IN_ONE_CALL, CLOSED_UNSTARTED } from './cancel.ts';
 
 const script = defineMailboxScript('producer/close');

@@ -1,8 +1,7 @@
 import type { SessionKeys } from '@shellfleet/protocol';
+import { asArray, asString, retentionOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { asArray, asString } from '../reply.ts';
-import { retentionOf } from '../retention.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import { DRIVER_GONE_MS } from './renew-driver.ts';
 
 const script = defineMailboxScript('producer/open');

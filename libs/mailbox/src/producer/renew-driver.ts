@@ -1,6 +1,6 @@
 import { driverKey, type SessionKeys } from '@shellfleet/protocol';
+import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { throwQueueError } from '../script.ts';
 
 /** A driver that has not renewed its sign of life for so long counts as gone. */
 export const DRIVER_GONE_MS = 6_000;

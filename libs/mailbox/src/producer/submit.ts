@@ -1,8 +1,7 @@
 import { ALIVE_MS, type EntryKind, encodeWakeUp, LIMITS, type SessionKeys } from '@shellfleet/protocol';
+import { asArray, asNumber, asString, isCluster, unexpected } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { isCluster } from '../open-redis.ts';
-import { asArray, asNumber, asString, unexpected } from '../reply.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 
 const script = defineMailboxScript('producer/submit');
 

@@ -1,7 +1,7 @@
 import { encodeWakeUp, LIMITS, type SessionKeys } from '@shellfleet/protocol';
+import { asArray, asNumber, unexpected } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { asArray, asNumber, unexpected } from '../reply.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 
 const script = defineMailboxScript('producer/write');
 

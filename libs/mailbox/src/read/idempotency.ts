@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { idempotencyKey, type SessionKeys } from '@shellfleet/protocol';
+import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { throwQueueError } from '../script.ts';
 
 /** The hash under which a session stores an idempotency key. */
 export function hashIdempotencyKey(key: string): string {

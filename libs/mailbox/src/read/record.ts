@@ -1,6 +1,6 @@
 import { recordKey, type SessionKeys } from '@shellfleet/protocol';
+import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { throwQueueError } from '../script.ts';
 
 type Offsets = { stdout: number; stderr: number };
 

@@ -1,6 +1,6 @@
 import { recordKey } from '@shellfleet/protocol';
+import { throwQueueError } from '@shellfleet/redis';
 import type { Owner } from '../host/owner.ts';
-import { throwQueueError } from '../script.ts';
 
 /** The cancellation that an entry is marked with, as its producer signed it, or empty. Throws QUEUE_UNAVAILABLE. */
 export async function readCancelRequest({ redis, keys }: Owner, entryId: string): Promise<string> {

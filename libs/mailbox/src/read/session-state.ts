@@ -1,8 +1,8 @@
 import type { SessionKeys } from '@shellfleet/protocol';
+import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { throwQueueError } from '../script.ts';
-import { fromStoredImage, type StoredImage } from '../stored-image.ts';
 import type { Life } from './life.ts';
+import { fromStoredImage, type StoredImage } from './stored-image.ts';
 
 /** The stored state of a session, without its spec. */
 export interface SessionState {

@@ -1,6 +1,6 @@
 import type { SessionKeys } from '@shellfleet/protocol';
+import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { throwQueueError } from '../script.ts';
 
 /** One entry of a session's stream. */
 export interface StreamEntry {

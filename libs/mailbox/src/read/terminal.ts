@@ -1,6 +1,6 @@
 import { type SessionKeys, terminalKeys } from '@shellfleet/protocol';
+import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { throwQueueError } from '../script.ts';
 
 /** A message of a terminal, sealed for its number. */
 export interface TerminalMessage {

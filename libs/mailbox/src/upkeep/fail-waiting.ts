@@ -1,10 +1,9 @@
 import { newResult, type SessionKeys, type ShellfleetError, toWireResult } from '@shellfleet/protocol';
+import { asArray, retentionOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { CANCELLED_IN_ONE_CALL } from '../producer/cancel.ts';
 import { type Closed, toEnded } from '../producer/close.ts';
-import { asArray } from '../reply.ts';
-import { retentionOf } from '../retention.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 
 const script = defineMailboxScript('upkeep/fail-waiting');
 

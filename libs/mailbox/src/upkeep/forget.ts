@@ -1,6 +1,7 @@
 import { type FleetKeys, LIMITS } from '@shellfleet/protocol';
+import { runScript } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { defineScript, runScript } from '../script.ts';
+import { defineScript } from '../scripts.ts';
 
 const script = defineScript('upkeep/forget');
 

@@ -1,6 +1,6 @@
 import type { EventType, SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 
 const script = defineMailboxScript('upkeep/record-notice');
 

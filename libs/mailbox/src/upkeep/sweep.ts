@@ -1,11 +1,10 @@
 import { encodeWakeUp, LIMITS, newResult, type SessionKeys, toWireResult } from '@shellfleet/protocol';
+import { asArray, asNumber, asString, retentionOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { CLOSED_UNSTARTED } from '../producer/cancel.ts';
 import { type Closed, toEnded } from '../producer/close.ts';
 import type { Life } from '../read/life.ts';
-import { asArray, asNumber, asString } from '../reply.ts';
-import { retentionOf } from '../retention.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 
 const script = defineMailboxScript('upkeep/sweep');
 

@@ -1,5 +1,5 @@
-import { asArray, asString, runScript } from '@shellfleet/mailbox';
 import { type FleetKeys, sessionJobId, sessionsQueue } from '@shellfleet/protocol';
+import { asArray, asString, runScript } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { definePlacementScript } from '../define-script.ts';
 import type { Lock } from './renew.ts';

@@ -1,5 +1,5 @@
-import { asArray, asNumber, asString, runScript } from '@shellfleet/mailbox';
 import { type FleetKeys, sessionJobId, sessionJobLockKey } from '@shellfleet/protocol';
+import { asArray, asNumber, asString, runScript } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { definePlacementScript } from '../define-script.ts';
 

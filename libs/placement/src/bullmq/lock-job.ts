@@ -1,5 +1,5 @@
-import { asNumber, runScript } from '@shellfleet/mailbox';
 import { type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
+import { asNumber, runScript } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { definePlacementScript } from '../define-script.ts';
 

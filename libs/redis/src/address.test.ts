@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeRedis, parseRedisUrl } from './redis-address.ts';
+import { describeRedis, parseRedisUrl } from './address.ts';
 
 test.each([
   ['redis://', { kind: 'single', nodes: [{ host: 'localhost', port: 6379 }], db: 0 }],

@@ -1,14 +1,14 @@
 import { withResolvers } from '@shellfleet/concurrency';
 import { isShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { REDIS_DEADLINE_MS } from './call-rules.ts';
+import { describeRedis, parseRedisUrl, type RedisAddress } from './address.ts';
+import { describeClock, readClockAhead } from './clock.ts';
+import { followRedisIdentity, type RedisHistory } from './identity.ts';
+import { REDIS_DEADLINE_MS } from './ioredis/call-rules.ts';
 import { type ConnectionRole, openRedis } from './open-redis.ts';
 import { readRefusal } from './read-refusal.ts';
 import { type Recover, recoverFirst } from './recovery.ts';
-import { describeRedis, parseRedisUrl, type RedisAddress } from './redis-address.ts';
-import { describeClock, readClockAhead } from './redis-clock.ts';
-import { followRedisIdentity, type RedisHistory } from './redis-identity.ts';
-import { loadMailboxScripts } from './script.ts';
+import { loadScripts } from './scripts/script.ts';
 import { infoOfNewConnection, refuseUnsuitable, toConnectError } from './suitability.ts';
 
 /** A node that accepts the connection may not answer on it. */
@@ -51,7 +51,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
     await connectOnce(redis);
     const { persistent } = await refuseUnsuitable(redis, place, infoOfNewConnection);
     // A producer may end after few calls. Hosts have loaded what it needs, or its first call finds that out.
-    if (role === 'host') await loadMailboxScripts(redis);
+    if (role === 'host') await loadScripts(redis);
     return {
       redis,
       history,

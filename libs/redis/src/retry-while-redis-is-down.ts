@@ -1,5 +1,5 @@
 import { isShellfleetError } from '@shellfleet/protocol';
-import { toQueueError } from './script.ts';
+import { toQueueError } from './queue-error.ts';
 
 /** Is notified when Redis becomes unavailable to a call, and when it answers again. */
 export interface AvailabilityListener {

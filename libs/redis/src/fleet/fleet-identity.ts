@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { FLEET_ID_PATTERN, fleetIdentityKey, fleetKeys, parseKeyspace, ShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { throwQueueError, toQueueError } from './script.ts';
+import { throwQueueError, toQueueError } from '../queue-error.ts';
 
 // IDENTITY-1. A namespace of a Redis has one identity; the first that is declared stays.
 // IDENTITY-2. Whoever has learnt the identity of a fleet declares that one, never another, to a Redis that lost it.

@@ -1,7 +1,7 @@
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
+import { lastInfoOf, parseInfo } from './identity.ts';
 import { isCluster, mastersOf } from './open-redis.ts';
-import { lastInfoOf, parseInfo } from './redis-identity.ts';
 
 const OLDEST_REDIS = [6, 2] as const;
 

@@ -1,6 +1,6 @@
 import { type FleetKeys, fleetKeys, LIMITS } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { toQueueError } from './script.ts';
+import { toQueueError } from '../queue-error.ts';
 
 // The retention of a fleet is in Redis. Its workers record it; every process reads it, and passes it to the scripts.
 

@@ -1,6 +1,6 @@
 import type { CarriedEntry, EntryKind } from '@shellfleet/protocol';
-import type { Owner } from './host/owner.ts';
-import { asNumber, asString } from './reply.ts';
+import { asNumber, asString } from '@shellfleet/redis';
+import type { Owner } from './owner.ts';
 
 /** An entry of a mailbox, for the host that runs it. */
 export interface Entry {

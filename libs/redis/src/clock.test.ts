@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeClock } from './redis-clock.ts';
+import { describeClock } from './clock.ts';
 
 test.each([
   [59_999, undefined],

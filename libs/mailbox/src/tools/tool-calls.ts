@@ -1,7 +1,7 @@
 import { type FleetKeys, type ToolCallEvent, toolCallKey, toolEventsKey, toolResultKey } from '@shellfleet/protocol';
+import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { sendAnswer } from './inbox.ts';
-import { throwQueueError } from './script.ts';
+import { sendAnswer } from '../producer/inbox.ts';
 
 // The state of a tool call in Redis, besides its job, which only waits in the queue.
 //

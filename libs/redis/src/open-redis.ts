@@ -1,8 +1,8 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { batchWrites } from './batch-writes.ts';
-import { applyCallRules, applyClusterCallRules, REDIS_DEADLINE_MS } from './call-rules.ts';
-import type { RedisAddress } from './redis-address.ts';
-import { writeScriptCallsAtOnce } from './script-call.ts';
+import type { RedisAddress } from './address.ts';
+import { batchWrites } from './ioredis/batch-writes.ts';
+import { applyCallRules, applyClusterCallRules, REDIS_DEADLINE_MS } from './ioredis/call-rules.ts';
+import { writeScriptCallsAtOnce } from './ioredis/script-call.ts';
 
 /**
  * How a connection behaves while Redis is unavailable. `producer`: its calls fail within the deadline, and the caller gets the error.

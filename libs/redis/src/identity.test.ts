@@ -1,6 +1,6 @@
 import { Command, type Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { followRedisIdentity } from './redis-identity.ts';
+import { followRedisIdentity } from './identity.ts';
 
 beforeEach(() => vi.useFakeTimers({ now: 1_000 }));
 afterEach(() => vi.useRealTimers());

@@ -1,7 +1,7 @@
 import { ShellfleetError } from '@shellfleet/protocol';
 import { describe, expect, test, vi } from 'vitest';
+import { toQueueError } from './queue-error.ts';
 import { retryWhileRedisIsDown } from './retry-while-redis-is-down.ts';
-import { toQueueError } from './script.ts';
 
 const closed = () => new Error('Connection is closed.');
 const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });

@@ -1,0 +1,23 @@
+import type { SessionKeys } from '@shellfleet/protocol';
+import { defineScript as defineLua, runScript, type Script, type ScriptArgument } from '@shellfleet/redis';
+import type { Redis } from 'ioredis';
+
+/** Defines a script that uses no prelude: `<path>.lua` in this folder. */
+export const defineScript = (path: string): Script => defineLua(import.meta.url, path);
+
+/** Defines a script on one session's keys: what it uses of the prelude, then `<path>.lua` in this folder. */
+export const defineMailboxScript = (path: string): Script => defineLua(import.meta.url, path, 'prelude');
+
+/** Defines a script on the approvals of one tenant: what it uses of their prelude, then `approvals/<name>.lua`. */
+export const defineApprovalsScript = (name: string): Script =>
+  defineLua(import.meta.url, `approvals/${name}`, 'approvals-prelude');
+
+/** Runs a mailbox script on a session's keys. Throws QUEUE_UNAVAILABLE when Redis gives no usable answer. */
+export function runOnSession(
+  redis: Redis,
+  script: Script,
+  keys: SessionKeys,
+  args: ScriptArgument[],
+): Promise<unknown> {
+  return runScript(redis, script, [keys.queue, keys.state, keys.stream], [keys.prefix, keys.feed, ...args]);
+}

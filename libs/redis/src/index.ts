@@ -1,0 +1,28 @@
+export { describeRedis, parseRedisUrl } from './address.ts';
+export { type Connected, checkRedis, connectRedis } from './connection.ts';
+export {
+  declareFleet,
+  findFleet,
+  isRestoring,
+  joinFleet,
+  noteLoss,
+  RESTORING_MS,
+  requireFleet,
+  restoreFleet,
+} from './fleet/fleet-identity.ts';
+export { readRetention, recordRetention, retentionOf } from './fleet/retention.ts';
+export { parseInfo, type RedisHistory, type RedisIdentity, readRedisIdentity } from './identity.ts';
+export { REDIS_DEADLINE_MS } from './ioredis/call-rules.ts';
+export type { ScriptArgument } from './ioredis/script-call.ts';
+export { type ConnectionRole, isCluster, mastersOf, openRedis } from './open-redis.ts';
+export { refuseMissingPermissions } from './permissions.ts';
+export { isRedisFull, throwQueueError, toQueueError } from './queue-error.ts';
+export {
+  type AvailabilityListener,
+  isRedisDown,
+  type RetryOptions,
+  retryWhileRedisIsDown,
+} from './retry-while-redis-is-down.ts';
+export { asArray, asNumber, asString, unexpected } from './scripts/reply.ts';
+export { defineScript, loadScripts, runScript, type Script } from './scripts/script.ts';
+export { infoOfNewConnection } from './suitability.ts';

@@ -1,0 +1,29 @@
+import { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
+
+/** Throws a failed call's error, converted by `toQueueError`. */
+export function throwQueueError(cause: unknown): never {
+  throw toQueueError(cause);
+}
+
+/** Converts a failure of Redis, or of the connection to it. An error that is one of ours stays as it is. */
+export function toQueueError(cause: unknown): ShellfleetError {
+  if (isShellfleetError(cause)) return cause;
+  const text = describeCause(cause);
+  const full = text.includes('OOM command not allowed');
+  const message = full
+    ? 'Redis is full (maxmemory reached), so it takes nothing new. Free memory, or raise maxmemory.'
+    : `Redis gave no usable answer: ${text}. Check that it runs and can be reached.`;
+  return new ShellfleetError('QUEUE_UNAVAILABLE', message, full ? { full } : {}, { cause });
+}
+
+/** Whether Redis refused this call because it has no room for new data. */
+export function isRedisFull(error: unknown): boolean {
+  return isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE' && error.context.full === true;
+}
+
+/** ioredis describes two failures of a host's calls by its own options. */
+function describeCause(cause: unknown): string {
+  const text = cause instanceof Error ? cause.message : String(cause);
+  if (text.startsWith('Reached the max retries')) return 'the connection broke before its answer';
+  return text.startsWith("Stream isn't writeable") ? 'there is no connection to it' : text;
+}

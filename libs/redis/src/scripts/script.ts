@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Redis } from 'ioredis';
+import type { ScriptArgument } from '../ioredis/script-call.ts';
+import { mastersOf } from '../open-redis.ts';
+import { throwQueueError } from '../queue-error.ts';
+import { composeScript } from './compose-script.ts';
+
+/** A Lua script. It is called by its hash; its source is sent only when Redis does not have it. */
+export interface Script {
+  readonly name: string;
+  readonly source: string;
+  readonly sha: string;
+}
+
+const scripts: Script[] = [];
+const preludes = new Map<string, string>();
+
+/** Read, composed and hashed at the first call: most processes call few of the scripts. */
+class LazyScript implements Script {
+  readonly name: string;
+  readonly #compose: () => string;
+  #source?: string;
+  #sha?: string;
+
+  constructor(name: string, compose: () => string) {
+    this.name = name;
+    this.#compose = compose;
+  }
+
+  get source(): string {
+    this.#source ??= this.#compose();
+    return this.#source;
+  }
+
+  get sha(): string {
+    this.#sha ??= createHash('sha1').update(this.source).digest('hex');
+    return this.#sha;
+  }
+}
+
+/**
+ * Defines the script `<path>.lua`, relative to the module with this URL. Before it come the parts of `<prelude>.lua` that it uses. The path
+ * must begin at the source folder of its package: a bundle keeps the scripts in that order, but not the modules.
+ */
+export function defineScript(module: string, path: string, prelude?: string): Script {
+  const readBody = () => readLua(module, path);
+  const compose = prelude === undefined ? readBody : () => composeScript(readPrelude(module, prelude), readBody());
+  const script = new LazyScript(path, compose);
+  scripts.push(script);
+  return script;
+}
+
+function readPrelude(module: string, path: string): string {
+  const key = `${module} ${path}`;
+  const text = preludes.get(key) ?? readLua(module, path);
+  preludes.set(key, text);
+  return text;
+}
+
+function readLua(module: string, path: string): string {
+  return readFileSync(new URL(`./${path}.lua`, module), 'utf8');
+}
+
+/** Loads every script that is defined into Redis, of a Cluster into each node that it reaches. A call whose script Redis lacks does so, too. */
+export async function loadScripts(redis: Redis): Promise<void> {
+  const load = (node: Redis) => Promise.all(scripts.map((script) => node.script('LOAD', script.source)));
+  const loads = await Promise.allSettled(mastersOf(redis).map(load));
+  const failed = loads.find((one) => one.status === 'rejected');
+  if (failed !== undefined && loads.every((one) => one.status === 'rejected')) throw failed.reason;
+}
+
+/** Runs a script. Throws QUEUE_UNAVAILABLE when Redis gives no usable answer. */
+export function runScript(redis: Redis, script: Script, keys: string[], args: ScriptArgument[]): Promise<unknown> {
+  const run = () => redis.evalsha(script.sha, keys.length, ...keys, ...args);
+  const order = ++calls;
+  const reload = reloads.get(redis);
+  const reply = reload === undefined ? run() : whenReloaded(reload, order, run);
+  return reply.catch((error: unknown) => (isMissingScript(error) ? again(redis, order, run) : throwQueueError(error)));
+}
+
+// A restarted Redis has lost the scripts. Calls that it rejected for that reason are repeated in the order in which they were first made,
+// and calls made meanwhile do not overtake them: entries are accepted in call order. Redis answers the load after every call that was under
+// way.
+interface Reload {
+  waiting: { order: number; go(): void }[];
+  failed?: unknown;
+}
+const reloads = new WeakMap<Redis, Reload>();
+let calls = 0;
+
+function again(redis: Redis, order: number, run: () => Promise<unknown>): Promise<unknown> {
+  const reload = reloads.get(redis) ?? startReload(redis);
+  return whenReloaded(reload, order, run).catch(throwQueueError);
+}
+
+function whenReloaded(reload: Reload, order: number, run: () => Promise<unknown>): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const go = () => (reload.failed === undefined ? run().then(resolve, reject) : reject(reload.failed));
+    reload.waiting.push({ order, go });
+  });
+}
+
+function startReload(redis: Redis): Reload {
+  const reload: Reload = { waiting: [] };
+  reloads.set(redis, reload);
+  void loadScripts(redis)
+    .catch((error: unknown) => {
+      reload.failed = error;
+    })
+    .then(() => {
+      reloads.delete(redis);
+      for (const { go } of reload.waiting.sort((a, b) => a.order - b.order)) go();
+    });
+  return reload;
+}
+
+function isMissingScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT');
+}

@@ -1,0 +1,27 @@
+export {
+  type AuditChainOf,
+  type AuditKey,
+  auditKeys,
+  CHAIN_START,
+  parseAuditLine,
+  toAuditLine,
+} from './audit/audit-line.ts';
+export { hostFolderName } from './audit/host-folder.ts';
+export { type AuditFinding, type AuditSegment, isTampering, verifyAudit } from './audit/verify-audit.ts';
+export { createKeylessSealer, createSealer, createSealKey, type Sealer, sealMarkOf } from './seal.ts';
+export { type SealPlace, sealPlace } from './seal-place.ts';
+export {
+  checkInputEnd,
+  type InputEnd,
+  isSignedClose,
+  isSignedToolCancel,
+  signCancel,
+  signClose,
+  signedReason,
+  signInputEnd,
+  signToolCancel,
+} from './signatures/requests.ts';
+export type { Signature } from './signatures/signed-value.ts';
+export { createSigner } from './signatures/signer.ts';
+export { keyIdOf, parsePrivateKey, parsePublicKey } from './signatures/signing-keys.ts';
+export { createVerifier, type KnownKey, type KnownKeys, unauthorized, type Verifier } from './signatures/verifier.ts';
