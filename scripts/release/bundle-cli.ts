@@ -2,9 +2,9 @@ import { cp, glob, writeFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { type OutputChunk, type Plugin, type RolldownOutput, rolldown } from 'rolldown';
 import { root } from '../steps.ts';
+import { lazySchemas } from './lazy-schemas.ts';
 import { loadBuiltins } from './load-builtins.ts';
 import type { Manifest } from './published-manifest.ts';
-import { quickSchemas } from './quick-schemas.ts';
 import { collectLicences, packagesOf, readManifest } from './third-party.ts';
 import { toAscii } from './to-ascii.ts';
 
@@ -22,7 +22,7 @@ export async function bundleCli(manifest: Manifest, compiled: string, to: string
   await using bundle = await rolldown({
     input: { main: join(compiled, 'main.js') },
     platform: 'node',
-    plugins: [quickSchemas(), loadBuiltins(), quickCommander()],
+    plugins: [lazySchemas(), loadBuiltins(), quickCommander()],
     resolve: { alias: { 'supports-color': false } },
     external: (id) => external.some((name) => id === name || id.startsWith(`${name}/`)),
     // Modules of the libraries do nothing but define.

@@ -38,7 +38,7 @@ export interface ExecutionOptions {
   cwd?: string | undefined;
 }
 
-export const MOST_KILL_GRACE_MS = 60_000;
+const MOST_KILL_GRACE_MS = 60_000;
 
 /** RunOptions, the sealed payload and the start message to the keeper all have these fields, which are therefore described only here. */
 export const executionOptionsSchema = z.strictObject({

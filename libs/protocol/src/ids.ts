@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LIMITS } from './limits.ts';
 
 /** Ids hold only characters without a special meaning in Redis keys, hash tags, globs, paths and shells. */
-export const ID_PATTERN = /^[A-Za-z0-9._-]+$/;
+const ID_PATTERN = /^[A-Za-z0-9._-]+$/;
 
 const idSchema = z
   .string('must be a string')
@@ -20,7 +20,7 @@ export type TenantId = z.infer<typeof tenantIdSchema>;
 export type HostId = z.infer<typeof hostIdSchema>;
 export type Namespace = z.infer<typeof namespaceSchema>;
 
-export const ENTRY_ID_PATTERN = /^[0-9A-HJKMNP-TV-Z]{26}$/;
+const ENTRY_ID_PATTERN = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /** The id of a mailbox entry: a ULID, unique within its session, made by the client. */
 export const entryIdSchema = z.string().regex(ENTRY_ID_PATTERN, 'must be a ULID').brand<'EntryId'>();

@@ -1,5 +1,5 @@
 import type { Entry } from '@shellfleet/mailbox';
-import { type EntryPayload, parseEntryPayload } from '@shellfleet/protocol';
+import { type EntryPayload, entryPayloadSchema, parseOrThrow } from '@shellfleet/protocol';
 import { type Signature, sealPlace } from '@shellfleet/sealing';
 import type { SessionContext } from './session-context.ts';
 
@@ -16,6 +16,6 @@ export function openSignedPayload(
   const { id, retry, inbox } = entry;
   const place = sealPlace('payload', owner.keys, { id, generation, retry, inbox, spec });
   const { plain, signature } = sealer.openSigned(entry.payload, place);
-  const name = () => `The payload of ${owner.keys.session}.${entry.id}`;
-  return { payload: parseEntryPayload(JSON.parse(plain), name), signature };
+  const name = `The payload of ${owner.keys.session}.${id}`;
+  return { payload: parseOrThrow(entryPayloadSchema, JSON.parse(plain), 'INTERNAL', name), signature };
 }

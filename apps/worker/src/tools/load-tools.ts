@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { LIMITS } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { DescribedTool } from './child/request.ts';
@@ -10,8 +13,8 @@ export interface Tool extends DescribedTool {
   module: string;
   /** Memory that the runtime uses in the process of a call, before the module is loaded. The same for all tools of a host. */
   dataBytes: number;
-  /** URLs of what its process can load before the call is known. */
-  preload: string[];
+  /** URL of the zod that the module imports. Undefined when its folder has none. */
+  zod: string | undefined;
 }
 
 /** A module that has not reported its tools in this time is broken. */
@@ -69,10 +72,20 @@ async function describe(
     signal: new AbortController().signal,
   });
   if (end.type === 'reported' && end.report.type === 'described') {
-    const { tools, dataBytes, preload } = end.report;
-    return { tools: tools.map((tool) => ({ ...tool, module, dataBytes, preload })) };
+    const { tools, dataBytes } = end.report;
+    return { tools: tools.map((tool) => ({ ...tool, module, dataBytes, zod: zodOf(module) })) };
   }
   return { module, refused: reasonOf(end) };
+}
+
+function zodOf(module: string): string | undefined {
+  const require = createRequire(module);
+  try {
+    const manifest = require.resolve('zod/package.json');
+    return pathToFileURL(join(dirname(manifest), require(manifest).module)).href;
+  } catch {
+    return undefined;
+  }
 }
 
 function reasonOf(end: ToolProcessEnd): string {

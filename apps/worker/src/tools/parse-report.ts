@@ -12,7 +12,6 @@ const reportSchema: z.ZodType<ChildReport> = z.discriminatedUnion('type', [
       toolOfferSchema.extend({ exported: z.string(), memoryBytes: z.number(), timeoutIsMost: z.boolean() }),
     ),
     dataBytes: z.number(),
-    preload: z.array(z.string()),
   }),
   z.object({ type: z.literal('refused'), message: z.string() }),
   z.object({ type: z.literal('output'), redacted: z.boolean() }),

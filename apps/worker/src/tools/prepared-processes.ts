@@ -20,9 +20,9 @@ export interface ProcessLimits {
 export interface PreparedOptions {
   slots: number;
   env: Record<string, string>;
+  preload: readonly string[];
   /** The beginning of the mark of every process. */
   mark: string;
-  preload: readonly string[];
   /** Is called when a process has died while it waited. */
   onDeath(death: PreparedDeath): void;
 }

@@ -21,7 +21,7 @@ export interface ProcessOptions {
   env: Record<string, string>;
   /** Is in the environment of the process and of every process that it starts. Each process has another one. */
   mark: string;
-  /** URLs of modules to load before the request comes. */
+  /** URLs of modules that Node loads before ours. */
   preload?: readonly string[];
 }
 
@@ -42,7 +42,8 @@ interface Tail {
 export function startProcess({ memoryBytes, dataBytes, env, mark, preload = [] }: ProcessOptions): StartedProcess {
   const limits = [`--data=${dataBytes + memoryBytes}`, '--core=0'];
   const heap = `--max-old-space-size=${Math.floor(memoryBytes / 1_048_576)}`;
-  const program = ['prlimit', ...limits, '--', process.execPath, heap, ...nodeArguments, main];
+  const imports = preload.map((url) => `--import=${url}`);
+  const program = ['prlimit', ...limits, '--', process.execPath, heap, ...nodeArguments, ...imports, main];
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...program], {
     cwd: '/',
     // No variable of the worker's own: neither its Redis nor its keys. Most of the time of a short call is compilation, so the compile cache of
@@ -53,7 +54,6 @@ export function startProcess({ memoryBytes, dataBytes, env, mark, preload = [] }
   });
   // A process that does not read its input is no error.
   for (const stream of child.stdio) stream?.on('error', () => {});
-  child.stdin?.write(`${JSON.stringify(preload)}\n`);
   const [stdout, stderr] = [keepTail(child.stdout as Readable), keepTail(child.stderr as Readable)];
   return { child, mark, exited: waitForExit(child), stdout, stderr };
 }

@@ -17,7 +17,7 @@ const module = fileURLToPath(new URL('../../../../tests/fixtures/tools/everyday.
 const onDeath = () => {};
 const env = { PATH: process.env.PATH ?? '' };
 const tool = (await loadTools([module], env, 'bench:', logger)).find(({ name }) => name === 'add') as Tool;
-const { preload } = tool;
+const preload = [tool.zod ?? ''];
 
 await measure('a new process', async () => {
   const processes = new PreparedProcesses({ slots: 0, env, preload: [], mark: 'bench:', onDeath });

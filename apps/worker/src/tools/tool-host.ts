@@ -74,7 +74,7 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
   const jobs = await createToolJobs({ redis, fleet, hostId, tools: [...byName.keys()] });
   const redact = createTokenRedactor();
   const running = new Map<string, { stop: AbortController; done: Promise<void>; tenant: string; name: string }>();
-  const preload = [...new Set(tools.flatMap((tool) => tool.preload))];
+  const preload = [...new Set(tools.flatMap(({ zod }) => zod ?? []))];
   const processes = new ToolLauncher({ slots, env: deps.env, mark, preload, logger });
   const wakeUps = new Notifier();
   const stopping = new AbortController();

@@ -18,7 +18,7 @@ process.on('beforeExit', () =>
   report(failed('died', 'subprocess exited without producing a result: its promise never settles')),
 );
 
-const { request, args: argsText } = await readInput();
+const { request, args: argsText } = readInput();
 // Until here nothing of a tool has run: a process that ends without this byte has done nothing of its call.
 writeSync(REPORT_DESCRIPTOR, BEGUN);
 process.chdir(dirname(request.module));
@@ -27,11 +27,9 @@ if (request.type === 'describe') {
   // Loads modules that a call does not need.
   const { readDataBytes } = await import('./read-data-bytes.ts');
   const dataBytes = readDataBytes();
-  const { watchZod } = await import('./watch-zod.ts');
   const { describeModule } = await import('./describe-module.ts');
-  const found = watchZod();
   await describeModule(request.module).then(
-    (tools) => report({ type: 'described', tools, dataBytes, preload: found() }),
+    (tools) => report({ type: 'described', tools, dataBytes }),
     (error: unknown) => report({ type: 'refused', message: describeThrown(error) }),
   );
 } else {

@@ -1,0 +1,33 @@
+import { join } from 'node:path';
+import type { Plugin } from 'rolldown';
+import { parseAst } from 'rolldown/parseAst';
+import { root } from '../steps.ts';
+
+const LAZY_SCHEMA = JSON.stringify(join(import.meta.dirname, 'lazy-schema.ts'));
+
+/** Makes each schema of the libraries and the command line at its first use (docs/adr/0033-zod-is-the-only-validator.md). */
+export function lazySchemas(): Plugin {
+  return {
+    name: 'lazy-schemas',
+    transform: {
+      filter: { id: /\.js$/, code: /from 'zod'/ },
+      handler: (code, id) => (isOurs(id) ? toLazy(code) : undefined),
+    },
+  };
+}
+
+const isOurs = (path: string) => ['libs/', 'apps/'].some((folder) => path.startsWith(join(root, folder)));
+
+/** Wraps each call that makes a constant named `…Schema`. Returns undefined when the module has none. */
+export function toLazy(code: string): string | undefined {
+  let text = code;
+  // From the end, so that the positions of the statements before stay valid.
+  for (const statement of parseAst(code).body.toReversed()) {
+    const declaration = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement;
+    if (declaration?.type !== 'VariableDeclaration') continue;
+    const [{ id, init } = {}] = declaration.declarations;
+    if (id?.type !== 'Identifier' || !id.name.endsWith('Schema') || init?.type !== 'CallExpression') continue;
+    text = `${text.slice(0, init.start)}lazySchema(() => ${text.slice(init.start, init.end)})${text.slice(init.end)}`;
+  }
+  return text === code ? undefined : `import { lazySchema } from ${LAZY_SCHEMA};\n${text}`;
+}
