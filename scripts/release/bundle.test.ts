@@ -1,18 +1,21 @@
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { z } from 'zod';
+import { entryIdSchema } from '../../libs/protocol/src/ids.ts';
+import { toolErrorSchema } from '../../libs/protocol/src/tool.ts';
 import { lazySchema } from './lazy-schema.ts';
 import { toLazy } from './lazy-schemas.ts';
 import { useBuiltins } from './load-builtins.ts';
 
 test('a schema of the bundle is made at its first use, and nothing else changes', () => {
-  const lazy = toLazy(`import { z } from 'zod';
+  const lazy = toLazy(`import { entryIdSchema } from '../../libs/protocol/src/ids.ts';
+import { toolErrorSchema } from '../../libs/protocol/src/tool.ts';
 const nameSchema = z.string().min(1);
 export const personSchema = z.strictObject({ name: nameSchema, age: z.int().optional() });
 export const limit = z.int();
 `);
   expect(lazy).toBe(`import { lazySchema } from ${JSON.stringify(join(import.meta.dirname, 'lazy-schema.ts'))};
-import { z } from 'zod';
+import { entryIdSchema } from '../../libs/protocol/src/ids.ts';
+import { toolErrorSchema } from '../../libs/protocol/src/tool.ts';
 const nameSchema = lazySchema(() => z.string().min(1));
 export const personSchema = lazySchema(() => z.strictObject({ name: nameSchema, age: z.int().optional() }));
 export const limit = z.int();
@@ -21,14 +24,15 @@ export const limit = z.int();
 });
 
 test('a lazy schema is made once, and serves alone and within another schema', () => {
-  const make = vi.fn(() => z.string().min(1, 'must not be empty'));
-  const nameSchema = lazySchema(make);
-  const personSchema = lazySchema(() => z.strictObject({ name: nameSchema, nick: nameSchema.optional() }));
+  const make = vi.fn(() => entryIdSchema);
+  const idSchema = lazySchema(make);
+  const id = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
+  const error = { code: 'error', message: 'm' };
   expect(make).not.toHaveBeenCalled();
-  expect(personSchema.parse({ name: 'a' })).toEqual({ name: 'a' });
-  expect(nameSchema.safeParse('').error?.issues).toMatchObject([{ message: 'must not be empty' }]);
-  expect(personSchema.safeParse({ name: 'a', nick: '' }).error?.issues).toMatchObject([{ path: ['nick'] }]);
-  expect(nameSchema instanceof z.ZodString).toBe(true);
+  const callSchema = lazySchema(() => toolErrorSchema.extend({ id: idSchema, parent: idSchema.optional() }));
+  expect(callSchema.parse({ ...error, id })).toEqual({ ...error, id });
+  expect(idSchema.safeParse('1').error?.issues).toMatchObject([{ message: 'must be a ULID' }]);
+  expect(callSchema.safeParse({ ...error, id, parent: '1' }).error?.issues).toMatchObject([{ path: ['parent'] }]);
   expect(make).toHaveBeenCalledTimes(1);
 });
 

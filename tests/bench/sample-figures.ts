@@ -35,8 +35,8 @@ export function sampleSessions(changed: Partial<Figures['sessions']> = {}): Figu
 export function sampleExtra(): ExtraFigures {
   return {
     floods: { besideMs: exactly(4), duringMs: exactly(6), megabytesPerSecond: exactly(80), bytes: 1e6 },
-    toolCallMs: exactly(40),
-    cli: { execMs: exactly(75), dockerExecMs: exactly(50), nodeMs: exactly(25) },
+    toolCallMs: exactly(55),
+    cli: { execMs: exactly(70), dockerExecMs: exactly(50), nodeMs: exactly(25) },
     output: { chain: { yes: rate(200), numbers: rate(100) }, hostile: { 'bearer headers': rate(20) } },
   };
 }

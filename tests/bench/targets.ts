@@ -82,9 +82,9 @@ export function judge({ rows, sessions, extra: { floods, toolCallMs, cli, output
       'cli-exec',
       '`shellfleet exec` of `true` / `docker exec`, whole processes',
       cli && toRatio(cli.execMs, cli.dockerExecMs),
-      1.5,
+      1.4,
     ),
-    atMost('tool-call', 'a tool call', toolCallMs && asIs(toolCallMs), 40, 'ms'),
+    atMost('tool-call', 'a tool call', toolCallMs && asIs(toolCallMs), 55, 'ms'),
     atLeast(
       'output-chain',
       'a command’s whole output chain, all built-in rules, slowest input',
