@@ -1,16 +1,11 @@
 // `shellfleet approvals watch` at a real terminal, used as a person would.
 import { Fleet } from '@shellfleet/client';
-import type { FakeSandbox } from '@shellfleet/worker/test-support';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FakeShellWorker, newFleet, startFakeShellWorker } from '../support/fake-shell-workers.ts';
 import { FleetCli } from '../support/fleet-cli.ts';
 import { LocalTerminal } from '../support/local-terminal.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';
-
-vi.mock('../../apps/worker/src/shell/connect-shell.ts', () => ({
-  connectShell: async (sandbox: FakeSandbox) => sandbox.keeper.connect(),
-}));
 
 let own: OwnRedis;
 let fleet: Fleet;

@@ -1,15 +1,11 @@
 import { type Command, Fleet, type Session, type SessionSpec } from '@shellfleet/client';
-import type { FakeSandbox, Rules } from '@shellfleet/worker/test-support';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Rules } from '@shellfleet/worker/test-support';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ASKING, type FakeShellWorker, newFleet, startFakeShellWorker } from '../support/fake-shell-workers.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';
 
 // What becomes of a command while it waits for a person: two real workers whose shells are in memory, and a Redis with an append-only file.
-
-vi.mock('../../apps/worker/src/shell/connect-shell.ts', () => ({
-  connectShell: async (sandbox: FakeSandbox) => sandbox.keeper.connect(),
-}));
 
 /** The rules of both hosts, which forbid these scripts since they were read again. */
 const forbidden: string[] = [];

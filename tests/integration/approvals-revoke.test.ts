@@ -1,7 +1,6 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { type Approval, Fleet } from '@shellfleet/client';
-import type { FakeSandbox } from '@shellfleet/worker/test-support';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FakeShellWorker, newFleet, startFakeShellWorker } from '../support/fake-shell-workers.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { until, untilFound } from '../support/until.ts';
@@ -9,10 +8,6 @@ import { until, untilFound } from '../support/until.ts';
 // The time of a revocation, on idle hosts and while 40 sessions start 400 commands on the approval. Workers and client are one process, so
 // that it waits for its turn there. The figures of docs/approvals.md:
 // SHELLFLEET_FIGURES=full npx vitest run --project figures tests/integration/approvals-revoke.test.ts
-
-vi.mock('../../apps/worker/src/shell/connect-shell.ts', () => ({
-  connectShell: async (sandbox: FakeSandbox) => sandbox.keeper.connect(),
-}));
 
 const FULL = process.env.SHELLFLEET_FIGURES === 'full';
 const ROUNDS = FULL ? 20 : 5;

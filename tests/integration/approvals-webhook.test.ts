@@ -1,17 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { Fleet } from '@shellfleet/client';
 import { type ApprovalAnnouncement, approvalAnnouncementSchema, approvalKeys } from '@shellfleet/protocol';
-import { type FakeSandbox, startWebhookReceiver, type WebhookReceiver } from '@shellfleet/worker/test-support';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { startWebhookReceiver, type WebhookReceiver } from '@shellfleet/worker/test-support';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type FakeShellWorker, newFleet, startFakeShellWorker } from '../support/fake-shell-workers.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';
 
 // Questions are announced to a real HTTP server by two real workers, whose shells are in memory.
-
-vi.mock('../../apps/worker/src/shell/connect-shell.ts', () => ({
-  connectShell: async (sandbox: FakeSandbox) => sandbox.keeper.connect(),
-}));
 
 const SECRET = 'a secret that both sides have, of 40 chars';
 

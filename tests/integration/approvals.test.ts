@@ -1,16 +1,11 @@
 import { Fleet, type Session, type SessionSpec } from '@shellfleet/client';
 import { approvalKeys, askersKey, encodeWakeUp, recordKey, type SessionKeys, sessionKeys } from '@shellfleet/protocol';
-import type { FakeSandbox } from '@shellfleet/worker/test-support';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type FakeShellWorker, newFleet, startFakeShellWorker } from '../support/fake-shell-workers.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';
 
 // Questions and answers, with two real workers whose shells are in memory.
-
-vi.mock('../../apps/worker/src/shell/connect-shell.ts', () => ({
-  connectShell: async (sandbox: FakeSandbox) => sandbox.keeper.connect(),
-}));
 
 let own: OwnRedis;
 let fleet: Fleet;

@@ -1,7 +1,7 @@
 import { Fleet, type Session, type SessionSpec } from '@shellfleet/client';
 import { compileOperatorRules } from '@shellfleet/policy';
 import { newResult, OUTPUT_PROFILES, recordKey, sessionKeys } from '@shellfleet/protocol';
-import { DENIED, type FakeSandbox, judgeByRules, type Outside } from '@shellfleet/worker/test-support';
+import { DENIED, judgeByRules, type Outside } from '@shellfleet/worker/test-support';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type FakeShellWorker, newFleet, startFakeShellWorker } from '../support/fake-shell-workers.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
@@ -10,9 +10,6 @@ import { until } from '../support/until.ts';
 // What leaves its sandbox: who is asked, when, and what the Result tells. Two real workers whose shells are in memory, and so is the wider one.
 
 const wider = vi.hoisted(() => ({ refusal: undefined as string | undefined, ran: [] as string[] }));
-vi.mock('../../apps/worker/src/shell/connect-shell.ts', () => ({
-  connectShell: async (sandbox: FakeSandbox) => sandbox.keeper.connect(),
-}));
 vi.mock('../../apps/worker/src/outside/create-outside.ts', () => ({
   createOutside: (): Outside => ({
     get refusal() {

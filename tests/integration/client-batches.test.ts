@@ -3,15 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Fleet, Task, TaskResult } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type ClientStage, setClientStage } from '../support/client-stage.ts';
-import type { MailboxHost } from '../support/mailbox-host/mailbox-host.ts';
+import { type ClientStage, type StageHost, setClientStage } from '../support/client-stage.ts';
 import { runCli, startCli } from '../support/run-cli.ts';
 import { until } from '../support/until.ts';
 
 // Batches on a host whose commands run on this machine, so that each run of a task can leave a line in a file.
 
 let stage: ClientStage;
-let host: MailboxHost;
+let host: StageHost;
 let fleet: Fleet;
 let folder: string;
 beforeAll(async () => {

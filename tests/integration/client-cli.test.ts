@@ -204,7 +204,7 @@ test('cp copies both ways, the same bytes', async () => {
   expect((await readFile(join(folder, 'out'))).equals(Buffer.from(bytes))).toBe(true);
   expect(await runCli(stage, ['cp', 'files:/workspace/none', join(folder, 'none')])).toMatchObject({
     exitCode: 125,
-    stderr: expect.stringMatching(/^shellfleet: There is no \/workspace\/none\..* \(FILE_NOT_FOUND\)\n$/),
+    stderr: expect.stringMatching(/^shellfleet: \/workspace\/none does not exist\..* \(FILE_NOT_FOUND\)\n$/),
   });
 });
 
@@ -226,8 +226,8 @@ test('cp opens no session: a misspelt id is refused, in both directions', async 
 
 test('ps, queue, hosts, restart and close', async () => {
   await runCli(stage, ['exec', 'shown', '--', 'true']);
-  expect((await runCli(stage, ['ps'])).stdout.toString()).toMatch(/^shown +ready +tiny-host +0 +- /m);
-  expect((await runCli(stage, ['hosts', 'ls'])).stdout.toString()).toMatch(/^tiny-host +up +\d+\/100 +docker/m);
+  expect((await runCli(stage, ['ps'])).stdout.toString()).toMatch(/^shown +ready +host-1 +0 +- /m);
+  expect((await runCli(stage, ['hosts', 'ls'])).stdout.toString()).toMatch(/^host-1 +up +\d+\/100 +docker/m);
   expect((await runCli(stage, ['queue'])).exitCode).toBe(0);
   expect((await runCli(stage, ['restart', 'shown'])).exitCode).toBe(0);
   expect((await runCli(stage, ['close', 'shown'])).stderr).toBe('shellfleet: shown is closed.\n');
@@ -239,7 +239,7 @@ test('close of a session on an unreachable host says that its sandbox may still 
   await using own = await setClientStage();
   const host = await own.startHost({ id: 'away' });
   await runCli(own, ['exec', 'there', '--', 'true']);
-  await host[Symbol.asyncDispose]();
+  await host.leave();
   const fleet = await own.connect();
   await until(
     async () => (await (await fleet.attach('there'))?.info())?.state,
@@ -293,7 +293,7 @@ test.each([
   [['up', '--policies', 'foo'], /'--policies <names>' argument 'foo' is invalid\. Give one or more of docker, host/],
   [['worker', '--policies', 'docker,foo'], /Give one or more of docker, host/],
   [['cp', 'a', 'b'], /One of the two must be in a session/],
-  [['batch', 'run', '/etc/hostname', '--out', '/tmp/x'], /\/etc\/hostname:1 is not a task/],
+  [['batch', 'run', '/etc/hostname', '--out', '/nonexistent/out'], /\/etc\/hostname:1 is not a task/],
   [['--redis-url', 'http://x', 'ps'], /The Redis URL is not of the form/],
   [['--redis-url', 'redis://127.0.0.1:99999', 'ps'], /The Redis URL is not of the form/],
   [['wait', 'nothing'], /is not a command id/],

@@ -25,7 +25,7 @@ test('a command travels to a host and comes back with its streams and exit code'
     stdout: 'out',
     stderr: 'err',
     deduplicated: false,
-    hostId: 'tiny-host',
+    hostId: 'host-1',
   } satisfies Partial<Result>);
   expect(result.commandId).toMatch(/^s1\.[0-9A-HJKMNP-TV-Z]{26}$/);
 });
@@ -63,13 +63,12 @@ test('50 submits with one idempotency key, from two producers, are one run with 
 
 test('an idempotency key stands for its command after the producer that used it has gone', async () => {
   await using stage = await setClientStage(own);
-  const host = await stage.startHost({ paused: true });
   const first = await stage.connect();
   const { id } = await (await first.session('s')).submit('echo once', { idempotencyKey: 'k' });
   await first.close();
   const session = await (await stage.connect()).session('s');
   const again = session.run('echo once', { idempotencyKey: 'k' });
-  host.resume();
+  const host = await stage.startHost();
   expect(await again).toMatchObject({ commandId: id, stdout: 'once\n', deduplicated: true });
   expect(host.began).toHaveLength(1);
 });
@@ -123,11 +122,10 @@ test('an idempotency key for another payload is a conflict that names the first 
 
 test('a command is found again from another process, by its id', async () => {
   await using stage = await setClientStage(own);
-  const host = await stage.startHost({ paused: true });
   const command = await (await stage.connect()).session('s').then((session) => session.submit('echo found'));
   const again = await (await stage.connect()).command(command.id);
   const waiting = again.result();
-  host.resume();
+  await stage.startHost();
   expect(await waiting).toEqual(await command.result());
   // An ended one, too.
   const later = await (await stage.connect()).command(command.id);
@@ -155,14 +153,13 @@ test('cancel ends a queued command unrun, a running one by its host, and tells a
 
 test('an abort ends the wait, and the command goes on', async () => {
   await using stage = await setClientStage(own);
-  const host = await stage.startHost({ paused: true });
   const session = await (await stage.connect()).session('s');
   const stop = new AbortController();
   const command = await session.submit('echo on');
   const waiting = command.result({ signal: stop.signal });
   stop.abort(new Error('enough'));
   await expect(waiting).rejects.toThrow('enough');
-  host.resume();
+  await stage.startHost();
   expect((await command.result()).stdout).toBe('on\n');
 });
 
@@ -254,7 +251,7 @@ test('a session lists with its state, and one that waits for a host with its pos
   ]);
   await stage.startHost();
   await untilFound('both ran', async () => (await Array.fromAsync(fleet.sessions({ state: 'ready' }))).length === 2);
-  expect(await fleet.hosts()).toMatchObject([{ id: 'tiny-host', state: 'up', policies: ['docker'] }]);
+  expect(await fleet.hosts()).toMatchObject([{ id: 'host-1', state: 'up', policies: ['docker'] }]);
 });
 
 test('a batch stops a task at its first failure, uploads its files first, and leaves out what had ended', async () => {

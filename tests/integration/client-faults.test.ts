@@ -46,7 +46,6 @@ test.each(['index', 'submit', 'job'])(
 
 test('a submit that is sent again runs once (invariant 4)', async () => {
   await using stage = await setClientStage();
-  const host = await stage.startHost({ paused: true });
   const session = await (await stage.connect()).session('s');
   const command = await session.submit('echo once');
   const keys = sessionKeys(stage.keyspace, 'default', 's');
@@ -64,7 +63,7 @@ test('a submit that is sent again runs once (invariant 4)', async () => {
   });
   redis.disconnect();
   expect(again.type).toBe('accepted-before');
-  host.resume();
+  const host = await stage.startHost();
   expect((await command.result()).stdout).toBe('once\n');
   await session.run('true');
   expect(host.began.map(({ script }) => script)).toEqual(['echo once', 'true']);
@@ -168,9 +167,8 @@ test('a session whose host died is unreachable; its close resolves at once, and 
   const fleet = await stage.connect();
   const session = await fleet.session('s');
   await session.run('true');
-  host.pause();
+  await host.leave();
   const queued = await session.submit('echo never');
-  await host[Symbol.asyncDispose]();
   await untilFound('its host is known to be away', async () => (await session.info()).state === 'unreachable');
   await session.close();
   expect(await queued.result()).toMatchObject({ outcome: 'cancellation' });

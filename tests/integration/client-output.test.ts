@@ -88,15 +88,15 @@ test('a trimmed range is counted in the next chunk, or at the end (invariant 7)'
   await using stage = await setClientStage(own);
   await stage.startHost();
   const session = await (await stage.connect()).session('s');
-  const command = await session.submit('printf 12345; sleep 0.05; printf 678; sleep 0.05; printf 9');
+  const command = await session.submit('echo abcd; sleep 0.05; echo ef; sleep 0.05; echo');
   const chunks = await readAll(command);
   expect(chunks).toHaveLength(3);
   const { stream } = sessionKeys(stage.keyspace, 'default', 's');
   await stage.redis.xtrim(stream, 'MINID', chunks[1]?.id ?? '');
   const trimmed = await readAll(command);
   expect(trimmed.map(({ text, omittedBytes }) => ({ text, omittedBytes }))).toEqual([
-    { text: '678', omittedBytes: 5 },
-    { text: '9', omittedBytes: undefined },
+    { text: 'ef\n', omittedBytes: 5 },
+    { text: '\n', omittedBytes: undefined },
   ]);
   await stage.redis.xdel(stream, chunks[1]?.id ?? '', chunks[2]?.id ?? '');
   const gone = await readAll(command);
@@ -107,10 +107,10 @@ test('nothing is read for a reader that does not ask (READ-2, invariant 8)', asy
   await using stage = await setClientStage(own);
   const host = await stage.startHost();
   const session = await (await stage.connect()).session('s');
-  const command = await session.submit('head -c 10000000 /dev/zero');
+  const command = await session.submit('head -c 8000000 /dev/zero');
   await command.result();
   // It looks at streams too.
-  await host[Symbol.asyncDispose]();
+  await host.leave();
   const pagesRead = async () =>
     Number(/cmdstat_xrange:calls=(\d+)/.exec(await stage.redis.info('commandstats'))?.[1] ?? 0);
   await stage.redis.config('RESETSTAT');
@@ -123,7 +123,7 @@ test('nothing is read for a reader that does not ask (READ-2, invariant 8)', asy
   expect(await pagesRead()).toBe(1);
   let total = first.value?.data.byteLength ?? 0;
   for await (const { data } of output) total += data.byteLength;
-  expect(total).toBe(10_000_000);
+  expect(total).toBe(8_000_000);
   // How many there are depends on the size of the entries.
   expect(await pagesRead()).toBeGreaterThan(1);
 });
@@ -170,7 +170,7 @@ test('events tell a life from its beginning, resume at an id, and end with it', 
   for (const event of events) {
     // The type of the event is the type of its data.
     if (event.type === 'session.opened') expect(event.data.epoch).toBe(1);
-    else if (event.type === 'command.started') expect(event.data.hostId).toBe('tiny-host');
+    else if (event.type === 'command.started') expect(event.data.hostId).toBe('host-1');
     else if (event.type === 'command.output') expect(event.data.text).toBe('hi\n');
     else if (event.type === 'command.completed') expect(event.data.commandId).toBe(event.commandId);
     else if (event.type === 'command.accepted') expect(event.data.kind).toBe('command');

@@ -1,32 +1,42 @@
 import { randomBytes } from 'node:crypto';
 import { type ConnectOptions, Fleet } from '@shellfleet/client';
+import type { RunScript } from '@shellfleet/worker/test-support';
 import type { Redis } from 'ioredis';
+import { startFakeShellWorker } from './fake-shell-workers.ts';
 import { declareTestFleet, keyspaceOf } from './keyspace.ts';
-import { type MailboxHost, type MailboxHostOptions, startMailboxHost } from './mailbox-host/mailbox-host.ts';
 import { type OwnRedis, startOwnRedis } from './own-redis.ts';
+import { runInSh } from './run-in-sh.ts';
 
-/** A Redis of its own for tests of the client, with producers and minimal hosts. Each test has a namespace of its own. */
+/** A Redis for tests of the client, with producers, and with workers whose scripts run as `sh -c`. */
 export interface ClientStage extends AsyncDisposable {
   own: OwnRedis;
   redis: Redis;
   namespace: string;
-  /** Of its keys and channels. */
+  /** Prefix of its keys and channels. */
   keyspace: string;
   sealKey: string;
   connect(options?: ConnectOptions): Promise<Fleet>;
-  startHost(options?: Partial<MailboxHostOptions>): Promise<MailboxHost>;
+  startHost(options?: { id?: string; slots?: number }): Promise<StageHost>;
   /** Every key of the namespace. */
   keys(): Promise<string[]>;
 }
 
-/** `own`: a Redis that several stages share. */
+export interface StageHost {
+  readonly id: string;
+  /** Scripts in the order in which they began, by session. */
+  readonly began: { session: string; script: string }[];
+  /** Stops the worker, as for an upgrade: the shells of its sessions live on. */
+  leave(): Promise<void>;
+}
+
+/** Starts a stage. Several can share the Redis `own`; without one the stage starts its own. */
 export async function setClientStage(own?: OwnRedis): Promise<ClientStage> {
   const redisServer = own ?? (await startOwnRedis());
   const namespace = `c-${randomBytes(5).toString('hex')}`;
   await declareTestFleet(redisServer.url, namespace);
   const sealKey = randomBytes(32).toString('base64');
   const fleets: Fleet[] = [];
-  const hosts: MailboxHost[] = [];
+  const closing: (() => Promise<unknown>)[] = [];
   return {
     own: redisServer,
     redis: redisServer.redis,
@@ -38,16 +48,30 @@ export async function setClientStage(own?: OwnRedis): Promise<ClientStage> {
       fleets.push(fleet);
       return fleet;
     },
-    async startHost(options = {}) {
-      const host = await startMailboxHost({ redisUrl: redisServer.url, namespace, sealKey, ...options });
-      hosts.push(host);
-      return host;
+    async startHost({ id = 'host-1', slots = 100 } = {}) {
+      const began: StageHost['began'] = [];
+      const runScript =
+        (session: string): RunScript =>
+        (start, keeper) => {
+          began.push({ session, script: String(start.script) });
+          return runInSh(start, keeper);
+        };
+      const { worker } = await startFakeShellWorker({
+        ...{ redisUrl: redisServer.url, namespace, sealKey, id, slots, runScript },
+      });
+      let left = false;
+      closing.push(async () => !left && worker.close('end', 0));
+      const leave = async () => {
+        left = true;
+        await worker.close('hand-over', 0);
+      };
+      return { id, began, leave };
     },
     keys: async () => (await redisServer.redis.keys(`${keyspaceOf(namespace)}:*`)).sort(),
     async [Symbol.asyncDispose]() {
       await Promise.allSettled(fleets.map((fleet) => fleet.close()));
       // A test that failed leaves no server behind.
-      await Promise.allSettled(hosts.map((host) => host[Symbol.asyncDispose]()));
+      await Promise.allSettled(closing.map((close) => close()));
       if (own === undefined) await redisServer[Symbol.asyncDispose]();
     },
   };

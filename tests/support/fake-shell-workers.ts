@@ -5,15 +5,21 @@ import { createWorker, type Worker } from '@shellfleet/worker';
 import {
   ANYONE_SUBMITS,
   createAdmission,
+  type FakeSandbox,
   FakeSandboxes,
   logErrorsInto,
   type Rules,
+  type RunScript,
 } from '@shellfleet/worker/test-support';
 import { ulid } from 'ulid';
+import { vi } from 'vitest';
 import { declareTestFleet, keyspaceOf } from './keyspace.ts';
 
-// Real workers in this process, on a real Redis, with shells in memory: for hundreds of sessions at once. A test that imports this mocks
-// apps/worker/src/shell/connect-shell.ts.
+// Real workers in this process, on a real Redis, with shells in memory: for hundreds of sessions at once.
+
+vi.mock('../../apps/worker/src/shell/connect-shell.ts', () => ({
+  connectShell: async (sandbox: FakeSandbox) => sandbox.keeper.connect(),
+}));
 
 export interface FakeShellWorker {
   readonly id: string;
@@ -36,13 +42,15 @@ interface Options {
   rules?: Rules;
   pendingPerTenant?: number;
   webhook?: { url: URL; secret: string };
+  /** Runs the scripts of a session. Default: in memory. */
+  runScript?: (session: string) => RunScript;
 }
 
 export async function startFakeShellWorker(options: Options): Promise<FakeShellWorker> {
-  const { redisUrl, namespace, sealKey, id, slots = 8, rules = ASKING, pendingPerTenant, webhook } = options;
+  const { redisUrl, namespace, sealKey, id, slots = 8, rules = ASKING, pendingPerTenant, webhook, runScript } = options;
   await declareTestFleet(redisUrl, namespace);
   const connected = await connectRedis(redisUrl, 'host', `worker:${id}`);
-  const sandboxes = new FakeSandboxes();
+  const sandboxes = new FakeSandboxes(runScript && (({ session }) => runScript(session)));
   const log = { append: async () => {}, async *restore() {} };
   const journal = new Set<string>();
   const lines: string[] = [];
@@ -98,8 +106,9 @@ export function newFleet() {
 }
 
 /**
- * Asks about every command that begins with `ask`, forbids `forbid`, and admits the rest. The amendment is the first two words. The reason quotes
- * a script that has the word `quoted-word`. The variable RESTART of a session stands for the script of its restarts.
+ * Rules that ask about every command that begins with `ask`, forbid `forbid`, and admit the rest. The amendment is the
+ * first two words. The reason quotes a script that has the word `quoted-word`. The variable RESTART of a session stands
+ * for the script of its restarts.
  */
 export const ASKING: Rules = {
   digest: 'asking',

@@ -1,5 +1,8 @@
+import { STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
+import type { KeeperFileOperation } from '../src/shell/file-start.ts';
 import type {
   BackgroundProcess,
+  CommandStart,
   EntryEnd,
   EntryHandlers,
   RefusalReason,
@@ -8,18 +11,38 @@ import type {
   ShellEvents,
   ShellHello,
   ShellStart,
+  StreamOffsets,
 } from '../src/shell/shell.ts';
 import type { ShellFiles } from '../src/shell/shell-files.ts';
 import type { ShellTerminals } from '../src/shell/shell-terminals.ts';
+import { FakeFiles } from './fake-files.ts';
 
 /** What a command prints that its sandbox denies something. */
 export const DENIED = 'touch: /etc/a: Read-only file system\n';
 
+/** Runs a script in place of the shell in memory, and reports with print(), inputTaken() and end() of the keeper. */
+export type RunScript = (start: CommandStart, keeper: FakeKeeper) => RunningScript;
+
+interface RunningScript {
+  /** Called when the script is cancelled or its sandbox removed. */
+  stop(): void;
+  input(bytes: Uint8Array, end: boolean): void;
+}
+
+interface FakeEntry {
+  entryId: string;
+  output: Record<StreamName, Buffer[]>;
+  printed: StreamOffsets;
+  script?: RunningScript;
+}
+
 /**
  * A keeper with a shell in memory. It follows the rules of shell.ts over any number of connections: an id begins once,
- * output stays until it is acknowledged, and events arrive after the call that caused them. A script that begins with
- * `hold` runs until the test ends or cancels it; one that begins with `denied` prints a denial by a sandbox (`behind
- * much`: after 4,000 lines) and fails; every other entry ends at once with exit code 0.
+ * output stays, and events arrive after the call that caused them.
+ *
+ * A script that begins with `hold` runs until the test ends or cancels it. One that begins with `denied` prints a
+ * denial by a sandbox (`behind much`: after 4,000 lines) and fails. Every other entry ends at once with exit code 0. A
+ * keeper that was given a RunScript uses it for all scripts but the first one of each shell, which prepares the shell.
  */
 export class FakeKeeper {
   readonly begun: string[] = [];
@@ -30,9 +53,16 @@ export class FakeKeeper {
   losesNextStart = false;
   /** A stop is received and has no effect. */
   ignoresStops = false;
+  readonly files = new FakeFiles();
+  readonly #runScript: RunScript | undefined;
+  #preparedShell = 0;
   #connection: FakeConnection | undefined;
-  #running: { entryId: string; output: string } | undefined;
-  #ended: { entryId: string; output: string; end: ShellEnd } | undefined;
+  #running: FakeEntry | undefined;
+  #ended: (FakeEntry & { end: ShellEnd }) | undefined;
+
+  constructor(runScript?: RunScript) {
+    this.#runScript = runScript;
+  }
 
   /** A new connection; the one before breaks. */
   connect(): Shell {
@@ -46,26 +76,32 @@ export class FakeKeeper {
     this.#connection = undefined;
   }
 
-  /** The running entry prints to its stdout. */
-  print(text: string): void {
-    const entry = this.#running;
-    if (entry === undefined) throw new Error('nothing runs');
-    const offset = entry.output.length;
-    entry.output += text;
-    this.#connection?.output(entry.entryId, offset, text);
+  /** Prints as the running entry. */
+  print(data: string | Buffer, stream: StreamName = 'stdout'): void {
+    const { entryId, output, printed } = this.#current();
+    const bytes = Buffer.from(data);
+    const offset = printed[stream];
+    output[stream].push(bytes);
+    printed[stream] += bytes.byteLength;
+    this.#connection?.handlersOf(entryId)?.onOutput(stream, offset, bytes);
   }
 
-  /** The running entry ends. */
+  /** Reports that the open stdin has taken the bytes before `offset`. `readerClosed`: no process reads it any more. */
+  inputTaken(offset: number, readerClosed: boolean): void {
+    if (this.#running !== undefined)
+      this.#connection?.handlersOf(this.#running.entryId)?.onInputTaken?.(offset, readerClosed);
+  }
+
+  /** Ends the running entry. */
   end(how: Partial<ShellEnd> = {}): void {
-    const entry = this.#running;
-    if (entry === undefined) throw new Error('nothing runs');
+    const entry = this.#current();
     this.#running = undefined;
     const end: ShellEnd = {
       reason: 'exited',
       exitCode: 0,
       signal: null,
       shell: { state: 'kept', shellNumber: this.shellNumber },
-      totals: { stdout: entry.output.length, stderr: 0 },
+      totals: entry.printed,
       runMs: 1,
       ...how,
     };
@@ -76,7 +112,13 @@ export class FakeKeeper {
   /** An entry begins, on a connection that the test does not show. */
   begin(entryId: string): void {
     this.begun.push(entryId);
-    this.#running = { entryId, output: '' };
+    this.#running = { entryId, output: { stdout: [], stderr: [] }, printed: { stdout: 0, stderr: 0 } };
+  }
+
+  /** Ends what runs, because the sandbox is gone. */
+  kill(): void {
+    this.breakConnection();
+    this.#running?.script?.stop();
   }
 
   start(from: FakeConnection, entry: ShellStart): void {
@@ -91,7 +133,23 @@ export class FakeKeeper {
       return;
     }
     this.begin(entry.entryId);
-    const script = entry.type === 'command' ? String(entry.script) : '';
+    const isPrepared = this.#preparedShell === this.shellNumber;
+    this.#preparedShell = this.shellNumber;
+    if (entry.type === 'restart')
+      this.end({ shell: { state: 'lost', reason: 'restarted', shellNumber: ++this.shellNumber } });
+    else if (entry.type === 'file') this.#runFile(entry.operation);
+    else if (this.#runScript !== undefined && isPrepared) this.#current().script = this.#runScript(entry, this);
+    else this.#runInMemory(String(entry.script));
+  }
+
+  #runFile(operation: KeeperFileOperation): void {
+    const done = this.files.run(operation);
+    this.print(done.type === 'done' ? done.stdout : '');
+    this.print(done.stderr, 'stderr');
+    this.end(done.type === 'failed' ? { exitCode: 1, fileFailure: done.failure } : {});
+  }
+
+  #runInMemory(script: string): void {
     if (script.startsWith('denied')) {
       if (script.includes('behind much')) this.print('a line before it\n'.repeat(4_000));
       this.print(DENIED);
@@ -99,21 +157,33 @@ export class FakeKeeper {
     } else if (!script.startsWith('hold')) this.end();
   }
 
-  resume(from: FakeConnection, entryId: string, stdout: number): void {
+  resume(from: FakeConnection, entryId: string, offsets: StreamOffsets): void {
     const known = [this.#running, this.#ended].find((entry) => entry?.entryId === entryId);
     if (known === undefined) {
       from.finish(entryId, { type: 'refused', reason: 'begun-before' });
       return;
     }
-    const rest = known.output.slice(stdout);
-    if (rest !== '') from.output(entryId, stdout, rest);
+    for (const stream of STREAM_NAMES) {
+      const rest = Buffer.concat(known.output[stream]).subarray(offsets[stream]);
+      if (rest.byteLength > 0) from.handlersOf(entryId)?.onOutput(stream, offsets[stream], rest);
+    }
     if (this.#ended?.entryId === entryId) from.finish(entryId, { type: 'ended', end: this.#ended.end });
+  }
+
+  input(entryId: string, bytes: Uint8Array, end: boolean): void {
+    if (this.#running?.entryId === entryId) this.#running.script?.input(bytes, end);
   }
 
   stop(entryId: string): void {
     this.stops.push(entryId);
     if (this.#running?.entryId !== entryId || this.ignoresStops) return;
-    this.end({ reason: 'cancelled', exitCode: null });
+    if (this.#running.script === undefined) this.end({ reason: 'cancelled', exitCode: null });
+    else this.#running.script.stop();
+  }
+
+  #current(): FakeEntry {
+    if (this.#running === undefined) throw new Error('nothing runs');
+    return this.#running;
   }
 
   #refusal(entry: ShellStart): RefusalReason | undefined {
@@ -131,7 +201,7 @@ export class FakeKeeper {
     return {
       state: this.#running !== undefined ? 'running' : this.#ended !== undefined ? 'ended' : 'idle',
       entryId: entry?.entryId ?? null,
-      received: { stdout: entry?.output.length ?? 0, stderr: 0 },
+      received: entry?.printed ?? { stdout: 0, stderr: 0 },
       acked: { stdout: 0, stderr: 0 },
       shellNumber: this.shellNumber,
       begunCount: this.begun.length,
@@ -146,9 +216,7 @@ class FakeConnection implements Shell {
       throw new Error('this keeper has no terminals');
     },
   };
-  readonly files: ShellFiles = {
-    call: () => Promise.resolve({ type: 'done', stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) }),
-  };
+  readonly files: ShellFiles = { call: async (_id, operation) => this.#keeper.files.run(operation) };
   connected = true;
   events: ShellEvents | undefined;
   #current: { entryId: string; handlers: EntryHandlers; end(end: EntryEnd): void } | undefined;
@@ -168,12 +236,12 @@ class FakeConnection implements Shell {
   }
 
   resume(entryId: string, handlers: EntryHandlers): Promise<EntryEnd> {
-    const { stdout } = handlers.received();
-    return this.#follow(entryId, handlers, 'resume', () => this.#keeper.resume(this, entryId, stdout));
+    const offsets = handlers.received();
+    return this.#follow(entryId, handlers, 'resume', () => this.#keeper.resume(this, entryId, offsets));
   }
 
-  output(entryId: string, offset: number, text: string): void {
-    if (this.#current?.entryId === entryId) this.#current.handlers.onOutput('stdout', offset, Buffer.from(text));
+  handlersOf(entryId: string): EntryHandlers | undefined {
+    return this.#current?.entryId === entryId ? this.#current.handlers : undefined;
   }
 
   finish(entryId: string, end: EntryEnd): void {
@@ -188,7 +256,11 @@ class FakeConnection implements Shell {
   }
 
   ack(): void {}
-  input(): void {}
+
+  input(entryId: string, _offset: number, bytes: Uint8Array, end: boolean): void {
+    this.#send(() => this.#keeper.input(entryId, bytes, end));
+  }
+
   storage(): void {}
   pause(): void {}
   resumeReading(): void {}

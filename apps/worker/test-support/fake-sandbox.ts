@@ -1,5 +1,5 @@
 import type { FoundSandbox, Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../src/sandbox/sandbox.ts';
-import { FakeKeeper } from './fake-keeper.ts';
+import { FakeKeeper, type RunScript } from './fake-keeper.ts';
 
 /** A sandbox in memory, with a keeper. It ends for the reason that the test gives, or as `removed`. */
 export class FakeSandbox implements Sandbox {
@@ -9,13 +9,14 @@ export class FakeSandbox implements Sandbox {
   readonly createdAt = Date.now();
   readonly keeperProtocol = 0;
   readonly link = { type: 'socket', path: '/nowhere', token: 'token' } as const;
-  readonly keeper = new FakeKeeper();
+  readonly keeper: FakeKeeper;
   removed = false;
   readonly #death = Promise.withResolvers<SandboxDeath>();
 
-  constructor(id: string, session: SessionRef) {
+  constructor(id: string, session: SessionRef, runScript?: RunScript) {
     this.id = id;
     this.session = session;
+    this.keeper = new FakeKeeper(runScript);
   }
 
   get died(): Promise<SandboxDeath> {
@@ -24,7 +25,7 @@ export class FakeSandbox implements Sandbox {
 
   die(reason: SandboxDeath['reason']): void {
     this.#death.resolve({ reason, exitCode: null });
-    this.keeper.breakConnection();
+    this.keeper.kill();
   }
 
   async start(): Promise<void> {}
@@ -37,9 +38,14 @@ export class FakeSandbox implements Sandbox {
 
 export class FakeSandboxes implements Sandboxes {
   readonly made: FakeSandbox[] = [];
+  readonly #runScript: ((session: SessionRef) => RunScript) | undefined;
+
+  constructor(runScript?: (session: SessionRef) => RunScript) {
+    this.#runScript = runScript;
+  }
 
   async create(session: SessionRef): Promise<FakeSandbox> {
-    const sandbox = new FakeSandbox(`sandbox-${this.made.length + 1}`, session);
+    const sandbox = new FakeSandbox(`sandbox-${this.made.length + 1}`, session, this.#runScript?.(session));
     this.made.push(sandbox);
     return sandbox;
   }

@@ -9,7 +9,7 @@ export { lockFolder } from '../src/host/folder-lock.ts';
 export { joinOwnFleet } from '../src/lease/own-fleet.ts';
 export type { Outside } from '../src/run/outside.ts';
 export { KeptSandboxes } from '../src/sandbox/kept-sandboxes.ts';
-export { DENIED } from './fake-keeper.ts';
+export { DENIED, type RunScript } from './fake-keeper.ts';
 export { type FakeSandbox, FakeSandboxes } from './fake-sandbox.ts';
 /** Keeps the lines of errors. */
 export const logErrorsInto = (lines: string[]) => pino({ level: 'error' }, { write: (line) => void lines.push(line) });
