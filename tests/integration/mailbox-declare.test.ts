@@ -7,8 +7,9 @@ import {
   placementClass,
   renew,
   type SessionJobs,
+  sessionJobLockKey,
 } from '@shellfleet/placement';
-import { type FleetKeys, fleetKeys, sessionJobId, sessionJobLockKey, sessionsQueue } from '@shellfleet/protocol';
+import { type FleetKeys, fleetKeys, sessionJobId, sessionsQueue } from '@shellfleet/protocol';
 import { connectRedis } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { expect, test, vi } from 'vitest';

@@ -1,12 +1,11 @@
 import { forget, submit } from '@shellfleet/mailbox';
-import { grant, renew, requeue } from '@shellfleet/placement';
+import { grant, renew, requeue, sessionJobLockKey } from '@shellfleet/placement';
 import {
   type FleetKeys,
   fleetKeys,
   LIMITS,
   type SessionKeys,
   sessionJobId,
-  sessionJobLockKey,
   sessionKeys,
   sessionsQueue,
 } from '@shellfleet/protocol';

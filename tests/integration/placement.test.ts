@@ -7,8 +7,9 @@ import {
   QueuedSessions,
   type SessionJob,
   type SessionJobs,
+  sessionJobLockKey,
 } from '@shellfleet/placement';
-import { type FleetKeys, fleetKeys, sessionJobId, sessionJobLockKey, sessionsQueue } from '@shellfleet/protocol';
+import { type FleetKeys, fleetKeys, sessionJobId, sessionsQueue } from '@shellfleet/protocol';
 import { connectRedis } from '@shellfleet/redis';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';

@@ -1,5 +1,6 @@
 import { finish, release, submit, take } from '@shellfleet/mailbox';
-import { fleetKeys, hostKeys, recordKey, sessionJobId, sessionJobLockKey, sessionKeys } from '@shellfleet/protocol';
+import { sessionJobLockKey } from '@shellfleet/placement';
+import { fleetKeys, hostKeys, recordKey, sessionJobId, sessionKeys } from '@shellfleet/protocol';
 import { startUpkeep } from '@shellfleet/worker';
 import type { Redis } from 'ioredis';
 import { expect, test } from 'vitest';

@@ -1,12 +1,11 @@
 import { adopt, type Entry, type Owner, open, type Submission, submit } from '@shellfleet/mailbox';
-import { grant } from '@shellfleet/placement';
+import { grant, sessionJobLockKey } from '@shellfleet/placement';
 import {
   fleetKeys,
   type Outcome,
   type OutputEntry,
   type SessionKeys,
   sessionJobId,
-  sessionJobLockKey,
   sessionKeys,
 } from '@shellfleet/protocol';
 import { sampleResult } from '@shellfleet/protocol/test-support';

@@ -1,8 +1,8 @@
-import { sessionJobLockKey } from '@shellfleet/protocol';
 import { toQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { declareOwned } from './bullmq/declare-owned.ts';
 import { type Granted, grant } from './bullmq/grant.ts';
+import { NOT_HELD, sessionJobLockKey } from './bullmq/keys.ts';
 import { type Lock, renew } from './bullmq/renew.ts';
 import { requeue } from './bullmq/requeue.ts';
 import { Fetcher, type FetcherOptions } from './fetcher.ts';
@@ -108,7 +108,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
         await queues.complete(job, hostId);
       } catch (error) {
         // The job is gone, or another host has it: in both cases this host has nothing to end.
-        if (!isNotOurs(error)) throw toQueueError(error);
+        if (!isNotHeld(error)) throw toQueueError(error);
       }
     },
 
@@ -117,7 +117,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
         await queues.putBack(job, hostId);
         await queues.wakeHosts(job.placementClass);
       } catch (error) {
-        if (!isNotOurs(error)) throw toQueueError(error);
+        if (!isNotHeld(error)) throw toQueueError(error);
       }
     },
 
@@ -150,8 +150,8 @@ function throwQueueError(error: unknown): never {
   throw toQueueError(error);
 }
 
-/** BullMQ's codes: no such job, no lock, not active, another's lock. */
-function isNotOurs(error: unknown): boolean {
+/** Whether BullMQ refused to end or return a job because this host does not hold it. */
+function isNotHeld(error: unknown): boolean {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
-  return code === -1 || code === -2 || code === -3 || code === -6;
+  return Object.values<unknown>(NOT_HELD).includes(code);
 }

@@ -236,9 +236,6 @@ export function parseSessionJobId(jobId: string): { tenant: string; session: str
   const match = /^s~([A-Za-z0-9._-]{1,128})~([A-Za-z0-9._-]{1,128})$/.exec(jobId);
   return match === null ? undefined : { tenant: match[1] as string, session: match[2] as string };
 }
-/** The lock of an active session job: the only key name of BullMQ that is used directly. A test pins it. */
-export const sessionJobLockKey = (fleet: FleetKeys, placementClass: string, jobId: string) =>
-  `${fleet.sessionQueues}:${sessionsQueue(placementClass)}:${jobId}:lock`;
 
 /** One BullMQ queue for each tool: only hosts that offer the tool fetch from it. */
 export const toolQueue = (name: string) => `tool-${name}`;

@@ -1,13 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readSessionState } from '@shellfleet/mailbox';
-import {
-  type FleetKeys,
-  fleetKeys,
-  sessionJobId,
-  sessionJobLockKey,
-  sessionKeys,
-  sessionsQueue,
-} from '@shellfleet/protocol';
+import { sessionJobLockKey } from '@shellfleet/placement';
+import { type FleetKeys, fleetKeys, sessionJobId, sessionKeys, sessionsQueue } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { keyspaceOf } from '../../support/keyspace.ts';
 

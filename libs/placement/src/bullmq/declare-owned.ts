@@ -16,8 +16,8 @@ export interface OwnedSession extends Lock {
 }
 
 /**
- * Restores the job, the lock and the owner of sessions in a Redis that came back with other data. Returns those that another host has: it
- * was granted a higher fence.
+ * Restores the jobs, locks and owners of sessions in a Redis that came back with other data. Returns the sessions that
+ * belong to another host, which was granted a higher fence.
  */
 export async function declareOwned<O extends OwnedSession>(
   redis: Redis,

@@ -1,8 +1,9 @@
--- declare: after Redis came back with other data, restore the jobs and owners of the sessions that a host serves. The highest fence wins.
--- Every later grant is above all declared fences.
+-- declare: restore jobs, locks and owners of the sessions that a host serves, after Redis came back with other data.
+-- The highest fence wins, and every later grant is above all declared fences. A full Redis accepts it: the first write
+-- needs no memory.
 -- KEYS 1 owners · 2 fence counter · 3 index
--- ARGV 1 prefix of the queues · 2 host · then for each session: queue · job · member · fence · lock ms · data of the job, as JSON ·
---      its priority
+-- ARGV 1 prefix of the queues · 2 host
+--      then for each session: queue · job · member · fence · lock ms · data of the job, as JSON · its priority
 -- Returns the jobs of the sessions that another host has
 local prefix, host = ARGV[1], ARGV[2]
 local time = redis.call('TIME')
@@ -23,9 +24,9 @@ for i = 3, #ARGV, 7 do
     if tonumber(redis.call('GET', KEYS[2]) or 0) < tonumber(fence) then redis.call('SET', KEYS[2], fence) end
     redis.call('ZADD', KEYS[3], 'NX', -now, member)
     if redis.call('EXISTS', keys .. job) == 0 then
-      redis.call('HSET', keys .. job, 'name', 'session', 'data', ARGV[i + 5], 'timestamp', string.format('%.0f', now), 'delay', 0,
-        'priority', priority, 'opts',
-        '{"jobId":"' .. job .. '","removeOnComplete":true,"removeOnFail":true,"priority":' .. priority .. '}')
+      local opts = '{"jobId":"' .. job .. '","removeOnComplete":true,"removeOnFail":true,"attempts":0,"priority":' .. priority .. '}'
+      redis.call('HSET', keys .. job, 'name', 'session', 'data', ARGV[i + 5], 'opts', opts, 'priority', priority, 'delay', 0,
+        'timestamp', string.format('%.0f', now))
     end
     redis.call('LREM', keys .. 'wait', 1, job)
     redis.call('ZREM', keys .. 'prioritized', job)

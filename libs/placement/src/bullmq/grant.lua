@@ -1,6 +1,6 @@
--- grant: give an owner of a session job its fence. The job's lock must name the host. A missing lock is set again when the session's last
--- owner was this host.
--- KEYS 1 owners · 2 fence counter · 3 lock of the session job (BullMQ's) · 4… locks of the jobs that the session may have in other queues
+-- grant: make the host that holds the lock of a session's job the owner of the session, under a new fence.
+-- A missing lock is set again when the session's last owner was this host.
+-- KEYS 1 owners · 2 fence counter · 3 lock of the job · 4… locks of jobs that the session may have in other queues
 -- ARGV 1 member · 2 host · 3 lock ms
 -- Returns {1, fence} · {-1, holder} · {-2, holder of the session through a job in another queue}
 for i = 4, #KEYS do

@@ -1,7 +1,8 @@
-import { type FleetKeys, sessionJobId, sessionJobLockKey } from '@shellfleet/protocol';
+import { type FleetKeys, sessionJobId } from '@shellfleet/protocol';
 import { asArray, asNumber, asString, runScript } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { definePlacementScript } from '../define-script.ts';
+import { sessionJobLockKey } from './keys.ts';
 
 const script = definePlacementScript('grant');
 
@@ -12,9 +13,9 @@ export type Granted =
   | { type: 'held-in-other-class'; holder: string };
 
 /**
- * Requests a fence. The host must hold the lock of the session's job. If the job is not locked, the host must be the session's last owner.
- * `otherClasses`: classes in whose queues an earlier life of the session id may have left a job. While another host holds the lock of such
- * a job, nothing is granted.
+ * Requests a fence. The host must hold the lock of the session's job. If the job is not locked, the host must be the
+ * session's last owner. `otherClasses`: classes in whose queues an earlier generation of the session may have left a
+ * job. While another host holds the lock of such a job, nothing is granted.
  */
 export async function grant(
   redis: Redis,

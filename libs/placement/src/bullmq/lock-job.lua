@@ -1,4 +1,5 @@
--- lock-job: give a host the first of these jobs that still waits. Does what BullMQ does when it hands out the head of a queue.
+-- lock-job: give a host the first of these jobs that still waits.
+-- Writes what BullMQ writes when it hands out the head of a queue.
 -- KEYS 1 owners, which selects the node of a Cluster
 -- ARGV 1 prefix of the queues · 2 host · 3 lock ms · then for each job: its queue · its id
 -- Returns the place of the job in the arguments, from 1 · 0 none waits any more

@@ -1,5 +1,5 @@
--- look: list jobs that wait in queues, each queue from a position on, in the order in which hosts take them: BullMQ's `wait` from its end, then
--- `prioritized`.
+-- look: list jobs that wait in queues, each queue from a position on, in the order in which hosts take them:
+-- BullMQ's `wait` from its end, then `prioritized`.
 -- KEYS 1 owners, which selects the node of a Cluster
 -- ARGV 1 prefix of the queues · then for each queue: its name · position of the first · how many
 -- Returns for each queue: {how many wait, job, its data, its priority, when it was added, job…}

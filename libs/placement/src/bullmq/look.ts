@@ -5,10 +5,10 @@ import { definePlacementScript } from '../define-script.ts';
 
 const script = definePlacementScript('look');
 
-/** A part of the line of one placement class. */
+/** A part of the queue of one placement class. */
 export interface LookedAt {
   placementClass: string;
-  /** how many wait in the class */
+  /** number of jobs that wait in the whole queue */
   waiting: number;
   jobs: WaitingJob[];
 }
@@ -22,7 +22,7 @@ export interface WaitingJob {
   addedAt: number;
 }
 
-/** Reads the lines of these classes, each from a position on, in the order in which hosts take the jobs: one call for all. */
+/** Reads these parts of queues in one call, each in the order in which hosts take the jobs. */
 export async function lookAtLines(
   redis: Redis,
   fleet: FleetKeys,

@@ -1,15 +1,17 @@
--- renew: extend the locks of a host's session jobs. A lock that has run out is set again for the session's last owner under its last fence,
--- and a job that was moved to the waiting ones meanwhile is active again.
--- Works in a full Redis: the first write needs no memory.
+-- renew: extend the locks of a host's session jobs. A lock that has run out is set again for the session's last owner
+-- under its last fence. If `requeue` has moved its job to the waiting ones, the job becomes active again.
+-- A full Redis accepts it: the first write needs no memory.
 -- KEYS 1 owners
--- ARGV 1 prefix of the queues · 2 host · then for each job: queue · job · member · fence, or '' before the grant · lock ms
+-- ARGV 1 prefix of the queues · 2 host
+--      then for each job: queue · job · member · fence, or '' before the grant · lock ms
 -- Returns {time of Redis in ms, job that this host has lost…}
 local prefix, host = ARGV[1], ARGV[2]
 local time = redis.call('TIME')
 local reply = {string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))}
 redis.call('DEL', prefix .. ':nothing')
 for i = 3, #ARGV, 5 do
-  local keys, job, member, fence, lock_ms = prefix .. ':' .. ARGV[i] .. ':', ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+  local keys, job, member = prefix .. ':' .. ARGV[i] .. ':', ARGV[i + 1], ARGV[i + 2]
+  local fence, lock_ms = ARGV[i + 3], ARGV[i + 4]
   local lock = redis.call('GET', keys .. job .. ':lock')
   if lock == host then
     redis.call('PEXPIRE', keys .. job .. ':lock', lock_ms)

@@ -16,13 +16,16 @@ export interface Lock {
 }
 
 export interface Renewed<L extends Lock> {
-  /** Those that another host has. */
+  /** Locks whose jobs another host has. */
   lost: L[];
   /** The time of Redis (ms). */
   redisTime: number;
 }
 
-/** Extends at least one lock of a host. One that has run out is set again for the session's last owner, unless another host has taken it. */
+/**
+ * Extends the locks of a host, at least one. A lock that has run out is set again for the session's last owner, unless
+ * another host has taken the job.
+ */
 export async function renew<L extends Lock>(
   redis: Redis,
   fleet: FleetKeys,

@@ -6,8 +6,9 @@ import { definePlacementScript } from '../define-script.ts';
 const script = definePlacementScript('requeue');
 
 /**
- * Hands out the jobs of these classes again whose lock has run out, in each class at most once per interval over all hosts. Returns how
- * many. A call that Redis receives after its deadline, such as one from before an outage, does nothing.
+ * Moves the jobs whose lock has run out to the front of their queues, in each class at most once per interval over all
+ * hosts. Returns the number of jobs. A call that Redis receives after its deadline, such as one from before an outage,
+ * does nothing.
  */
 export async function requeue(
   redis: Redis,
@@ -21,8 +22,7 @@ export async function requeue(
   const moved = await Promise.all(
     placementClasses.map((placementClass) => {
       const queue = `${fleet.sessionQueues}:${sessionsQueue(placementClass)}:`;
-      const keys = ['active', 'wait', 'marker', 'requeued'].map((name) => `${queue}${name}`);
-      return runScript(redis, script, keys, [queue, notAfter, intervalMs]);
+      return runScript(redis, script, [`${queue}requeued`], [queue, notAfter, intervalMs]);
     }),
   );
   return moved.map(asNumber).reduce((sum, one) => sum + one, 0);

@@ -1,0 +1,19 @@
+import { globSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { BULLMQ_NAMES } from './keys.ts';
+
+const folder = import.meta.dirname;
+const scripts = globSync('*.lua', { cwd: folder }).map((path) => readFileSync(`${folder}/${path}`, 'utf8'));
+
+/** Literals that are no names of BullMQ: the name of a session's job, and a key that never exists. */
+const OWN = ['session', ':nothing'];
+
+describe('the names of BullMQ that the scripts use', () => {
+  test('are those that keys.ts lists', () => {
+    const code = scripts.join('\n').replaceAll(/--.*/g, '');
+    const literals = [...code.matchAll(/'(:?[a-z]\w*)'/g)].map(([, literal = '']) => literal);
+    const used = new Set(literals.filter((literal) => !OWN.includes(literal)));
+    const listed = Object.values(BULLMQ_NAMES).flatMap((names) => Object.keys(names));
+    expect([...used].sort()).toEqual(listed.sort());
+  });
+});
