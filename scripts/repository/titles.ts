@@ -1,0 +1,37 @@
+import type { Finding } from './comments.ts';
+import { repositoryFiles } from './repository-files.ts';
+
+// `node scripts/repository/titles.ts [PATH …]`: titles of tests that a report does not explain, below the paths.
+
+const MAX_WORDS = 15;
+
+const call =
+  /\b(?:test|it|describe)(?:\.\w+)*(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?\(\s*(['"`])((?:\\.|(?!\1)[^\\\n])*)\1/g;
+/** Ids of behaviours mean nothing in a report. They stand in a comment. */
+const id = /\bS[0-4]-\d{2}\b/;
+
+/** Returns the titles of one test file that are too long or hold an id, and the file itself where no `describe` names its subject. */
+export function findTitles(path: string, text: string): Finding[] {
+  const at = (index: number): string => `${path}:${text.slice(0, index).split('\n').length}`;
+  const findings = Array.from(text.matchAll(call), ({ index, 2: title = '' }): Finding[] => {
+    const words = title.split(/\s+/).length;
+    if (words > MAX_WORDS) return [{ at: at(index), problem: `${words} words, ${MAX_WORDS} at most: ${title}` }];
+    return id.test(title) ? [{ at: at(index), problem: `holds an id: ${title}` }] : [];
+  }).flat();
+  const subject = /\bdescribe(?:\.\w+)*\(/.test(text) ? [] : [{ at: path, problem: 'no describe names the subject' }];
+  return [...subject, ...findings];
+}
+
+async function findInRepository(below: readonly string[] = []): Promise<Finding[]> {
+  const files = await repositoryFiles(
+    (path) => path.endsWith('.test.ts') && (below.length === 0 || below.some((place) => path.startsWith(place))),
+  );
+  return files.flatMap(({ path, text }) => findTitles(path, text));
+}
+
+if (import.meta.main) {
+  const findings = await findInRepository(process.argv.slice(2));
+  for (const { at, problem } of findings) console.log(`${at}: ${problem}`);
+  console.log(`${findings.length} findings`);
+  process.exitCode = findings.length === 0 ? 0 : 1;
+}
