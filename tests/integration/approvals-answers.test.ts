@@ -17,6 +17,7 @@ import { auditAnswers, HostApprovals, logErrorsInto } from '@shellfleet/worker/t
 import { beforeEach, describe, expect, test } from 'vitest';
 import { newNamespace } from '../support/mailbox-session.ts';
 import { redis } from '../support/open-mailbox.ts';
+import { storeWaitingEntry } from '../support/waiting-entry.ts';
 
 // What a host makes of answers, of whatever stands in Redis.
 
@@ -80,7 +81,9 @@ function startHost(approvers?: { publicKey: KeyObject }[]): Host {
   return {
     approvals,
     async ask(session, more) {
-      const asked = await approvals.ask(questionOf(session, more), ASKED, { value: (value) => value });
+      const question = questionOf(session, more);
+      await storeWaitingEntry(redis, keysOf(), question);
+      const asked = await approvals.ask(question, ASKED, { value: (value) => value });
       if (asked.type !== 'pending') throw new Error(`it is ${asked.type}`);
       return asked.data.id;
     },
@@ -188,7 +191,7 @@ describe('an approval', () => {
     const id = await host.ask('s1');
     await answer({ id });
     expect(await host.find('s1')).toEqual(GRANTED);
-    await redis.sadd(keysOf().prefixes, id);
+    await redis.zadd(keysOf().grants, '+inf', id);
     await redis.set(answeredKey(keysOf(), `s2 g ${id.split('.')[0]}`), `${id} session`);
     expect(await host.find('s1', { script: 'make more' })).toEqual(OPEN);
     expect(await host.find('s2')).toEqual(OPEN);
@@ -201,7 +204,7 @@ describe('an approval', () => {
     expect(await host.find('s3')).toEqual(GRANTED);
     const forged = `${'b'.repeat(20)}.${'c'.repeat(12)}`;
     await redis.rename(approvalGrantKey(keysOf(), id), approvalGrantKey(keysOf(), forged));
-    await redis.sadd(keysOf().prefixes, forged);
+    await redis.zadd(keysOf().grants, '+inf', forged);
     expect(await host.find('s3')).toEqual(OPEN);
   });
 

@@ -261,7 +261,7 @@ describe('a question', () => {
     const command = await session.submit('ask after a loss');
     const { id } = await asked('ask after a loss');
     const keys = approvalKeys(of.keyspace, 'default');
-    await own.redis.del(keys.asked, keys.pending, keys.questions, keys.rounds, askersKey(keys, id));
+    await own.redis.del(keys.asked, keys.pending, keys.questions, askersKey(keys, id));
     const again = await asked('ask after a loss');
     expect(again.id).not.toBe(id);
     await fleet.approvals.approve(again.id);

@@ -6,19 +6,21 @@ import {
   expireQuestions,
   findAnswer,
   forgetAnnouncement,
-  forgetAskingTenant,
   forgetDecided,
+  forgetQuietTenants,
   isAnswerWaiting,
   putOffAnnouncement,
   readDecided,
   readQuestions,
   withdrawAskers,
+  withdrawEnded,
   writeAnswer,
 } from '@shellfleet/mailbox';
 import { type ApprovalKeys, approvalEndKey, approvalGrantKey, approvalKeys, fleetKeys } from '@shellfleet/protocol';
 import { beforeEach, expect, test } from 'vitest';
 import { newNamespace } from '../support/mailbox-session.ts';
 import { redis } from '../support/open-mailbox.ts';
+import { storeWaitingEntry } from '../support/waiting-entry.ts';
 
 // The scripts of approvals (APPROVALS-1 to APPROVALS-4).
 
@@ -30,12 +32,14 @@ beforeEach(() => {
 const HASH = 'a'.repeat(20);
 const idOf = (nonce: string, hash = HASH) => `${hash}.${nonce.repeat(12)}`;
 const askerOf = (session: string): Asker => ({ session, generation: 'g', entryId: 'e' });
-const ask = (session: string, more: Partial<Parameters<typeof askApproval>[2]> = {}) =>
-  askApproval(redis, keys, {
+const ask = async (session: string, more: Partial<Parameters<typeof askApproval>[2]> = {}) => {
+  await storeWaitingEntry(redis, keys, askerOf(session));
+  return askApproval(redis, keys, {
     ...{ id: idOf('1'), asker: askerOf(session), binding: `b-${session}`, timeoutMs: 60_000, mostPending: 10 },
     sealed: 'sealed question',
     ...more,
   });
+};
 const find = (session: string, binding = `b-${session}`) =>
   findAnswer(redis, keys, askerOf(session), { binding, hash: HASH, prefixes: true, folders: true });
 const counts = async () => (await readQuestions(redis, keys)).map(({ id, count }) => ({ id, count }));
@@ -125,12 +129,12 @@ test('questions expire, and are withdrawn, each once', async () => {
   expect(await expireQuestions(redis, keys)).toBe(0);
   expect(await readDecided(redis, keys)).toMatchObject([{ type: 'expire', asker: askerOf('s1') }]);
   expect(await counts()).toEqual([{ id: idOf('1'), count: 1 }]);
-  await withdrawAskers(redis, keys, [askerOf('s2')], 60_000);
+  await withdrawEnded(redis, keys, [askerOf('s2')]);
   expect(await counts()).toEqual([{ id: idOf('1'), count: 1 }]);
-  await withdrawAskers(redis, keys, [askerOf('s2')], 0);
-  await withdrawAskers(redis, keys, [askerOf('s2')], 0);
+  await withdrawAskers(redis, keys, [askerOf('s2')]);
+  await withdrawAskers(redis, keys, [askerOf('s2')]);
   expect(await counts()).toEqual([]);
-  expect(await redis.hlen(keys.rounds)).toBe(0);
+  expect(await redis.hlen(keys.questions)).toBe(0);
 });
 
 test('an entry whose time is over has expired, though others ask its question on and it is approved then', async () => {
@@ -175,10 +179,10 @@ test('nothing of approvals outlives the retention, but for those of a prefix tha
   await ask('s3', { id: idOf('5') });
   await answer('deny', idOf('5'));
   await ask('s4', { id: idOf('6') });
-  await withdrawAskers(redis, keys, [askerOf('s4')], 0);
+  await withdrawAskers(redis, keys, [askerOf('s4')]);
   const decided = (await readDecided(redis, keys)).map(({ member }) => member);
   await forgetDecided(redis, keys, decided);
-  expect((await lasting()).sort()).toEqual(['answers', `grant:${idOf('1')}`, 'grants', 'prefixes']);
+  expect((await lasting()).sort()).toEqual(['answers', `grant:${idOf('1')}`, 'grants']);
   // A session that uses its approval keeps it.
   const own = approvalGrantKey(keys, idOf('2'));
   await redis.pexpire(own, 5_000);
@@ -193,13 +197,16 @@ test('nothing of approvals outlives the retention, but for those of a prefix tha
   expect((await redis.zrange(keys.grants, '0', '-1')).sort()).toEqual(['1', '2', '3', '7'].map((nonce) => idOf(nonce)));
   await answer('revoke', idOf('1'));
   expect((await lasting()).sort()).toEqual(['answers', 'decided']);
-  const { asking } = fleetKeys(keys.namespace);
-  const score = async () => (await redis.zscore(asking, keys.tenant)) ?? '';
+  const fleet = fleetKeys(keys.namespace);
+  const forget = async () => {
+    await redis.zadd(fleet.asking, 1, keys.tenant);
+    await forgetQuietTenants(redis, fleet, 1);
+  };
   await writeAnswer(redis, keys, 'sealed answer');
-  await forgetAskingTenant(redis, keys, await score());
-  expect([await redis.xlen(keys.answers), await score()]).toEqual([1, '']);
+  await forget();
+  expect([await redis.xlen(keys.answers), await redis.zscore(fleet.asking, keys.tenant)]).toEqual([1, null]);
   await redis.xtrim(keys.answers, 'MAXLEN', 0);
-  await forgetAskingTenant(redis, keys, await score());
+  await forget();
   expect(await lasting()).toEqual(['decided']);
 });
 
@@ -240,7 +247,7 @@ test('a question is claimed for its announcement by one at a time, until it was 
   expect(await claim()).toBeUndefined();
   await ask('s3', { id: idOf('3', 'b'.repeat(20)) });
   expect(await claim(0)).toEqual({ id: idOf('3', 'b'.repeat(20)), attempt: 1 });
-  await withdrawAskers(redis, keys, [askerOf('s3')], 0);
+  await withdrawAskers(redis, keys, [askerOf('s3')]);
   expect(await claim()).toBeUndefined();
   expect(await redis.exists(keys.unannounced, keys.announcements)).toBe(0);
 });

@@ -1,15 +1,16 @@
 -- Code that the scripts of approvals share: each of them is prepended by the parts that it uses (compose-script.ts).
+-- An asker is something that asks a question: `<session> <generation> <entry>`.
 -- KEYS  1 questions, of one tenant; all other keys are built from ARGV[1] and share its hash tag
 -- ARGV  1 key prefix of the tenant's approvals · then the script's own
 --
 -- APPROVALS-1. Every script is atomic, and safe when it arrives twice.
--- APPROVALS-2. A question exists exactly as long as an entry asks it.
--- APPROVALS-3. An answer is removed from the stream in the step that applies it. Whoever looks for a grant first applies the answers that
---              are there, so nothing starts on a grant whose revocation has been written.
--- APPROVALS-4. What was decided stays in `decided` until its session was told.
+-- APPROVALS-2. A question exists exactly as long as an asker asks it.
+-- APPROVALS-3. An answer is removed from the stream in the step that applies it. Whoever looks for a grant first applies the
+--              answers that are there, so nothing starts on a grant whose revocation has been written.
+-- APPROVALS-4. An asker whose question was decided stays in `decided` until its session has received the decision.
 local prefix = ARGV[1]
-local questions, rounds, pending, asked = KEYS[1], prefix .. 'rounds', prefix .. 'pending', prefix .. 'asked'
-local answers, decided, grants, prefixes = prefix .. 'answers', prefix .. 'decided', prefix .. 'grants', prefix .. 'prefixes'
+local questions, pending, asked = KEYS[1], prefix .. 'pending', prefix .. 'asked'
+local answers, decided, grants = prefix .. 'answers', prefix .. 'decided', prefix .. 'grants'
 local unannounced, announcements = prefix .. 'unannounced', prefix .. 'announcements'
 
 local function askers_key(id) return prefix .. 'askers:' .. id end
@@ -18,6 +19,7 @@ local function end_key(id) return prefix .. 'ended:' .. id end
 local function answered_key(asker) return prefix .. 'answered:' .. asker end
 local function covering_key(life) return prefix .. 'covering:' .. life end
 local function denials_key(session) return prefix .. 'denials:' .. session end
+local function hash_of(id) return string.match(id, '^[^.]+') end
 
 local function now_ms()
   local time = redis.call('TIME')
@@ -28,27 +30,29 @@ local function text_of(number) return string.format('%.0f', number) end
 -- Readers receive the id of a question that has changed.
 local function publish(id) redis.call('PUBLISH', prefix .. 'feed', id) end
 
+-- Ids of the grants of scope `prefix`. They have no end, so their score is infinite.
+local function endless_grants() return redis.call('ZRANGEBYSCORE', grants, '+inf', '+inf') end
+
 -- The list of grants lasts as long as one that is in it may be used.
 local function keep_grants(retention)
-  if redis.call('EXISTS', prefixes) == 1 then redis.call('PERSIST', grants) else redis.call('PEXPIRE', grants, retention) end
+  if #endless_grants() > 0 then redis.call('PERSIST', grants) else redis.call('PEXPIRE', grants, retention) end
 end
 
 local function split(text) return string.match(text or '', '^(%S+) (%S+)$') end
 
--- Removes one entry from the question that it asks. Returns the id of the question, the entry's binding, and whether nobody asks it any more.
+-- Removes an asker from the question that it asks. Returns the id of the question, the asker's binding, and whether
+-- nobody asks the question any more.
 local function leave(asker)
+  redis.call('ZREM', pending, asker)
   local id, binding = split(redis.call('HGET', asked, asker))
   if not id then return nil end
   redis.call('HDEL', asked, asker)
-  redis.call('ZREM', pending, asker)
   redis.call('ZREM', askers_key(id), asker)
   local is_over = redis.call('EXISTS', askers_key(id)) == 0
   if is_over then
-    local hash = string.match(id, '^[^.]+')
-    redis.call('HDEL', questions, id)
+    redis.call('HDEL', questions, hash_of(id))
     redis.call('ZREM', unannounced, id)
     redis.call('HDEL', announcements, id)
-    if redis.call('HGET', rounds, hash) == id then redis.call('HDEL', rounds, hash) end
   end
   return id, binding, is_over
 end

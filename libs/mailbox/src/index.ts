@@ -14,19 +14,20 @@ export {
   writeAnswer,
 } from './approvals/answers.ts';
 export { type Asked, type Asker, askApproval, type NewQuestion, parseAsker, toAsker } from './approvals/ask.ts';
+export { forgetQuietTenants, keepAsking, readAskingTenants } from './approvals/asking-tenants.ts';
 export { confirmAnswer, readConfirmed } from './approvals/confirm.ts';
 export { type Decided, forgetDecided, readDecided } from './approvals/decided.ts';
 export { digestOfQuestion } from './approvals/digest-question.ts';
 export {
   expireQuestions,
-  forgetAskingTenant,
   isAsking,
   readAskers,
   withdrawAskers,
   withdrawEnded,
-} from './approvals/expire.ts';
+  withdrawEndedOf,
+} from './approvals/end-asking.ts';
 export { type FoundAnswer, findAnswer } from './approvals/find.ts';
-export { openPending, openQuestion } from './approvals/open-question.ts';
+export { openGrant, openPending, openQuestion } from './approvals/open-question.ts';
 export {
   isGranted,
   type PendingQuestion,
@@ -37,7 +38,7 @@ export {
   readQuestions,
 } from './approvals/read.ts';
 export { stillAsks } from './approvals/still-asks.ts';
-export { isWanted, keepWanted, readAsked } from './approvals/wanted.ts';
+export { keepWanted, readAsked } from './approvals/wanted.ts';
 export { recordWritten } from './approvals/written-files.ts';
 export { type Adopted, adopt } from './host/adopt.ts';
 export { announce } from './host/announce.ts';

@@ -96,8 +96,9 @@ export const terminalKeys = (keys: SessionKeys, terminal: string) => ({
 });
 
 /**
- * Keys of the approvals of one tenant, on one Cluster slot. No session id is empty, so they are no session's. Scripts write them, but for the
- * stream of answers: whoever answers adds to that one, and writes nothing else.
+ * Keys of the approvals of one tenant, on one Cluster slot. No session id is empty, so they are no session's. Scripts write
+ * them, but for the stream of answers: whoever answers adds to that one, and writes nothing else. An asker is
+ * `<session> <generation> <entry>`: a held entry, or a file operation or tool call beside the mailboxes.
  */
 export function approvalKeys(namespace: string, tenant: string) {
   const prefix = `${namespace}:{${tenant}:}:`;
@@ -106,23 +107,19 @@ export function approvalKeys(namespace: string, tenant: string) {
     tenant,
     /** Prefix of all of them. */
     prefix,
-    /** hash: id of a question → the question, sealed */
+    /** hash: keyed hash of what is asked → `<id> <question, sealed>`, of the question that is pending */
     questions: `${prefix}questions`,
-    /** hash: keyed hash of what is asked → id of the question that is pending */
-    rounds: `${prefix}rounds`,
-    /** sorted set: `<session> <generation> <entry>` of a held entry, or of a file operation beside the entries → when its question expires (ms, by the clock of Redis) */
+    /** sorted set: asker → when its question expires (ms, by the clock of Redis) */
     pending: `${prefix}pending`,
-    /** hash: `<session> <generation> <entry>` → `<id of its question> <binding>` */
+    /** hash: asker → `<id of its question> <binding>` */
     asked: `${prefix}asked`,
     /** stream, field `d`: answers, sealed, until a worker has applied them */
     answers: `${prefix}answers`,
-    /** sorted set: `<answer> <id> <session> <generation> <entry>` whose session has not been told → when it was decided (ms) */
+    /** sorted set: `<approve, deny or expire> <id> <asker>` whose session has not received it → when it was decided (ms) */
     decided: `${prefix}decided`,
-    /** sorted set: id of a grant → until when it is kept (ms, by the clock of Redis), or infinity */
+    /** sorted set: id of a grant → until when it is kept (ms, by the clock of Redis); infinity for one of scope `prefix` */
     grants: `${prefix}grants`,
-    /** set: ids of the grants that reach every command of the tenant */
-    prefixes: `${prefix}prefixes`,
-    /** sorted set: id of a pending question that no webhook has taken → when it is announced next (ms, by the clock of Redis) */
+    /** sorted set: id of a pending question that no webhook has taken → when it is sent next (ms, by the clock of Redis) */
     unannounced: `${prefix}unannounced`,
     /** hash: id of such a question → how often it was sent */
     announcements: `${prefix}announcements`,
@@ -132,23 +129,26 @@ export function approvalKeys(namespace: string, tenant: string) {
 }
 export type ApprovalKeys = ReturnType<typeof approvalKeys>;
 
-/** sorted set: `<session> <generation> <entry>` → when it asked (ms): the held entries that ask a question */
+/** sorted set: asker → when it asked (ms), of one question */
 export const askersKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}askers:${question}`;
-/** list, for the retention: the files that were changed beside the commands of its sessions since it was asked, each path sealed */
+/** list, kept for the retention: files that were changed beside the commands since it was asked, each path sealed */
 export const approvalWrittenKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}written:${question}`;
-/** string: a grant, sealed; until it is revoked, and for one that is not of scope `prefix` the retention */
+/** string: a grant, sealed; kept until it is revoked, and for the retention if it is not of scope `prefix` */
 export const approvalGrantKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}grant:${question}`;
-/** string, for the retention: how a question ended, JSON */
+/** string, kept for the retention: how a question ended, JSON */
 export const approvalEndKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}ended:${question}`;
-/** string, for the retention: `<id of the question> <binding>`, of an entry or of a session with a hash of a question */
+/**
+ * string, kept for the retention: `<id of the question> <binding>`, the answer that holds for an asker; or `<id> session` for
+ * whatever asks the same in a session, under `<session> <generation> <hash of what is asked>`
+ */
 export const answeredKey = (keys: ApprovalKeys, asker: string) => `${keys.prefix}answered:${asker}`;
-/** set, for the retention: ids of the approvals of scope `session` that a session has for folders */
+/** set, kept for the retention: ids of the approvals of scope `session` that a session has for folders */
 export const coveringKey = (keys: ApprovalKeys, life: string) => `${keys.prefix}covering:${life}`;
-/** string, 15 s, renewed by the caller that waits for the answer: what is asked about beside a mailbox is still wanted */
+/** string, kept for 15 s and renewed by the caller of a file operation or tool call while it waits for the answer */
 export const wantedKey = (keys: ApprovalKeys, asker: string) => `${keys.prefix}wanted:${asker}`;
-/** string, for an hour: `<denials in a row> <until when (ms) the session's questions are not shown>` */
+/** string, kept for an hour: `<denials in a row> <until when (ms) the session is asked nothing>` */
 export const denialsKey = (keys: ApprovalKeys, session: string) => `${keys.prefix}denials:${session}`;
-/** set, for ten seconds: hosts on which no start is under way on a grant that an answer has revoked */
+/** set, kept for 10 s: hosts on which no start is under way on a grant that an answer has revoked */
 export const confirmedKey = (keys: ApprovalKeys, answer: string) => `${keys.prefix}confirmed:${answer}`;
 
 /** Keys of a fleet that belong to no session. Those of sessions and hosts share one Cluster slot (`{x0}`), those of tools another. */
@@ -165,7 +165,10 @@ export interface FleetKeys {
   closed: string;
   /** set: the placement classes that any host has offered, or any session has had */
   classes: string;
-  /** sorted set: tenant → when an entry of it asked last (ms): those whose approvals upkeep looks at */
+  /**
+   * sorted set: tenant → infinity when it has asked since upkeep looked at it last, else when upkeep found that it asks something
+   * (ms, by the clock of Redis)
+   */
   asking: string;
   /** hash: session member → `<fence> <host>` */
   owners: string;

@@ -21,9 +21,10 @@ import { sendAnnouncement, type Webhook } from './send-announcement.ts';
 
 // Sends each question to the webhook of the operator, beside everything else: no question waits for it, and none is answered by it.
 //
-// ANNOUNCE-1. A question is due for its announcement from the step in which it is asked, until the webhook has taken it or nobody asks it any
-//             more. So it is announced at least once, whatever ends meanwhile, if the webhook can be reached in time.
-// ANNOUNCE-2. Who sends a question has claimed it for longer than the request may take. So one host sends it at a time.
+// ANNOUNCE-1. An announcement is due from the step in which the question is asked, until the webhook has taken it or nobody
+//             asks the question any more. So each is sent at least once, whichever process dies, if the webhook can be reached
+//             in time.
+// ANNOUNCE-2. A host claims a question for longer than the request may take. So one host sends it at a time.
 // ANNOUNCE-3. A question is read at the moment in which it is sent: one that was answered is not announced any more.
 
 const INTERVAL_MS = 1_000;
@@ -33,9 +34,9 @@ const CLAIM_MS = REQUEST_MS + 5_000;
 const MOST_IN_FLIGHT = 4;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 300_000;
-/** More than four hours. */
+/** Attempts for one question: they take more than four hours. */
 const MOST_ATTEMPTS = 60;
-/** While the webhook fails, it is reported this often. */
+/** Time between two reports that the webhook fails. */
 const REPORT_EVERY_MS = 60_000;
 
 interface AnnouncerDeps {
@@ -54,10 +55,10 @@ export class Announcer {
   readonly #tasks = new Set<Promise<void>>();
   #inFlight = 0;
   #isLooking = false;
-  /** Requests that failed since the last report. */
+  /** Number of requests that failed since the last report. */
   #failures = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
-  /** Why the last request failed, until one succeeds. */
+  /** Problem of the last request, until one succeeds. */
   #problem: string | undefined;
 
   constructor(deps: AnnouncerDeps) {
@@ -65,17 +66,17 @@ export class Announcer {
     this.#timer = setInterval(() => this.#look(), INTERVAL_MS);
   }
 
-  /** What the operator should mend. */
+  /** Warnings for the operator, as `hosts ls` shows them. */
   get warnings(): string[] {
     return this.#problem === undefined ? [] : [`The webhook for questions fails: ${this.#problem}.`];
   }
 
-  /** A session of this host has asked something. */
+  /** Sends what is due of a tenant: a session of this host has asked something. */
   asked(tenant: string): void {
     this.#track(this.#announceDue(tenant));
   }
 
-  /** Requests that are under way are given up; another host, or the next process, makes them again at once. */
+  /** Gives up the requests that are under way. Another host, or the next process, makes them again at once. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#closing.abort();
@@ -100,12 +101,14 @@ export class Announcer {
     for (const tenant of tenants) if (tenantIdSchema.safeParse(tenant).success) await this.#announceDue(tenant);
   }
 
-  /** Ends when nothing of the tenant is due, or enough requests are under way: each of them looks here again when it has ended. */
+  /**
+   * Begins requests until nothing of the tenant is due or enough of them are under way. Each calls this again when it has ended.
+   */
   async #announceDue(tenant: string): Promise<void> {
     const { redis, fleet } = this.#deps;
     const keys = approvalKeys(fleet.namespace, tenant);
     while (!this.#closing.signal.aborted && this.#inFlight < MOST_IN_FLIGHT) {
-      // A place is taken from before the claim until the request has ended. Between the two another search must not see it as free.
+      // The request counts from before its claim, so that a search that runs meanwhile does not begin too many.
       this.#inFlight += 1;
       const claimed = await claimAnnouncement(redis, keys, CLAIM_MS).catch((err: unknown) => {
         this.#inFlight -= 1;
@@ -167,7 +170,7 @@ export class Announcer {
     this.#reportedAt = now;
   }
 
-  /** A call to Redis that fails in it changes nothing: what was claimed is due again when its claim ends. */
+  /** Waits for a task in `close`. A task that fails loses nothing: what it has claimed is due again when the claim ends. */
   #track(task: Promise<void>): void {
     const tracked = task
       .catch((err: unknown) => {
@@ -178,7 +181,7 @@ export class Announcer {
   }
 }
 
-/** Half of it at random, so that what failed together is not sent together again. */
+/** Returns the pause before the next attempt. Half of it is random, so that requests that failed together part. */
 function pauseAfter(attempt: number): number {
   const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
   return Math.round(pauseMs * (0.5 + Math.random() / 2));

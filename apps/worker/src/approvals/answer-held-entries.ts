@@ -34,15 +34,16 @@ interface AnswerDeps {
 }
 
 /**
- * Tells the sessions of the entries that were decided: those that were approved are judged again, the others end. `before`: those that were
- * decided before this time (ms, by the clock of Redis), because the process that decided them may have ended.
+ * Answers the held entries whose question was decided: releases those that were approved, which are then judged again, and ends
+ * the others. With `before`, only what was decided before that time (ms, by the clock of Redis): the process that decided it
+ * may have died.
  */
 export async function answerHeldEntries(keys: ApprovalKeys, deps: AnswerDeps, before?: number): Promise<void> {
-  // Ends when none is left, or none of a page could be told.
+  // Ends when none is left, or none of a page could be answered.
   for (;;) {
     const page = await readDecided(deps.redis, keys, before);
     if (page.length === 0) return;
-    const told = await Promise.all(
+    const answered = await Promise.all(
       page.map((one) =>
         answerEntry(one, keys, deps).then(
           () => [one.member],
@@ -53,7 +54,7 @@ export async function answerHeldEntries(keys: ApprovalKeys, deps: AnswerDeps, be
         ),
       ),
     );
-    const members = told.flat();
+    const members = answered.flat();
     if (members.length === 0) return;
     await forgetDecided(deps.redis, keys, members);
   }
@@ -61,9 +62,9 @@ export async function answerHeldEntries(keys: ApprovalKeys, deps: AnswerDeps, be
 
 async function answerEntry({ type, question, asker, end }: Decided, of: ApprovalKeys, deps: AnswerDeps): Promise<void> {
   const { redis, audit } = deps;
+  // A tool call is held nowhere: its caller looks for the answer.
+  if (asker === undefined || asker.session === TOOL_ASKER) return;
   const { session, generation, entryId } = asker;
-  // Its caller looks for the answer.
-  if (session === TOOL_ASKER) return;
   const keys = sessionKeys(of.namespace, of.tenant, session);
   const answer = toHeldAnswer(type, end);
   const answered = await answerHeld(redis, keys, entryId, answer, toEventData(question, type, end));
@@ -85,7 +86,7 @@ async function answerEntry({ type, question, asker, end }: Decided, of: Approval
   if ('needsJob' in answered && answered.needsJob) await ensureJob(keys, deps);
 }
 
-/** The Result of such an entry holds no text of its session. */
+/** Redaction of a Result that holds no text of its session. */
 const NOTHING_OF_THE_SESSION = { text: (text: string) => text };
 
 function toHeldAnswer(type: Decided['type'], end: ApprovalEnd | undefined): HeldAnswer {
@@ -112,7 +113,7 @@ function toEventData(id: string, type: Decided['type'], end: ApprovalEnd | undef
   };
 }
 
-/** A session without a host has work again. */
+/** Gives a session a host: one that had none has work again. */
 async function ensureJob(keys: SessionKeys, { redis, jobs }: AnswerDeps): Promise<void> {
   const state = await readSessionState(redis, keys);
   if (state === undefined || !state.hasWork) return;

@@ -5,7 +5,7 @@ import {
   openQuestion,
   readAnswers,
   readQuestion,
-  withdrawEnded,
+  withdrawEndedOf,
 } from '@shellfleet/mailbox';
 import {
   type ApprovalAnswer,
@@ -22,8 +22,8 @@ import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';
 
 /**
- * Whether an answer may be given by who gives it. `question`: the question, while it is pending. Returns why not, in words, or undefined. An
- * answer that is let through must be recorded before this resolves.
+ * Decides whether somebody may give an answer. Returns why not, in words, or undefined. `question` is absent when the question
+ * is not pending. An answer that is let through must be recorded before this resolves.
  */
 export type AnswerCheck = (
   answer: ApprovalAnswer,
@@ -55,7 +55,7 @@ async function applyOne(keys: ApprovalKeys, id: string, sealed: string, deps: Ap
   const { redis, sealer, check, logger } = deps;
   const refuse = async (problem: string) => {
     logger.warn({ problem }, 'approvals.answer-refused');
-    // Whoever gave it is told once it is gone. That it was not signed is on disk then, if the disk takes it.
+    // Its writer sees that it is gone. The refusal is in the audit by then, unless the disk refuses it.
     await deps.audit.recorded(keys.tenant).catch(() => {});
     await dropAnswer(redis, keys, id);
     return false;
@@ -66,9 +66,9 @@ async function applyOne(keys: ApprovalKeys, id: string, sealed: string, deps: Ap
       `it is not an answer that ${sealer.verifies ? 'an approver of the tenant' : 'a process of this fleet'} has written`,
     );
   const { answer, signature } = opened;
-  if (answer.type !== 'revoke') await withdrawEnded(redis, keys, answer.id);
+  if (answer.type !== 'revoke') await withdrawEndedOf(redis, keys, answer.id);
   const pending = answer.type === 'revoke' ? undefined : await readQuestion(redis, keys, answer.id);
-  // It was answered or has ended meanwhile; perhaps another host has applied this very answer.
+  // The question was answered or has ended meanwhile. Perhaps another host has applied this very answer.
   if (answer.type !== 'revoke' && pending === undefined) {
     await dropAnswer(redis, keys, id);
     return false;
@@ -96,7 +96,7 @@ async function applyOne(keys: ApprovalKeys, id: string, sealed: string, deps: Ap
 
 const isApplied = ({ type }: { type: string }) => type === 'applied';
 
-/** Undefined when it is no answer, or, where keys are configured, no approver of the tenant signed it. */
+/** Returns undefined when this is no answer, or no approver of the tenant signed it where keys are configured. */
 function openAnswer(sealed: string, keys: ApprovalKeys, sealer: Sealer) {
   try {
     const { plain, signature } = sealer.openSigned(sealed, sealPlace('approval-answer', keys, { question: '' }));
@@ -108,7 +108,8 @@ function openAnswer(sealed: string, keys: ApprovalKeys, sealer: Sealer) {
 }
 
 /**
- * Where keys are configured, a grant holds only with the signed answer that it was made of, so that nobody who can write to Redis can make one.
+ * Tells whether a known approver has given a grant. Where keys are configured, a grant has the signed answer that it was made
+ * of, so that nobody who can write to Redis can make one.
  */
 export function isAnswered(id: string, grant: ApprovalGrant, keys: ApprovalKeys, sealer: Sealer): boolean {
   if (!sealer.verifies) return true;

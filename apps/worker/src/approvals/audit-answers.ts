@@ -2,7 +2,7 @@ import type { AuditEvent } from '@shellfleet/protocol';
 import type { Audit } from '../audit/audit.ts';
 import type { AnswerCheck } from './apply-answers.ts';
 
-/** Refuses answers whose signature has expired, and those that cannot be written down: an answer is in the audit before it takes effect. */
+/** Refuses expired signatures, and what cannot be written down: an answer is in the audit before it takes effect. */
 export function auditAnswers(audit: Pick<Audit, 'record'>): AnswerCheck {
   return async (answer, { keys, signature }) => {
     const { id: question, type: decision, answeredBy } = answer;

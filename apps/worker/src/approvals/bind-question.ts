@@ -2,17 +2,18 @@ import { toCanonicalJson } from '@shellfleet/protocol';
 import type { Sealer } from '@shellfleet/sealing';
 import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission.ts';
 
-// What an answer is about, as keyed hashes: nothing of it can be read from them, and what differs has another one.
+// What an answer is about, as keyed hashes. Nothing can be read from them, and different questions have different ones.
 //
-// BIND-1. Questions of one tenant have one hash exactly when they differ in the session alone.
-// BIND-2. An answer holds for one binding: that question, in this life of this session, for this entry, attempt and shell.
+// BIND-1. Questions of one tenant have the same hash exactly when they differ in nothing but the session.
+// BIND-2. An answer holds for one binding: this question, in this life of this session, for this entry, attempt and shell.
 //         In another directory a command is another question, also when both have the same words.
-// BIND-4. Files are a session's own, so a question about them is of one session and one life of it.
-// BIND-3. What cannot be written as a key has none. It is never approved by the answer to another question.
+// BIND-3. A question that cannot be written as a key has none. It is never approved by the answer to another question.
+// BIND-4. Files are a session's own, so the hash of a question about files includes the session and its life.
 
 export interface BoundQuestion {
-  /** 20 hexadecimal digits */
+  /** Keyed hash of what is asked: 20 hexadecimal digits. */
   hash: string;
+  /** Keyed hash of what is asked and of the asker. */
   binding: string;
   /** Keyed hash of what an answer for a folder of the session depends on. */
   under: string;
@@ -26,7 +27,7 @@ export function bindQuestion(
   sealer: Sealer,
 ): BoundQuestion {
   const { tenant, session, generation, entryId, payload, spec, epoch, attempt, opens } = question;
-  // They do not change what runs.
+  // All of these but `place` change nothing about what runs.
   const {
     labels,
     priority,
@@ -62,5 +63,5 @@ export function bindQuestion(
   return { hash: toHex(what).slice(0, 20), binding, under };
 }
 
-/** The digest without the id of its key. */
+/** Returns a digest without the id of its key, in hexadecimal digits. */
 const toHex = (digest: string) => Buffer.from(digest.slice(digest.indexOf('.') + 1), 'base64url').toString('hex');

@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto';
 import { type FileOperation, quoteWord, type StoredQuestion } from '@shellfleet/protocol';
 import { wordsOfFile } from '../admission/file-words.ts';
 
-/** What a person is shown of a file operation: its words, one line for each file, and the bytes that it writes as size and digest. */
+/**
+ * Returns what a person is shown of a file operation: its words, one line for each file, and size and digest of the bytes that
+ * it writes.
+ */
 export function describeFiles(operation: FileOperation): Pick<StoredQuestion, 'script' | 'content'> {
   const script = wordsOfFile(operation)
     .map(({ words }) => words.map(quoteWord).join(' '))

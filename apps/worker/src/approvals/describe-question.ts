@@ -4,7 +4,7 @@ import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import { describeFiles } from './describe-files.ts';
 
-/** What a person is shown. Every text of it is redacted. */
+/** Returns what a person is shown of a question. Every text of it is redacted. */
 export function describeQuestion(
   { session, entryId, payload, spec, attempt, outside: wider }: AdmissionQuestion,
   asked: ApprovalQuestion,
@@ -34,12 +34,12 @@ export function describeQuestion(
   };
 }
 
-/** A rule that redaction changed would allow something else than it shows. */
+/** Tells whether redaction leaves a rule as it is: a rule that is shown otherwise than it holds is not offered. */
 function isShownWhole(rule: unknown, redaction: Pick<SessionRedaction, 'value'>): boolean {
   return JSON.stringify(redaction.value(rule)) === JSON.stringify(rule);
 }
 
-/** Names of all variables that the submitter sets for the command, those of the session and its secrets included. */
+/** Returns the names of all variables that the submitter sets: those of the command, of the session and of its secrets. */
 function namesOf({ env, secrets }: ResolvedSessionSpec, payload: EntryPayload): string[] {
   if (payload.type === 'file') return [];
   const own = payload.type === 'command' ? payload.env : {};

@@ -36,15 +36,17 @@ import { StartsUnderWay } from './starts-under-way.ts';
 
 // The questions that sessions of this host ask, and the answers to them. Both are in Redis: nothing of them is here.
 //
-// HOST-APPROVALS-1. An entry starts on a grant at most START_WITHIN_MS after this host has looked for it, by the clock of Redis.
-// HOST-APPROVALS-2. Answers that are written are applied before a grant is looked for. So a revocation holds from the moment in which it is
-//                   written, but for the starts that are under way then.
-// HOST-APPROVALS-3. A question is added to its tenant before its entry is held. An entry that is held and asks nothing is judged again.
-// HOST-APPROVALS-4. An approval that this host cannot use, because it does not know the key of its approver or cannot open it, answers
-//                   nothing: its question is asked again.
-// HOST-APPROVALS-5. An approval of scope `session` answers a later command only where the directory of both is known, and the same.
+// HOST-APPROVALS-1. An entry starts on a grant at most START_WITHIN_MS after this host has found it, by the clock of Redis.
+// HOST-APPROVALS-2. Answers that are written are applied before a grant is looked for. So a revocation holds from the moment
+//                   in which it is written, except for the starts that are under way at that moment.
+// HOST-APPROVALS-3. A question is added to its tenant before its entry is held. An entry that is held and asks nothing is
+//                   judged again.
+// HOST-APPROVALS-4. An approval that this host cannot use, because it does not know the key of its approver or cannot open
+//                   it, answers nothing: its question is asked again.
+// HOST-APPROVALS-5. An approval of scope `session` answers a later command only where the directory of both is known and the
+//                   same.
 
-/** A revocation waits for a host that does not confirm it for longer than this. */
+/** Less than the time for which a revocation waits for a host that does not confirm it. */
 const START_WITHIN_MS = 1_500;
 
 export interface HostApprovalsDeps {
@@ -55,35 +57,35 @@ export interface HostApprovalsDeps {
   jobs: SessionJobsOfAnswers;
   audit: Pick<Audit, 'note' | 'recorded'>;
   logger: Logger;
-  /** Who may answer. */
+  /** Decides who may answer. */
   check: AnswerCheck;
-  /** The most questions of one tenant that may be pending. */
+  /** Most askers of one tenant that may be pending. */
   mostPending: number;
-  /** A session of this host has asked something new, or what others ask. */
+  /** Is called whenever a session of this host has asked something, also what others ask already. */
   onAsked?(tenant: string): void;
   signal: AbortSignal;
 }
 
 export type AskedQuestion =
   | { type: 'pending'; data: ApprovalRequestedData }
-  /** Somebody answered meanwhile: it is judged again. */
+  /** Somebody has answered meanwhile: the entry is judged again. */
   | { type: 'answered' }
   | { type: 'refused'; reason: string }
   | { type: 'failed'; error: ShellfleetError };
 
-/** What asks. */
+/** An asker, with its tenant. */
 export type TenantAsker = Pick<AdmissionQuestion, 'tenant' | 'session' | 'generation' | 'entryId'>;
 
-/** What a session needs of them. */
+/** The part of HostApprovals that a session needs. */
 export type SessionApprovals = Pick<HostApprovals, 'ask' | 'keepWanted' | 'held' | 'starts'>;
 
 export class HostApprovals implements Answers {
   readonly starts = new StartsUnderWay();
   readonly #deps: HostApprovalsDeps;
   readonly #grants: OpenedGrants;
-  /** By tenant. */
+  /** Rounds of each tenant: first its answers are applied, then the entries that asked are answered. */
   readonly #applying = new SharedRounds((tenant) => this.#apply(tenant));
-  readonly #telling = new SharedRounds((tenant) => this.#tell(tenant));
+  readonly #answering = new SharedRounds((tenant) => this.#answer(tenant));
 
   constructor(deps: HostApprovalsDeps) {
     this.#deps = deps;
@@ -100,7 +102,7 @@ export class HostApprovals implements Answers {
     return this.findFor(question, bound, asked, allows);
   }
 
-  /** As `find`, for what is bound already. */
+  /** Does the same as `find`, for a question that is bound already. */
   async findFor(
     question: TenantAsker,
     bound: BoundQuestion,
@@ -127,7 +129,7 @@ export class HostApprovals implements Answers {
     return answer;
   }
 
-  /** Adds the question of the head of a mailbox. The caller then holds the head, and calls `held`. */
+  /** Adds a question about the head of a mailbox. The caller then holds the head, and calls `held`. */
   async ask(
     question: AdmissionQuestion,
     asked: ApprovalQuestion,
@@ -139,7 +141,7 @@ export class HostApprovals implements Answers {
     return this.askFor(question, bound, asked, described, question.spec.approvalTimeoutMs);
   }
 
-  /** As `ask`, for what is bound and described already. */
+  /** Does the same as `ask`, for a question that is bound and described already. */
   async askFor(
     question: TenantAsker,
     bound: BoundQuestion,
@@ -181,20 +183,20 @@ export class HostApprovals implements Answers {
     }
   }
 
-  /** Records that the caller of an operation beside the mailbox, or of a tool, waits for an answer: its question stays while it does. */
+  /** Keeps the question of a file operation or a tool call for some seconds: its caller waits for the answer. */
   async keepWanted(asker: TenantAsker): Promise<void> {
     const { redis, namespace, signal } = this.#deps;
     await retryWhileRedisIsDown(() => keepWanted(redis, approvalKeys(namespace, asker.tenant), asker), signal);
   }
 
-  /** Whether no answer to exactly this question can be used. */
+  /** Tells whether no answer to exactly this question can be used. */
   async #isOpen(question: TenantAsker, bound: BoundQuestion, asked: ApprovalQuestion): Promise<boolean> {
-    // Its expiry is found as an error, when it is judged again.
+    // One that has expired throws here, and again when the entry is judged again: that ends the entry.
     const answer = await this.findFor(question, bound, asked, () => false).catch(() => undefined);
     return answer?.type === 'open';
   }
 
-  /** HOST-APPROVALS-3: its answer may have come between its question and its hold. */
+  /** Releases an entry that is held now, when its answer came between its question and its hold (HOST-APPROVALS-3). */
   async held({ tenant, session, generation, entryId }: AdmissionQuestion): Promise<void> {
     const { redis, namespace, signal } = this.#deps;
     const asker = { session, generation, entryId };
@@ -204,7 +206,7 @@ export class HostApprovals implements Answers {
     await retryWhileRedisIsDown(release, signal);
   }
 
-  /** Answers of a tenant wait. `confirm`: the id of a revocation whose writer waits. Never rejects. */
+  /** Applies the answers of a tenant. `confirm`: id of a revocation whose writer waits for this host. Never rejects. */
   async wakeUp(tenant: string, confirm: string | undefined): Promise<void> {
     const { redis, namespace, hostId, logger } = this.#deps;
     const settled = this.starts.settled();
@@ -220,7 +222,7 @@ export class HostApprovals implements Answers {
     }
   }
 
-  /** Applies the answers of a tenant that have been written by now, and begins to tell the sessions. */
+  /** Applies the answers of a tenant that have been written by now, and begins to answer the entries that asked. */
   apply(tenant: string): Promise<void> {
     return this.#applying.run(tenant);
   }
@@ -229,17 +231,17 @@ export class HostApprovals implements Answers {
     const { namespace, signal } = this.#deps;
     const keys = approvalKeys(namespace, tenant);
     const decided = await retryWhileRedisIsDown(() => applyAnswers(keys, this.#deps), signal);
-    if (decided) void this.#telling.run(tenant);
+    if (decided) void this.#answering.run(tenant);
   }
 
-  async #tell(tenant: string): Promise<void> {
+  async #answer(tenant: string): Promise<void> {
     const { namespace, logger } = this.#deps;
     await answerHeldEntries(approvalKeys(namespace, tenant), this.#deps).catch((err: unknown) =>
       logger.warn({ err }, 'approvals.failed'),
     );
   }
 
-  /** Undefined when it cannot be written as a key. */
+  /** Returns undefined when the question cannot be written as a key. */
   #bind(question: AdmissionQuestion, asked: ApprovalQuestion) {
     try {
       return bindQuestion(question, asked, this.#deps.namespace, this.#deps.sealer);
@@ -258,7 +260,8 @@ function toAnswer(
   allows: (rules: readonly PrefixRule[]) => boolean,
 ): Answer {
   const granted = { type: 'granted', startBy: at + START_WITHIN_MS } as const;
-  // The id begins with the hash of the question, and the grant has its scope, whatever the keys of its asker and its tenant hold.
+  // Whatever the keys in Redis hold, the id of the grant has to begin with the hash of the question, and the grant itself has
+  // its scope.
   const opened = grant?.id.startsWith(`${hash}.`) ? open(grant.id, grant.sealed) : undefined;
   // HOST-APPROVALS-5
   const holdsAgain = opened?.scope === 'session' && !(directory && 'unknown' in directory);

@@ -4,13 +4,13 @@ import { ANNOUNCEMENT_SIGNATURE_HEADER } from '@shellfleet/protocol';
 /** Where questions are announced, as the operator has configured it. */
 export interface Webhook {
   url: URL;
-  /** Shared with the receiver. */
+  /** Key of the signatures, which the receiver has too. */
   secret: string;
 }
 
 /**
- * Sends one announcement. `at`: ms. Resolves with undefined when the receiver has taken it (2xx), else with the problem in words, which hold
- * nothing of the address: its path and its query may be secrets.
+ * Sends one announcement, which is signed with the time `at` (ms). Resolves with undefined when the receiver has taken it
+ * (2xx), else with the problem in words. They hold nothing of the address: its path and its query may be secrets.
  */
 export async function sendAnnouncement(
   { url, secret }: Webhook,
@@ -55,7 +55,7 @@ function basicOf(username: string, password: string): string {
   return `Basic ${Buffer.from(pair).toString('base64')}`;
 }
 
-/** Only what is known to hold no address: names of errors and their codes. */
+/** Describes an error by what surely holds no address: its name and its code. */
 function describeProblem(error: unknown): string {
   if (!(error instanceof Error)) return 'the request failed';
   if (error.name === 'TimeoutError') return 'it did not answer in time';

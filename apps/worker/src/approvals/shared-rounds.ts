@@ -4,8 +4,8 @@ interface Rounds {
 }
 
 /**
- * Rounds of work for each key, one at a time. A round does what there was to do when it began; calls that come while it runs share the next
- * one, so however many come, each waits for two rounds at most.
+ * Rounds of work, for each key one at a time. A round does everything that there was to do when it began. Calls that come
+ * while it runs share the next one, so each of them waits for two rounds at most.
  */
 export class SharedRounds {
   readonly #work: (key: string) => Promise<void>;
@@ -15,7 +15,7 @@ export class SharedRounds {
     this.#work = work;
   }
 
-  /** Resolves, or rejects, with the first round that began after this call. */
+  /** Resolves, or rejects, with the first round that begins after this call. */
   run(key: string): Promise<void> {
     const rounds = this.#rounds.get(key);
     if (rounds === undefined) return this.#begin(key);

@@ -3,18 +3,19 @@ import type { AdmissionQuestion } from '../admission/admission.ts';
 
 // The starts of this host that may use an approval.
 //
-// STARTS-1. A use begins before the host looks for an approval. It ends when none was found, or with the reply of the script that starts the
-//           entry: a start whose entry is asked about and held uses none.
-// STARTS-2. What begins after a revocation was written finds no approval, so a revocation waits only for the uses that began before it.
+// STARTS-1. A use begins before the host looks for an approval. It ends when none was found, or with the reply of the script
+//           that starts the entry. A start whose entry is asked about and held uses none.
+// STARTS-2. A use that begins after a revocation was written finds no approval, so a revocation waits only for those that
+//           began before it.
 
 type StartingEntry = Pick<AdmissionQuestion, 'tenant' | 'session' | 'generation' | 'entryId'>;
 
 export class StartsUnderWay {
-  /** By entry: what ends the uses of its start. */
+  /** Functions that end the uses of a start, by its entry. */
   readonly #starts = new Map<string, (() => void)[]>();
   readonly #uses = new Set<Promise<void>>();
 
-  /** `start`: everything from the verdict about the entry to the reply of the script that starts it. */
+  /** Runs `start`: everything from the verdict about an entry to the reply of the script that starts it. */
   async during<T>(entry: StartingEntry, start: () => Promise<T>): Promise<T> {
     const name = nameOf(entry);
     const ends: (() => void)[] = [];
@@ -27,7 +28,7 @@ export class StartsUnderWay {
     }
   }
 
-  /** Looks for an approval. Outside of `during`, nothing starts on what is found. */
+  /** Looks for an approval by `find`. Outside of `during` nothing starts on it, so that no use is counted. */
   async look<T>(entry: StartingEntry, find: () => Promise<T>, isFound: (found: T) => boolean): Promise<T> {
     const ends = this.#starts.get(nameOf(entry));
     if (ends === undefined) return find();
@@ -43,7 +44,7 @@ export class StartsUnderWay {
     return found;
   }
 
-  /** Resolves when every use has ended that has begun by now. */
+  /** Resolves when every use that has begun by now has ended. */
   async settled(): Promise<void> {
     await Promise.all(this.#uses);
   }

@@ -13,7 +13,7 @@ import type { HostApprovals, TenantAsker } from './host-approvals.ts';
 
 // The questions about tool calls. A call that asks has not begun, and waits in its caller, as a file operation does.
 
-/** Longer arguments are shown by their size and digest alone. */
+/** Length of the longest arguments that are shown. Of longer ones a person sees the size and the digest. */
 const SHOWN_CHARS = 16_384;
 
 export interface ToolCallToAdmit {
@@ -25,7 +25,7 @@ export interface ToolCallToAdmit {
   approvalTimeoutMs: number;
 }
 
-/** What becomes of a call that was not begun. */
+/** Why a call was not begun. */
 export type ToolVerdict =
   | { type: 'asks'; question: string }
   | { type: 'deny'; code: 'denied' | 'approval-expired'; reason: string };
@@ -38,7 +38,7 @@ interface ToolApprovalsDeps {
 
 type Found<T> = { begun: T } | { answer: Answer | ShellfleetError };
 
-/** Below START_WITHIN_MS of HOST-APPROVALS-1. */
+/** Less than START_WITHIN_MS of HOST-APPROVALS-1. */
 const BEGIN_WITHIN_MS = 1_000;
 
 export class ToolApprovals {
@@ -48,7 +48,10 @@ export class ToolApprovals {
     this.#deps = deps;
   }
 
-  /** Calls `begin` when a person has approved exactly this call. Else a person is asked, or it is denied. `redact`: what is shown. */
+  /**
+   * Calls `begin` when a person has approved exactly this call. Otherwise asks a person, or denies it. `redact` is applied to
+   * what a person is shown.
+   */
   async admit<T>(
     call: ToolCallToAdmit,
     asked: ApprovalQuestion,
@@ -59,7 +62,7 @@ export class ToolApprovals {
     const asker = { tenant: call.tenant, session: TOOL_ASKER, generation: call.name, entryId: call.id };
     const bound = this.#bind(call, asked, asker);
     const denied = (reason: string) => ({ type: 'deny', code: 'denied', reason: `${asked.reason} ${reason}` }) as const;
-    // Ends when it is begun, denied, or a person is asked: an answer that comes meanwhile makes it one of them.
+    // Ends when the call is begun or denied, or a person is asked. An answer that comes meanwhile leads to one of them.
     for (;;) {
       const lookedAt = performance.now();
       const found = await approvals.starts.during(asker, async (): Promise<Found<T>> => {

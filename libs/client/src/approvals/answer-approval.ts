@@ -2,6 +2,7 @@ import { hostname, userInfo } from 'node:os';
 import {
   digestOfQuestion,
   isAnswerWaiting,
+  openQuestion,
   readApprovalEnd,
   readQuestion,
   wakeForAnswers,
@@ -18,12 +19,11 @@ import {
 } from '@shellfleet/protocol';
 import { sealPlace } from '@shellfleet/sealing';
 import type { ApprovalsContext } from './approvals-context.ts';
-import { openQuestion } from './list-approvals.ts';
 
 /** A host applies an answer within milliseconds. Without a host, the answer waits for one. */
 const APPLIED_WITHIN_MS = 2_000;
 
-/** `answer`: an ApprovalAnswer that is not checked yet; its `answeredBy` may be absent. */
+/** Writes an answer, which is not checked yet and may lack its `answeredBy`, and waits until a host has applied it. */
 export async function answerApproval(
   context: ApprovalsContext,
   answer: { type: 'approve' | 'deny'; id: string; answeredBy?: string | undefined } & Record<string, unknown>,
@@ -32,7 +32,7 @@ export async function answerApproval(
   const keys = approvalKeys(context.namespace, context.tenant);
   const pending = await readQuestion(context.redis, keys, checked.id);
   if (pending === undefined) throw await questionIsOver(context, keys, checked.id);
-  const question = openQuestion(context, keys, pending);
+  const question = openQuestion(context.sealer, keys, pending);
   if (checked.type === 'approve' && checked.scope === 'prefix' && question?.amendment === undefined)
     throw offersNoRule(checked.id);
   const isAbout = checked.type === 'approve' && context.sealer.signs && question !== undefined;
@@ -69,7 +69,7 @@ export function sealAnswer({ sealer }: ApprovalsContext, keys: ApprovalKeys, ans
   return sealer.seal(JSON.stringify(answer), sealPlace('approval-answer', keys, { question: '' }));
 }
 
-/** `consequence`: the end of a sentence. */
+/** Returns the error of an answer that every host refused. `consequence` is the end of its sentence. */
 export function notAccepted(id: string, consequence: string): ShellfleetError {
   return new ShellfleetError(
     'UNAUTHORIZED',

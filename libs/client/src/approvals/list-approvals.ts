@@ -1,24 +1,13 @@
 import {
+  openGrant,
   openPending,
-  openQuestion as openStored,
-  type PendingQuestion,
   readApprovalEnd,
   readAskersOf,
   readGrants,
   readQuestions,
   stillAsks,
 } from '@shellfleet/mailbox';
-import {
-  type Approval,
-  type ApprovalKeys,
-  approvalGrantSchema,
-  approvalKeys,
-  parseOrThrow,
-  type StoredQuestion,
-  sessionIdSchema,
-  tryJson,
-} from '@shellfleet/protocol';
-import { type SealPlace, sealPlace } from '@shellfleet/sealing';
+import { type Approval, type ApprovalKeys, approvalKeys, parseOrThrow, sessionIdSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { ApprovalsContext } from './approvals-context.ts';
 
@@ -30,7 +19,8 @@ export interface ApprovalFilter {
    */
   sessionId?: string | undefined;
   /**
-   * `pending`: the questions that wait. `approved`: the approvals that hold, which can be revoked.
+   * The state of those that are listed: `pending` are the questions that wait, `approved` the approvals that hold and can be
+   * revoked.
    * @default 'pending'
    */
   state?: 'pending' | 'approved' | undefined;
@@ -49,7 +39,7 @@ export async function listApprovals(context: ApprovalsContext, given: ApprovalFi
   return grants.filter((grant) => sessionId === undefined || grant.sessionId === sessionId);
 }
 
-/** The questions that wait, the oldest first. */
+/** Returns the questions that wait, the oldest first. */
 async function listPending(
   context: ApprovalsContext,
   keys: ApprovalKeys,
@@ -69,27 +59,19 @@ async function listPending(
   return own.flatMap((question) => openPending(context.sealer, keys, question) ?? []).sort(byTime);
 }
 
-export function openQuestion(
-  { sealer }: ApprovalsContext,
-  keys: ApprovalKeys,
-  pending: PendingQuestion,
-): StoredQuestion | undefined {
-  return openStored(sealer, keys, pending);
-}
-
 async function listGrants(context: ApprovalsContext, keys: ApprovalKeys): Promise<Approval[]> {
   const grants = await readGrants(context.redis, keys);
-  const opened = grants.flatMap(({ id, sealed }) => {
-    const grant = open(context, sealed, sealPlace('approval-grant', keys, { question: id }), approvalGrantSchema);
+  const opened = grants.flatMap((stored): Approval[] => {
+    const grant = openGrant(context.sealer, keys, stored);
     if (grant === undefined) return [];
-    const { question, scope, answeredBy, askedAt, count } = grant;
-    const asked = { ...toApproval(question), id, count, ...toTimes(askedAt, askedAt) };
-    return [{ ...asked, state: 'approved' as const, scope, answeredBy }];
+    const { question, scope, answeredBy, count } = grant;
+    const askedAt = new Date(grant.askedAt).toISOString();
+    return [{ ...question, id: stored.id, state: 'approved', scope, answeredBy, count, askedAt, expiresAt: askedAt }];
   });
   return opened.sort(byTime);
 }
 
-/** A question that waited before and does not any more. */
+/** Returns how a question that waited `before` has ended. */
 export async function readEnded(context: ApprovalsContext, before: Approval): Promise<Approval> {
   const keys = approvalKeys(context.namespace, context.tenant);
   const end = await readApprovalEnd(context.redis, keys, before.id);
@@ -104,25 +86,4 @@ export async function readEnded(context: ApprovalsContext, before: Approval): Pr
   };
 }
 
-type Described = Omit<Approval, 'id' | 'state' | 'count' | 'askedAt' | 'expiresAt'>;
-const toApproval = (question: StoredQuestion): Described => question;
-
-const toTimes = (askedAt: number, expiresAt: number) => ({
-  askedAt: new Date(askedAt).toISOString(),
-  expiresAt: new Date(expiresAt).toISOString(),
-});
-
 const byTime = (a: Approval, b: Approval) => (a.askedAt < b.askedAt ? -1 : 1);
-
-function open<T extends z.ZodType>(
-  { sealer }: ApprovalsContext,
-  sealed: string,
-  place: SealPlace,
-  schema: T,
-): z.infer<T> | undefined {
-  try {
-    return schema.safeParse(tryJson(sealer.open(sealed, place))).data;
-  } catch {
-    return undefined;
-  }
-}

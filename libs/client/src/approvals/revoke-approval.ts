@@ -5,8 +5,8 @@ import { checkAnswer, notAccepted, sealAnswer } from './answer-approval.ts';
 import type { ApprovalsContext } from './approvals-context.ts';
 
 /**
- * A host that starts something on a grant does so within 1.5 s after it looked for it, by the clock of Redis, and it looks only after it has
- * applied the answers that are written. So this long after the revocation was written, nothing starts on the grant, whatever a host does.
+ * Time after which a revocation that was written holds, whatever a host does. A host starts something on a grant within 1.5 s
+ * after it has found it, by the clock of Redis, and it looks for one only after it has applied the answers that are written.
  */
 const HOLDS_AFTER_MS = 2_000;
 const ASK_AGAIN_MS = 300;
@@ -51,7 +51,7 @@ async function listLiveHosts(context: ApprovalsContext): Promise<string[]> {
   return hosts.filter(({ state }) => state !== 'unreachable').map((host) => host.id);
 }
 
-/** All of it is read in this order. */
+/** Reads the state of a revocation. The three are read in this order. */
 async function look({ redis }: ApprovalsContext, keys: ApprovalKeys, { id, written }: { id: string; written: string }) {
   const [confirmed, isWaiting, holdsStill] = await Promise.all([
     readConfirmed(redis, keys, written),

@@ -1,4 +1,4 @@
-import { isAsking, keepWanted, withdrawAskers } from '@shellfleet/mailbox';
+import { type Asker, isAsking, keepWanted, withdrawAskers } from '@shellfleet/mailbox';
 import { approvalKeys } from '@shellfleet/protocol';
 import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import type { Feeds } from '../connection/feeds.ts';
@@ -7,13 +7,6 @@ import type { FleetContext } from '../connection/fleet-context.ts';
 export interface WaitContext extends FleetContext {
   readonly tenant: string;
   readonly feeds: Feeds;
-}
-
-/** What asks beside a mailbox. */
-interface Asker {
-  session: string;
-  generation: string;
-  entryId: string;
 }
 
 /**
@@ -36,7 +29,7 @@ export async function waitForAnswer(
     }
   } catch (error) {
     // Without it, upkeep withdraws the question some seconds later.
-    if (signal?.aborted) await withdrawAskers(redis, keys, [asker], 0).catch(() => {});
+    if (signal?.aborted) await withdrawAskers(redis, keys, [asker]).catch(() => {});
     throw error;
   }
 }

@@ -163,7 +163,7 @@ async function redisTimeMs({ redis }: ToolContext): Promise<number> {
 async function cancel(context: ToolContext, call: ToolCallRef): Promise<void> {
   const { redis, fleet } = context;
   if (await beginToolCall(redis, fleet, call, `cancelled ${context.id}`, LIMITS.timeoutMs)) {
-    await withdrawAskers(redis, approvalKeys(context.namespace, context.tenant), [askerOf(call)], 0);
+    await withdrawAskers(redis, approvalKeys(context.namespace, context.tenant), [askerOf(call)]);
     await context.tools.remove(call.name, call.id);
     return;
   }

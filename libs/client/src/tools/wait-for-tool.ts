@@ -150,7 +150,7 @@ async function withdraw(context: ToolContext, call: ToolCallRef): Promise<boolea
     const by = `withdrawn ${context.id}`;
     if (!(await beginToolCall(context.redis, context.fleet, call, by, LIMITS.timeoutMs))) return false;
     await context.tools.remove(call.name, call.id).catch(() => {});
-    await withdrawAskers(context.redis, approvalKeys(context.namespace, context.tenant), [askerOf(call)], 0);
+    await withdrawAskers(context.redis, approvalKeys(context.namespace, context.tenant), [askerOf(call)]);
     return true;
   } catch {
     return false;

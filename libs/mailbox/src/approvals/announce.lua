@@ -1,5 +1,5 @@
--- announce: claim the question whose announcement is due for the longest time. A claim ends by itself, so that a question whose sender ends is
--- sent by another.
+-- announce: claim the question whose announcement is due for the longest time. The claim ends by itself, so that the
+-- question of a sender that has died is sent by another one.
 -- ARGV 2 ms after which it is due again
 -- Returns {id, how often it was claimed with this time}, {} none is due
 local at = now_ms()

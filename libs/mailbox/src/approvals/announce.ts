@@ -3,8 +3,7 @@ import { asArray, asNumber, asString, runScript, throwQueueError } from '@shellf
 import type { Redis } from 'ioredis';
 import { defineApprovalsScript } from '../scripts.ts';
 
-const announceScript = defineApprovalsScript('announce');
-const putOffScript = defineApprovalsScript('put-off');
+const script = defineApprovalsScript('announce');
 
 /** A question that its claimer announces. */
 export interface ClaimedAnnouncement {
@@ -13,23 +12,28 @@ export interface ClaimedAnnouncement {
   attempt: number;
 }
 
-/** Claims the question whose announcement is due for the longest time. Nobody else gets it for `leaseMs`. Throws QUEUE_UNAVAILABLE. */
+/**
+ * Claims the question whose announcement is due for the longest time. Nobody else gets it for `leaseMs`. Throws
+ * QUEUE_UNAVAILABLE.
+ */
 export async function claimAnnouncement(
   redis: Redis,
   keys: ApprovalKeys,
   leaseMs: number,
 ): Promise<ClaimedAnnouncement | undefined> {
-  const reply = await runScript(redis, announceScript, [keys.questions], [keys.prefix, leaseMs]);
-  const [id, attempt] = asArray(reply, announceScript.name);
+  const reply = await runScript(redis, script, [keys.questions], [keys.prefix, leaseMs]);
+  const [id, attempt] = asArray(reply, script.name);
   return id === undefined ? undefined : { id: asString(id), attempt: asNumber(attempt) };
 }
 
-/** It was announced, or nobody tries any more. Throws QUEUE_UNAVAILABLE. */
+/** Removes an announcement that was taken, or that nobody tries any more. Throws QUEUE_UNAVAILABLE. */
 export async function forgetAnnouncement(redis: Redis, keys: ApprovalKeys, id: string): Promise<void> {
   await redis.multi().zrem(keys.unannounced, id).hdel(keys.announcements, id).exec().catch(throwQueueError);
 }
 
-/** It is due again after this time, if the question waits still. Throws QUEUE_UNAVAILABLE. */
+/** Makes an announcement due again after a time, if its question still waits. Throws QUEUE_UNAVAILABLE. */
 export async function putOffAnnouncement(redis: Redis, keys: ApprovalKeys, id: string, delayMs: number): Promise<void> {
-  await runScript(redis, putOffScript, [keys.questions], [keys.prefix, id, delayMs]);
+  const [seconds, micros] = await redis.time().catch(throwQueueError);
+  const dueAt = Number(seconds) * 1_000 + Number(micros) / 1_000 + delayMs;
+  await redis.zadd(keys.unannounced, 'XX', Math.round(dueAt), id).catch(throwQueueError);
 }

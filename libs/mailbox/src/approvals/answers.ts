@@ -7,57 +7,58 @@ import { defineApprovalsScript } from '../scripts.ts';
 
 const script = defineApprovalsScript('apply');
 
-/** A denial in a row beyond these makes the next questions of the session wait. */
+/** Denials in a row after which a session may ask again at once. Each further one is followed by a pause. */
 const DENIALS_WITHOUT_PAUSE = 3;
 const FIRST_PAUSE_MS = 10_000;
 const LONGEST_PAUSE_MS = 600_000;
-const ENTRIES_OF_ONE_CALL = 500;
+const ASKERS_OF_ONE_CALL = 500;
 const PAGE = 100;
 
-/** Adds an answer. The hosts are woken next. Returns its id in the stream. Throws QUEUE_UNAVAILABLE. */
+/** Adds an answer, and returns its id in the stream. The caller wakes the hosts next. Throws QUEUE_UNAVAILABLE. */
 export async function writeAnswer(redis: Redis, keys: ApprovalKeys, sealed: string): Promise<string> {
   return (await redis.xadd(keys.answers, '*', 'd', sealed).catch(throwQueueError)) ?? '';
 }
 
-/** Tells the hosts that answers wait. `confirm`: the id of the answer that each of them shall confirm. */
+/** Wakes the hosts, because answers wait. `confirm`: id of the answer that each of them is to confirm. */
 export async function wakeForAnswers(redis: Redis, keys: ApprovalKeys, confirm?: string): Promise<void> {
   const { namespace, tenant } = keys;
   const wakeUp = encodeWakeUp({ type: 'answers', tenant, ...(confirm === undefined ? {} : { confirm }) });
   await redis.publish(fleetKeys(namespace).sessionsWakeUps, wakeUp).catch(throwQueueError);
 }
 
-/** Whether an answer waits still. Throws QUEUE_UNAVAILABLE. */
+/** Tells whether an answer still waits. Throws QUEUE_UNAVAILABLE. */
 export async function isAnswerWaiting(redis: Redis, keys: ApprovalKeys, id: string): Promise<boolean> {
   return (await redis.xrange(keys.answers, id, id).catch(throwQueueError)).length > 0;
 }
 
-/** The answers that wait, oldest first. Throws QUEUE_UNAVAILABLE. */
+/** Reads the answers that wait, oldest first. Throws QUEUE_UNAVAILABLE. */
 export async function readAnswers(redis: Redis, keys: ApprovalKeys): Promise<{ id: string; sealed: string }[]> {
   const entries = await redis.xrange(keys.answers, '-', '+', 'COUNT', PAGE).catch(throwQueueError);
   return entries.map(([id, fields]) => ({ id, sealed: fields[1] ?? '' }));
 }
 
-/** Removes an answer that nobody may give, or that is none. */
+/** Removes an answer without applying it. */
 export async function dropAnswer(redis: Redis, keys: ApprovalKeys, id: string): Promise<void> {
   await redis.xdel(keys.answers, id).catch(throwQueueError);
 }
 
 export interface AppliedAnswer {
-  /** Of the answer, in the stream. */
+  /** Id of the answer in the stream. */
   id: string;
+  /** Id of the question. */
   question: string;
   type: 'approve' | 'deny' | 'revoke';
   scope?: string | undefined;
-  /** The grant, sealed, of an approval. */
+  /** What an approval grants, sealed. */
   grant?: string;
-  /** With the scope `session` the grant covers a folder of the sessions. */
+  /** Whether, with the scope `session`, the grant covers a folder of the sessions. */
   covers?: boolean;
   end: ApprovalEnd;
 }
 
 /**
- * Applies an answer (APPROVALS-3). `applied` by this call or by another, or `over`: the question is not pending any more, or there is no such
- * grant. Throws QUEUE_UNAVAILABLE.
+ * Applies an answer (APPROVALS-3), and removes it. `applied`: by this call. `applied-before`: by another one. `over`: the
+ * question is not pending any more, or there is no such grant. Throws QUEUE_UNAVAILABLE.
  */
 export async function applyAnswer(
   redis: Redis,
@@ -66,7 +67,7 @@ export async function applyAnswer(
 ): Promise<{ type: 'applied' | 'applied-before' | 'over' }> {
   const { id, question, type, scope = '', grant = '', covers = false, end } = answer;
   const args = [keys.prefix, id, question, type, scope, grant, JSON.stringify(end), retentionOf(redis, keys.namespace)];
-  const limits = [ENTRIES_OF_ONE_CALL, DENIALS_WITHOUT_PAUSE, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, covers ? '1' : ''];
+  const limits = [ASKERS_OF_ONE_CALL, DENIALS_WITHOUT_PAUSE, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, covers ? '1' : ''];
   for (;;) {
     const reply = asArray(await runScript(redis, script, [keys.questions], [...args, ...limits]), script.name);
     const code = asNumber(reply[0]);

@@ -1,23 +1,23 @@
--- apply: apply an answer, and remove it from the stream (APPROVALS-3). The entries that asked leave the question; their sessions are told next.
--- ARGV 2 id of the answer in the stream · 3 id of the question · 4 'approve', 'deny' or 'revoke' · 5 scope or '' · 6 grant, sealed, or ''
---      7 how the question ends, JSON · 8 retention ms · 9 the most entries of one call · 10 denials in a row that are not slowed down
---      11 first pause after more denials, ms · 12 longest pause, ms · 13 '1': with the scope 'session' it covers a folder
--- Returns {1, entries that left} applied · {2, entries that left} call again · {0} applied before · {-1} the question is not pending, or no
--- grant has that id; the answer is removed
+-- apply: apply an answer, and remove it from the stream (APPROVALS-3). Its askers leave the question for `decided`.
+-- ARGV 2 id of the answer in the stream · 3 id of the question · 4 'approve', 'deny' or 'revoke' · 5 scope or ''
+--      6 grant, sealed, or '' · 7 how the question ends, JSON · 8 retention ms · 9 the most askers of one call
+--      10 denials in a row that are followed by no pause · 11 first pause, ms · 12 longest pause, ms
+--      13 '1': with the scope 'session' the grant covers a folder
+-- Returns {1, askers} applied · {2, askers} call again · {0} applied before
+--         {-1} the question is not pending, or no grant has that id; the answer is removed
 local answer, id, type, scope, retention = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[8]
 if #redis.call('XRANGE', answers, answer, answer) == 0 then return {0} end
 if type == 'revoke' then
   redis.call('XDEL', answers, answer)
   local existed = redis.call('DEL', grant_key(id))
   redis.call('ZREM', grants, id)
-  redis.call('SREM', prefixes, id)
   keep_grants(retention)
   if existed == 0 then return {-1} end
   redis.call('SET', end_key(id), ARGV[7], 'PX', retention)
   publish(id)
   return {1, 0}
 end
-if redis.call('HEXISTS', questions, id) == 0 then
+if redis.call('EXISTS', askers_key(id)) == 0 then
   redis.call('XDEL', answers, answer)
   return {-1}
 end
@@ -26,7 +26,6 @@ local at = now_ms()
 if type == 'approve' then
   if scope == 'prefix' then
     redis.call('SET', grant_key(id), ARGV[6])
-    redis.call('SADD', prefixes, id)
   else
     redis.call('SET', grant_key(id), ARGV[6], 'PX', retention)
   end
@@ -36,7 +35,7 @@ if type == 'approve' then
 end
 redis.call('SET', end_key(id), ARGV[7], 'PX', retention)
 
--- After some denials in a row, a session's questions are not shown for a while, each time for twice as long.
+-- After some denials in a row, a session is not asked for a while, each time for twice as long.
 local function count_denial(session)
   local key = denials_key(session)
   local count = tonumber(string.match(redis.call('GET', key) or '', '^%d+') or 0) + 1
@@ -47,7 +46,6 @@ end
 
 local most = tonumber(ARGV[9])
 local askers = redis.call('ZRANGE', askers_key(id), 0, most - 1)
-local hash = string.match(id, '^[^.]+')
 for _, asker in ipairs(askers) do
   local _, binding = leave(asker)
   local session, life = string.match(asker, '^(%S+) (%S+)')
@@ -58,7 +56,7 @@ for _, asker in ipairs(askers) do
   else
     redis.call('DEL', denials_key(session))
     if scope == 'session' then
-      redis.call('SET', answered_key(session .. ' ' .. life .. ' ' .. hash), id .. ' session', 'PX', retention)
+      redis.call('SET', answered_key(session .. ' ' .. life .. ' ' .. hash_of(id)), id .. ' session', 'PX', retention)
       if ARGV[13] == '1' then
         local covering = covering_key(session .. ' ' .. life)
         redis.call('SADD', covering, id)
@@ -67,7 +65,7 @@ for _, asker in ipairs(askers) do
     end
   end
 end
-if redis.call('HEXISTS', questions, id) == 1 then return {2, #askers} end
+if redis.call('EXISTS', askers_key(id)) == 1 then return {2, #askers} end
 redis.call('XDEL', answers, answer)
 publish(id)
 return {1, #askers}

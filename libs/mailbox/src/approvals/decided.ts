@@ -5,17 +5,20 @@ import { type Asker, parseAsker } from './ask.ts';
 
 const PAGE = 200;
 
-/** An entry that was decided, and whose session has not been told. */
+/** An asker whose question was decided, and whose session has not received the decision. */
 export interface Decided {
   type: 'approve' | 'deny' | 'expire';
   question: string;
-  asker: Asker;
+  /** Absent when something else has written to Redis: then nobody is to receive anything. */
+  asker: Asker | undefined;
   end: ApprovalEnd | undefined;
-  /** For `forgetDecided`. */
+  /** What `forgetDecided` removes. */
   member: string;
 }
 
-/** Those that were decided before a time (ms, by the clock of Redis), oldest first, a page of them. Throws QUEUE_UNAVAILABLE. */
+/**
+ * Reads a page of those that were decided before a time (ms, by the clock of Redis), oldest first. Throws QUEUE_UNAVAILABLE.
+ */
 export async function readDecided(
   redis: Redis,
   keys: ApprovalKeys,
@@ -28,26 +31,16 @@ export async function readDecided(
   const ends =
     ids.length === 0 ? [] : await redis.mget(ids.map((id) => approvalEndKey(keys, id))).catch(throwQueueError);
   const endOf = new Map(ids.map((id, index) => [id, approvalEndSchema.safeParse(tryJson(ends[index] ?? '')).data]));
-  const known = parsed.flatMap(({ type, question, asker, member }) =>
-    asker === undefined || type === undefined ? [] : [{ type, question, asker, member, end: endOf.get(question) }],
-  );
-  const unknown = parsed.filter(({ asker, type }) => asker === undefined || type === undefined);
-  if (unknown.length > 0)
-    await forgetDecided(
-      redis,
-      keys,
-      unknown.map(({ member }) => member),
-    );
-  return known;
+  return parsed.map((one) => ({ ...one, end: endOf.get(one.question) }));
 }
 
-/** Their sessions have been told. */
+/** Removes those whose sessions have received the decision. */
 export async function forgetDecided(redis: Redis, keys: ApprovalKeys, members: readonly string[]): Promise<void> {
   await redis.zrem(keys.decided, ...members).catch(throwQueueError);
 }
 
-function parse(member: string) {
-  const [type = '', question = '', ...asker] = member.split(' ');
-  const types = ['approve', 'deny', 'expire'] as const;
-  return { type: types.find((one) => one === type), question, asker: parseAsker(asker.join(' ')), member };
+function parse(member: string): Omit<Decided, 'end'> {
+  const [given, question = '', ...asker] = member.split(' ');
+  const type = (['approve', 'deny', 'expire'] as const).find((one) => one === given);
+  return { type: type ?? 'expire', question, asker: type && parseAsker(asker.join(' ')), member };
 }

@@ -1,8 +1,8 @@
--- find: look for an answer to exactly this question. Changes nothing, but for the time to live of a grant that a session uses.
--- ARGV 2 `<session> <generation> <entry>` · 3 binding · 4 `<session> <generation> <hash of the question>` · 5 retention ms
+-- find: look for an answer to exactly this question. Changes only the time to live of a grant that a session uses.
+-- ARGV 2 asker · 3 binding · 4 `<session> <generation> <hash of the question>` · 5 retention ms
 --      6 '1': read the grants that reach every command of the tenant · 7 '1': read those that the session has for folders
--- Returns {ms by the clock of Redis, answers that are not applied yet, id, grant, sealed or '', 1 the grant is the session's · 0 the entry's,
---          how it ended, JSON or '', {id, grant, …}, {id, grant of a folder, …}}
+-- Returns {ms by the clock of Redis, answers that are not applied yet, id, grant, sealed or '',
+--          1 the grant is the session's · 0 the asker's, how it ended, JSON or '', {id, grant, …}, {id, grant of a folder, …}}
 local at, retention = now_ms(), ARGV[5]
 local found, ended, of_session = false, false, 0
 local id, binding = split(redis.call('GET', answered_key(ARGV[2])))
@@ -27,7 +27,7 @@ if not found then
 end
 local tenant_wide = {}
 if ARGV[6] == '1' then
-  for _, of_prefix in ipairs(redis.call('SMEMBERS', prefixes)) do
+  for _, of_prefix in ipairs(endless_grants()) do
     tenant_wide[#tenant_wide + 1] = of_prefix
     tenant_wide[#tenant_wide + 1] = redis.call('GET', grant_key(of_prefix)) or ''
   end

@@ -7,13 +7,13 @@ import { type Asker, toAsker } from './ask.ts';
 const script = defineApprovalsScript('find');
 
 export interface FoundAnswer {
-  /** By the clock of Redis, ms. */
+  /** Time of this look: ms, by the clock of Redis. */
   at: number;
-  /** Answers that nobody has applied yet: apply them and look again. */
+  /** Number of answers that nobody has applied yet. The caller applies them and looks again. */
   unapplied: number;
-  /** The grant for exactly this question, sealed. `ofSession`: it was given for whatever asks the same in the session. */
+  /** Grant for exactly this question, sealed. `ofSession`: it was given for whatever asks the same in the session. */
   grant: { id: string; sealed: string; ofSession: boolean } | undefined;
-  /** How the question of this entry ended. */
+  /** End of the question that this asker asked. */
   end: ApprovalEnd | undefined;
   /** Grants that reach every command of the tenant, sealed. */
   prefixes: { id: string; sealed: string }[];
@@ -21,7 +21,10 @@ export interface FoundAnswer {
   folders: { id: string; sealed: string }[];
 }
 
-/** Looks for an answer to exactly the question that an entry asks. `hash`: of the question. Throws QUEUE_UNAVAILABLE. */
+/**
+ * Looks for an answer to exactly the question that an asker asks. `prefixes` and `folders`: whether to read those grants too.
+ * Throws QUEUE_UNAVAILABLE.
+ */
 export async function findAnswer(
   redis: Redis,
   keys: ApprovalKeys,

@@ -1,6 +1,8 @@
 import {
   type Approval,
+  type ApprovalGrant,
   type ApprovalKeys,
+  approvalGrantSchema,
   approvalQuestionSchema,
   type StoredQuestion,
   TOOL_ASKER,
@@ -8,22 +10,27 @@ import {
   tryJson,
 } from '@shellfleet/protocol';
 import { type Sealer, type SealPlace, sealPlace } from '@shellfleet/sealing';
+import { hashOfQuestion } from './ask.ts';
 import type { PendingQuestion } from './read.ts';
 
 type Opener = Pick<Sealer, 'open'>;
+type Sealed = Pick<PendingQuestion, 'id' | 'sealed'>;
 
-/** Undefined when it was not sealed with a key of this process. */
-export function openQuestion(
-  sealer: Opener,
-  keys: ApprovalKeys,
-  { id, sealed }: Pick<PendingQuestion, 'id' | 'sealed'>,
-): StoredQuestion | undefined {
-  const hash = id.split('.', 1)[0] ?? '';
-  const text = open(sealer, sealed, sealPlace('approval-question', keys, { question: hash }));
-  return approvalQuestionSchema.safeParse(text).data;
+/** Returns undefined when the question was not sealed with a key of this process. */
+export function openQuestion(sealer: Opener, keys: ApprovalKeys, { id, sealed }: Sealed): StoredQuestion | undefined {
+  const place = sealPlace('approval-question', keys, { question: hashOfQuestion(id) });
+  return approvalQuestionSchema.safeParse(open(sealer, sealed, place)).data;
 }
 
-/** A question that waits, as everybody is shown it. Undefined when it was not sealed with a key of this process. */
+/** Returns undefined when the grant was not sealed for this question, with a key of this process. */
+export function openGrant(sealer: Opener, keys: ApprovalKeys, { id, sealed }: Sealed): ApprovalGrant | undefined {
+  const place = sealPlace('approval-grant', keys, { question: id });
+  return approvalGrantSchema.safeParse(open(sealer, sealed, place)).data;
+}
+
+/**
+ * Returns a question that waits, as everybody is shown it, or undefined when it was not sealed with a key of this process.
+ */
 export function openPending(sealer: Opener, keys: ApprovalKeys, pending: PendingQuestion): Approval | undefined {
   const { id, written, count, first, askedAt, expiresAt } = pending;
   const question = openQuestion(sealer, keys, pending);

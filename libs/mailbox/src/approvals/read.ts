@@ -10,58 +10,56 @@ import {
 } from '@shellfleet/protocol';
 import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { type Asker, parseAsker, toAsker } from './ask.ts';
+import { type Asker, hashOfQuestion, parseAsker, toAsker } from './ask.ts';
 import { stillAsks } from './still-asks.ts';
 
 /** A question that is pending: something asks it that may still run on an answer. */
 export interface PendingQuestion {
   id: string;
   sealed: string;
-  /** Paths of files that were changed since, each sealed. */
+  /** Paths of the files that were changed since it was asked, each sealed. */
   written: string[];
-  /** Entries that ask it. */
+  /** Number of its askers. */
   count: number;
-  /** The one that asked first, of those that still ask. */
+  /** The asker that asked first, of those that still ask. */
   first: Asker;
-  /** When the first asked, and when the first of them expires; ms, by the clock of Redis. */
+  /** Times at which that asker asked and expires; ms, by the clock of Redis. */
   askedAt: number;
   expiresAt: number;
 }
 
-/** Every question that is pending. Throws QUEUE_UNAVAILABLE. */
+/** Reads every question that is pending. Throws QUEUE_UNAVAILABLE. */
 export async function readQuestions(redis: Redis, keys: ApprovalKeys): Promise<PendingQuestion[]> {
-  const sealed = await redis.hgetall(keys.questions).catch(throwQueueError);
-  return readSome(redis, keys, Object.entries(sealed));
+  const stored = await redis.hvals(keys.questions).catch(throwQueueError);
+  return (await Promise.all(stored.map((one) => readPending(redis, keys, one))).catch(throwQueueError)).flat();
 }
 
-/** The question of this id, while it is pending. Throws QUEUE_UNAVAILABLE. */
+/** Reads the question of this id, while it is pending. Throws QUEUE_UNAVAILABLE. */
 export async function readQuestion(redis: Redis, keys: ApprovalKeys, id: string): Promise<PendingQuestion | undefined> {
-  const sealed = await redis.hget(keys.questions, id).catch(throwQueueError);
-  if (sealed === null) return undefined;
-  return (await readSome(redis, keys, [[id, sealed]]))[0];
+  const stored = await redis.hget(keys.questions, hashOfQuestion(id)).catch(throwQueueError);
+  if (!stored?.startsWith(`${id} `)) return undefined;
+  return (await readPending(redis, keys, stored).catch(throwQueueError))[0];
 }
 
-async function readSome(redis: Redis, keys: ApprovalKeys, all: [string, string][]): Promise<PendingQuestion[]> {
-  const read = all.map(async ([id, sealed]) => {
-    const [count, oldest, written] = await Promise.all([
-      redis.zcard(askersKey(keys, id)),
-      readOldest(redis, keys, id),
-      redis.lrange(approvalWrittenKey(keys, id), 0, -1),
-    ]);
-    // The question has ended meanwhile, or upkeep has not withdrawn it yet.
-    if (oldest === undefined) return [];
-    const { first, askedAt, gone } = oldest;
-    const expiresAt = await redis.zscore(keys.pending, toAsker(first));
-    const times = { askedAt, expiresAt: Number(expiresAt ?? 0) };
-    return [{ id, sealed, written, count: Math.max(1, count - gone), first, ...times }];
-  });
-  return (await Promise.all(read).catch(throwQueueError)).flat();
+/** Reads everything about a question that is stored as `<id> <sealed question>`. Returns nothing when nobody asks it. */
+async function readPending(redis: Redis, keys: ApprovalKeys, stored: string): Promise<PendingQuestion[]> {
+  const [, id = '', sealed = ''] = /^(\S+) (.*)$/s.exec(stored) ?? [];
+  const [count, oldest, written] = await Promise.all([
+    redis.zcard(askersKey(keys, id)),
+    readOldest(redis, keys, id),
+    redis.lrange(approvalWrittenKey(keys, id), 0, -1),
+  ]);
+  // The question has ended meanwhile, or upkeep has not withdrawn it yet.
+  if (oldest === undefined) return [];
+  const { first, askedAt, gone } = oldest;
+  const expiresAt = Number((await redis.zscore(keys.pending, toAsker(first))) ?? 0);
+  return [{ id, sealed, written, count: Math.max(1, count - gone), first, askedAt, expiresAt }];
 }
 
-/** Entries that are looked at together. Mostly the first of them still asks. */
+/** Askers that are looked at together. Mostly the first of them still asks. */
 const PAGE = 20;
 
-/** The oldest entry that still asks a question. `gone`: how many before it do not. */
+/** Finds the oldest asker of a question that still asks. `gone`: how many before it ask no more. */
 async function readOldest(
   redis: Redis,
   keys: ApprovalKeys,
@@ -80,13 +78,13 @@ async function readOldest(
   }
 }
 
-/** Every entry of a question. Throws QUEUE_UNAVAILABLE. */
+/** Reads every asker of a question. Throws QUEUE_UNAVAILABLE. */
 export async function readAskersOf(redis: Redis, keys: ApprovalKeys, id: string): Promise<Asker[]> {
   const members = await redis.zrange(askersKey(keys, id), '0', '-1').catch(throwQueueError);
   return members.flatMap((member) => parseAsker(member) ?? []);
 }
 
-/** The grants that hold, sealed. Throws QUEUE_UNAVAILABLE. */
+/** Reads the grants that hold, sealed. Throws QUEUE_UNAVAILABLE. */
 export async function readGrants(redis: Redis, keys: ApprovalKeys): Promise<{ id: string; sealed: string }[]> {
   const ids = await redis.zrange(keys.grants, '0', '-1').catch(throwQueueError);
   if (ids.length === 0) return [];
@@ -94,13 +92,13 @@ export async function readGrants(redis: Redis, keys: ApprovalKeys): Promise<{ id
   return ids.flatMap((id, index) => (grants[index] ? [{ id, sealed: grants[index] as string }] : []));
 }
 
-/** How a question ended, while that is kept. Throws QUEUE_UNAVAILABLE. */
+/** Reads how a question ended, while that is kept. Throws QUEUE_UNAVAILABLE. */
 export async function readApprovalEnd(redis: Redis, keys: ApprovalKeys, id: string): Promise<ApprovalEnd | undefined> {
   const text = await redis.get(approvalEndKey(keys, id)).catch(throwQueueError);
   return text === null ? undefined : approvalEndSchema.safeParse(tryJson(text)).data;
 }
 
-/** Whether an approval of this id holds. Throws QUEUE_UNAVAILABLE. */
+/** Tells whether an approval of this id holds. Throws QUEUE_UNAVAILABLE. */
 export async function isGranted(redis: Redis, keys: ApprovalKeys, id: string): Promise<boolean> {
   return (await redis.exists(approvalGrantKey(keys, id)).catch(throwQueueError)) === 1;
 }

@@ -1,19 +1,21 @@
-import { type ApprovalKeys, recordKey, sessionKeys } from '@shellfleet/protocol';
+import { type ApprovalKeys, recordKey, sessionKeys, TOOL_ASKER, wantedKey } from '@shellfleet/protocol';
 import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import type { Asker } from './ask.ts';
+import { type Asker, toAsker } from './ask.ts';
 
 /**
- * Whether what asks may still run on an answer: nothing in Redis tells that it has ended, or that its session was closed. The keys of a mailbox and those of its tenant's questions may be on different nodes of a
- * Redis Cluster, so no script ends an entry and withdraws its question in one step: whoever shows a question or applies an answer looks first.
- * Throws QUEUE_UNAVAILABLE.
+ * Tells whether an asker may still run on an answer: the entry waits in the same life of its session, or the caller of a file
+ * operation or of a tool call waits for the answer. The keys of a mailbox and those of its tenant's questions may be on
+ * different nodes of a Redis Cluster, so no script ends an entry and withdraws its question in one step: whoever shows a
+ * question or applies an answer looks first. Throws QUEUE_UNAVAILABLE.
  */
 export async function stillAsks(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<boolean> {
   const ofSession = sessionKeys(keys.namespace, keys.tenant, asker.session);
-  const [[life, generation], state] = await Promise.all([
+  const [wanted, [life, generation], entryState] = await Promise.all([
+    redis.exists(wantedKey(keys, toAsker(asker))),
     redis.hmget(ofSession.state, 'life', 'generation'),
     redis.hget(recordKey(ofSession, asker.entryId), 'state'),
   ]).catch(throwQueueError);
-  const isOver = (life && life !== 'open') || (generation && generation !== asker.generation) || state === 'ended';
-  return !isOver;
+  if (asker.session === TOOL_ASKER) return wanted === 1;
+  return life === 'open' && generation === asker.generation && (entryState === 'waiting' || wanted === 1);
 }

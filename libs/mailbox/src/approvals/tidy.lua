@@ -1,4 +1,4 @@
--- tidy: remove the stream of answers of a tenant that asks nothing. It lasts beyond its last answer.
--- Returns 1 removed · 0 it is not there, or answers wait
+-- tidy: delete the stream of answers of a tenant that asks nothing. (Redis keeps a stream whose last entry was removed.)
+-- Returns 1 deleted · 0 it is not there, or answers wait
 if redis.call('XLEN', answers) > 0 then return 0 end
 return redis.call('DEL', answers)

@@ -7,12 +7,12 @@ import { type Asker, toAsker } from './ask.ts';
 
 const WANTED_MS = 15_000;
 
-/** The caller waits for the answer: its question is not withdrawn for some seconds. Throws QUEUE_UNAVAILABLE. */
+/** Reports that the caller waits for the answer: its question is not withdrawn for some seconds. Throws QUEUE_UNAVAILABLE. */
 export async function keepWanted(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<void> {
   await redis.set(wantedKey(keys, toAsker(asker)), '1', 'PX', WANTED_MS).catch(throwQueueError);
 }
 
-/** Whether this asks a question that is pending, or asked one that was decided. Throws QUEUE_UNAVAILABLE. */
+/** Tells whether this asks a question that is pending, or asked one that was decided. Throws QUEUE_UNAVAILABLE. */
 export async function readAsked(
   redis: Redis,
   keys: ApprovalKeys,
@@ -24,9 +24,4 @@ export async function readAsked(
     redis.exists(answeredKey(keys, name)),
   ]).catch(throwQueueError);
   return asks === 1 ? 'asks' : decided === 1 ? 'decided' : undefined;
-}
-
-/** Whether a caller waits for the answer. Throws QUEUE_UNAVAILABLE. */
-export async function isWanted(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<boolean> {
-  return (await redis.exists(wantedKey(keys, toAsker(asker))).catch(throwQueueError)) === 1;
 }

@@ -3,12 +3,12 @@ import { retentionOf, throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { type Asker, toAsker } from './ask.ts';
 
-/** The newest ones of a question are kept. */
+/** Files of one question that are kept: the newest ones. */
 const MOST_WRITTEN = 100;
 
 /**
- * Adds a file to the question that a held entry asks: it is changed while the question waits. `seal`: gets the id of the question. Nothing is
- * added when the entry asks nothing. Throws QUEUE_UNAVAILABLE.
+ * Adds a file, which is changed while a held entry waits, to the question of that entry. `seal` gets the id of the question.
+ * Adds nothing when the entry asks nothing. Throws QUEUE_UNAVAILABLE.
  */
 export async function recordWritten(
   redis: Redis,

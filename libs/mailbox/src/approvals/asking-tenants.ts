@@ -1,0 +1,37 @@
+import { type ApprovalKeys, approvalKeys, type FleetKeys, fleetKeys } from '@shellfleet/protocol';
+import { runScript, throwQueueError } from '@shellfleet/redis';
+import type { Redis } from 'ioredis';
+import { defineApprovalsScript } from '../scripts.ts';
+
+// The list of the tenants that ask questions, through which upkeep finds everything else. The score of a tenant is infinite
+// when it has asked since upkeep looked at it last, and else the time (ms, by the clock of Redis) at which upkeep last found
+// that it asks something. So no clock of a host counts.
+
+const tidyScript = defineApprovalsScript('tidy');
+
+/** Lists a tenant that is about to ask. Throws QUEUE_UNAVAILABLE. */
+export async function noteAsking(redis: Redis, { namespace, tenant }: ApprovalKeys): Promise<void> {
+  await redis.zadd(fleetKeys(namespace).asking, '+inf', tenant).catch(throwQueueError);
+}
+
+/** Returns the listed tenants. `isNew`: the tenant has asked since `keepAsking` was called for it last. */
+export async function readAskingTenants(redis: Redis, fleet: FleetKeys): Promise<{ tenant: string; isNew: boolean }[]> {
+  const pairs = await redis.zrange(fleet.asking, '0', '-1', 'WITHSCORES').catch(throwQueueError);
+  return pairs.flatMap((tenant, index) => (index % 2 === 0 ? [{ tenant, isNew: pairs[index + 1] === 'inf' }] : []));
+}
+
+/** Keeps a tenant that is listed, because it asks something at this time (ms, by the clock of Redis). */
+export async function keepAsking(redis: Redis, fleet: FleetKeys, tenant: string, nowMs: number): Promise<void> {
+  await redis.zadd(fleet.asking, 'XX', nowMs, tenant).catch(throwQueueError);
+}
+
+/** Removes the tenants that have asked nothing since a time (ms, by the clock of Redis), and their empty streams of answers. */
+export async function forgetQuietTenants(redis: Redis, fleet: FleetKeys, beforeMs: number): Promise<void> {
+  const quiet = await redis.zrange(fleet.asking, '-inf', String(beforeMs), 'BYSCORE').catch(throwQueueError);
+  for (const tenant of quiet) {
+    const keys = approvalKeys(fleet.namespace, tenant);
+    await runScript(redis, tidyScript, [keys.questions], [keys.prefix]);
+  }
+  // A tenant that has asked meanwhile has another score.
+  if (quiet.length > 0) await redis.zremrangebyscore(fleet.asking, '-inf', beforeMs).catch(throwQueueError);
+}

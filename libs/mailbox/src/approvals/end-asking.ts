@@ -1,0 +1,64 @@
+import type { ApprovalKeys } from '@shellfleet/protocol';
+import { asNumber, retentionOf, runScript, throwQueueError } from '@shellfleet/redis';
+import type { Redis } from 'ioredis';
+import { defineApprovalsScript } from '../scripts.ts';
+import { type Asker, parseAsker, toAsker } from './ask.ts';
+import { readAskersOf } from './read.ts';
+import { stillAsks } from './still-asks.ts';
+
+const endScript = defineApprovalsScript('end-asking');
+
+const ASKERS_OF_ONE_CALL = 500;
+
+/** Ends the questions whose time is over. Returns the number of their askers. Throws QUEUE_UNAVAILABLE. */
+export async function expireQuestions(redis: Redis, keys: ApprovalKeys): Promise<number> {
+  let expired = 0;
+  for (;;) {
+    const count = await endAsking(redis, keys, 'expired', [ASKERS_OF_ONE_CALL]);
+    expired += count;
+    if (count < ASKERS_OF_ONE_CALL) return expired;
+  }
+}
+
+/** Removes askers from the questions that they ask. Throws QUEUE_UNAVAILABLE. */
+export async function withdrawAskers(redis: Redis, keys: ApprovalKeys, askers: readonly Asker[]): Promise<void> {
+  if (askers.length > 0) await endAsking(redis, keys, 'withdrawn', askers.map(toAsker));
+}
+
+async function endAsking(
+  redis: Redis,
+  keys: ApprovalKeys,
+  how: 'expired' | 'withdrawn',
+  askers: readonly (string | number)[],
+): Promise<number> {
+  const args = [keys.prefix, how, retentionOf(redis, keys.namespace), ...askers];
+  return asNumber(await runScript(redis, endScript, [keys.questions], args));
+}
+
+/** Withdraws the askers of a question that ask no more, so that an answer grants them nothing. Throws QUEUE_UNAVAILABLE. */
+export async function withdrawEndedOf(redis: Redis, keys: ApprovalKeys, id: string): Promise<void> {
+  const askers = await readAskersOf(redis, keys, id);
+  for (let from = 0; from < askers.length; from += ASKERS_OF_ONE_CALL)
+    await withdrawEnded(redis, keys, askers.slice(from, from + ASKERS_OF_ONE_CALL));
+}
+
+/** Withdraws those of some askers that ask no more. Throws QUEUE_UNAVAILABLE. */
+export async function withdrawEnded(redis: Redis, keys: ApprovalKeys, askers: readonly Asker[]): Promise<void> {
+  const asks = await Promise.all(askers.map((asker) => stillAsks(redis, keys, asker)));
+  await withdrawAskers(
+    redis,
+    keys,
+    askers.filter((_asker, index) => !asks[index]),
+  );
+}
+
+/** Reads some of the askers of a tenant, beginning at a place among them. Throws QUEUE_UNAVAILABLE. */
+export async function readAskers(redis: Redis, keys: ApprovalKeys, from: number, most: number): Promise<Asker[]> {
+  const members = await redis.zrange(keys.pending, String(from), String(from + most - 1)).catch(throwQueueError);
+  return members.flatMap((member) => parseAsker(member) ?? []);
+}
+
+/** Tells whether an asker asks a question that is pending. Throws QUEUE_UNAVAILABLE. */
+export async function isAsking(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<boolean> {
+  return (await redis.hexists(keys.asked, toAsker(asker)).catch(throwQueueError)) === 1;
+}
