@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { hostKeys, sessionKeys } from '@shellfleet/protocol';
-import { openRedis, parseRedisUrl } from '@shellfleet/redis';
 import Docker from 'dockerode';
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import { inject } from 'vitest';
 import {
   idsOf,
@@ -46,7 +45,8 @@ export interface FleetInspector extends AsyncDisposable {
 }
 
 export function inspectFleet({ namespace, redisUrl }: Pick<TestFleet, 'namespace' | 'redisUrl'>): FleetInspector {
-  const redis = openRedis(parseRedisUrl(redisUrl), 'blocking', 'inspector');
+  // It waits for a Redis that is away.
+  const redis = new Redis(redisUrl, { lazyConnect: true, maxRetriesPerRequest: null }).on('error', () => {});
   const docker = new Docker({ socketPath: inject('dockerHost').replace(/^unix:\/\//, '') });
   const events = (sessionId: string) => readEvents(redis, sessionKeys(keyspaceOf(namespace), 'default', sessionId));
   const containers = async (sessionId?: string): Promise<SandboxContainer[]> => {

@@ -11,12 +11,12 @@ export const fleetIdOf = (namespace: string) => createHash('sha256').update(name
 
 /** Declares that identity, so that neither hosts nor producers wait for one. */
 export async function declareTestFleet(redisUrl: string, namespace: string): Promise<void> {
-  const redis = openRedis(parseRedisUrl(redisUrl), 'blocking', 'declares');
+  const redis = openRedis(parseRedisUrl(redisUrl), 'producer', 'declares');
   await declareFleet(redis, namespace, fleetIdOf(namespace)).finally(() => redis.disconnect());
 }
 
 /** The keyspace of a fleet with a random identity. */
 export async function readKeyspace(redisUrl: string, namespace: string): Promise<string> {
-  const redis = openRedis(parseRedisUrl(redisUrl), 'blocking', 'reads');
+  const redis = openRedis(parseRedisUrl(redisUrl), 'producer', 'reads');
   return toKeyspace(namespace, await joinFleet(redis, namespace, 'host').finally(() => redis.disconnect()));
 }

@@ -5,24 +5,22 @@ import { applyCallRules, applyClusterCallRules, REDIS_DEADLINE_MS } from './iore
 import { writeScriptCallsAtOnce } from './ioredis/script-call.ts';
 
 /**
- * How a connection behaves while Redis is unavailable. `producer`: its calls fail within the deadline, and the caller gets the error.
- * `host`: its calls fail at once and are never sent later; the caller makes them again. `subscriber`: it subscribes again for ever.
- * `blocking`: it retries for ever, and its calls have no deadline, because they wait for data.
+ * How a connection behaves while Redis is unavailable. Calls of a `producer` fail within the deadline, and the caller gets
+ * the error. Calls of a `host` fail at once and are never sent later; the caller makes them again. A `subscriber`
+ * subscribes again for ever.
  */
-export type ConnectionRole = 'producer' | 'host' | 'subscriber' | 'blocking';
+export type ConnectionRole = 'producer' | 'host' | 'subscriber';
 
 const ROLE_OPTIONS = {
-  producer: { maxRetriesPerRequest: 1, commandTimeout: REDIS_DEADLINE_MS },
+  producer: { maxRetriesPerRequest: 1 },
   // With 0 retries a broken connection fails the calls that are under way.
   host: {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    commandTimeout: REDIS_DEADLINE_MS,
   },
   // A Redis that still loads its data takes subscriptions, so it is not asked whether it does.
-  subscriber: { maxRetriesPerRequest: null, commandTimeout: REDIS_DEADLINE_MS, enableReadyCheck: false },
-  blocking: { maxRetriesPerRequest: null },
+  subscriber: { maxRetriesPerRequest: null, enableReadyCheck: false },
 } as const satisfies Record<ConnectionRole, RedisOptions>;
 
 const backOff = (attempt: number) => Math.min(50 * 2 ** attempt, 1_000);
@@ -89,8 +87,7 @@ function openCluster(address: RedisAddress, role: ConnectionRole, connectionName
   );
   cluster.on('error', () => {});
   cluster.on('+node', (node: Redis) => batchWrites(node));
-  const { commandTimeout }: RedisOptions = ROLE_OPTIONS[role];
-  applyClusterCallRules(cluster, commandTimeout);
+  applyClusterCallRules(cluster);
   const redis = cluster as unknown as Redis;
   writeScriptCallsAtOnce(redis);
   return redis;
@@ -100,6 +97,7 @@ function toOptions({ username, password, tls, family }: RedisAddress, connection
   return {
     connectionName,
     connectTimeout: REDIS_DEADLINE_MS,
+    commandTimeout: REDIS_DEADLINE_MS,
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
     ...(tls === undefined ? {} : { tls }),

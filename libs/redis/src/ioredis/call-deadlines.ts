@@ -7,10 +7,9 @@ export interface WaitingCall {
 const STEP_MS = 100;
 
 /**
- * The deadlines of the calls on one connection. One timer serves all of them: a timer for each call takes longer than the rest of its set-up.
- *
- * Node runs timers before it reads replies, so a deadline that counted all time would fail calls which Redis has answered, after a second of
- * work without a pause.
+ * Deadlines of the calls on one connection, which count only time in which this process could have read a reply. Node runs
+ * timers before it reads replies, so a timer for each call would fail calls that Redis has answered, after a second of work
+ * without a pause. One timer serves all calls.
  */
 export class CallDeadlines<Call extends WaitingCall> {
   readonly #onLate: (call: Call) => void;

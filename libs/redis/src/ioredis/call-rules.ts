@@ -38,14 +38,17 @@ export function applyCallRules(redis: Redis): void {
   };
 }
 
-/** The same for a Cluster. Its own deadline would begin anew with each node that a call is sent to, and not at all while no node is known. */
-export function applyClusterCallRules(cluster: Cluster, deadlineMs: number | undefined): void {
+/**
+ * Applies the rules to a Cluster. ioredis' own deadline would begin again with each node that a call is sent to, and not
+ * at all while no node is known.
+ */
+export function applyClusterCallRules(cluster: Cluster): void {
   const deadlines = newDeadlines();
   cluster.sendCommand = (command, ...rest) => {
     const call = command as unknown as Call;
     if (call.isSettled) return undefined;
     prepare(call, deadlines);
-    if (deadlineMs !== undefined) call.setTimeout(deadlineMs);
+    call.setTimeout(REDIS_DEADLINE_MS);
     return Cluster.prototype.sendCommand.call(cluster, command, ...rest);
   };
   cluster.on('+node', applyCallRules);
