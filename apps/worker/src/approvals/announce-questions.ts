@@ -1,3 +1,4 @@
+import { type Repetition, repeat } from '@shellfleet/concurrency';
 import {
   type ClaimedAnnouncement,
   claimAnnouncement,
@@ -50,11 +51,10 @@ interface AnnouncerDeps {
 export class Announcer {
   readonly #deps: AnnouncerDeps;
   readonly #closing = new AbortController();
-  readonly #timer: NodeJS.Timeout;
+  readonly #rounds: Repetition;
   /** Requests, and searches for what is due. */
   readonly #tasks = new Set<Promise<void>>();
   #inFlight = 0;
-  #isLooking = false;
   /** Number of requests that failed since the last report. */
   #failures = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
@@ -63,7 +63,7 @@ export class Announcer {
 
   constructor(deps: AnnouncerDeps) {
     this.#deps = deps;
-    this.#timer = setInterval(() => this.#look(), INTERVAL_MS);
+    this.#rounds = repeat(() => this.#lookAtAll(), { everyMs: INTERVAL_MS, onError: (err) => this.#report(err) });
   }
 
   /** Warnings for the operator, as `hosts ls` shows them. */
@@ -78,18 +78,9 @@ export class Announcer {
 
   /** Gives up the requests that are under way. Another host, or the next process, makes them again at once. */
   async close(): Promise<void> {
-    clearInterval(this.#timer);
     this.#closing.abort();
+    await this.#rounds.close();
     while (this.#tasks.size > 0) await Promise.all(this.#tasks);
-  }
-
-  #look(): void {
-    if (this.#isLooking) return;
-    this.#isLooking = true;
-    const looked = this.#lookAtAll().finally(() => {
-      this.#isLooking = false;
-    });
-    this.#track(looked);
   }
 
   async #lookAtAll(): Promise<void> {
@@ -172,12 +163,12 @@ export class Announcer {
 
   /** Waits for a task in `close`. A task that fails loses nothing: what it has claimed is due again when the claim ends. */
   #track(task: Promise<void>): void {
-    const tracked = task
-      .catch((err: unknown) => {
-        if (!this.#closing.signal.aborted) this.#deps.logger.warn({ err }, 'approvals.failed');
-      })
-      .finally(() => this.#tasks.delete(tracked));
+    const tracked = task.catch((err) => this.#report(err)).finally(() => this.#tasks.delete(tracked));
     this.#tasks.add(tracked);
+  }
+
+  #report(err: unknown): void {
+    if (!this.#closing.signal.aborted) this.#deps.logger.warn({ err }, 'approvals.failed');
   }
 }
 

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { type Repetition, repeat } from '@shellfleet/concurrency';
 import {
   expireQuestions,
   forgetQuietTenants,
@@ -35,25 +36,12 @@ interface UpkeepDeps {
   logger: Logger;
 }
 
-export function startApprovalsUpkeep(
-  deps: UpkeepDeps,
-  settling: Pick<Settling, 'settled'>,
-): { close(): Promise<void> } {
-  let round: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    if (!settling.settled) return;
-    round ??= runRound(deps)
-      .catch((err: unknown) => deps.logger.warn({ err }, 'approvals.failed'))
-      .finally(() => {
-        round = undefined;
-      });
-  }, INTERVAL_MS);
-  return {
-    async close() {
-      clearInterval(timer);
-      await round;
-    },
-  };
+export function startApprovalsUpkeep(deps: UpkeepDeps, settling: Pick<Settling, 'settled'>): Repetition {
+  return repeat(() => runRound(deps), {
+    everyMs: INTERVAL_MS,
+    mayBegin: () => settling.settled,
+    onError: (err) => deps.logger.warn({ err }, 'approvals.failed'),
+  });
 }
 
 async function runRound(deps: UpkeepDeps): Promise<void> {

@@ -1,3 +1,4 @@
+import { repeat } from '@shellfleet/concurrency';
 import { anchorAudit } from '@shellfleet/mailbox';
 import type { AuditHead } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
@@ -21,22 +22,18 @@ export function anchorHeadsRegularly(
     const changed = new Map<string, AuditHead>(
       [...audit.heads()].filter(([tenant, { n, mac }]) => n > 0 && stored.get(tenant) !== mac),
     );
-    try {
-      await anchorAudit(redis, { namespace, host: hostId, stateFolderId }, changed);
-      for (const [tenant, { mac }] of changed) stored.set(tenant, mac);
-    } catch (err) {
-      logger.warn({ err }, 'audit.anchor-failed');
-    }
+    await anchorAudit(redis, { namespace, host: hostId, stateFolderId }, changed);
+    for (const [tenant, { mac }] of changed) stored.set(tenant, mac);
   };
-  let anchoring = anchor();
-  const timer = setInterval(() => {
-    anchoring = anchoring.then(anchor);
-  }, EVERY_MS);
+  const rounds = repeat(anchor, {
+    everyMs: EVERY_MS,
+    onError: (err) => logger.warn({ err }, 'audit.anchor-failed'),
+  });
+  void rounds.now();
   return {
     async close() {
-      clearInterval(timer);
-      await anchoring;
-      await anchor();
+      await rounds.close();
+      await rounds.now();
     },
   };
 }

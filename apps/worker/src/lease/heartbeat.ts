@@ -1,3 +1,4 @@
+import { repeat } from '@shellfleet/concurrency';
 import { ALIVE_MS, type FleetKeys, type HostBeat, hostKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -39,7 +40,6 @@ export interface Heartbeat {
 export async function startHeartbeat(deps: HeartbeatDeps): Promise<Heartbeat> {
   const { redis, fleet, claim } = deps;
   const keys = hostKeys(fleet.namespace, claim.hostId);
-  let inFlight: Promise<void> | undefined;
   let lastAt = 0;
 
   const beat = async (via: Redis, renew: () => Promise<void>) => {
@@ -58,27 +58,21 @@ export async function startHeartbeat(deps: HeartbeatDeps): Promise<Heartbeat> {
     lastAt = at;
   };
   // One at a time: while Redis is slow, no second heartbeat is sent.
-  const beatNow = () => {
-    inFlight ??= beat(redis, () => deps.leases.renew())
-      .catch((err: unknown) => deps.logger.warn({ err }, 'host.beat-failed'))
-      .finally(() => {
-        inFlight = undefined;
-      });
-    return inFlight;
-  };
+  const beats = repeat(() => beat(redis, () => deps.leases.renew()), {
+    everyMs: BEAT_INTERVAL_MS,
+    onError: (err) => deps.logger.warn({ err }, 'host.beat-failed'),
+  });
 
-  await beatNow();
+  await beats.now();
   if (lastAt > 0) await redis.del(keys.left).catch(() => {});
-  const timer = setInterval(() => void beatNow(), BEAT_INTERVAL_MS);
   return {
     get lastAt() {
       return lastAt;
     },
-    beatNow,
+    beatNow: beats.now,
     recover: beat,
     async close({ leaves, retentionMs }) {
-      clearInterval(timer);
-      await inFlight;
+      await beats.close();
       if (leaves) await redis.set(keys.left, '1', 'PX', retentionMs).catch(() => {});
       await redis.del(keys.alive, keys.boot).catch(() => {});
     },

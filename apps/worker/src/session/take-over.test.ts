@@ -1,6 +1,5 @@
 import type { Adopted, Entry, Taken } from '@shellfleet/mailbox';
 import { sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
-import { createSealer, createSealKey } from '@shellfleet/sealing';
 import { pino } from 'pino';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { FakeSandbox } from '../../test-support/fake-sandbox.ts';

@@ -1,3 +1,4 @@
+import { repeat } from '@shellfleet/concurrency';
 import { type FleetKeys, hostKeys, LIMITS, toolOfferSchema } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -29,13 +30,13 @@ export async function offerTools(
   };
 
   await renew();
-  const timer = setInterval(
-    () => void renew().catch((err: unknown) => logger.warn({ err }, 'tools.offer-failed')),
-    RENEW_EVERY_MS,
-  );
+  const rounds = repeat(renew, {
+    everyMs: RENEW_EVERY_MS,
+    onError: (err) => logger.warn({ err }, 'tools.offer-failed'),
+  });
   return {
     async close() {
-      clearInterval(timer);
+      await rounds.close();
       await redis.del(key).catch(() => {});
     },
   };

@@ -1,3 +1,4 @@
+import { type Repetition, repeat } from '@shellfleet/concurrency';
 import { LIMITS } from '@shellfleet/protocol';
 import { mastersOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
@@ -21,23 +22,13 @@ import { ignoreFull, PAGE, passOver, type SeenSession, type UpkeepDeps, type Upk
 // UPKEEP-8. A held head that asks nothing is released, and judged again.
 
 /** Rounds begin only while the fleet is settled: otherwise hosts that are up may look lost. */
-export function startUpkeep(deps: UpkeepDeps, settling: Pick<Settling, 'settled'>): { close(): Promise<void> } {
+export function startUpkeep(deps: UpkeepDeps, settling: Pick<Settling, 'settled'>): Repetition {
   const memory: UpkeepMemory = { streamBytes: LIMITS.sessionStreamBytes, cursor: '0', seen: new Map() };
-  let round: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    if (!settling.settled) return;
-    round ??= runRound(deps, memory)
-      .catch((err: unknown) => deps.logger.warn({ err }, 'upkeep.failed'))
-      .finally(() => {
-        round = undefined;
-      });
-  }, deps.intervalMs);
-  return {
-    async close() {
-      clearInterval(timer);
-      await round;
-    },
-  };
+  return repeat(() => runRound(deps, memory), {
+    everyMs: deps.intervalMs,
+    mayBegin: () => settling.settled,
+    onError: (err) => deps.logger.warn({ err }, 'upkeep.failed'),
+  });
 }
 
 async function runRound(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {

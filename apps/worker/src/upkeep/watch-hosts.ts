@@ -1,3 +1,4 @@
+import { type Repetition, repeat } from '@shellfleet/concurrency';
 import { hostKeys } from '@shellfleet/protocol';
 import type { Settling } from '../lease/settling.ts';
 import { publishUnreachable } from './publish-unreachable.ts';
@@ -13,13 +14,8 @@ import { ignoreFull, PAGE, type UpkeepDeps } from './upkeep-deps.ts';
 type WatchDeps = Pick<UpkeepDeps, 'redis' | 'fleet' | 'retentionMs' | 'logger'>;
 
 /** Looks for hosts that went silent, once per interval while the fleet is settled, until closed. */
-export function watchHosts(
-  deps: WatchDeps,
-  settling: Pick<Settling, 'settled'>,
-  intervalMs: number,
-): { close(): Promise<void> } {
+export function watchHosts(deps: WatchDeps, settling: Pick<Settling, 'settled'>, intervalMs: number): Repetition {
   let reported = new Set<string>();
-  let underWay: Promise<void> | undefined;
   const look = async () => {
     // Half the interval: the others skip this look, and nobody misses the next one.
     const lock = [deps.fleet.watchLock, '1', 'PX', Math.floor(intervalMs / 2), 'NX'] as const;
@@ -30,20 +26,11 @@ export function watchHosts(
     // Whoever is back is reported again when it goes silent again.
     if (settling.settled) reported = new Set(silent);
   };
-  const timer = setInterval(() => {
-    if (!settling.settled) return;
-    underWay ??= look()
-      .catch((err: unknown) => deps.logger.warn({ err }, 'upkeep.failed'))
-      .finally(() => {
-        underWay = undefined;
-      });
-  }, intervalMs);
-  return {
-    async close() {
-      clearInterval(timer);
-      await underWay;
-    },
-  };
+  return repeat(look, {
+    everyMs: intervalMs,
+    mayBegin: () => settling.settled,
+    onError: (err) => deps.logger.warn({ err }, 'upkeep.failed'),
+  });
 }
 
 async function readSilentHosts({ redis, fleet }: WatchDeps): Promise<string[]> {

@@ -1,3 +1,4 @@
+import { repeat } from '@shellfleet/concurrency';
 import { type FleetKeys, hostKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -19,7 +20,7 @@ export interface DrainRequest {
   readonly isMade: boolean;
   /** Reads it now. Never rejects. */
   look(): Promise<void>;
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** Reads the request, and again every few seconds until closed. */
@@ -34,12 +35,12 @@ export async function watchDrainRequest(deps: DrainRequestDeps): Promise<DrainRe
     logger.info({ 'host.id': hostId }, isMade ? 'worker.draining' : 'worker.drain-undone');
     deps.onChange();
   };
-  const timer = setInterval(() => void look(), POLL_MS);
+  const rounds = repeat(look, { everyMs: POLL_MS });
   return {
     get isMade() {
       return isMade;
     },
     look,
-    close: () => clearInterval(timer),
+    close: rounds.close,
   };
 }

@@ -1,3 +1,4 @@
+import { repeat } from '@shellfleet/concurrency';
 import type { Logger } from 'pino';
 import { describeShortage, leastFree, readDiskSpace, readMemory } from '../host/free-space.ts';
 
@@ -16,7 +17,7 @@ export interface LeastFree {
 export interface HostRoom {
   /** Why this host takes no new session at present. */
   problem(): string | undefined;
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** Measures the memory of this host, and the disk of its state folder, until closed. Resolves after the first time. */
@@ -30,22 +31,17 @@ export async function watchHostRoom(options: {
 }): Promise<HostRoom> {
   const { stateFolder, least, logger } = options;
   let problem: string | undefined;
-  let measuring = false;
   const measure = async () => {
-    if (measuring) return;
-    measuring = true;
     const before = problem;
-    problem = await findShortage(stateFolder, least).finally(() => {
-      measuring = false;
-    });
+    problem = await findShortage(stateFolder, least);
     if (before === undefined && problem !== undefined) logger.warn({ problem }, 'host.short');
     if (before === undefined || problem !== undefined) return;
     logger.info('host.has-room');
     options.onRoom();
   };
-  await measure();
-  const timer = setInterval(() => void measure(), options.intervalMs ?? INTERVAL_MS);
-  return { problem: () => problem, close: () => clearInterval(timer) };
+  const rounds = repeat(measure, { everyMs: options.intervalMs ?? INTERVAL_MS });
+  await rounds.now();
+  return { problem: () => problem, close: rounds.close };
 }
 
 async function findShortage(stateFolder: string, least: LeastFree): Promise<string | undefined> {

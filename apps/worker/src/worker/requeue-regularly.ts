@@ -1,3 +1,4 @@
+import { type Repetition, repeat } from '@shellfleet/concurrency';
 import type { SessionJobs } from '@shellfleet/placement';
 import type { Logger } from 'pino';
 import type { Settling } from '../lease/settling.ts';
@@ -8,14 +9,10 @@ export function requeueRegularly(
   settling: Pick<Settling, 'settled'>,
   intervalMs: number,
   logger: Logger,
-): { close(): void } {
-  let underWay = false;
-  const requeue = async () => {
-    if (underWay || !settling.settled) return;
-    underWay = true;
-    await jobs.requeueStalled().catch((err: unknown) => logger.debug({ err }, 'queue.unavailable'));
-    underWay = false;
-  };
-  const timer = setInterval(() => void requeue(), intervalMs);
-  return { close: () => clearInterval(timer) };
+): Repetition {
+  return repeat(() => jobs.requeueStalled(), {
+    everyMs: intervalMs,
+    mayBegin: () => settling.settled,
+    onError: (err) => logger.debug({ err }, 'queue.unavailable'),
+  });
 }

@@ -1,12 +1,15 @@
+import { type Repetition, repeat } from '@shellfleet/concurrency';
 import type { Logger } from 'pino';
 import type { HostLog } from '../host-log/host-log.ts';
 
 const INTERVAL_MS = 60_000;
 
 /** Removes expired logs of commands now, and every minute until closed. */
-export function sweepLogsRegularly(hostLog: HostLog, logger: Logger): { close(): void } {
-  const sweep = () => void hostLog.sweep().catch((err: unknown) => logger.warn({ err }, 'host-log.sweep-failed'));
-  sweep();
-  const timer = setInterval(sweep, INTERVAL_MS);
-  return { close: () => clearInterval(timer) };
+export function sweepLogsRegularly(hostLog: HostLog, logger: Logger): Repetition {
+  const rounds = repeat(() => hostLog.sweep(), {
+    everyMs: INTERVAL_MS,
+    onError: (err) => logger.warn({ err }, 'host-log.sweep-failed'),
+  });
+  void rounds.now();
+  return rounds;
 }

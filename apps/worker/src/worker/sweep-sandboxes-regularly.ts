@@ -1,3 +1,4 @@
+import { type Repetition, repeat } from '@shellfleet/concurrency';
 import type { FleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -25,7 +26,7 @@ interface SweepDeps {
  * Removes regularly, until closed, the sandboxes of this fleet on this machine that nobody owns: those of this host that no session has (an
  * earlier removal failed), and those of hosts that the fleet has forgotten.
  */
-export function sweepSandboxesRegularly(deps: SweepDeps): { close(): void } {
+export function sweepSandboxesRegularly(deps: SweepDeps): Repetition {
   const { intervalMs } = deps.times ?? USUAL_TIMES;
   const isGone = createGoneCheck(deps);
   const sweep = async () => {
@@ -34,11 +35,10 @@ export function sweepSandboxesRegularly(deps: SweepDeps): { close(): void } {
     if (removed > 0) deps.logger.warn({ removed }, 'sandbox.reaped');
     await deps.kept.look();
   };
-  const timer = setInterval(
-    () => void sweep().catch((err: unknown) => deps.logger.warn({ err }, 'sandbox.sweep-failed')),
-    intervalMs,
-  );
-  return { close: () => clearInterval(timer) };
+  return repeat(sweep, {
+    everyMs: intervalMs,
+    onError: (err) => deps.logger.warn({ err }, 'sandbox.sweep-failed'),
+  });
 }
 
 /** Asks whether a host is gone: the fleet has not known it for `goneMs`, as often as this process looked. */

@@ -1,3 +1,4 @@
+import { repeat } from '@shellfleet/concurrency';
 import { parseKeyspace } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -16,7 +17,7 @@ interface OtherFleetsDeps {
 export interface OtherFleets {
   /** What the operator of this host may want to know: a sentence for each place. */
   warnings(): string[];
-  close(): void;
+  close(): Promise<void>;
 }
 
 /**
@@ -32,9 +33,9 @@ export async function watchOtherFleets(deps: OtherFleetsDeps): Promise<OtherFlee
     warnings = found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
     for (const problem of warnings) if (!before.includes(problem)) deps.logger.warn({ problem }, 'fleet.another-found');
   };
-  await look();
-  const timer = setInterval(() => void look(), INTERVAL_MS);
-  return { warnings: () => warnings, close: () => clearInterval(timer) };
+  const rounds = repeat(look, { everyMs: INTERVAL_MS });
+  await rounds.now();
+  return { warnings: () => warnings, close: rounds.close };
 }
 
 async function describeContainers({ sandboxes, namespace: keyspace }: OtherFleetsDeps): Promise<string[]> {

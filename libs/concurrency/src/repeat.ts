@@ -1,0 +1,42 @@
+export interface RepeatOptions {
+  everyMs: number;
+  /** Receives the error of a round that failed; the rounds go on. Without it, no round may fail. */
+  onError?: (error: unknown) => void;
+  /** Whether a round may begin now. Without it, one always may. */
+  mayBegin?: () => boolean;
+}
+
+export interface Repetition {
+  /** Begins a round now, also after `close`, or joins the one under way. Resolves at its end and never rejects. */
+  now(): Promise<void>;
+  /** Begins no more rounds on the timer. Resolves when the round under way has ended. */
+  close(): Promise<void>;
+}
+
+/**
+ * Calls `round` once per interval until closed, for the first time after one interval. Rounds do not overlap: a call that is due while one is
+ * under way is left out.
+ */
+export function repeat(round: () => unknown, { everyMs, onError, mayBegin }: RepeatOptions): Repetition {
+  let underWay: Promise<void> | undefined;
+  const run = async () => {
+    await round();
+  };
+  const now = () => {
+    if (underWay === undefined && mayBegin?.() !== false)
+      underWay = run()
+        .catch(onError)
+        .finally(() => {
+          underWay = undefined;
+        });
+    return underWay ?? Promise.resolve();
+  };
+  const timer = setInterval(() => void now(), everyMs);
+  return {
+    now,
+    async close() {
+      clearInterval(timer);
+      await underWay;
+    },
+  };
+}
