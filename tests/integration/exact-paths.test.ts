@@ -46,7 +46,7 @@ test.each<[string, Operation]>([
   const before = await state();
   expect(await it.client.file({ ...operation, exact: true })).toMatchObject({
     out: '',
-    end: { fileFailure: expect.stringMatching(/^(link|path-invalid)$/) },
+    failure: expect.stringMatching(/^(link|path-invalid)$/),
   });
   expect(await state()).toBe(before);
 });

@@ -5,6 +5,7 @@ import type { KeeperFileOperation } from '@shellfleet/worker/shell';
 import { ulid } from 'ulid';
 import { describe, expect, test } from 'vitest';
 import { type BoxOptions, host, useBox } from '../support/shell-box.ts';
+import { ShellClient } from '../support/shell-client.ts';
 
 const boxes: [string, BoxOptions][] = [
   ['as user 1000 over the socket', {}],
@@ -23,16 +24,15 @@ describe.each(boxes)('%s', (_, options) => {
 
   test('what is written is read again, byte for byte, and parents are made', async () => {
     const bytes = Buffer.from([0, 255, 10, 13, 0, 195, 40]);
-    expect(await write('/tmp/a b/c\n/ü.bin', bytes)).toMatchObject({
-      code: 0,
-      err: '',
-      end: { reason: 'exited', shell: { state: 'kept' } },
-    });
+    expect(await write('/tmp/a b/c\n/ü.bin', bytes)).toMatchObject({ code: 0, err: '' });
     expect((await read('/tmp/a b/c\n/ü.bin')).stdout).toEqual(bytes);
     const middle = await read('/tmp/a b/c\n/ü.bin', 1, 2);
     expect(middle.stdout).toEqual(Buffer.from([255, 10]));
     expect(middle.err).toBe('7 644'); // the size of the whole file, and its mode
-    expect((await it.client.run('read -r x < "/tmp/a b/c\n/ü.bin" || :; echo seen')).out).toBe('seen\n');
+    expect(await it.client.run('read -r x < "/tmp/a b/c\n/ü.bin" || :; echo seen')).toMatchObject({
+      out: 'seen\n',
+      end: { reason: 'exited', shell: { state: 'kept' } },
+    });
   });
 
   test('a file comes in parts and appears whole, with the mode of the one that it replaces', async () => {
@@ -53,7 +53,7 @@ describe.each(boxes)('%s', (_, options) => {
     const [record] = parseFileRecords((await file({ type: 'stat', path: '/tmp/parts/run.sh' })).stdout);
     expect(record).toMatchObject({ name: 'run.sh', type: 'file', size: 2 * part.length + 3, mode: 0o644 });
     expect((await read('/tmp/parts/run.sh', 2 * part.length)).out).toBe('end');
-    expect((await read('/tmp/parts/.up')).end.fileFailure).toBe('not-found');
+    expect((await read('/tmp/parts/.up')).failure).toBe('not-found');
   });
 
   test('a later part is refused unless the file is there and ends where the part begins', async () => {
@@ -64,10 +64,10 @@ describe.each(boxes)('%s', (_, options) => {
       renameTo: '/tmp/later/target',
     } as const;
     await write('/tmp/later/target', 'old');
-    expect((await file({ ...later, offset: 3 })).end.fileFailure).toBe('parts-missing');
+    expect((await file({ ...later, offset: 3 })).failure).toBe('parts-missing');
     await write('/tmp/later/.up', '12');
-    expect((await file({ ...later, offset: 3 })).end.fileFailure).toBe('parts-missing');
-    expect((await file({ ...later, offset: 1 })).end.fileFailure).toBe('parts-missing');
+    expect((await file({ ...later, offset: 3 })).failure).toBe('parts-missing');
+    expect((await file({ ...later, offset: 1 })).failure).toBe('parts-missing');
     expect((await read('/tmp/later/target')).out).toBe('old');
     await write('/tmp/later/.up', '12');
     expect((await file({ ...later, offset: 2 })).code).toBe(0);
@@ -136,7 +136,7 @@ describe.each(boxes)('%s', (_, options) => {
       path: '/tmp/bundle',
       entries: [{ kind: 'file', name: '/etc/f', mode: 0o644, content: Buffer.from('f') }],
     });
-    expect(refused.end.fileFailure).toBe('path-invalid');
+    expect(refused.failure).toBe('path-invalid');
   });
 
   test('beside an entry that is being stopped, calls are done, four at a time and each once', async () => {
@@ -169,9 +169,9 @@ describe.each(boxes)('%s', (_, options) => {
   test('files and whole folders are removed, links are not followed', async () => {
     await write('/tmp/rm/dir/deep/x', 'x');
     await write('/tmp/rm/kept/x', 'x');
-    expect((await file({ type: 'remove', path: '/tmp/rm/dir' })).end.fileFailure).toBe('is-directory');
+    expect((await file({ type: 'remove', path: '/tmp/rm/dir' })).failure).toBe('is-directory');
     expect((await file({ type: 'remove', path: '/tmp/rm/dir', recursive: true })).code).toBe(0);
-    expect((await file({ type: 'stat', path: '/tmp/rm/dir' })).end.fileFailure).toBe('not-found');
+    expect((await file({ type: 'stat', path: '/tmp/rm/dir' })).failure).toBe('not-found');
     expect((await read('/tmp/rm/kept/x')).out).toBe('x');
     expect((await file({ type: 'remove', path: '/tmp/rm/kept/x' })).code).toBe(0);
   });
@@ -185,7 +185,7 @@ describe.each(boxes)('%s', (_, options) => {
     const entries = [{ kind: 'symlink', name: 'l', mode: 0o777, content: Buffer.from('/tmp/deep/outside') }] as const;
     expect((await file({ type: 'unpack', path: `/tmp/deep/b${half}`, entries })).code).toBe(0);
     expect((await file({ type: 'rename', path: '/tmp/deep/b', renameTo: `/tmp/deep/a${half}/b` })).code).toBe(0);
-    expect((await file({ type: 'remove', path: '/tmp/deep/a' })).end.fileFailure).toBe('is-directory');
+    expect((await file({ type: 'remove', path: '/tmp/deep/a' })).failure).toBe('is-directory');
     expect(await file({ type: 'remove', path: '/tmp/deep/a', recursive: true })).toMatchObject({ code: 0, err: '' });
     const left = parseFileRecords((await file({ type: 'list', path: '/tmp/deep', depth: 0 })).stdout);
     expect(left.map(({ name }) => name)).toEqual(['outside', 'outside/kept']);
@@ -209,13 +209,42 @@ describe.each(boxes)('%s', (_, options) => {
   ] as const)('%s is an error with the path in its words', async (_name, operation, failure) => {
     const ended = await file(operation);
     expect(ended.code).toBe(1);
-    if (failure) expect(ended.end.fileFailure).toBe(failure);
+    if (failure) expect(ended.failure).toBe(failure);
     expect(ended.err).toContain(operation.path);
-    expect(ended.end.shell.state).toBe('kept');
+    expect((await it.client.run(':')).state).toBe('kept');
   });
 
   test('a path that is not absolute is refused', async () => {
     await expect(read('relative')).rejects.toThrow('refused: invalid');
+  });
+});
+
+describe('file calls', () => {
+  const it = useBox();
+  const stat = { type: 'stat', path: '/' } as const;
+
+  test('a call that is stopped is killed, and is known to have begun', async () => {
+    const { files } = it.client.shell;
+    const { id, reading } = await it.client.readFrozen();
+    files.stop(ulid());
+    expect(await files.hasBegun(ulid())).toBe(false);
+    files.stop(id);
+    expect(await reading).toEqual({ type: 'killed' });
+    expect(await files.hasBegun(id)).toBe(true);
+    expect(await files.call(id, stat, 10_000)).toEqual({ type: 'killed' });
+  });
+
+  test('a call of an earlier worker that still runs is not begun again, even after 256 others', async () => {
+    const before = it.client.shell;
+    const { id, reading } = await it.client.readFrozen();
+    before.disconnect();
+    expect(await reading).toEqual({ type: 'gone' });
+    const { files } = new ShellClient(await it.box.connect()).shell;
+    for (let others = 0; others < 260; others += 1) await files.call(ulid(), stat, 10_000);
+    expect(await files.hasBegun(id)).toBe(true);
+    expect(await files.call(id, stat, 10_000)).toEqual({ type: 'busy' });
+    files.stop(id);
+    await expect.poll(() => files.call(id, stat, 10_000)).toEqual({ type: 'killed' });
   });
 });
 
@@ -254,8 +283,8 @@ describe('on a file system that is full', () => {
   ])('%s that does not fit leaves the one before it, and nothing else', async (_, operations) => {
     const send = async (content: Buffer) => {
       for (const operation of operations(content)) {
-        const { end } = await it.client.file(operation);
-        if (end.fileFailure !== undefined) return end.fileFailure;
+        const { failure } = await it.client.file(operation);
+        if (failure !== undefined) return failure;
       }
       return 'done';
     };

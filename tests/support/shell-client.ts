@@ -5,6 +5,8 @@ import type {
   EntryEnd,
   EntryHandlers,
   EntryId,
+  FileCallEnd,
+  FileFailure,
   KeeperFileOperation,
   Shell,
   ShellEnd,
@@ -26,7 +28,16 @@ export interface Ran {
   ms: number;
 }
 
+export interface FileRan extends Pick<Ran, 'stdout' | 'out' | 'err'> {
+  code: 0 | 1;
+  failure?: FileFailure;
+}
+
 export type RunOptions = Omit<CommandStart, 'type' | 'entryId' | 'script'> & { entryId?: EntryId };
+
+const FREEZE = `while :; do for p in /proc/[0-9]*; do
+  read -r _ name <$p/status && [ "$name" = keeper ] && [ $p != /proc/1 ] && kill -STOP \${p#/proc/} && break 2
+done 2>/dev/null; done`;
 
 export class ShellClient {
   readonly shell: Shell;
@@ -66,8 +77,25 @@ export class ShellClient {
     return this.start({ type: 'command', entryId, script, timeoutMs, ...rest });
   }
 
-  file(operation: KeeperFileOperation): Promise<Ran> {
-    return this.start({ type: 'file', entryId: ulid(), operation, timeoutMs: 10_000 });
+  async file(operation: KeeperFileOperation): Promise<FileRan> {
+    const end = await this.shell.files.call(ulid(), operation, 10_000);
+    if (end.type !== 'done' && end.type !== 'failed') throw new Error(`refused: ${end.type}`);
+    const { stderr } = end;
+    const stdout = end.type === 'done' ? end.stdout : Buffer.alloc(0);
+    return {
+      ...{ stdout, out: stdout.toString('latin1'), err: stderr.toString('latin1') },
+      ...(end.type === 'done' ? { code: 0 } : { code: 1, failure: end.failure }),
+    };
+  }
+
+  /** Begins to read a file, by a helper of the keeper that a command stops with SIGSTOP before it has ended. */
+  async readFrozen(): Promise<{ id: string; reading: Promise<FileCallEnd> }> {
+    const id = ulid();
+    await this.run('truncate -s 100000000 /tmp/large');
+    const frozen = this.run(FREEZE);
+    const reading = this.shell.files.call(id, { type: 'read', path: '/tmp/large', offset: 0, length: 1e8 }, 60_000);
+    await frozen;
+    return { id, reading };
   }
 
   restart(terminationTimeoutMs = 2_000): Promise<Ran> {

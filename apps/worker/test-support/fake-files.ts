@@ -1,4 +1,4 @@
-import type { KeeperFileOperation } from '../src/shell/file-start.ts';
+import type { KeeperFileOperation } from '../src/shell/keeper-operation.ts';
 import type { FileCallEnd } from '../src/shell/shell-files.ts';
 
 const NOTHING = Buffer.alloc(0);

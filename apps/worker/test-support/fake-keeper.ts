@@ -1,5 +1,4 @@
 import { STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
-import type { KeeperFileOperation } from '../src/shell/file-start.ts';
 import type {
   BackgroundProcess,
   CommandStart,
@@ -137,16 +136,8 @@ export class FakeKeeper {
     this.#preparedShell = this.shellNumber;
     if (entry.type === 'restart')
       this.end({ shell: { state: 'lost', reason: 'restarted', shellNumber: ++this.shellNumber } });
-    else if (entry.type === 'file') this.#runFile(entry.operation);
     else if (this.#runScript !== undefined && isPrepared) this.#current().script = this.#runScript(entry, this);
     else this.#runInMemory(String(entry.script));
-  }
-
-  #runFile(operation: KeeperFileOperation): void {
-    const done = this.files.run(operation);
-    this.print(done.type === 'done' ? done.stdout : '');
-    this.print(done.stderr, 'stderr');
-    this.end(done.type === 'failed' ? { exitCode: 1, fileFailure: done.failure } : {});
   }
 
   #runInMemory(script: string): void {
@@ -216,7 +207,11 @@ class FakeConnection implements Shell {
       throw new Error('this keeper has no terminals');
     },
   };
-  readonly files: ShellFiles = { call: async (_id, operation) => this.#keeper.files.run(operation) };
+  readonly files: ShellFiles = {
+    call: async (_id, operation) => this.#keeper.files.run(operation),
+    hasBegun: async () => false,
+    stop() {},
+  };
   connected = true;
   events: ShellEvents | undefined;
   #current: { entryId: string; handlers: EntryHandlers; end(end: EntryEnd): void } | undefined;

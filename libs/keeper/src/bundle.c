@@ -17,7 +17,7 @@ static char path[2 * PATH_MAX];
 const char *bundle_path(void) { return path; }
 
 // The name below the operation's directory. 0 when it is none.
-static int set_path(const FileEntry *file, const uint8_t *name, size_t n) {
+static int set_path(const FileOperation *file, const uint8_t *name, size_t n) {
   const size_t base = strlen(file->path);
   if (!n || n >= PATH_MAX || name[0] == '/' || memchr(name, 0, n)) return 0;
   memcpy(path, file->path, base);
@@ -74,7 +74,7 @@ static int unpack(uint32_t kind, mode_t mode, const uint8_t *content, size_t n) 
   return error;
 }
 
-int bundle_unpack(const FileEntry *file) {
+int bundle_unpack(const FileOperation *file) {
   Cursor cursor = {.at = file->data, .left = file->data_bytes};
   while (cursor.left) {
     const uint32_t kind = take_u32(&cursor), mode = take_u32(&cursor), name_bytes = take_u32(&cursor);
@@ -111,7 +111,7 @@ static int pack(char *bytes, size_t room, struct stat *status, size_t *n) {
   return error;
 }
 
-int bundle_pack(const FileEntry *file) {
+int bundle_pack(const FileOperation *file) {
   static char bytes[PACK_BYTES + 1];
   size_t room = file->length < PACK_BYTES ? file->length : PACK_BYTES;
   for (const uint8_t *name = file->data, *end = name + file->data_bytes, *stop; name < end; name = stop + 1) {

@@ -10,7 +10,7 @@ enum { PAYLOAD_BYTES = 512 };
 // The payload of END, but for the text after it.
 typedef struct {
   int32_t code;
-  uint8_t reason, state, signal, file_errno;
+  uint8_t reason, state, signal, zero;
   uint32_t shell_number, run_ms;
   uint64_t totals[STREAMS];
 } EndFields;
@@ -40,7 +40,6 @@ void ending_set(const Ending *ending) {
   end.code = ending->code;
   end.reason = ending->reason;
   end.signal = ending->signal;
-  end.file_errno = ending->file_errno;
   end.run_ms = ending->run_ms;
   end.shell_number = shell_number();
   end.state = noted.state;

@@ -12,7 +12,7 @@ void ending_note_shell(enum ShellState state, const char *reason);
 typedef struct {
   int code; // -1: none
   enum EndReason reason;
-  int signal, file_errno;
+  int signal;
   uint32_t run_ms;
 } Ending;
 

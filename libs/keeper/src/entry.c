@@ -5,7 +5,6 @@
 #include "clock.h"
 #include "clocks.h"
 #include "ending.h"
-#include "files.h"
 #include "folder.h"
 #include "input.h"
 #include "ladder.h"
@@ -34,7 +33,6 @@ static struct {
   uint8_t id[ID_BYTES];
   uint32_t grace_ms;
   ShellRun run;
-  pid_t helper; // the child that does a file operation; 0: none
   Moment since;
   uint64_t began_at, oom_kills_before; // began_at: 0 until it runs
   Report report;
@@ -53,7 +51,7 @@ Moment entry_since(void) { return entry.phase == RUNNING ? entry.since : moment_
 static int is_entry(const Header *header) { return entry.phase != NOTHING && !memcmp(header->id, entry.id, ID_BYTES); }
 
 // The entry has ended. The bytes that are in its pipes at this moment are the last of its output.
-static void conclude(int code, enum EndReason reason, int signal, int file_errno) {
+static void conclude(int code, enum EndReason reason, int signal) {
   if (ladder_is_on()) {
     reason = ladder_reason();
     signal = 0; // it was the keeper's
@@ -66,10 +64,8 @@ static void conclude(int code, enum EndReason reason, int signal, int file_errno
   process_limit_settle(entry.since);
   input_end();
   output_end();
-  reaper_forget(entry.helper);
-  entry.helper = 0;
   const uint32_t run_ms = entry.began_at ? now_ms() - entry.began_at : 0;
-  ending_set(&(Ending){.code = code, .reason = reason, .signal = signal, .file_errno = file_errno, .run_ms = run_ms});
+  ending_set(&(Ending){.code = code, .reason = reason, .signal = signal, .run_ms = run_ms});
   entry.phase = DRAINING;
 }
 
@@ -79,30 +75,12 @@ static void run_now(void) {
   entry.phase = RUNNING;
 }
 
-static void run_file(const FileEntry *file) {
-  const int out = output_open_for_writing(0), error = output_open_for_writing(1);
-  run_now();
-  entry.helper = file_spawn(file, out, error);
-  if (entry.helper < 0) {
-    process_limit_sweep();
-    entry.helper = file_spawn(file, out, error);
-  }
-  if (out >= 0) close(out);
-  if (error >= 0) close(error);
-  if (entry.helper > 0) {
-    reaper_watch(entry.helper);
-    return;
-  }
-  entry.helper = 0;
-  conclude(NO_CODE, EXITED, 0, 0);
-}
-
 // Runs a waiting command or restart as soon as the shell is ready.
 static void proceed(void) {
   if (entry.phase != WAITING) return;
   if (shell_problem()) {
     ending_note_shell(LOST, shell_problem());
-    conclude(127, EXITED, 0, 0);
+    conclude(127, EXITED, 0);
     return;
   }
   if (!shell_is_ready()) return;
@@ -116,7 +94,7 @@ static enum Refusal judge_id(const Header *header) {
   if (is_entry(header)) return entry_is_busy() ? REFUSED_RUNNING : REFUSED_ENDED;
   if (begun_has(header->id)) return REFUSED_BEGUN_BEFORE;
   if (entry_is_busy() || entry.is_closing) return REFUSED_BUSY;
-  return header->flags != FILE_ENTRY && shell_problem() ? REFUSED_NO_SHELL : 0;
+  return shell_problem() ? REFUSED_NO_SHELL : 0;
 }
 
 // Only a script with `<<` can end inside a here-document, and only one with more `(` than `)` inside a command
@@ -194,10 +172,6 @@ void entry_start(const Header *header, const uint8_t *payload) {
   entry.is_followed = 1;
   entry.oom_kills_before = cgroup_oom_kills();
   entry.began_at = 0;
-  if (entry.kind == FILE_ENTRY) {
-    run_file(&start.file);
-    return;
-  }
   entry.phase = WAITING;
   entry.is_alone = shell_is_ready() && process_limit_is_alone();
   proceed();
@@ -225,12 +199,9 @@ static void stop(enum EndReason reason, uint32_t within_ms) {
     if (entry.phase != RUNNING) return;
     ladder_begin(reason, within_ms, entry.since);
     shell_interrupt();
-  } else if (entry.phase == RUNNING && entry.kind == FILE_ENTRY) {
-    ladder_begin(reason, within_ms, entry.since);
-    kill(entry.helper, SIGKILL); // a child that is not reaped yet: it cannot fail
   } else if (entry.phase == WAITING) {
     ladder_begin(reason, within_ms, entry.since);
-    conclude(NO_CODE, reason, 0, 0);
+    conclude(NO_CODE, reason, 0);
   }
 }
 
@@ -253,7 +224,7 @@ void entry_begin_closing(uint32_t termination_ms) {
 static void conclude_report(void) {
   const Report *report = &entry.report;
   ending_note_shell(report->state, report->state_reason);
-  conclude(report->reason == NO_CWD ? NO_CODE : report->code, report->reason, 0, 0);
+  conclude(report->reason == NO_CWD ? NO_CODE : report->code, report->reason, 0);
 }
 
 void entry_on_report(void) {
@@ -269,13 +240,6 @@ void entry_on_report(void) {
   proceed();
 }
 
-static void on_helper_end(int status) {
-  entry.helper = 0;
-  if (entry.phase != RUNNING || entry.kind != FILE_ENTRY) return;
-  if (WIFSIGNALED(status)) conclude(NO_CODE, SIGNALLED, WTERMSIG(status), 0);
-  else conclude(WEXITSTATUS(status) ? 1 : 0, EXITED, 0, WEXITSTATUS(status));
-}
-
 static const char CONTINUED[] = "a signal ended the shell; a new one continues with its variables, functions and "
                                 "directory, without its descriptors, limits and table of background jobs";
 
@@ -288,7 +252,7 @@ static const char *describe_shell_death(int signal) {
 static void on_shell_end(int status) {
   entry_on_report(); // the last report of a shell that died after its command
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  const int ended = entry.phase == RUNNING && entry.kind != FILE_ENTRY;
+  const int ended = entry.phase == RUNNING;
   const int is_restart = entry.kind == RESTART_ENTRY;
   const int code = signal ? 128 + signal : WEXITSTATUS(status);
   const int continues = ended && !is_restart && !entry.is_closing && !ladder_is_on() && shell_can_continue();
@@ -297,15 +261,14 @@ static void on_shell_end(int status) {
   if (ended && (is_restart || ladder_is_on())) sweep_kill(entry.since, 0);
   if (entry.is_closing) shell_forget();
   else shell_replace(status, continues ? &code : 0);
-  if (ended && is_restart) conclude(0, EXITED, 0, 0);
-  else if (ended) conclude(code, EXITED, signal, 0);
+  if (ended && is_restart) conclude(0, EXITED, 0);
+  else if (ended) conclude(code, EXITED, signal);
   if (entry.is_closing || (ended && !is_restart)) return;
   link_put(SHELL, 0, 0, 0, shell_number(), reason, strlen(reason)); // without room: HELLO and END carry the number, too
 }
 
 void entry_on_children(void) {
   int status;
-  if (reaper_take(entry.helper, &status)) on_helper_end(status);
   if (reaper_take(shell_pid(), &status)) on_shell_end(status);
 }
 
@@ -327,7 +290,7 @@ static int tick_running(void) {
       shell_kill();
       break;
     case NO_OUTPUT_ALARM:
-      if (entry.kind == COMMAND_ENTRY) stop(NO_OUTPUT, entry.grace_ms);
+      stop(NO_OUTPUT, entry.grace_ms);
       break;
   }
   return TICK_MS;
@@ -345,7 +308,7 @@ int entry_tick(void) {
   if (entry_is_busy()) clocks_count();
   proceed();
   if (entry.phase == RUNNING && !ladder_is_on()) wake = tick_running();
-  else if (entry.phase == RUNNING && entry.kind == COMMAND_ENTRY) wake = tick_ladder();
+  else if (entry.phase == RUNNING) wake = tick_ladder();
   if (entry.phase == DRAINING && output_settle()) entry.phase = ENDED;
   return wake;
 }

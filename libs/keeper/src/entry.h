@@ -1,4 +1,4 @@
-// The one entry that runs, or ran last: a command, a file operation or a restart.
+// The one entry that runs, or ran last: a command or a restart.
 //
 // ENTRY-1. One at a time; an id that began once never begins again (invariant 3).
 #ifndef ENTRY_H
@@ -16,7 +16,7 @@ void entry_on_claim(void);
 void entry_begin_closing(uint32_t termination_ms);
 
 void entry_on_report(void);
-// Children were reaped: the shell or a file operation may be among them.
+// Children were reaped: the shell may be among them.
 void entry_on_children(void);
 // Deadlines and the stop ladder. Returns in how many ms to call again, or -1.
 int entry_tick(void);

@@ -1,11 +1,13 @@
 #define _GNU_SOURCE
 #include "file_calls.h"
 #include "clock.h"
+#include "entry.h"
+#include "files.h"
 #include "link.h"
 #include "log.h"
+#include "process_limit.h"
 #include "processes.h"
 #include "reaper.h"
-#include "start.h"
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -39,8 +41,7 @@ typedef struct {
 
 typedef struct {
   uint8_t id[ID_BYTES];
-  int has_ended;
-  uint8_t error, signal;
+  uint8_t error, signal; // of its end
 } Begun;
 
 static Call calls[FILE_CALLS];
@@ -51,6 +52,20 @@ static Begun *find_begun(const uint8_t *id) {
   for (int i = 0; i < REMEMBERED; i++)
     if (!memcmp(begun[i].id, id, ID_BYTES)) return &begun[i];
   return 0;
+}
+
+static Call *find_running(const uint8_t *id) {
+  for (int i = 0; i < FILE_CALLS; i++)
+    if (calls[i].is_taken && calls[i].helper && !memcmp(calls[i].id, id, ID_BYTES)) return &calls[i];
+  return 0;
+}
+
+// Returns the slot of the oldest call that has ended.
+static Begun *next_begun(void) {
+  Begun *slot;
+  do slot = &begun[begun_count++ % REMEMBERED];
+  while (find_running(slot->id));
+  return slot;
 }
 
 static Call *find_free(void) {
@@ -70,35 +85,48 @@ static void refuse(const Header *header, enum Refusal refusal, int error, int si
   link_put(FILE_ENDED, 0, 0, header->id, 0, &end, sizeof end); // without room the worker waits for its time limit
 }
 
-static void begin(Call *call, const Header *header, const Start *start) {
+// A fork that fails while no entry runs is refused because of background processes: those are killed, as for a command.
+static pid_t spawn(const FileOperation *file, const int *streams) {
+  const pid_t helper = file_spawn(file, streams[0], streams[1]);
+  if (helper >= 0 || entry_is_busy()) return helper;
+  process_limit_sweep();
+  return file_spawn(file, streams[0], streams[1]);
+}
+
+static void begin(Call *call, const Header *header, const FileOperation *file) {
   *call = (Call){.is_taken = 1, .is_followed = 1, .streams = {-1, -1}};
   memcpy(call->id, header->id, ID_BYTES);
   for (int s = 0; s < STREAMS; s++) call->streams[s] = memfd_create("answer", MFD_CLOEXEC);
-  call->helper =
-    call->streams[0] < 0 || call->streams[1] < 0 ? -1 : file_spawn(&start->file, call->streams[0], call->streams[1]);
+  call->helper = call->streams[0] < 0 || call->streams[1] < 0 ? -1 : spawn(file, call->streams);
   if (call->helper < 0) {
     log_failure("starting a file operation");
     release(call);
     refuse(header, 0, EAGAIN, 0);
     return;
   }
-  Begun *own = &begun[begun_count++ % REMEMBERED];
+  Begun *own = next_begun();
   *own = (Begun){0};
   memcpy(own->id, header->id, ID_BYTES);
-  if (start->timeout_ms) call->kill_at = now_ms() + start->timeout_ms;
+  if (file->timeout_ms) call->kill_at = now_ms() + file->timeout_ms;
   reaper_watch(call->helper);
   processes_spare(call->helper);
 }
 
 void file_call_start(const Header *header, const uint8_t *payload) {
-  Start start;
+  FileOperation file;
+  Cursor cursor = {.at = payload, .left = header->length};
   Call *call = find_free();
   const Begun *own = find_begun(header->id);
-  if (own && own->has_ended) refuse(header, REFUSED_ENDED, own->error, own->signal);
-  else if (own) refuse(header, REFUSED_RUNNING, 0, 0);
-  else if (header->flags != FILE_ENTRY || !start_parse(header, payload, &start)) refuse(header, REFUSED_INVALID, 0, 0);
+  if (find_running(header->id)) refuse(header, REFUSED_RUNNING, 0, 0);
+  else if (own) refuse(header, REFUSED_ENDED, own->error, own->signal);
+  else if (!file_parse(&cursor, &file)) refuse(header, REFUSED_INVALID, 0, 0);
   else if (!call) refuse(header, REFUSED_BUSY, 0, 0);
-  else begin(call, header, &start);
+  else begin(call, header, &file);
+}
+
+void file_call_stop(const Header *header) {
+  const Call *call = find_running(header->id);
+  if (call) kill(call->helper, SIGKILL); // a child that is not reaped yet: it cannot fail
 }
 
 void file_calls_claimed(void) {
@@ -116,7 +144,6 @@ static void conclude(Call *call, int status) {
   else call->end.signal = WTERMSIG(status);
   Begun *own = find_begun(call->id);
   if (own) {
-    own->has_ended = 1;
     own->error = call->end.error;
     own->signal = call->end.signal;
   }

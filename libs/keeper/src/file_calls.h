@@ -1,15 +1,20 @@
-// File operations beside the entry: they wait neither for it nor for each other.
+// The calls for file operations. They wait neither for the entry nor for each other.
 //
-// CALLS-1. A call begins at most once: for an id that began before its end is told again, without what it printed.
+// CALLS-1. A call begins at most once: a second FILE_CALL with its id is answered with "running", or with its end but
+//     without its answer.
 // CALLS-2. The answer of a call is kept in memory until it is sent, and is dropped when another worker claims the
 //     keeper.
 #ifndef FILE_CALLS_H
 #define FILE_CALLS_H
 #include "wire.h"
 
-enum { FILE_CALLS = 4 };
+// At once: four beside the commands, and one in their order.
+enum { FILE_CALLS = 5 };
 
+// FILE_CALL without a payload begins nothing: it asks whether the id has begun.
 void file_call_start(const Header *header, const uint8_t *payload);
+// Kills the child of the call with this id, if it runs.
+void file_call_stop(const Header *header);
 void file_calls_claimed(void);
 void file_calls_on_children(void);
 // Returns in how many ms to call again, or -1.

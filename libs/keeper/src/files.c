@@ -27,14 +27,15 @@ static int take_path(Cursor *cursor, size_t n, char *copy) {
   return 1;
 }
 
-int file_parse(Cursor *cursor, FileEntry *file) {
-  const uint32_t operation = take_u32(cursor), flags = take_u32(cursor);
+int file_parse(Cursor *cursor, FileOperation *file) {
+  file->timeout_ms = take_u32(cursor);
+  const uint32_t type = take_u32(cursor), flags = take_u32(cursor);
   const uint32_t path_bytes = take_u32(cursor), rename_bytes = take_u32(cursor);
-  file->operation = operation;
+  file->type = type;
   file->flags = flags;
   file->offset = take_u64(cursor);
   file->length = take_u64(cursor);
-  if (cursor->bad || operation < FILE_READ || operation > FILE_PACK || flags > 31) return 0;
+  if (cursor->bad || type < FILE_READ || type > FILE_PACK || flags > 31) return 0;
   if (file->offset > INT64_MAX || file->length > INT64_MAX) return 0;
   if (!take_path(cursor, path_bytes, path_copy) || !take_path(cursor, rename_bytes, rename_copy)) return 0;
   file->path = path_copy;
@@ -45,7 +46,7 @@ int file_parse(Cursor *cursor, FileEntry *file) {
 }
 
 // The bytes of the range go to stdout; the size of the whole file, in decimal, and its mode, in octal, to stderr.
-static int read_range(const FileEntry *file) {
+static int read_range(const FileOperation *file) {
   static char piece[PIECE_BYTES];
   struct stat status;
   int fd;
@@ -69,7 +70,7 @@ static int read_range(const FileEntry *file) {
 }
 
 // A part that is there is opened before one is made, and is emptied only when it is known which file that is.
-static int open_part(const Place *place, const FileEntry *file, int *fd) {
+static int open_part(const Place *place, const FileOperation *file, int *fd) {
   const int is_later_part = file->offset > 0;
   int error = open_regular(place->folder, place->name, O_WRONLY, fd);
   if (error == ENOENT && is_later_part) return ESTALE;
@@ -85,7 +86,7 @@ static int open_part(const Place *place, const FileEntry *file, int *fd) {
 }
 
 // `old`: what the file replaces; null when there is no such file.
-static int put_in_place(const FileEntry *file, int fd, const Place *part, const struct stat *old) {
+static int put_in_place(const FileOperation *file, int fd, const Place *part, const struct stat *old) {
   Place target;
   int error = place_open(file->rename_to, 0, &target);
   if (error) return error;
@@ -97,7 +98,7 @@ static int put_in_place(const FileEntry *file, int fd, const Place *part, const 
   return error;
 }
 
-static int write_range(const FileEntry *file) {
+static int write_range(const FileOperation *file) {
   const char *target = file->rename_to[0] ? file->rename_to : file->path;
   struct stat old;
   const int exists = !stat(target, &old);
@@ -116,7 +117,7 @@ static int write_range(const FileEntry *file) {
   return error;
 }
 
-static int describe(const FileEntry *file) {
+static int describe(const FileOperation *file) {
   struct stat status;
   Place place;
   const int error = place_open(file->path, 0, &place);
@@ -128,7 +129,7 @@ static int describe(const FileEntry *file) {
   return fflush(stdout) ? errno : 0;
 }
 
-static int make_directory(const FileEntry *file) {
+static int make_directory(const FileOperation *file) {
   Place place;
   struct stat status;
   const int error = place_open(file->path, 1, &place);
@@ -139,7 +140,7 @@ static int make_directory(const FileEntry *file) {
   return S_ISDIR(status.st_mode) ? 0 : not_a_folder(place.folder, place.name);
 }
 
-static int rename_path(const FileEntry *file) {
+static int rename_path(const FileOperation *file) {
   Place from, to;
   int error = place_open(file->path, 0, &from);
   if (!error) error = look_at(from.folder, from.name, 1);
@@ -148,17 +149,17 @@ static int rename_path(const FileEntry *file) {
   return renameat(from.folder, from.name, to.folder, to.name) ? errno : 0;
 }
 
-static int remove_path(const FileEntry *file) {
+static int remove_path(const FileOperation *file) {
   Place place;
   int error = place_open(file->path, 0, &place);
   if (!error) error = look_at(place.folder, place.name, 1);
   return error ? error : remove_at(place.folder, place.name, file->flags & FILE_RECURSIVE);
 }
 
-static int run(const FileEntry *file) {
+static int run(const FileOperation *file) {
   int error = EINVAL;
   if (file->flags & FILE_EXACT) refuse_links();
-  switch (file->operation) {
+  switch (file->type) {
     case FILE_READ: error = read_range(file); break;
     case FILE_WRITE: error = write_range(file); break;
     case FILE_LIST: error = tree_list(file); break;
@@ -170,7 +171,7 @@ static int run(const FileEntry *file) {
     case FILE_UNPACK: error = bundle_unpack(file); break;
     case FILE_PACK: error = bundle_pack(file); break;
   }
-  const char *path = file->operation == FILE_UNPACK ? bundle_path() : file->path;
+  const char *path = file->type == FILE_UNPACK ? bundle_path() : file->path;
   if (error == EPERM && off_limits_is_met())
     fprintf(stderr, "%s: the folder of the session's keeper is not for file operations\n", path);
   else if (error == EACCES || error == EPERM)
@@ -179,15 +180,12 @@ static int run(const FileEntry *file) {
   return error;
 }
 
-pid_t file_spawn(const FileEntry *file, int out, int error) {
+pid_t file_spawn(const FileOperation *file, int out, int error) {
   const pid_t child = fork();
   if (child) return child;
   child_setup();
-  for (int i = 1; i <= 2; i++) {
-    const int fd = i == 1 ? out : error;
-    fcntl(fd, F_SETFL, O_WRONLY); // blocking: a full pipe is waited for
-    dup2(fd, i);
-  }
+  dup2(out, 1);
+  dup2(error, 2);
   off_limits_keep_only();
   _exit(run(file) & 0xff);
 }

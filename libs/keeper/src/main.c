@@ -9,15 +9,15 @@
 //
 // One thread, one loop. Every file is one part of it; a file includes only files of lines below its own.
 //   closing                     the end of the keeper       hello       the HELLO message
+//   file_calls                  file operations
 //   entry                       the entry that runs
 //   ladder, process_limit       stopping a command          terminal    interactive shells
 //   ending                      the END message             pty         a shell at a pseudo-terminal
 //   shell                       the user's shell            clocks      deadlines
 //   output, late, input         a command's streams         report      the reports of the shell's loop
-//   file_calls                  files beside the entry
 //   directory                   where the shell is
 //   folder                      files for the shell         start       the START message
-//   files                       file operations             egress      the way to the proxy
+//   files                       one file operation          egress      the way to the proxy
 //   forwarder                   its process                 child       forks of the keeper
 //   tree, bundle, remove        listings, many files        file_steps  what they share
 //   link, transport             the connection              begun       ids of earlier entries
@@ -105,7 +105,10 @@ static void on_frame(const Header *header, const uint8_t *payload) {
       terminal_ack(header);
       break;
     case RESUME: entry_resume(header, payload); break;
-    case STOP: entry_stop(header, payload); break;
+    case STOP:
+      entry_stop(header, payload);
+      file_call_stop(header);
+      break;
     case STORAGE: clocks_storage(header->flags); break;
     case CLOSE:
       terminals_hang_up();

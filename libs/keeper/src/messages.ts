@@ -1,8 +1,9 @@
-// The payloads of frames. A keeper is as trusted as the container that it runs in, so every length and number from it is checked.
+// The payloads of frames. A keeper is as trusted as the container that it runs in, so every length and number from it is
+// checked.
 // The fields of START have one list here and one in start.h.
 import { MalformedFrame, readUint64, writeUint64 } from './frames.ts';
 
-export const EntryKind = { command: 0, file: 1, restart: 2 } as const;
+export const EntryKind = { command: 0, restart: 1 } as const;
 const FileOperationCode = {
   read: 1,
   write: 2,
@@ -28,7 +29,7 @@ export const INPUT_WINDOW_BYTES = 1 << 20;
 /** Flag of INPUT: this is the end. Flag of INPUT_TAKEN: the reader has closed its end. */
 export const INPUT_END = 1;
 
-/** By the flags of REFUSED. */
+/** Reasons of a refusal, by the flags of REFUSED. */
 const refusals = [
   undefined,
   'running',
@@ -45,18 +46,16 @@ type HelloState = (typeof helloStates)[number];
 type EndReason = (typeof endReasons)[number];
 export type Refusal = NonNullable<(typeof refusals)[number]>;
 
-interface Limits {
-  /** 0: none. */
+export interface CommandStartPayload {
+  /** 0 for no limit. */
   timeoutMs: number;
+  /** 0 for no limit. */
   noOutputTimeoutMs: number;
   killGraceMs: number;
-}
-
-export interface CommandStartPayload extends Limits {
   script: Uint8Array;
   cwd: string;
   env: Record<string, string>;
-  /** Undefined: /dev/null. Open: the bytes of INPUT frames. */
+  /** Standard input: /dev/null when undefined, the bytes of INPUT frames when `open`. */
   stdin: Uint8Array | 'open' | undefined;
 }
 
@@ -85,7 +84,10 @@ const NOTHING: Buffer = Buffer.alloc(0);
 
 const toBytes = (text: string): Buffer => (text === '' ? NOTHING : Buffer.from(text));
 
-export interface FileStartPayload extends Limits {
+/** The fields of FILE_CALL. `file_parse()` in files.c reads them. */
+export interface FileCallPayload {
+  /** 0 for no limit. */
+  timeoutMs: number;
   operation: keyof typeof FileOperationCode;
   flags: number;
   path: string;
@@ -95,18 +97,10 @@ export interface FileStartPayload extends Limits {
   data: Uint8Array;
 }
 
-export function encodeFile(file: FileStartPayload): Buffer {
+export function encodeFileCall(file: FileCallPayload): Buffer {
   const path = Buffer.from(file.path);
   const renameTo = Buffer.from(file.renameTo);
-  const numbers = uint32s(
-    file.timeoutMs,
-    file.noOutputTimeoutMs,
-    file.killGraceMs,
-    FileOperationCode[file.operation],
-    file.flags,
-    path.length,
-    renameTo.length,
-  );
+  const numbers = uint32s(file.timeoutMs, FileOperationCode[file.operation], file.flags, path.length, renameTo.length);
   return Buffer.concat([numbers, uint64s(file.offset, file.length), path, renameTo, file.data]);
 }
 
@@ -164,7 +158,6 @@ export interface End {
   shellState: (typeof shellStates)[number];
   shellReason: string;
   signal: number;
-  errno: number;
   shellNumber: number;
   runMs: number;
   totals: { stdout: number; stderr: number };
@@ -180,7 +173,6 @@ export function decodeEnd(payload: Uint8Array): End {
     reason: oneOf(endReasons, bytes[4]!),
     shellState: oneOf(shellStates, bytes[5]!),
     signal: bytes[6]!,
-    errno: bytes[7]!,
     shellNumber: bytes.readUInt32LE(8),
     runMs: bytes.readUInt32LE(12),
     totals: { stdout: readUint64(bytes, 16), stderr: readUint64(bytes, 24) },
@@ -196,9 +188,9 @@ export function decodeRefusal(flags: number): Refusal {
 
 /** How a file call ended. */
 export interface FileEnd {
-  /** 0: it was done. */
+  /** Linux errno of an operation that failed, else 0. */
   errno: number;
-  /** 0: none. */
+  /** Signal that killed the call, else 0. */
   signal: number;
   refusal: Refusal | undefined;
   totals: { stdout: number; stderr: number };
@@ -219,7 +211,7 @@ export function decodeFileEnd(payload: Uint8Array): FileEnd {
 
 const MAX_LOG_CHARACTERS = 200;
 
-/** By the exit codes of wire.h. */
+/** What kept a keeper from starting, by the exit codes of wire.h. */
 const keeperExits: Record<number, string> = {
   101: 'Its keeper was not the first process of its own pid namespace.',
   102: 'Its keeper was started with wrong arguments.',

@@ -60,8 +60,6 @@ int output_open(void) {
   return 1;
 }
 
-int output_open_for_writing(int stream) { return open(pipes[stream].path, O_WRONLY | O_NONBLOCK | O_CLOEXEC); }
-
 // Whether each of them is held by a process or has something in it. One question for all.
 static void look_at_pipes(short *revents) {
   struct pollfd p[STREAMS];

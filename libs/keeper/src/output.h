@@ -13,8 +13,6 @@
 int output_open(void);
 // For an entry that begins now. FIFOs that were removed are made again; 0 when that failed.
 int output_begin(const uint8_t *id);
-// The write end, for a child of the keeper itself; -1 when the user has removed the FIFO.
-int output_open_for_writing(int stream);
 void output_on_readable(int stream);
 // The entry has ended: bytes that are in the pipes now are the last of its output.
 void output_end(void);

@@ -3,7 +3,7 @@
 #include "log.h"
 #include <sys/wait.h>
 
-enum { WATCHED = 24 }; // the shell, four terminals, five helpers, the forwarder, and some that were forgotten too late
+enum { WATCHED = 24 }; // the shell, four terminals, five file calls, the forwarder, and some that were forgotten too late
 
 static struct {
   pid_t pid; // 0: free

@@ -24,7 +24,6 @@ int start_parse(const Header *header, const uint8_t *payload, Start *start) {
   if (cursor.bad) return 0;
   switch (header->flags) {
     case COMMAND_ENTRY: return parse_command(&cursor, &start->command);
-    case FILE_ENTRY: return file_parse(&cursor, &start->file);
     case RESTART_ENTRY: return 1;
     default: return 0;
   }

@@ -2,7 +2,6 @@
 // them.
 #ifndef START_H
 #define START_H
-#include "files.h"
 #include "wire.h"
 
 // What a command reads: /dev/null, the bytes that came with it, or the bytes of INPUT while it runs.
@@ -18,7 +17,6 @@ typedef struct {
   enum EntryKind kind;
   uint32_t timeout_ms, no_output_timeout_ms, kill_grace_ms; // 0: no limit
   Command command; // of a COMMAND_ENTRY
-  FileEntry file; // of a FILE_ENTRY
 } Start;
 
 // 0 when the frame is not valid.

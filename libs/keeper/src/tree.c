@@ -118,7 +118,7 @@ static int list_directory(int fd, size_t length, uint64_t depth, const char *cur
   return error;
 }
 
-int tree_list(const FileEntry *file) {
+int tree_list(const FileOperation *file) {
   char cursor[PATH_MAX];
   if (file->data_bytes >= sizeof cursor) return ENAMETOOLONG;
   memcpy(cursor, file->data, file->data_bytes);

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KEEPER_PROTOCOL_VERSION = 4, ID_BYTES = 16, STREAMS = 2, SYNC_BYTES = 8, CRC_BYTES = 4, TOKEN_BYTES = 64 };
+enum { KEEPER_PROTOCOL_VERSION = 5, ID_BYTES = 16, STREAMS = 2, SYNC_BYTES = 8, CRC_BYTES = 4, TOKEN_BYTES = 64 };
 enum { MAX_INBOUND_PAYLOAD = 4 << 20, MAX_OUTBOUND_PAYLOAD = 64 << 10 };
 
 typedef struct {
@@ -52,7 +52,7 @@ enum FrameType {
 // Flags of PING and PONG.
 enum Question { WITH_PROCESSES = 1, WITH_DIRECTORY = 2 };
 
-enum EntryKind { COMMAND_ENTRY = 0, FILE_ENTRY = 1, RESTART_ENTRY = 2 };
+enum EntryKind { COMMAND_ENTRY = 0, RESTART_ENTRY = 1 };
 
 enum Refusal {
   REFUSED_RUNNING = 1,

@@ -10,9 +10,12 @@ export const contentDigestSchema = z.object({
 });
 export type ContentDigest = z.infer<typeof contentDigestSchema>;
 
-/** One entry of a directory that is written. Names are relative to the directory; `data` is base64, of a symbolic link its target. */
+/**
+ * One entry of a directory that is written. Names are relative to the directory. `data` is base64; for a symbolic link it
+ * is the target.
+ */
 const writtenEntrySchema = z.object({
-  /** `mode` changes only the mode of one that is there. */
+  /** What the entry is. An entry of kind `mode` changes only the mode of a file that exists. */
   kind: z.enum(['directory', 'file', 'symlink', 'mode']),
   name: z.string(),
   mode,
@@ -23,7 +26,10 @@ export type WrittenEntry = z.infer<typeof writtenEntrySchema>;
 /** One step of a file operation; larger files and directories are transferred in several. `data` is base64. */
 export const fileOperationSchema = z.discriminatedUnion('name', [
   z.object({ name: z.literal('read'), path, offset: z.number(), length: z.number() }),
-  /** Parts go to a temporary file beside the path. The last part renames it to the path. Without a mode a replaced file keeps its own. */
+  /**
+   * Parts go to a temporary file beside the path, which the last part renames to the path. Without a mode a replaced file
+   * keeps its own.
+   */
   z.object({
     name: z.literal('write'),
     path,
@@ -48,3 +54,8 @@ export const fileOperationSchema = z.discriminatedUnion('name', [
   z.object({ name: z.literal('pack'), path, names: z.array(z.string()) }),
 ]);
 export type FileOperation = z.infer<typeof fileOperationSchema>;
+
+/** Returns whether an operation changes nothing: it has an answer, and may be done twice. */
+export function onlyReads({ name }: FileOperation): boolean {
+  return name === 'read' || name === 'list' || name === 'stat' || name === 'pack';
+}

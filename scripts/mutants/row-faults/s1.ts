@@ -47,7 +47,7 @@ export const s1Faults: readonly RowFault[] = [
     row: 'S1-10',
     file: 'libs/keeper/src/entry.c',
     text: 'if (entry.kind == RESTART_ENTRY) shell_leave();',
-    change: 'if (entry.kind == RESTART_ENTRY) conclude(0, EXITED, 0, 0);',
+    change: 'if (entry.kind == RESTART_ENTRY) conclude(0, EXITED, 0);',
   },
   {
     row: 'S1-11',

@@ -15,17 +15,17 @@ import {
 import { type Signature, sealPlace } from '@shellfleet/sealing';
 import pLimit from 'p-limit';
 import { ulid } from 'ulid';
-import type { KeeperFileOperation } from '../shell/file-start.ts';
+import type { KeeperFileOperation } from '../shell/keeper-operation.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { FileCallEnd } from '../shell/shell-files.ts';
-import { fileTimeoutMs, onlyReads, toFileAnswer, toFileError, toKeeperOperation } from './keeper-file.ts';
+import { answerOf, fileTimeoutMs, toFileError, toKeeperOperation } from './keeper-file.ts';
 import { noteFileCall, noteFileEnd } from './note-audit.ts';
 import type { SessionContext } from './session-context.ts';
 
 // The file operations of one session beside the entries of its mailbox.
 //
-// FILES-1. An operation that changes something is done at most once in one sandbox, however often it is asked for: its id is known here while
-//          it is under way, and by the keeper afterwards.
+// FILES-1. An operation that changes something is done at most once in one sandbox, however often it is asked for: its id
+//          is known here while it is under way, and by the keeper afterwards.
 // FILES-2. At most AT_ONCE operations run at a time, and MOST_WAITING wait; more are refused before they are opened.
 // FILES-3. Nothing is given to the keeper while the lease may have run out.
 
@@ -128,7 +128,10 @@ export class FileCalls {
     }
   }
 
-  /** Before the last part puts a file in its place of which a person was shown size and digest: it is what the parts add up to. */
+  /**
+   * Throws unless the parts of a file have the size and digest that a person was shown. Checked before the last part puts
+   * the file in its place.
+   */
   async #checkWhole(operation: FileOperation): Promise<void> {
     if (operation.name !== 'write' || !operation.last || operation.whole === undefined) return;
     const hash = createHash('sha256');
@@ -169,26 +172,9 @@ export class FileCalls {
   }
 
   #toAnswer(operation: FileOperation, end: FileCallEnd | undefined): Answer {
-    const { epoch } = this.#deps.shell;
-    switch (end?.type) {
-      case undefined:
-        return { state: 'no-shell' };
-      case 'done':
-        return { state: 'done', epoch, answer: toFileAnswer(operation, end.stdout, end.stderr) };
-      case 'failed':
-        throw toFileError(operation, end.failure, end.stderr);
-      case 'done-before':
-        if (end.failure !== undefined) throw toFileError(operation, end.failure, Buffer.alloc(0));
-        return onlyReads(operation) ? { state: 'unknown' } : { state: 'done', epoch, answer: {} };
-      case 'killed':
-        if (onlyReads(operation)) return { state: 'unknown' };
-        throw killed(operation);
-      case 'gone':
-        return { state: 'unknown' };
-      case 'busy':
-      case 'invalid':
-        throw new ShellfleetError('INTERNAL', `The keeper refused the ${operation.name} of ${operation.path}.`);
-    }
+    if (end === undefined) return { state: 'no-shell' };
+    const answer = answerOf(operation, end);
+    return answer === undefined ? { state: 'unknown' } : { state: 'done', epoch: this.#deps.shell.epoch, answer };
   }
 }
 
@@ -205,14 +191,6 @@ function otherBytes(path: string, found: ContentDigest, shown: ContentDigest): S
   return new ShellfleetError(
     'FILE_DENIED',
     `${path} was not written: its parts are ${text(found)}, and what a person was asked about is ${text(shown)}. Write it again.`,
-    { path },
-  );
-}
-
-function killed({ path, name }: FileOperation): ShellfleetError {
-  return new ShellfleetError(
-    'CONTAINER_LOST',
-    `The ${name} of ${path} was stopped by a restart of the shell, or by a signal. Whether it was done is not known.`,
     { path },
   );
 }

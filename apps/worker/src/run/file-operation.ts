@@ -1,75 +1,72 @@
-import { type FileOperation, newResult, ShellfleetError, type StreamName } from '@shellfleet/protocol';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type FileAnswer, type FileOperation, isShellfleetError, newResult } from '@shellfleet/protocol';
+import { ulid } from 'ulid';
 import type { SessionShell } from '../shell/session-shell.ts';
-import type { FileStart } from '../shell/shell.ts';
 import type { EntryResult, EntryRun } from './entry-run.ts';
-import { fileTimeoutMs, toFileAnswer, toFileError, toKeeperOperation } from './keeper-file.ts';
+import { answerOf, fileTimeoutMs, stoppedOperation, toKeeperOperation } from './keeper-file.ts';
 import { resultBase, toErrorResult } from './results.ts';
-import { runOnShell } from './run-on-shell.ts';
+import { reconnect } from './run-on-shell.ts';
 import type { SessionContext } from './session-context.ts';
 
-/** No answer is larger; a keeper that prints more is not believed. */
-const MOST_BYTES = 3 << 20;
+const BUSY_POLL_MS = 50;
+/** Greatest number of calls for one read whose answers are lost. */
+const MOST_READS = 5;
 
-/** Has the keeper run a file operation as the sandbox's user. Its bytes arrive as stdout and are returned sealed, not streamed. */
+/**
+ * Runs an ordered file operation as a file call with the entry's id: however often the keeper is asked, the operation
+ * begins at most once. The answer is not streamed; it is stored with the Result, sealed.
+ */
 export async function runFileOperation(
   run: EntryRun,
   operation: FileOperation,
   session: SessionContext,
   shell: SessionShell,
 ): Promise<EntryResult> {
-  const { entry } = run;
-  const base = resultBase(entry, session, shell);
-  const parts: Record<StreamName, Uint8Array[]> = { stdout: [], stderr: [] };
-  const received = { stdout: 0, stderr: 0 };
-  const start: FileStart = {
-    type: 'file',
-    entryId: entry.id,
-    operation: toKeeperOperation(operation, session.takesRealPaths(operation)),
-    timeoutMs: fileTimeoutMs(operation),
-  };
-  const end = await runOnShell(start, run, session, shell, {
-    onOutput(stream, offset, bytes) {
-      if (offset < received[stream]) return;
-      // A gap occurs only in an answer over the limit, of which an earlier host has acknowledged a part.
-      received[stream] = offset + bytes.byteLength;
-      // Kept bytes are not acknowledged, so a host that adopts the shell receives all of them again. An answer over the limit is
-      // acknowledged, and refused below.
-      if (received[stream] <= MOST_BYTES) parts[stream].push(Uint8Array.from(bytes));
-      else shell.live?.ack(entry.id, stream, received[stream]);
-    },
-    received: () => ({ stdout: received.stdout, stderr: received.stderr }),
-  });
-  if (end.type !== 'ended') {
-    const error =
-      end.type === 'failed'
-        ? end.error
-        : new ShellfleetError(
-            'CONTAINER_LOST',
-            `The shell ended during the operation. Whether ${operation.path} was changed is not known.`,
-          );
+  const base = resultBase(run.entry, session, shell);
+  try {
+    const answer = JSON.stringify(await answerOfKeeper(run, operation, session, shell));
+    const { timings, hostId } = base;
+    const end = { outcome: 'success', exitCode: 0, reason: 'exited' } as const;
+    return { result: newResult(end, { shell: base.shell, timings, hostId }), output: [], answer };
+  } catch (error) {
+    if (!isShellfleetError(error)) throw error;
     return { result: toErrorResult(error, base), output: [] };
+  } finally {
+    run.onCancel(undefined);
   }
-  if (end.end.reason !== 'exited' || end.end.exitCode !== 0) {
-    return {
-      result: toErrorResult(toFileError(operation, end.end.fileFailure, Buffer.concat(parts.stderr)), base),
-      output: [],
-    };
+}
+
+async function answerOfKeeper(
+  run: EntryRun,
+  operation: FileOperation,
+  session: SessionContext,
+  shell: SessionShell,
+): Promise<FileAnswer> {
+  const toDo = toKeeperOperation(operation, session.takesRealPaths(operation));
+  const timeoutMs = fileTimeoutMs(operation);
+  let id = run.entry.id;
+  let idleConnections = 0;
+  run.onCancel(() => shell.live?.files.stop(id));
+  for (let reads = 0; reads < MOST_READS; ) {
+    if (shell.live === undefined) throw new Error('the session has no shell');
+    const ended = shell.live.files.call(id, toDo, timeoutMs);
+    if (run.isCancelled) shell.live.files.stop(id);
+    const end = await ended;
+    if (end.type === 'gone') {
+      idleConnections += 1;
+      const again = await reconnect(idleConnections, session, shell);
+      if (again.type === 'failed') throw again.error;
+    } else if (end.type === 'busy') {
+      idleConnections = 0;
+      await delay(BUSY_POLL_MS);
+    } else {
+      const answer = answerOf(operation, end);
+      if (answer !== undefined) return answer;
+      if (run.isCancelled) break;
+      // The keeper ran this read for an earlier connection, and its answer is gone.
+      id = ulid();
+      reads += 1;
+    }
   }
-  if (received.stdout > MOST_BYTES) {
-    const error = new ShellfleetError(
-      'FILE_TOO_LARGE',
-      `The answer about ${operation.path} is larger than ${MOST_BYTES} bytes.`,
-    );
-    return { result: toErrorResult(error, base), output: [] };
-  }
-  const { timings, hostId } = base;
-  const result = newResult(
-    { outcome: 'success', exitCode: 0, reason: 'exited' },
-    { shell: base.shell, timings, hostId },
-  );
-  return {
-    result,
-    output: [],
-    answer: JSON.stringify(toFileAnswer(operation, Buffer.concat(parts.stdout), Buffer.concat(parts.stderr))),
-  };
+  throw stoppedOperation(operation);
 }

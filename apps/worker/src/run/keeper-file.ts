@@ -6,23 +6,26 @@ import {
   type FileAnswer,
   type FileOperation,
   type FileRecord,
+  onlyReads,
   ShellfleetError,
   type WrittenEntry,
 } from '@shellfleet/protocol';
-import type { FileFailure, KeeperFileOperation } from '../shell/file-start.ts';
+import type { FileFailure, KeeperFileOperation } from '../shell/keeper-operation.ts';
+import type { FileCallEnd } from '../shell/shell-files.ts';
 
 const STEP_TIMEOUT_MS = 60_000;
 /** A removal is one step, however much there is. */
 const REMOVE_TIMEOUT_MS = 600_000;
 /** Content of small files in one answer. */
 const PACK_ROOM_BYTES = 786_432;
-/** By Linux errno: a file of `pack` that is not there any more, or not a file, and one that has no room in the answer. */
+/** Linux errnos of a file of `pack` that is not there any more: ENOENT and ENOTDIR. */
 const GONE_ERRNOS = new Set([2, 20]);
+/** Linux errno of a file of `pack` that has no room in the answer: EFBIG. */
 const NO_ROOM_ERRNO = 27;
 
 export const fileTimeoutMs = ({ name }: FileOperation) => (name === 'remove' ? REMOVE_TIMEOUT_MS : STEP_TIMEOUT_MS);
 
-/** `exact`: at the place that was judged, and never through a link. */
+/** Returns the keeper's operation. With `exact` it is done at the path as given, never through a symbolic link. */
 export function toKeeperOperation(given: FileOperation, exact: boolean): KeeperFileOperation {
   return exact ? { ...toOperation(atRealPath(given)), exact } : toOperation(given);
 }
@@ -73,7 +76,31 @@ function toPackedEntry({ data, ...entry }: WrittenEntry): PackedEntry {
   return data === undefined ? entry : { ...entry, content: Buffer.from(data, 'base64') };
 }
 
-export function toFileAnswer(operation: FileOperation, stdout: Buffer, stderr: Buffer): FileAnswer {
+/**
+ * Returns the answer of a call, or undefined when the answer is not known and the operation has to be asked for again.
+ * Throws the error of an operation that failed or was stopped.
+ */
+export function answerOf(operation: FileOperation, end: FileCallEnd): FileAnswer | undefined {
+  switch (end.type) {
+    case 'done':
+      return toFileAnswer(operation, end.stdout, end.stderr);
+    case 'failed':
+      throw toFileError(operation, end.failure, end.stderr);
+    case 'done-before':
+      if (end.failure !== undefined) throw toFileError(operation, end.failure, Buffer.alloc(0));
+      return onlyReads(operation) ? undefined : {};
+    case 'killed':
+      if (onlyReads(operation)) return undefined;
+      throw stoppedOperation(operation);
+    case 'gone':
+      return undefined;
+    case 'busy':
+    case 'invalid':
+      throw new ShellfleetError('INTERNAL', `The keeper refused the ${operation.name} of ${operation.path}.`);
+  }
+}
+
+function toFileAnswer(operation: FileOperation, stdout: Buffer, stderr: Buffer): FileAnswer {
   switch (operation.name) {
     case 'read': {
       const [size, mode] = stderr.toString().split(' ');
@@ -109,11 +136,6 @@ function toRecords(stdout: Buffer): FileRecord[] {
   }));
 }
 
-/** Whether it may be done twice: it changes nothing. */
-export function onlyReads({ name }: FileOperation): boolean {
-  return name === 'read' || name === 'list' || name === 'stat' || name === 'pack';
-}
-
 const FAILURES: Record<FileFailure, { code: ConstructorParameters<typeof ShellfleetError>[0]; what: string }> = {
   'not-found': { code: 'FILE_NOT_FOUND', what: 'does not exist' },
   'is-directory': { code: 'FILE_IS_DIRECTORY', what: 'is a directory' },
@@ -145,7 +167,19 @@ export function toFileError(
   return new ShellfleetError(code, message, { path: operation.path, operation: operation.name });
 }
 
-/** `Permission denied for uid 1000: /etc/new.` The keeper knows the user, and the file within a tree; it writes to a temporary name. */
+/** Returns the error of an operation that was killed. */
+export function stoppedOperation({ path, name }: FileOperation): ShellfleetError {
+  return new ShellfleetError(
+    'CONTAINER_LOST',
+    `The ${name} of ${path} was stopped by a restart of the shell, or by a signal. Whether it was done is not known.`,
+    { path },
+  );
+}
+
+/**
+ * Returns a message like `Permission denied for uid 1000: /etc/new.`, or undefined for other failures. The path is the
+ * keeper's, which may be inside a tree; for a write, whose keeper path is a temporary name, it is the operation's.
+ */
 function describeDenial({ name, path }: FileOperation, failure: FileFailure | undefined, detail: string) {
   const [, place, reason] = (failure === 'denied' && /^([\s\S]+): ([^:\n]+ for uid \d+)$/.exec(detail)) || [];
   if (place === undefined) return undefined;

@@ -1,7 +1,15 @@
 import { type ErrorResult, ShellfleetError, withDefaultLimits } from '@shellfleet/protocol';
 import type { SandboxDeath } from '../sandbox/sandbox.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
-import type { EntryEnd, EntryHandlers, Shell, ShellEnd, ShellStart, StreamOffsets } from '../shell/shell.ts';
+import type {
+  EntryEnd,
+  EntryHandlers,
+  Shell,
+  ShellEnd,
+  ShellHello,
+  ShellStart,
+  StreamOffsets,
+} from '../shell/shell.ts';
 import type { EntryRun } from './entry-run.ts';
 import { neverBegun } from './results.ts';
 import type { SessionContext } from './session-context.ts';
@@ -11,7 +19,13 @@ export type RunEnd =
   | { type: 'ended'; end: ShellEnd }
   /** The entry may have run; how it ended is not known. */
   | { type: 'lost' }
-  | { type: 'failed'; error: ShellfleetError; reason?: ErrorResult['reason'] };
+  | RunFailed;
+
+interface RunFailed {
+  type: 'failed';
+  error: ShellfleetError;
+  reason?: ErrorResult['reason'];
+}
 
 /** Greatest number of reconnections in a row without new output; then the keeper is considered unresponsive. */
 const MOST_IDLE_CONNECTIONS = 5;
@@ -81,13 +95,27 @@ async function follow(
         const now = total(received());
         idleConnections = now > receivedBefore ? 0 : idleConnections + 1;
         receivedBefore = now;
-        const hello = idleConnections > MOST_IDLE_CONNECTIONS ? await shell.giveUp() : await shell.reconnect();
-        if (hello === undefined) return shell.unresponsive ? unresponsive(session) : died(shell.death, session);
+        const again = await reconnect(idleConnections, session, shell);
+        if (again.type === 'failed') return again;
         // The hello shows whether the start frame reached the keeper.
-        ended = await begin(hello.entryId === entryId ? 'resume' : 'start');
+        ended = await begin(again.hello.entryId === entryId ? 'resume' : 'start');
       }
     }
   }
+}
+
+/**
+ * Connects again after the connection broke. `idleConnections` is how many connections in a row have broken without new
+ * output or an answer.
+ */
+export async function reconnect(
+  idleConnections: number,
+  session: Pick<SessionContext, 'owner' | 'spec'>,
+  shell: SessionShell,
+): Promise<{ type: 'connected'; hello: ShellHello } | RunFailed> {
+  const hello = idleConnections > MOST_IDLE_CONNECTIONS ? await shell.giveUp() : await shell.reconnect();
+  if (hello !== undefined) return { type: 'connected', hello };
+  return shell.unresponsive ? unresponsive(session) : died(shell.death, session);
 }
 
 function connectionOf(shell: SessionShell): Shell {
@@ -106,12 +134,12 @@ function refused(reason: string, { owner }: Pick<SessionContext, 'owner'>): RunE
   return { type: 'failed', error: new ShellfleetError(code, message) };
 }
 
-function unresponsive({ owner }: Pick<SessionContext, 'owner'>): RunEnd {
+function unresponsive({ owner }: Pick<SessionContext, 'owner'>): RunFailed {
   const message = `The keeper of session ${owner.keys.session} did not answer any more while the command ran, so its sandbox was ended. Whether the command took effect is not known. The next command gets a new shell.`;
   return { type: 'failed', error: new ShellfleetError('SHELL_UNRESPONSIVE', message), reason: 'container-removed' };
 }
 
-function died(death: SandboxDeath | undefined, { owner, spec }: Pick<SessionContext, 'owner' | 'spec'>): RunEnd {
+function died(death: SandboxDeath | undefined, { owner, spec }: Pick<SessionContext, 'owner' | 'spec'>): RunFailed {
   const { session } = owner.keys;
   if (death?.reason === 'oom') {
     const { memoryBytes } = withDefaultLimits(spec.limits);

@@ -6,8 +6,15 @@ import { judgeTaken } from './judge-taken.ts';
 const ENTRY = { id: 'e', retry: 'never', inbox: '' };
 
 /** An entry that Redis hands out as not begun. */
-function taken(of: { known?: boolean; verifies?: boolean; lost?: boolean; runs?: string; retry?: string }) {
-  const { known = true, verifies = true, lost = false, runs = '', retry = 'never' } = of;
+function taken(of: {
+  known?: boolean;
+  verifies?: boolean;
+  lost?: boolean;
+  runs?: string;
+  called?: string;
+  retry?: string;
+}) {
+  const { known = true, verifies = true, lost = false, runs = '', called, retry = 'never' } = of;
   const refuse = vi.fn(() => {
     throw new Error('UNAUTHORIZED');
   });
@@ -19,8 +26,11 @@ function taken(of: { known?: boolean; verifies?: boolean; lost?: boolean; runs?:
     sealer: { verifies, refuse },
     logger: pino({ level: 'silent' }),
   };
-  const parts = { context, shell: { reconnect: async () => ({ entryId: runs }) } };
-  const judged = Promise.resolve(judgeTaken({ ...ENTRY, retry } as never, parts as never));
+  const files = { hasBegun: async (id: string) => id === called };
+  const parts = { context, shell: { reconnect: async () => ({ entryId: runs }), live: { files } } };
+  const judged = Promise.resolve(
+    judgeTaken({ ...ENTRY, retry, kind: called === undefined ? 'command' : 'file' } as never, parts as never),
+  );
   return judged.then((judgement) => ({
     judgement,
     reports: refuse.mock.calls.map(([, problem]: unknown[]) => problem),
@@ -31,6 +41,8 @@ test.each([
   ['an id that this host has not begun', { known: false }, 'never-began'],
   ['one that it began, where nobody signs', { verifies: false }, 'lost'],
   ['one that it began, and that the keeper still runs', { lost: true, runs: 'e' }, 'runs-here'],
+  ['a file operation that it began, and that the keeper has begun', { lost: true, called: 'e' }, 'runs-here'],
+  ['a file operation that the keeper does not know any more', { lost: true, called: 'other' }, 'lost'],
   ['one that it began, from a Redis that may have fallen back', { lost: true }, 'lost'],
   ['the same, of an idempotent entry', { lost: true, retry: 'idempotent' }, 'never-began'],
 ] as const)('%s is judged without a report', async (_title, of, judgement) => {

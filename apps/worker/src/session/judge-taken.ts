@@ -4,6 +4,7 @@ import { sealPlace } from '@shellfleet/sealing';
 import { toBegunId } from '../run/begun-id.ts';
 import { ranOutside } from '../run/runs-outside.ts';
 import type { SessionContext } from '../run/session-context.ts';
+import { hasBegun } from './has-begun.ts';
 import type { SessionParts } from './session-parts.ts';
 
 /** `never-began`: no byte of it has reached a shell of this host. `replayed`: it is refused, and reported. */
@@ -30,7 +31,7 @@ async function judgeBegun(entry: Entry, { context, shell }: SessionParts): Promi
   const hello = await shell.reconnect();
   // The wider sandbox of what ran outside ended with the process that had opened it.
   if (ranOutside(entry, context)) return 'lost';
-  if (hello?.entryId === entry.id) return 'runs-here';
+  if (hello !== undefined && (await hasBegun(entry, hello, shell))) return 'runs-here';
   return entry.retry === 'idempotent' ? 'never-began' : 'lost';
 }
 

@@ -1,8 +1,7 @@
 import { recordWritten } from '@shellfleet/mailbox';
-import { approvalKeys, type FileOperation } from '@shellfleet/protocol';
+import { approvalKeys, type FileOperation, onlyReads } from '@shellfleet/protocol';
 import { sealPlace } from '@shellfleet/sealing';
 import type { SessionAdmission } from '../admission/admission.ts';
-import { onlyReads } from '../run/keeper-file.ts';
 import type { SessionContext } from '../run/session-context.ts';
 
 /** Before a file is changed while the head is held: the question lists it, since what was asked may read it. */

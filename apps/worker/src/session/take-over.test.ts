@@ -21,13 +21,15 @@ beforeEach(() => {
   stage.failed = [];
 });
 
-/** `keeperRan`: the entry that the living keeper reports as its last. */
+/** `keeperRan`: the entry that the living keeper reports as its last. `keeperCalled`: the file call that it has begun. */
 function open({
   keeperRan,
+  keeperCalled,
   onHostLoss = 'fail' as 'fail' | 'recreate',
   began = [],
 }: {
   keeperRan?: string;
+  keeperCalled?: string;
   /** What the journal of the host knows. */
   began?: string[];
   onHostLoss?: 'fail' | 'recreate';
@@ -47,6 +49,7 @@ function open({
       return { entryId: keeperRan ?? null };
     },
     abandon: async () => note('abandon'),
+    live: { files: { hasBegun: async (id: string) => id === keeperCalled } },
   };
   const owner = { keys, host: HERE, fence: 2 };
   const context = {
@@ -95,6 +98,16 @@ test.each([
   const { run } = open(keeperRan === undefined ? {} : { keeperRan });
   expect(await run({ shell: shellHere, ...running }, living())).toEqual(steps);
   expect(stage.failed).toEqual([]);
+});
+
+test.each([
+  ['its keeper has begun is resumed', 'e', HERE, 'resume e'],
+  ['its keeper never began is started', 'other', HERE, 'start e'],
+  ['another host took is lost', 'other', AWAY, 'lost e: host-lost'],
+])('a living sandbox: a file operation that %s', async (_title, keeperCalled, startedOn, step) => {
+  const { run } = open({ keeperRan: 'a command', keeperCalled });
+  const running = { ...entry(startedOn), kind: 'file' as const };
+  expect(await run({ shell: shellHere, running }, living())).toEqual(['announce adopted', 'serve', step]);
 });
 
 test.each([

@@ -6,6 +6,7 @@ import { ranOutside } from '../run/runs-outside.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { ShellHello } from '../shell/shell.ts';
 import { failWaiting } from './fail-waiting.ts';
+import { hasBegun } from './has-begun.ts';
 import type { SessionParts } from './session-parts.ts';
 import { startAgain } from './start-again.ts';
 
@@ -41,7 +42,7 @@ export async function takeOver(
     steps.serve();
     if (running === undefined) return EMPTY;
     if (ranOutside(running, parts.context)) return outsideAgain(running, parts, steps);
-    if (hello.entryId === running.id) return steps.run(running, 'resume');
+    if (await hasBegun(running, hello, parts.shell)) return steps.run(running, 'resume');
     // This host started it and its keeper never began it: the worker died in between. Started by another host, it may have run there.
     return running.host === owner.host ? steps.run(running, 'start') : recover(running, 'host-lost', parts, steps);
   }

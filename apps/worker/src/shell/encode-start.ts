@@ -1,7 +1,6 @@
 // The only place where an entry becomes the keeper's START message.
 import { EntryKind, encodeCommand, encodeRestart } from '@shellfleet/keeper';
 import { DEFAULTS } from '@shellfleet/protocol';
-import { encodeFileStart } from './file-start.ts';
 import type { ShellStart } from './shell.ts';
 
 export function encodeStart(entry: ShellStart): { kind: number; payload: Uint8Array } {
@@ -18,8 +17,6 @@ export function encodeStart(entry: ShellStart): { kind: number; payload: Uint8Ar
       });
       return { kind: EntryKind.command, payload };
     }
-    case 'file':
-      return { kind: EntryKind.file, payload: encodeFileStart(entry.operation, entry.timeoutMs ?? 0) };
     case 'restart':
       return { kind: EntryKind.restart, payload: encodeRestart(entry.terminationTimeoutMs) };
   }

@@ -1,6 +1,6 @@
 // The shell without a worker, for the tests and the benchmark.
-export type * from './file-start.ts';
 export { FencedOff } from './keeper-connection.ts';
+export type * from './keeper-operation.ts';
 export { openKeeperShell } from './keeper-shell.ts';
 export type * from './shell.ts';
 export type * from './shell-files.ts';

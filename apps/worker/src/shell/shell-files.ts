@@ -1,35 +1,42 @@
-// The file calls on one connection to a keeper: file operations beside the entry.
+// The file calls on one connection to a keeper.
 
 import { type Resolvers, withResolvers } from '@shellfleet/concurrency';
 import {
   decodeFileEnd,
-  EntryKind,
   entryIdFromBytes,
   entryIdToBytes,
   type Frame,
   FrameType,
+  MAX_TO_KEEPER,
   MalformedFrame,
 } from '@shellfleet/keeper';
 import { STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
-import { encodeFileStart, type FileFailure, type KeeperFileOperation, toFileFailure } from './file-start.ts';
+import { type FileFailure, type KeeperFileOperation, toFileFailure, toFilePayload } from './keeper-operation.ts';
 
 /** How a call ended. */
 export type FileCallEnd =
   | { type: 'done'; stdout: Buffer; stderr: Buffer }
   | { type: 'failed'; failure: FileFailure; stderr: Buffer }
-  /** It ended on an earlier connection. What it printed is gone. */
+  /** The call ended on an earlier connection. What it printed is gone. */
   | { type: 'done-before'; failure: FileFailure | undefined }
-  /** A signal ended it: it may have been done in part. */
+  /** A signal ended the call: the operation may have been done in part. */
   | { type: 'killed' }
-  /** It runs already, or as many as may run do. */
+  /** A call with this id runs already, or as many calls run as may run at a time. */
   | { type: 'busy' }
   | { type: 'invalid' }
-  /** The connection broke: it may have been done. */
+  /** The connection broke: the operation may have been done. */
   | { type: 'gone' };
 
 export interface ShellFiles {
-  /** `id`: a ULID. A keeper begins each at most once. At most four calls at a time. */
+  /**
+   * Has the keeper do an operation. `id` is a ULID, which the keeper begins at most once and which no other call on this
+   * connection uses. A keeper runs at most five calls at a time.
+   */
   call(id: string, operation: KeeperFileOperation, timeoutMs: number): Promise<FileCallEnd>;
+  /** Returns whether the keeper has begun the id. False also when the connection breaks. */
+  hasBegun(id: string): Promise<boolean>;
+  /** Kills a call that runs: it ends as `killed`. */
+  stop(id: string): void;
 }
 
 interface Called {
@@ -51,6 +58,21 @@ export class KeeperFiles implements ShellFiles {
   }
 
   call(id: string, operation: KeeperFileOperation, timeoutMs: number): Promise<FileCallEnd> {
+    const payload = toFilePayload(operation, timeoutMs);
+    return payload.length > MAX_TO_KEEPER ? Promise.resolve({ type: 'invalid' }) : this.#call(id, payload);
+  }
+
+  /** A call without a payload begins nothing: an id that the keeper does not know is refused as invalid. */
+  async hasBegun(id: string): Promise<boolean> {
+    const { type } = await this.#call(id, new Uint8Array(0));
+    return type !== 'invalid' && type !== 'gone';
+  }
+
+  stop(id: string): void {
+    this.#send({ type: FrameType.stop, id: entryIdToBytes(id) });
+  }
+
+  #call(id: string, payload: Uint8Array): Promise<FileCallEnd> {
     if (this.#isGone) return Promise.resolve({ type: 'gone' });
     const called: Called = {
       parts: { stdout: [], stderr: [] },
@@ -58,8 +80,7 @@ export class KeeperFiles implements ShellFiles {
       ended: withResolvers(),
     };
     this.#calls.set(id, called);
-    const payload = encodeFileStart(operation, timeoutMs);
-    this.#send({ type: FrameType.fileCall, flags: EntryKind.file, id: entryIdToBytes(id), payload });
+    this.#send({ type: FrameType.fileCall, id: entryIdToBytes(id), payload });
     return called.ended.promise;
   }
 

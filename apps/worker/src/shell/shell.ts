@@ -10,7 +10,6 @@
 // SHELL-5. After onGone no other handler is called. The shell stays alive and can be adopted.
 
 import type { ExecutionOptions, StreamName } from '@shellfleet/protocol';
-import type { FileFailure, KeeperFileOperation } from './file-start.ts';
 import type { ShellFiles } from './shell-files.ts';
 import type { ShellTerminals } from './shell-terminals.ts';
 
@@ -36,13 +35,6 @@ export interface CommandStart extends ExecutionOptions {
   shellNumber?: number;
 }
 
-export interface FileStart {
-  type: 'file';
-  entryId: EntryId;
-  operation: KeeperFileOperation;
-  timeoutMs?: number;
-}
-
 /**
  * Ends the shell, then all other processes of the sandbox, and starts a fresh shell. Output of the EXIT trap belongs to
  * this entry.
@@ -53,13 +45,13 @@ export interface RestartStart {
   terminationTimeoutMs: number;
 }
 
-export type ShellStart = CommandStart | FileStart | RestartStart;
+export type ShellStart = CommandStart | RestartStart;
 
 export type ShellState = 'kept' | 'partial' | 'lost';
 
 export type ShellEndReason =
   | 'exited'
-  /** A signal ended the shell (or the file operation) itself. */
+  /** A signal ended the shell itself. */
   | 'signalled'
   /** The kernel killed a process of this entry because memory ran out. */
   | 'oom'
@@ -80,8 +72,6 @@ export interface ShellEnd {
   shell: { state: ShellState; reason?: string; shellNumber: number };
   totals: StreamOffsets;
   runMs: number;
-  /** A file operation that failed; the text is on stderr. */
-  fileFailure?: FileFailure;
 }
 
 /** The keeper's report when a connection is made. */
@@ -176,7 +166,7 @@ export interface Shell {
   readonly connected: boolean;
   /** Terminals and entries do not wait for each other. */
   readonly terminals: ShellTerminals;
-  /** File operations beside the entry. */
+  /** File operations: each is a call that waits neither for the entry nor for other calls. */
   readonly files: ShellFiles;
   /** To be called once, directly after opening. Events are held until then. */
   on(events: ShellEvents): void;

@@ -1,7 +1,6 @@
 // Translates the keeper's END message.
 import { constants } from 'node:os';
 import type { decodeEnd } from '@shellfleet/keeper';
-import { toFileFailure } from './file-start.ts';
 import type { ShellEnd } from './shell.ts';
 
 export function toShellEnd(end: ReturnType<typeof decodeEnd>): ShellEnd {
@@ -12,7 +11,6 @@ export function toShellEnd(end: ReturnType<typeof decodeEnd>): ShellEnd {
     shell: { state: end.shellState, shellNumber: end.shellNumber, ...(end.shellReason && { reason: end.shellReason }) },
     totals: end.totals,
     runMs: end.runMs,
-    ...(end.errno && { fileFailure: toFileFailure(end.errno) }),
   };
 }
 

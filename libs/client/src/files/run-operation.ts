@@ -3,6 +3,7 @@ import {
   type FileOperation,
   fileAnswerSchema,
   fromWireError,
+  onlyReads,
   parseOrThrow,
   ShellfleetError,
   type WireResult,
@@ -31,13 +32,8 @@ export async function sendOperation(
 ): Promise<SentStep> {
   const { pending } = await sendEntry(context, session, { type: 'file', operation });
   const what = `${operation.name} ${JSON.stringify(operation.path)} in session ${session.id}`;
-  const hasAnswer = changesNothing(operation);
+  const hasAnswer = onlyReads(operation);
   return { answer: () => readAnswer(context, session, pending, what, hasAnswer) };
-}
-
-/** Such a step has an answer, and may be done twice. */
-export function changesNothing({ name }: FileOperation): boolean {
-  return name === 'read' || name === 'list' || name === 'stat' || name === 'pack';
 }
 
 async function readAnswer(

@@ -5,6 +5,7 @@ import {
   type FileOperation,
   type HostAnswer,
   isShellfleetError,
+  onlyReads,
   parseKeyspace,
   ShellfleetError,
   toCommandId,
@@ -16,7 +17,7 @@ import type { OpenSession } from '../submit/open-session.ts';
 import type { SubmitContext } from '../submit/send-entry.ts';
 import type { DescribeStep, DoneStep, FileSteps, SentStep } from './file-steps.ts';
 import type { FileOptions } from './files.ts';
-import { changesNothing, sendOperation } from './run-operation.ts';
+import { sendOperation } from './run-operation.ts';
 import { type WaitContext, waitForAnswer } from './wait-for-answer.ts';
 
 // Steps beside the mailbox: questions to the host that owns the session.
@@ -116,7 +117,7 @@ export class StepsBeside implements FileSteps {
       }
       unknown += 1;
       if (unknown > MOST_UNKNOWN) throw notKnown(operation);
-      if (changesNothing(operation)) id = this.#context.nextId();
+      if (onlyReads(operation)) id = this.#context.nextId();
       await delay(pauseMs);
     }
   }

@@ -1,9 +1,9 @@
-// What a file operation is to do: of an entry, or of a file call.
-#ifndef FILE_ENTRY_H
-#define FILE_ENTRY_H
+// The fields of a file operation.
+#ifndef FILE_OPERATION_H
+#define FILE_OPERATION_H
 #include <stdint.h>
 
-enum FileOperation {
+enum FileOperationType {
   FILE_READ = 1,
   FILE_WRITE = 2,
   FILE_LIST = 3,
@@ -20,11 +20,12 @@ enum FileOperation {
 enum FileFlags { FILE_TRUNCATE = 1, FILE_PARENTS = 2, FILE_RECURSIVE = 4, FILE_MODE = 8, FILE_EXACT = 16 };
 
 typedef struct {
-  uint8_t operation, flags;
+  uint32_t timeout_ms; // 0: no limit
+  uint8_t type, flags;
   char *path, *rename_to; // rename_to: empty for none
   uint64_t offset, length;
   const uint8_t *data; // it points into the payload
   uint32_t data_bytes;
-} FileEntry;
+} FileOperation;
 
 #endif

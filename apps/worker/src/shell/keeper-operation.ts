@@ -1,13 +1,19 @@
-// File operations as the keeper does them, and their place in its messages.
-import { encodeEntries, encodeFile, FileFlag, type PackedEntry } from '@shellfleet/keeper';
+// File operations as the keeper does them, and their encoding as the payload of FILE_CALL.
+import { encodeEntries, encodeFileCall, FileFlag, type PackedEntry } from '@shellfleet/keeper';
 
-/** Runs as the container's user. The bytes arrive as stdout. Paths are absolute. `exact`: a link on them is refused, and `..`. */
+/**
+ * One file operation of the keeper, done as the container's user. Paths are absolute. With `exact`, a symbolic link or `..`
+ * on a path is refused.
+ */
 export type KeeperFileOperation = Operation & { exact?: boolean };
 
 type Operation =
-  /** stdout: the bytes from offset, at most length. stderr: size of the whole file and its mode (octal). */
+  /** Prints the bytes from offset, at most length, to stdout, and size and mode (octal) of the whole file to stderr. */
   | { type: 'read'; path: string; offset: number; length: number }
-  /** Writes at an offset of `path`. With `renameTo` the file is then renamed to it: parts go to a temporary name, the last one renames. */
+  /**
+   * Writes at an offset of `path`, and then renames the file to `renameTo` if that is given: the parts of a file are
+   * written under a temporary name, and the last part renames it.
+   */
   | {
       type: 'write';
       path: string;
@@ -19,18 +25,19 @@ type Operation =
       mode?: number;
     }
   /**
-   * stdout: records for parseFileRecords() of @shellfleet/keeper, of about pageBytes; stderr: `more` when there are others behind them.
-   * `depth`: 1 by default, 0 without limit. `after`: the name of the last record of the page before.
+   * Prints records for parseFileRecords() of @shellfleet/keeper to stdout, about `pageBytes` of them, and `more` to
+   * stderr when others follow. `depth` is 1 by default, and 0 for no limit. `after` is the name of the last record of the
+   * page before.
    */
   | { type: 'list'; path: string; depth?: number; after?: string; pageBytes?: number }
   | { type: 'stat'; path: string }
   | { type: 'remove'; path: string; recursive?: boolean }
-  /** With its parents; one that is there is as good. */
+  /** Makes a directory and its parents. One that exists is no error. */
   | { type: 'mkdir'; path: string }
   | { type: 'rename'; path: string; renameTo: string }
   | { type: 'chmod'; path: string; mode: number }
   | { type: 'unpack'; path: string; entries: readonly PackedEntry[] }
-  /** stdout: for parsePackedFiles(), of at most `room` bytes of content. */
+  /** Prints files for parsePackedFiles() to stdout, with at most `room` bytes of content. */
   | { type: 'pack'; path: string; names: readonly string[]; room: number };
 
 export type FileFailure =
@@ -47,7 +54,7 @@ export type FileFailure =
   | 'link'
   | 'other';
 
-/** By Linux errno, as the keeper has them; the worker itself may run on another system. */
+/** The failures by Linux errno, which the keeper reports. The worker itself may run on another system. */
 const fileFailures = new Map<number, FileFailure>([
   [1, 'denied'],
   [2, 'not-found'],
@@ -71,14 +78,13 @@ const fileFailures = new Map<number, FileFailure>([
 export const toFileFailure = (errno: number): FileFailure => fileFailures.get(errno) ?? 'other';
 
 const NOTHING = new Uint8Array(0);
-const NO_LIMITS = { noOutputTimeoutMs: 0, killGraceMs: 0 };
 const PAGE_BYTES = 524_288;
 
-/** The fields of START and FILE_CALL. */
-export function encodeFileStart(operation: KeeperFileOperation, timeoutMs: number): Buffer {
+/** Returns the payload of FILE_CALL. */
+export function toFilePayload(operation: KeeperFileOperation, timeoutMs: number): Buffer {
   const fields = { flags: 0, renameTo: '', offset: 0, length: 0, data: NOTHING, ...toFields(operation) };
   if (operation.exact) fields.flags |= FileFlag.exact;
-  return encodeFile({ ...NO_LIMITS, timeoutMs, operation: operation.type, path: operation.path, ...fields });
+  return encodeFileCall({ timeoutMs, operation: operation.type, path: operation.path, ...fields });
 }
 
 function toFields(operation: KeeperFileOperation) {
