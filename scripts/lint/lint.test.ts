@@ -105,6 +105,22 @@ const workerOrder = [
   ['config'],
 ];
 
+/** The order of scripts/lint/client-folders.grit, which is also that of ARCHITECTURE.md. */
+const clientOrder = [
+  ['index.ts'],
+  ['fleet.ts'],
+  ['batch', 'run-one-shot.ts'],
+  ['session.ts'],
+  ['command.ts'],
+  ['terminal', 'view.ts'],
+  ['connect-settings.ts', 'files'],
+  ['submit'],
+  ['approvals', 'read', 'stream', 'tools'],
+  ['hosts', 'stdin'],
+  ['connection'],
+  ['fleet-file.ts', 'model-text.ts', 'queue', 'results', 'warn.ts'],
+];
+
 type Finding = { category: string; message: string; location: { path: string; start: { line: number } } };
 
 const folders: string[] = [];
@@ -146,20 +162,23 @@ describe('the rules', () => {
   });
 });
 
-describe('the folders of the worker', () => {
-  const members = workerOrder.flat();
-  const stepOf = (member: string) => workerOrder.findIndex((step) => step.includes(member));
+describe.each([
+  ['worker', 'apps/worker/src', workerOrder],
+  ['client', 'libs/client/src', clientOrder],
+])('the folders of the %s', (_name, source, order) => {
+  const members = order.flat();
+  const stepOf = (member: string) => order.findIndex((step) => step.includes(member));
   // The forbidden imports of a member: the members before it and the others of its step.
   const forbidden = (importer: string) =>
     members.filter((member) => member !== importer && stepOf(member) <= stepOf(importer));
 
   test('have a place in the order, every one', async () => {
-    const names = await readdir(join(root, 'apps/worker/src'));
+    const names = await readdir(join(root, source));
     expect(names.filter((name) => !name.endsWith('.test.ts') && !members.includes(name))).toEqual([]);
   });
 
   test('import only what comes after them', { timeout: 60_000 }, async () => {
-    const pathOf = (importer: string) => `apps/worker/src/${isFile(importer) ? importer : `${importer}/seeded.ts`}`;
+    const pathOf = (importer: string) => `${source}/${isFile(importer) ? importer : `${importer}/seeded.ts`}`;
     const importOf = (importer: string, member: string) =>
       `import '${isFile(importer) ? './' : '../'}${isFile(member) ? member : `${member}/a.ts`}';\n`;
     const others = (importer: string) => members.filter((member) => member !== importer);
