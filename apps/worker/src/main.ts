@@ -1,8 +1,5 @@
 import module from 'node:module';
-import { limitHeap } from './host/heap-limits.ts';
 import { compileCache } from './tools/compile-cache.ts';
-
-limitHeap();
 
 // Sessions wait while a killed worker starts again, and without a cache half of the start is compilation. When the cache cannot be written, or
 // Node is older than 22, the start is slower.

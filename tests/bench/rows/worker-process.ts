@@ -30,8 +30,9 @@ export async function startWorker(options: WorkerOptions, sealKeys: string[]): P
     ...(options.tools && { SHELLFLEET_TOOLS: options.tools.join(',') }),
   };
   const program = await compileWorker();
-  // The conditions of this process would make it load its packages from source.
-  const worker = fork(program, [], { env, execArgv: ['--no-warnings'], stdio: ['ignore', 2, 2, 'ipc'] });
+  // As the command line starts it. The conditions of this process would make it load its packages from source.
+  const execArgv = ['--max-semi-space-size=16', '--no-warnings'];
+  const worker = fork(program, [], { env, execArgv, stdio: ['ignore', 2, 2, 'ipc'] });
   const ended = once(worker, 'exit').then(() => {
     throw new Error('the worker ended before it was ready');
   });
