@@ -5,9 +5,9 @@ import { describeRedis, parseRedisUrl, type RedisAddress } from './address.ts';
 import { describeClock, readClockAhead } from './clock.ts';
 import { followRedisIdentity, type RedisHistory } from './identity.ts';
 import { REDIS_DEADLINE_MS } from './ioredis/call-rules.ts';
+import { type Recover, recoverFirst } from './ioredis/recover-first.ts';
 import { type ConnectionRole, openRedis } from './open-redis.ts';
 import { readRefusal } from './read-refusal.ts';
-import { type Recover, recoverFirst } from './recovery.ts';
 import { loadScripts } from './scripts/script.ts';
 import { infoOfNewConnection, refuseUnsuitable, toConnectError } from './suitability.ts';
 

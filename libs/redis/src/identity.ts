@@ -1,4 +1,5 @@
-import { Cluster, Redis } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
+import { onInfo } from './ioredis/on-info.ts';
 
 /** Identifies a Redis process and the history of its data. */
 export interface RedisIdentity {
@@ -35,7 +36,7 @@ export function followRedisIdentity(redis: Redis): RedisHistory {
   const client: unknown = redis;
   if (client instanceof Cluster) return followClusterIdentity(client);
   const history = newHistory();
-  onInfo(redis, (identity) => {
+  onIdentity(redis, (identity) => {
     const before = history.identity;
     history.identity = identity;
     if (before !== undefined && !isSame(before, identity)) recordChange(history);
@@ -53,7 +54,7 @@ function followClusterIdentity(cluster: Cluster): RedisHistory {
   let isComplete = false;
   cluster.on('+node', (node: Redis) => {
     const address = `${node.options.host}:${node.options.port}`;
-    onInfo(node, (identity) => {
+    onIdentity(node, (identity) => {
       const before = known.get(address);
       known.set(address, identity);
       history.identity = identity;
@@ -83,20 +84,13 @@ export function lastInfoOf(redis: Redis): Map<string, string> | undefined {
   return lastInfo.get(redis);
 }
 
-function onInfo(redis: Redis, listener: (identity: RedisIdentity) => void): void {
-  const record = (reply: unknown) => {
-    if (typeof reply !== 'string') return;
+function onIdentity(redis: Redis, listener: (identity: RedisIdentity) => void): void {
+  onInfo(redis, (reply) => {
     const info = parseInfo(reply);
     lastInfo.set(redis, info);
     const identity = toIdentity(info);
     if (identity !== undefined) listener(identity);
-  };
-  const sendCommand = Object.hasOwn(redis, 'sendCommand') ? redis.sendCommand : undefined;
-  redis.sendCommand = (command, stream) => {
-    if (command.name === 'info') void command.promise.then(record, () => {});
-    // Looked up at each call: instrumentation replaces it on the prototype.
-    return (sendCommand ?? Redis.prototype.sendCommand).call(redis, command, stream);
-  };
+  });
 }
 
 function isSame(one: RedisIdentity, other: RedisIdentity): boolean {

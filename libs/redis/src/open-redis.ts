@@ -1,8 +1,7 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { RedisAddress } from './address.ts';
-import { batchWrites } from './ioredis/batch-writes.ts';
-import { applyCallRules, applyClusterCallRules, REDIS_DEADLINE_MS } from './ioredis/call-rules.ts';
-import { writeScriptCallsAtOnce } from './ioredis/script-call.ts';
+import { REDIS_DEADLINE_MS } from './ioredis/call-rules.ts';
+import { changeCluster, changeConnection } from './ioredis/changes.ts';
 
 /**
  * How a connection behaves while Redis is unavailable. Calls of a `producer` fail within the deadline, and the caller gets
@@ -44,9 +43,7 @@ function openNode(address: RedisAddress, role: ConnectionRole, connectionName: s
   });
   // Without a listener, the error event would end the process.
   redis.on('error', () => {});
-  batchWrites(redis);
-  applyCallRules(redis);
-  writeScriptCallsAtOnce(redis);
+  changeConnection(redis);
   return redis;
 }
 
@@ -86,11 +83,8 @@ function openCluster(address: RedisAddress, role: ConnectionRole, connectionName
     },
   );
   cluster.on('error', () => {});
-  cluster.on('+node', (node: Redis) => batchWrites(node));
-  applyClusterCallRules(cluster);
-  const redis = cluster as unknown as Redis;
-  writeScriptCallsAtOnce(redis);
-  return redis;
+  changeCluster(cluster);
+  return cluster as unknown as Redis;
 }
 
 function toOptions({ username, password, tls, family }: RedisAddress, connectionName: string) {

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
-import { isCluster } from './open-redis.ts';
-import { redisResumed } from './retry-while-redis-is-down.ts';
+import { isCluster } from '../open-redis.ts';
+import { redisResumed } from '../retry-while-redis-is-down.ts';
 
 /** Runs on a new connection before any other call. Rejects when it could not do its work; it is then called again. */
 export type Recover = (redis: Redis) => Promise<void>;
