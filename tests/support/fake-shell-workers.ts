@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { AuditEvent, PrefixRule } from '@shellfleet/protocol';
+import { tmpdir } from 'node:os';
+import { type AuditEvent, fleetKeys, hostOfferSchema, type PrefixRule } from '@shellfleet/protocol';
 import { connectRedis } from '@shellfleet/redis';
-import { createWorker, type Worker } from '@shellfleet/worker';
+import { createSealer } from '@shellfleet/sealing';
+import { createWorker, type HostServices, readConfig, type Worker } from '@shellfleet/worker';
 import {
   ANYONE_SUBMITS,
   createAdmission,
@@ -47,7 +49,7 @@ interface Options {
 }
 
 export async function startFakeShellWorker(options: Options): Promise<FakeShellWorker> {
-  const { redisUrl, namespace, sealKey, id, slots = 8, rules = ASKING, pendingPerTenant, webhook, runScript } = options;
+  const { redisUrl, namespace, sealKey, id, slots = 8, rules = ASKING, webhook, runScript } = options;
   await declareTestFleet(redisUrl, namespace);
   const connected = await connectRedis(redisUrl, 'host', `worker:${id}`);
   const sandboxes = new FakeSandboxes(runScript && (({ session }) => runScript(session)));
@@ -55,28 +57,28 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
   const journal = new Set<string>();
   const lines: string[] = [];
   const audited: AuditEvent[] = [];
-  const worker = await createWorker({
-    ...{
-      connected,
-      namespace: keyspaceOf(namespace),
-      hostId: id,
-      machine: id,
-      slots,
-      policies: ['docker'],
-      defaultImage: 'none',
-    },
-    version: '0.0.0',
-    sealKeys: [sealKey],
-    sandboxes,
+  const given = readConfig({
+    SHELLFLEET_REDIS_URL: redisUrl,
+    SHELLFLEET_SLOTS: String(slots),
+    SHELLFLEET_DEFAULT_IMAGE: 'none',
+    SHELLFLEET_STATE_DIR: tmpdir(),
+    SHELLFLEET_MIN_FREE_DISK: '0',
+    SHELLFLEET_MIN_FREE_MEMORY: '0',
+  });
+  const { file } = given;
+  const { pendingPerTenant = file.approvals.pendingPerTenant } = options;
+  const keyspace = keyspaceOf(namespace);
+  const services: HostServices = {
+    settings: { ...given, file: { ...file, approvals: { webhook, pendingPerTenant } } },
+    ...{ hostId: id, boot: ulid(), machine: id, version: '0.0.0', namespace: keyspace, fleet: fleetKeys(keyspace) },
+    ...{ connected, redis: connected.redis, sandboxes, sealer: createSealer([sealKey]), logger: logErrorsInto(lines) },
     hostLog: { ofCommand: () => log, read: async () => ({ pieces: [], more: false }), sweep: async () => {} },
     journal: {
       knows: (begun) => journal.has(begun.id),
       record: (begun) => void journal.add(begun.id),
       close: () => {},
     },
-    retentionMs: 86_400_000,
-    readerStallMs: 60_000,
-    admission: (answers) => createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }),
+    redisLosses: { mayHaveHappened: () => connected.history.changes > 0 },
     audit: {
       stateFolderId: undefined,
       record: async (_tenant, event) => void audited.push(event),
@@ -85,8 +87,14 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
       heads: () => new Map(),
       close: async () => {},
     },
-    approvals: { webhook, ...(pendingPerTenant === undefined ? {} : { pendingPerTenant }) },
-    logger: logErrorsInto(lines),
+  };
+  const worker = await createWorker(services, {
+    offer: hostOfferSchema.parse({}),
+    tools: [],
+    admission: (answers) => createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }),
+    decideTool: rules.decideTool,
+    checkAnswer: async () => undefined,
+    warnings: () => [],
     onReplaced: () => {},
     onOtherFleet: () => {},
   });

@@ -1,5 +1,6 @@
 export { ADMIT_EVERYTHING, type Admission, type AdmissionQuestion, type Verdict } from './admission/admission.ts';
 export { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
+export type { HostServices } from './run/host-services.ts';
 export { openBubblewrap } from './sandbox/bubblewrap/bubblewrap-wall.ts';
 export { openCodex } from './sandbox/codex/codex-wall.ts';
 export { createDockerSandboxes, type DockerSandboxesOptions } from './sandbox/docker/docker-sandboxes.ts';
@@ -17,4 +18,4 @@ export {
 } from './sandbox/sandbox.ts';
 export { startUpkeep } from './upkeep/upkeep.ts';
 export { watchHosts } from './upkeep/watch-hosts.ts';
-export { createWorker, type Worker, type WorkerDeps } from './worker.ts';
+export { createWorker, type Worker } from './worker.ts';

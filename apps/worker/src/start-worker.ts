@@ -1,11 +1,6 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { withResolvers } from '@shellfleet/concurrency';
-import { readAuditHeads } from '@shellfleet/mailbox';
-import type { WiderSettings } from '@shellfleet/policy';
 import { ATTRIBUTES, ensureShellfleetError, type HostOffer, toCommandId } from '@shellfleet/protocol';
-import { connectRedis, describeRedis, refuseMissingPermissions } from '@shellfleet/redis';
-import { createSealKey } from '@shellfleet/sealing';
 import type { Logger } from 'pino';
 import type { Admission } from './admission/admission.ts';
 import { createAdmission } from './admission/create-admission.ts';
@@ -13,22 +8,12 @@ import { judgeByRules, type ReportedDecision } from './admission/judge-by-rules.
 import { RuleFiles } from './admission/rule-files.ts';
 import { auditAnswers } from './approvals/audit-answers.ts';
 import type { Audit } from './audit/audit.ts';
-import { openAudit } from './audit/file-audit.ts';
 import { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
 import { createLogger } from './host/create-logger.ts';
-import { readSessionImages } from './host/session-image-names.ts';
-import { openStateFolder, readSealKey } from './host/state-folder.ts';
-import { createHostLog } from './host-log/host-log.ts';
-import { openJournal } from './journal/journal.ts';
-import { watchRedisLosses } from './journal/redis-losses.ts';
-import { joinOwnFleet } from './lease/own-fleet.ts';
-import { openPolicies, toBounds } from './sandbox/open-policies.ts';
+import { toBounds } from './sandbox/open-policies.ts';
 import type { HostLimits } from './sandbox/sandbox.ts';
 import type { Stop } from './session/session-state.ts';
-import { chooseTransport } from './shell/transport/choose-transport.ts';
-import { loadTools } from './tools/load-tools.ts';
-import { toolMark } from './tools/tool-host.ts';
-import { askForSignatures } from './worker/ask-for-signatures.ts';
+import { openServices } from './worker/open-services.ts';
 import type { SweepTimes } from './worker/sweep-sandboxes-regularly.ts';
 import { createWorker } from './worker.ts';
 
@@ -100,77 +85,18 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
   const given = readConfig();
   const logger = createLogger(given.logLevel);
   const ruleFiles = new RuleFiles(given.file.rules, logger);
-  const folder = await openStateFolder(given.stateFolder, given.hostId);
-  const { hostId, hostKey } = folder;
-  const place = describeRedis(given.redisUrl);
-  const connected = await connectRedis(given.redisUrl, 'host', `shellfleet-worker:${hostId}`);
-  await refuseMissingPermissions(connected.redis, place, given.namespace, hostId);
-  const keyspace = await joinOwnFleet(connected.redis, given.namespace, folder.fleets, place);
-  const config = { ...given, namespace: keyspace };
-  if (!connected.persistent) logger.warn({ setting: 'appendonly' }, 'redis.not-persistent');
-  const clockProblem = await connected.clockProblem;
-  if (clockProblem !== undefined) logger.warn({ problem: clockProblem }, 'host.clock-off');
-  const sessionImages = await readSessionImages(config.stateFolder, VERSION);
-  const mark = toolMark(config.namespace, hostId);
-  const [sandboxes, tools] = await Promise.all([
-    chooseTransport(config, folder, logger).then((transport) =>
-      openPolicies({ ...config, transport, sessionImages }, folder, logger),
-    ),
-    loadTools(config.tools, config.toolEnv, mark, logger),
-  ]);
+  const { services, tools, signatures, folder } = await openServices(given, VERSION, logger);
+  const { settings, sandboxes, audit, hostId } = services;
   const missingRuntimes = sandboxes.missingRuntimes?.() ?? [];
-  const sealKeys = config.sealKeys ?? [await readSealKey(config.stateFolder, createSealKey)];
-  const audit = await openAudit({
-    ...{
-      folder: folder.audit,
-      stateFolderId: folder.stateFolderId,
-      namespace: config.namespace,
-      hostId,
-      sealKeys,
-      logger,
-    },
-    retentionMs: config.file.audit.retention,
-    noted: config.file.audit.commands,
-    anchored: await readAuditHeads(connected.redis, config.namespace, hostId),
-  });
-  // Before this process begins its own file of the journal.
-  const redisLosses = watchRedisLosses(folder.journal, connected.history, config.retentionMs);
-  const signing = askForSignatures(config.file.keys, audit, logger);
-  const { unjudged } = config.file.allow;
+  const { unjudged } = settings.file.allow;
   const rules = judgeByRules(ruleFiles, { unjudged, onReported: noteReported(logger, audit) });
-  const worker = await createWorker({
-    ...{ connected, place },
-    namespace: keyspace,
-    hostId,
-    machine: createHash('sha256').update(hostKey).digest('hex').slice(0, 16),
-    slots: config.slots,
-    policies: config.policies,
-    allow: toOffer(config, missingRuntimes, await sandboxes.limits?.()),
-    tools: { offered: tools, slots: config.toolSlots, env: config.toolEnv },
-    defaultImage: config.defaultImage,
-    version: VERSION,
-    sealKeys,
-    verifier: signing.verifier,
-    approvals: { ...config.file.approvals, check: auditAnswers(audit) },
-    audit,
-    sandboxes,
-    hostLog: createHostLog(folder.logs, config.logs),
-    journal: openJournal({
-      folder: folder.journal,
-      retentionMs: config.retentionMs,
-      onWriteFailed: (err) => logger.error({ err }, 'journal.append-failed'),
-    }),
-    redisLosses,
-    retentionMs: config.retentionMs,
-    readerStallMs: config.readerStallMs,
-    egress: config.file.allow,
-    wider: widerOf(config),
-    room: { stateFolder: config.stateFolder, least: config.leastFree },
-    admission: (answers) => admission ?? createAdmission({ signatures: signing.signatures, rules, answers }),
+  const worker = await createWorker(services, {
+    ...{ tools, sweepTimes },
+    offer: toOffer(settings, missingRuntimes, await sandboxes.limits?.()),
+    admission: (answers) => admission ?? createAdmission({ signatures, rules, answers }),
     decideTool: rules.decideTool,
+    checkAnswer: auditAnswers(audit),
     warnings: () => [...ruleFiles.warnings, ...missingRuntimes.map(describeMissing)],
-    logger,
-    sweepTimes,
     onReplaced: () => {
       logger.fatal({ 'host.id': hostId }, 'worker.replaced');
       process.exit(1);
@@ -182,7 +108,7 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
       process.exit(1);
     },
   });
-  if (config.file.rules.length > 0) {
+  if (settings.file.rules.length > 0) {
     ruleFiles.watch(() => worker.admissionChanged());
     process.on('SIGHUP', () => ruleFiles.reload());
   }
@@ -194,10 +120,6 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
   });
   // `up` and supervisors wait for this message; a signal may follow at once.
   process.send?.({ type: 'ready', hostId });
-}
-
-function widerOf({ file: { escalation, allow } }: WorkerConfig): WiderSettings | undefined {
-  return escalation && { escalation, allow };
 }
 
 /** What decides which sessions this host takes. */

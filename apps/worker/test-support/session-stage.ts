@@ -13,6 +13,7 @@ import { afterEach, beforeEach, vi } from 'vitest';
 import { ADMIT_EVERYTHING, type Admission } from '../src/admission/admission.ts';
 import { StartsUnderWay } from '../src/approvals/starts-under-way.ts';
 import { NO_AUDIT } from '../src/audit/audit.ts';
+import { readConfig } from '../src/config/config.ts';
 import type { HostLog } from '../src/host-log/host-log.ts';
 import type { BegunId, Journal } from '../src/journal/journal.ts';
 import type { Lease } from '../src/lease/leases.ts';
@@ -87,7 +88,8 @@ export function open(
   const session = new HostedSession(job, {
     offers,
     serves: async () => true,
-    ...{ hostId: HOST, boot: 'boot-1', fleet: fleetKeys('ns'), sealer, sandboxes, lockMs: 60_000 },
+    ...{ hostId: HOST, boot: 'boot-1', machine: 'm', version: '0.0.0', namespace: 'ns', fleet: fleetKeys('ns') },
+    ...{ settings: readConfig({}), connected: {} as never, sealer, sandboxes },
     // Restored output is read here: there is none.
     redis: { xrangeBuffer: async () => [] } as never,
     jobs: jobs as unknown as SessionJobs,
@@ -106,9 +108,7 @@ export function open(
     journal,
     redisLosses: { mayHaveHappened: () => false },
     audit: NO_AUDIT,
-    readerStallMs: 60_000,
-    egress: { hosts: [], privateAddresses: [] },
-    admission,
+    hostAdmission: admission,
     approvals: { starts: new StartsUnderWay() } as never,
     logger: pino({ level: 'silent' }),
   });

@@ -30,8 +30,8 @@ export const s2Faults: readonly RowFault[] = [
   {
     row: 'S2-06',
     file: 'apps/worker/src/outside/create-outside.ts',
-    text: 'openWide({ sandboxId, allowances }, outside, deps)',
-    change: 'openWide({ sandboxId, allowances }, session, deps)',
+    text: 'openWide({ sandboxId, allowances }, outside)',
+    change: 'openWide({ sandboxId, allowances }, session)',
   },
   {
     row: 'S2-07',

@@ -127,6 +127,6 @@ export const s4Faults: readonly RowFault[] = [
     row: 'S4-22',
     file: 'apps/worker/src/tools/tool-host.ts',
     text: "call.stop.abort('cancelled' satisfies StopReason);",
-    change: 'wakeUps.notify();',
+    change: 'this.#wakeUps.notify();',
   },
 ];

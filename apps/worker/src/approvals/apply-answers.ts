@@ -30,8 +30,6 @@ export type AnswerCheck = (
   about: { keys: ApprovalKeys; question: StoredQuestion | undefined; signature: Signature | undefined },
 ) => Promise<string | undefined>;
 
-export const ANYONE_ANSWERS: AnswerCheck = async () => undefined;
-
 interface ApplyDeps {
   redis: Redis;
   sealer: Sealer;

@@ -8,6 +8,8 @@ import type { SessionJob, SessionJobs } from '@shellfleet/placement';
 
 /** The lock of a session's job without the session's grace, and the claim of a host id. */
 export const LEASE_MS = 5_000;
+/** Duration of a lock that was just taken, before the session's own grace is known. */
+export const FIRST_LOCK_MS = LEASE_MS + 60_000;
 /** The share of a lock for which this host counts on it. The rest covers clocks that run at different speeds. */
 const MARGIN = 0.9;
 

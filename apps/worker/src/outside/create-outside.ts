@@ -6,14 +6,14 @@ import {
   ShellfleetError,
   type WireResult,
 } from '@shellfleet/protocol';
-import { createSessionEgress, type EgressSettings } from '../egress/create-session-egress.ts';
+import { createSessionEgress } from '../egress/create-session-egress.ts';
 import type { EntryResult, EntryRun } from '../run/entry-run.ts';
 import { OutputForgotten } from '../run/output-store.ts';
 import type { Outside } from '../run/outside.ts';
 import { failedEntry, lostEntry } from '../run/results.ts';
 import { runCommand } from '../run/run-command.ts';
 import type { SessionContext } from '../run/session-context.ts';
-import type { Beside, Sandboxes, SessionRef } from '../sandbox/sandbox.ts';
+import type { Beside } from '../sandbox/sandbox.ts';
 import { describeShell } from '../shell/describe-shell.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import { isUnsafe } from './unsafe-variables.ts';
@@ -27,20 +27,8 @@ import { isUnsafe } from './unsafe-variables.ts';
 //            removal that the engine does not make then is made by the next sweep.
 // OUTSIDE-4. No worker takes its sandbox for that of the session: a worker that starts removes it.
 
-export interface OutsideDeps {
-  ref: SessionRef;
-  sandboxes: Sandboxes;
-  /** Of all hosts together: what the proxies of sessions may let through. */
-  egress: EgressSettings;
-  limitOpening<T>(open: () => Promise<T>): Promise<T>;
-}
-
-/** `settings`: undefined where the operator of this host lets nothing out. */
-export function createOutside(
-  spec: ResolvedSessionSpec,
-  settings: WiderSettings | undefined,
-  deps: OutsideDeps,
-): Outside {
+/** Returns how commands of a session run outside its sandbox. `settings` is undefined where the operator lets nothing out. */
+export function createOutside(spec: ResolvedSessionSpec, settings: WiderSettings | undefined): Outside {
   const wider = widenSandbox(spec, settings);
   const refusal = 'refusal' in wider ? wider.refusal : refuseVariables({ ...spec.env, ...spec.secrets });
   if ('refusal' in wider || refusal !== undefined) {
@@ -52,7 +40,7 @@ export function createOutside(
     async run(run, payload, session, shell) {
       try {
         if (run.from === 'resume') return lostEntry(run.entry, 'container-removed', session, shell);
-        return await runOutside(run, payload, session, shell, wider, deps);
+        return await runOutside(run, payload, session, shell, wider);
       } catch (error) {
         // Nothing runs any more (OUTSIDE-3). The session's own shell is as it was.
         return error instanceof OutputForgotten
@@ -69,25 +57,28 @@ async function runOutside(
   session: SessionContext,
   shell: SessionShell,
   { spec, allowances }: { spec: ResolvedSessionSpec; allowances: Beside['allowances'] },
-  deps: OutsideDeps,
 ): Promise<EntryResult> {
-  refuseUnsafe(payload, deps.ref);
+  const { session: id } = session.owner.keys;
+  refuseUnsafe(payload, id);
   const { sandboxId } = shell;
   if (sandboxId === undefined) throw new Error('the session has no sandbox');
   const cwd = payload.cwd ?? (await shell.directory());
-  if (cwd === undefined) throw noDirectory(deps.ref);
+  if (cwd === undefined) throw noDirectory(id);
   const outside = {
     ...session,
     spec: { ...spec, startupCommands: [], shutdownCommands: [] },
-    egress: createSessionEgress(spec, deps.egress, { logger: session.logger, onRefused: session.onEgressRefused }),
+    egress: createSessionEgress(spec, session.settings.file.allow, {
+      logger: session.logger,
+      onRefused: session.onEgressRefused,
+    }),
   };
-  const wide = openWide({ sandboxId, allowances }, outside, deps);
+  const wide = openWide({ sandboxId, allowances }, outside);
   const discard = () => void wide.discard();
   session.signal.addEventListener('abort', discard, { once: true });
   try {
     await wide.makeReady(session.signal);
     const ended = await runCommand(run, { ...payload, cwd }, outside, wide);
-    return { ...ended, result: { ...explainCwd(ended.result, cwd, deps.ref), shell: describeShell(shell) } };
+    return { ...ended, result: { ...explainCwd(ended.result, cwd, id), shell: describeShell(shell) } };
   } finally {
     session.signal.removeEventListener('abort', discard);
     await wide.abandon();
@@ -95,7 +86,7 @@ async function runOutside(
 }
 
 /** The directory may well be there in the session. */
-function explainCwd(result: WireResult, cwd: string, { session }: SessionRef): WireResult {
+function explainCwd(result: WireResult, cwd: string, session: string): WireResult {
   if (result.outcome !== 'error' || result.error.code !== 'COMMAND_INVALID') return result;
   const issues = [{ path: 'cwd', message: 'no such directory outside the sandbox' }];
   const error = new ShellfleetError(
@@ -107,7 +98,7 @@ function explainCwd(result: WireResult, cwd: string, { session }: SessionRef): W
 }
 
 /** OUTSIDE-2: who submits a command may not choose its programs either. */
-function refuseUnsafe({ env = {} }: CommandPayload, { session }: SessionRef): void {
+function refuseUnsafe({ env = {} }: CommandPayload, session: string): void {
   const names = Object.keys(env).filter(isUnsafe);
   if (names.length === 0) return;
   const message = `must not set ${names.join(', ')} outside the sandbox`;
@@ -125,24 +116,23 @@ function refuseVariables(env: Record<string, string>): string | undefined {
   return `its spec sets ${names.join(', ')}, which would choose programs, libraries or what the shell does there`;
 }
 
-function noDirectory({ session }: SessionRef): ShellfleetError {
+function noDirectory(session: string): ShellfleetError {
   return new ShellfleetError(
     'SANDBOX_UNAVAILABLE',
     `The command was not run outside the sandbox of session ${session}: the directory of its shell is not there any more, or its keeper did not answer. Give a cwd.`,
   );
 }
 
-function openWide(
-  beside: Beside,
-  { spec, owner, redaction, egress, logger }: SessionContext,
-  { ref, sandboxes, limitOpening }: OutsideDeps,
-): SessionShell {
+function openWide(beside: Beside, session: SessionContext): SessionShell {
+  const { owner, sandboxes } = session;
+  const { namespace, tenant } = owner.keys;
   return new SessionShell(
     {
-      ...{ ref, spec, redaction, egress, logger, limitOpening },
+      ...session,
+      ref: { namespace, tenant, session: owner.keys.session },
       fence: owner.fence,
       sandboxes: {
-        create: (session, of, options) => sandboxes.create(session, of, { ...options, beside }),
+        create: (ref, of, options) => sandboxes.create(ref, of, { ...options, beside }),
         pull: (image, signal) => sandboxes.pull(image, signal),
       },
       // Its processes end with the command, and nobody reads what they print after it.

@@ -103,8 +103,11 @@ function openOutputStore(
   return store;
 }
 
-function attachReader({ entry, isCancelled }: EntryRun, { mailbox, readerStallMs }: SessionContext) {
-  const reader = new AttachedReader({ stallMs: readerStallMs, reachRedis: () => mailbox.readRecord(entry.id) });
+function attachReader({ entry, isCancelled }: EntryRun, { mailbox, settings }: SessionContext) {
+  const reader = new AttachedReader({
+    stallMs: settings.readerStallMs,
+    reachRedis: () => mailbox.readRecord(entry.id),
+  });
   if (isCancelled) reader.close();
   return reader;
 }

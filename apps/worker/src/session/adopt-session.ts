@@ -2,11 +2,12 @@ import type { Adopted } from '@shellfleet/mailbox';
 import type { SessionJob } from '@shellfleet/placement';
 import { isShellfleetError, type SessionKeys } from '@shellfleet/protocol';
 import { LEASE_MS, type Lease } from '../lease/leases.ts';
+import type { SessionHost } from '../run/host-services.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { becomeOwner } from './become-owner.ts';
 import { leaveUnopened } from './leave-unopened.ts';
 import { tryOpenSpec } from './open-spec.ts';
-import { createSessionParts, type SessionDeps, type SessionEvents, type SessionParts } from './session-parts.ts';
+import { createSessionParts, type SessionParts } from './session-parts.ts';
 
 interface AdoptedSession {
   adopted: Adopted;
@@ -15,9 +16,17 @@ interface AdoptedSession {
   isOffered: boolean;
 }
 
+export interface SessionEvents {
+  /** Is called when the mailbox refused a call because another host owns the session. */
+  onFenced(): void;
+  /** Is called when the shell has ended while no entry of the mailbox ran. */
+  onShellGone(): void;
+}
+
 /**
- * Becomes the owner of the session of a job that this host has locked. `found`: its sandbox, when one is alive. Undefined when the session is
- * another host's, has ended, or cannot be opened here: then its sandbox is removed and its job is where it belongs.
+ * Becomes the owner of the session of a job that this host has locked. `found`: its sandbox, when one is alive. Returns
+ * undefined when the session is another host's, has ended, or cannot be opened here: then its sandbox is removed and its
+ * job is where it belongs.
  */
 export async function adoptSession(
   job: SessionJob,
@@ -26,9 +35,9 @@ export async function adoptSession(
   lease: Lease,
   signal: AbortSignal,
   events: SessionEvents,
-  deps: SessionDeps,
+  host: SessionHost,
 ): Promise<AdoptedSession | undefined> {
-  const mailbox = await becomeOwner(job, keys, deps, { signal, onFenced: events.onFenced });
+  const mailbox = await becomeOwner(job, keys, host, { signal, onFenced: events.onFenced });
   if (mailbox === undefined) {
     await found?.remove();
     return undefined;
@@ -38,16 +47,19 @@ export async function adoptSession(
   const adopted = await mailbox.adopt(asked);
   if (adopted.type !== 'adopted') {
     await found?.remove();
-    if (adopted.type !== 'fenced') await mailbox.retry(() => deps.jobs.remove(job));
+    if (adopted.type !== 'fenced') await mailbox.retry(() => host.jobs.remove(job));
     return undefined;
   }
-  const spec = tryOpenSpec(adopted, keys, deps.sealer);
+  const spec = tryOpenSpec(adopted, keys, host.sealer);
   if (isShellfleetError(spec)) {
-    await leaveUnopened(spec, { ...deps, ...{ job, adopted, found, mailbox, lease, signal } });
+    await leaveUnopened(spec, { ...host, ...{ job, adopted, found, mailbox, lease, signal } });
     return undefined;
   }
-  const parts = createSessionParts(job, adopted, spec, mailbox, lease, signal, events, deps);
+  const parts = createSessionParts(
+    { job, adopted, spec, mailbox, lease, signal, onShellGone: events.onShellGone },
+    host,
+  );
   lease.own(mailbox.owner.fence, LEASE_MS + spec.hostGraceMs);
-  const isOffered = deps.offers.includes(placementClass) && (await deps.serves(spec));
+  const isOffered = host.offers.includes(placementClass) && (await host.serves(spec));
   return { adopted, parts, isOffered };
 }

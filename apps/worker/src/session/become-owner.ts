@@ -2,13 +2,13 @@ import { createHostMailbox, type HostMailbox, type HostMailboxOptions } from '@s
 import type { SessionJob } from '@shellfleet/placement';
 import { type SessionKeys, ShellfleetError } from '@shellfleet/protocol';
 import { retryWhileRedisIsDown } from '@shellfleet/redis';
-import type { SessionDeps } from './session-parts.ts';
+import type { SessionHost } from '../run/host-services.ts';
 
-/** Asks for a fence for the session of a job that this host has locked. Returns undefined when another host has the session. */
+/** Asks for a fence for the session of a job that this host has locked. Returns undefined when another host has it. */
 export async function becomeOwner(
   job: SessionJob,
   keys: SessionKeys,
-  { redis, hostId, boot, jobs, logger }: SessionDeps,
+  { redis, hostId, boot, jobs, logger }: SessionHost,
   options: HostMailboxOptions,
 ): Promise<HostMailbox | undefined> {
   const granted = await retryWhileRedisIsDown(() => jobs.grant(job), options.signal);
@@ -20,7 +20,7 @@ export async function becomeOwner(
   return createHostMailbox({ redis, keys, fence: granted.fence, host: hostId, boot }, options);
 }
 
-/** Thrown while two queues hold a job of the session: the other one was left from an earlier life of its id, and goes when it is fetched. */
+/** The error while two queues hold a job of the session. The other job is of an earlier life, and goes when it is fetched. */
 function heldInOtherClass({ session }: SessionJob, holder: string): ShellfleetError {
   return new ShellfleetError(
     'LEASE_LOST',

@@ -66,7 +66,7 @@ export async function leaveToOthers(parts: SessionParts): Promise<void> {
  * everything that waits.
  */
 export async function leaveInLine(parts: SessionParts): Promise<void> {
-  const { context, shell, job, jobs, lease } = parts;
+  const { context, shell, job, lease } = parts;
   const { mailbox, logger } = context;
   // A session in which nothing waits needs no host.
   if (!shell.hasSandbox && (await giveUp(parts, 'nothing waits', () => false))) return;
@@ -77,7 +77,7 @@ export async function leaveInLine(parts: SessionParts): Promise<void> {
   logger.info({ reason: 'this host takes nothing new' }, 'session.released');
   // A later renewal would take the lock from the next owner.
   lease.end();
-  await mailbox.retry(() => jobs.putBack(job));
+  await mailbox.retry(() => context.jobs.putBack(job));
 }
 
 /** Leaves the living shell to the next owner. */
@@ -110,8 +110,8 @@ async function endShell({ admission, shell, context, terminals, late }: SessionP
 }
 
 /** Removes the job, then checks again: an entry that was submitted in between found an owner, so its submitter added no job. */
-async function removeJob({ job, jobs, lease, placement, context }: SessionParts): Promise<void> {
-  const { mailbox, generation } = context;
+async function removeJob({ job, lease, placement, context }: SessionParts): Promise<void> {
+  const { mailbox, jobs, generation } = context;
   // A later renewal would lock a job that is gone.
   lease.end();
   await mailbox.retry(() => jobs.remove(job));

@@ -4,10 +4,11 @@ import { differences, type SessionJob } from '@shellfleet/placement';
 import { ATTRIBUTES, type CarriedEntry, type SessionKeys, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import type { Lease } from '../lease/leases.ts';
+import { FIRST_LOCK_MS, type Lease } from '../lease/leases.ts';
 import { askedToCancel, askedToClose } from '../run/asked-requests.ts';
 import { EntryRun } from '../run/entry-run.ts';
 import type { EntryFinished } from '../run/finish-entry.ts';
+import type { SessionHost } from '../run/host-services.ts';
 import type { LossReason } from '../run/results.ts';
 import {
   finishLost,
@@ -29,7 +30,7 @@ import { judgeTaken } from './judge-taken.ts';
 import { backgroundOf } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
 import { refuse } from './refuse-session.ts';
-import type { SessionDeps, SessionParts } from './session-parts.ts';
+import type { SessionParts } from './session-parts.ts';
 import { RANK, type SessionState, type Stop } from './session-state.ts';
 import { startAgain } from './start-again.ts';
 import { takeHead } from './take-head.ts';
@@ -50,7 +51,7 @@ export class HostedSession {
   readonly job: SessionJob;
   /** It has a shell, and its next entry waits for an approval. */
   asks = false;
-  readonly #deps: SessionDeps;
+  readonly #host: SessionHost;
   readonly #keys: SessionKeys;
   readonly #logger: Logger;
   /** Ends the wait of an idle session. */
@@ -76,11 +77,11 @@ export class HostedSession {
   /** The mailbox has reported that the session is closing. */
   #seemsClosed = false;
 
-  constructor(job: SessionJob, deps: SessionDeps) {
+  constructor(job: SessionJob, host: SessionHost) {
     this.job = job;
-    this.#deps = deps;
-    this.#keys = sessionKeys(deps.fleet.namespace, job.tenant, job.session);
-    this.#logger = deps.logger.child({ [ATTRIBUTES.sessionId]: job.session });
+    this.#host = host;
+    this.#keys = sessionKeys(host.namespace, job.tenant, job.session);
+    this.#logger = host.logger.child({ [ATTRIBUTES.sessionId]: job.session });
   }
 
   /** Something was submitted, perhaps `entry`, or what the host admits has changed. */
@@ -154,7 +155,7 @@ export class HostedSession {
    * not continue here and its sandbox was ended.
    */
   async serve(found: Sandbox | undefined): Promise<'ended' | 'failed'> {
-    const lease = this.#deps.leases.add(this.job, this.#deps.lockMs, () => this.#become('fenced'));
+    const lease = this.#host.leases.add(this.job, FIRST_LOCK_MS, () => this.#become('fenced'));
     try {
       await this.#serveUnder(lease, found);
       return 'ended';
@@ -170,9 +171,9 @@ export class HostedSession {
 
   async #serveUnder(lease: Lease, found: Sandbox | undefined): Promise<void> {
     const { signal } = this.#fenced;
-    const deps = { ...this.#deps, logger: this.#logger };
+    const host = { ...this.#host, logger: this.#logger };
     const events = { onFenced: () => this.#become('fenced'), onShellGone: () => this.#wakeUps.notify() };
-    const owned = await adoptSession(this.job, this.#keys, found, lease, signal, events, deps);
+    const owned = await adoptSession(this.job, this.#keys, found, lease, signal, events, host);
     if (owned === undefined) return;
     const { adopted, parts } = owned;
     this.#parts = parts;
@@ -187,7 +188,7 @@ export class HostedSession {
     const next = await takeOver(adopted, found, parts, {
       serve: () => this.#become('serving'),
       makeReady: () => this.#makeReady(parts, this.#opening.signal),
-      mayRun: (entry) => mayRunAgain(entry, parts, this.#deps.approvals),
+      mayRun: (entry) => mayRunAgain(entry, parts, this.#host.approvals),
       run: (entry, from) => this.#runEntry(entry, from, parts),
       finishLost: (entry, reason) => this.#finishLost(entry, reason, parts),
     });
@@ -211,7 +212,7 @@ export class HostedSession {
           // The rest is withdrawn only where the session ends, so a stop during that step is dealt with in the next one.
           if (this.#fenced.signal.aborted || (this.#state !== 'serving' && how !== 'ends')) break;
           if (this.#state !== 'serving') return this.#end(parts);
-          if (!this.#deps.takesNew() && !parts.shell.hasState) return leaveInLine(parts);
+          if (!this.#host.takesNew() && !parts.shell.hasState) return leaveInLine(parts);
           next = await this.#takeWhenReady(parts);
           if (next.type === 'empty' && (await this.#waitOrGiveUp(parts))) return;
           break;
@@ -233,7 +234,7 @@ export class HostedSession {
 
   /** `ends`: nothing is started here any more. `not-now`: the lease may have ended. */
   #takes({ shell, lease }: SessionParts): 'takes' | 'not-now' | 'ends' {
-    if (this.#state !== 'serving' || !(shell.hasState || this.#deps.takesNew())) return 'ends';
+    if (this.#state !== 'serving' || !(shell.hasState || this.#host.takesNew())) return 'ends';
     return lease.held() ? 'takes' : 'not-now';
   }
 
@@ -247,7 +248,7 @@ export class HostedSession {
 
   /** Judges the head of the mailbox, and starts it when it is admitted. */
   async #admit(entry: Entry, parts: SessionParts): Promise<Taken> {
-    const next = await admitEntry(entry, parts, this.#deps.approvals, {
+    const next = await admitEntry(entry, parts, this.#host.approvals, {
       makeReady: async () => parts.shell.ready || this.#makeReady(parts),
       mayTakeNext: () => this.#mayTakeNext(),
     });
@@ -259,7 +260,7 @@ export class HostedSession {
     parts: SessionParts,
     unwanted = AbortSignal.any([this.#opening.signal, this.#leaving.signal]),
   ): Promise<boolean> {
-    return makeReady(parts, unwanted, this.#deps.takesNew);
+    return makeReady(parts, unwanted, this.#host.takesNew);
   }
 
   #checkTaken(taken: Taken | Fenced): Taken {
@@ -286,7 +287,7 @@ export class HostedSession {
     const { context, shell } = parts;
     if (from === 'start') {
       if (!(await untilHeld(parts.lease, this.#fenced.signal))) return EMPTY;
-      const refused = await judgeStarted(entry, parts, this.#deps.approvals);
+      const refused = await judgeStarted(entry, parts, this.#host.approvals);
       if (refused !== undefined) return this.#finishUnrun(entry, refused, parts);
     }
     const run = new EntryRun(entry, from, {
@@ -301,7 +302,7 @@ export class HostedSession {
     if (finished.type === 'put-back') return EMPTY;
     if (finished.type === 'shell-lost') {
       const again = await startAgain(entry, context, {
-        mayRun: () => mayRunAgain(entry, parts, this.#deps.approvals),
+        mayRun: () => mayRunAgain(entry, parts, this.#host.approvals),
         makeReady: () => this.#makeReady(parts, this.#opening.signal),
       });
       if (again !== undefined) return this.#runEntry(again, 'start', parts);

@@ -4,7 +4,6 @@ import {
   ATTRIBUTES,
   type AuditEvent,
   ensureShellfleetError,
-  type FleetKeys,
   isShellfleetError,
   LIMITS,
   type ShellfleetError,
@@ -15,31 +14,17 @@ import {
   toolJobSchema,
 } from '@shellfleet/protocol';
 import { retryWhileRedisIsDown } from '@shellfleet/redis';
-import { type Sealer, sealPlace, unauthorized } from '@shellfleet/sealing';
-import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
+import { sealPlace, unauthorized } from '@shellfleet/sealing';
 import type { Rules } from '../admission/create-admission.ts';
 import type { ToolApprovals } from '../approvals/tool-approvals.ts';
-import type { Audit } from '../audit/audit.ts';
-import type { Journal } from '../journal/journal.ts';
-import type { RedisLosses } from '../journal/redis-losses.ts';
 import type { FoundToolJob } from '../queue/tool-jobs.ts';
+import type { HostServices } from '../run/host-services.ts';
 import type { Tool } from './load-tools.ts';
 import { redactJsonText } from './redact-json.ts';
 import type { ToolLauncher } from './tool-launcher.ts';
 import type { ToolProcessEnd } from './tool-process.ts';
 
-export interface CallDeps {
-  redis: Redis;
-  fleet: FleetKeys;
-  hostId: string;
-  boot: string;
-  sealer: Sealer;
-  /** The calls that this host began, also before Redis lost its record of them. */
-  journal: Journal;
-  redisLosses: RedisLosses;
-  audit: Audit;
-  logger: Logger;
+export interface CallDeps extends HostServices {
   processes: ToolLauncher;
   redact(text: string): string;
   /** What the rules say about a call of a tool. */
@@ -303,7 +288,7 @@ function timeoutOf(tool: Tool, { timeoutMs }: ToolJob): number {
   return tool.timeoutIsMost ? Math.min(timeoutMs, tool.timeoutMs) : timeoutMs;
 }
 
-async function redisTimeMs(redis: Redis): Promise<number> {
+async function redisTimeMs(redis: HostServices['redis']): Promise<number> {
   const [seconds, microseconds] = await redis.time();
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
 }

@@ -1,16 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Notifier } from '@shellfleet/concurrency';
-import { ATTRIBUTES, type FleetKeys, LIMITS, type ToolJob } from '@shellfleet/protocol';
+import { ATTRIBUTES, LIMITS, type ToolJob } from '@shellfleet/protocol';
 import { REDIS_DEADLINE_MS } from '@shellfleet/redis';
-import { isSignedToolCancel, type Sealer } from '@shellfleet/sealing';
-import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
+import { isSignedToolCancel } from '@shellfleet/sealing';
 import type { Rules } from '../admission/create-admission.ts';
 import type { ToolApprovals } from '../approvals/tool-approvals.ts';
-import type { Audit } from '../audit/audit.ts';
-import type { Journal } from '../journal/journal.ts';
-import type { RedisLosses } from '../journal/redis-losses.ts';
-import { createToolJobs, type FoundToolJob } from '../queue/tool-jobs.ts';
+import { createToolJobs, type FoundToolJob, type ToolJobs } from '../queue/tool-jobs.ts';
+import type { HostServices } from '../run/host-services.ts';
 import type { Tool } from './load-tools.ts';
 import { offerTools } from './offer-tools.ts';
 import { createTokenRedactor } from './redact-tokens.ts';
@@ -23,20 +19,10 @@ import { ToolLauncher } from './tool-launcher.ts';
 // TOOLS-1. At most `slots` calls at a time. Further ones wait in their queues, in order, also for other hosts.
 // TOOLS-2. No tool starves another: free slots go to the tools with waiting calls in round-robin order.
 
-export interface ToolHostDeps {
-  redis: Redis;
-  fleet: FleetKeys;
-  hostId: string;
-  boot: string;
-  sealer: Sealer;
-  journal: Journal;
-  redisLosses: RedisLosses;
-  audit: Audit;
-  logger: Logger;
+/** What a host offers, and how it judges calls. */
+export interface ToolHostOptions {
   tools: readonly Tool[];
-  slots: number;
-  env: Record<string, string>;
-  /** The host takes no new call. */
+  /** Returns whether the host takes no new call. */
   isDraining(): boolean;
   /** What the rules say about a call of a tool. */
   decide: Rules['decideTool'];
@@ -60,8 +46,9 @@ export function toolMark(namespace: string, hostId: string, boot = ''): string {
   return `${namespace}:${hostId}:${boot}${boot === '' ? '' : ':'}`;
 }
 
-export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
-  const { redis, fleet, hostId, boot, logger, tools, slots } = deps;
+export async function createToolHost(host: HostServices, options: ToolHostOptions): Promise<ToolHost> {
+  const { fleet, hostId, boot, redis, logger } = host;
+  const { tools } = options;
   const mark = toolMark(fleet.namespace, hostId, boot);
   // Processes that an earlier worker left: their results cannot be stored any more.
   // Nobody waits for it: the sessions of this host go on meanwhile.
@@ -70,96 +57,133 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
   });
   if (tools.length === 0) return { wakeUp() {}, cancel() {}, close: async () => {} };
 
-  const byName = new Map(tools.map((tool) => [tool.name, tool]));
-  const jobs = await createToolJobs({ redis, fleet, hostId, tools: [...byName.keys()] });
-  const redact = createTokenRedactor();
-  const running = new Map<string, { stop: AbortController; done: Promise<void>; tenant: string; name: string }>();
+  const { toolSlots: slots, toolEnv: env } = host.settings;
+  const jobs = await createToolJobs({ redis, fleet, hostId, tools: tools.map(({ name }) => name) });
   const preload = [...new Set(tools.flatMap(({ zod }) => zod ?? []))];
-  const processes = new ToolLauncher({ slots, env: deps.env, mark, preload, logger });
-  const wakeUps = new Notifier();
-  const stopping = new AbortController();
-  const abandoned = new AbortController();
-  /** Tools that may have waiting calls, in round-robin order. */
-  const waiting = [...byName.keys()];
-
+  const processes = new ToolLauncher({ slots, env, mark, preload, logger });
   const offered = await offerTools(redis, fleet, hostId, tools, logger);
   // Most calls are of tools with the default limit, or the host has few tools.
   processes.prepare(tools.find((tool) => tool.memoryBytes === LIMITS.toolMemoryBytes) ?? (tools[0] as Tool));
-  const serving = serve();
-  logger.info({ tools: [...byName.keys()], slots }, 'tools.offered');
+  logger.info({ tools: tools.map(({ name }) => name), slots }, 'tools.offered');
+  return new OfferedTools(host, options, jobs, processes, offered);
+}
 
-  return {
-    wakeUp(name) {
-      if (!byName.has(name)) return;
-      noteWaiting(name);
-      wakeUps.notify();
-    },
-    cancel(id, signed) {
-      const call = running.get(id);
-      if (call !== undefined && isSignedToolCancel(deps.sealer, signed, fleet, { ...call, id }))
-        call.stop.abort('cancelled' satisfies StopReason);
-    },
-    async close(graceMs) {
-      stopping.abort();
-      processes.close();
-      wakeUps.notify();
-      await Promise.all([serving, offered.close()]);
-      const all = [...running.values()];
-      await Promise.race([Promise.all(all.map(({ done }) => done)), delay(graceMs, undefined, { ref: false })]);
-      for (const { stop } of running.values()) stop.abort('host-stopped' satisfies StopReason);
-      abandoned.abort();
-      await Promise.all([...running.values()].map(({ done }) => done));
-      await jobs.close();
-    },
-  };
+class OfferedTools implements ToolHost {
+  readonly #host: HostServices;
+  readonly #options: ToolHostOptions;
+  readonly #jobs: ToolJobs;
+  readonly #processes: ToolLauncher;
+  readonly #offered: { close(): Promise<void> };
+  readonly #byName: ReadonlyMap<string, Tool>;
+  readonly #redact = createTokenRedactor();
+  readonly #running = new Map<string, { stop: AbortController; done: Promise<void>; tenant: string; name: string }>();
+  readonly #wakeUps = new Notifier();
+  readonly #stopping = new AbortController();
+  readonly #abandoned = new AbortController();
+  /** Tools that may have waiting calls, in round-robin order. */
+  readonly #waiting: string[];
+  readonly #serving: Promise<void>;
 
-  // Resolves when the worker stops.
-  async function serve(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      if (deps.isDraining()) processes.clear();
-      if (!deps.isDraining() && running.size < slots && (await takeNext())) continue;
-      const notified = await wakeUps.wait({ timeoutMs: POLL_MS });
-      if (!notified) for (const name of byName.keys()) noteWaiting(name);
+  constructor(
+    host: HostServices,
+    options: ToolHostOptions,
+    jobs: ToolJobs,
+    processes: ToolLauncher,
+    offered: { close(): Promise<void> },
+  ) {
+    this.#host = host;
+    this.#options = options;
+    this.#jobs = jobs;
+    this.#processes = processes;
+    this.#offered = offered;
+    this.#byName = new Map(options.tools.map((tool) => [tool.name, tool]));
+    this.#waiting = [...this.#byName.keys()];
+    this.#serving = this.#serve();
+  }
+
+  wakeUp(name: string): void {
+    if (!this.#byName.has(name)) return;
+    this.#noteWaiting(name);
+    this.#wakeUps.notify();
+  }
+
+  cancel(id: string, signed: string): void {
+    const { sealer, fleet } = this.#host;
+    const call = this.#running.get(id);
+    if (call !== undefined && isSignedToolCancel(sealer, signed, fleet, { ...call, id }))
+      call.stop.abort('cancelled' satisfies StopReason);
+  }
+
+  async close(graceMs: number): Promise<void> {
+    this.#stopping.abort();
+    this.#processes.close();
+    this.#wakeUps.notify();
+    await Promise.all([this.#serving, this.#offered.close()]);
+    const all = [...this.#running.values()];
+    await Promise.race([Promise.all(all.map(({ done }) => done)), delay(graceMs, undefined, { ref: false })]);
+    for (const { stop } of this.#running.values()) stop.abort('host-stopped' satisfies StopReason);
+    this.#abandoned.abort();
+    await Promise.all([...this.#running.values()].map(({ done }) => done));
+    await this.#jobs.close();
+  }
+
+  /** Takes calls until the worker stops. */
+  async #serve(): Promise<void> {
+    const { isDraining } = this.#options;
+    const { toolSlots: slots } = this.#host.settings;
+    while (!this.#stopping.signal.aborted) {
+      if (isDraining()) this.#processes.clear();
+      if (!isDraining() && this.#running.size < slots && (await this.#takeNext())) continue;
+      const notified = await this.#wakeUps.wait({ timeoutMs: POLL_MS });
+      if (!notified) for (const name of this.#byName.keys()) this.#noteWaiting(name);
     }
   }
 
   /** Takes the next call (TOOLS-2). Returns false when no tool has waiting calls. */
-  async function takeNext(): Promise<boolean> {
-    const name = waiting.shift();
+  async #takeNext(): Promise<boolean> {
+    const { logger } = this.#host;
+    const name = this.#waiting.shift();
     if (name === undefined) return false;
     try {
-      const found = await jobs.fetch(name);
+      const found = await this.#jobs.fetch(name);
       if (found === undefined) return true;
-      noteWaiting(name);
+      this.#noteWaiting(name);
       const job = parseToolJob(found);
       if (job === undefined) {
         logger.warn({ [ATTRIBUTES.toolName]: name, job: found.id.slice(0, 200) }, 'tool-job.invalid');
         await found.remove();
-      } else if (!running.has(job.call)) {
-        begin(byName.get(name) as Tool, found, job);
+      } else if (!this.#running.has(job.call)) {
+        this.#begin(this.#byName.get(name) as Tool, found, job);
       }
     } catch (err) {
       logger.warn({ err }, 'queue.unavailable');
-      noteWaiting(name);
+      this.#noteWaiting(name);
       await delay(REDIS_DEADLINE_MS / 4);
     }
     return true;
   }
 
-  function begin(tool: Tool, found: FoundToolJob, job: ToolJob): void {
+  #begin(tool: Tool, found: FoundToolJob, job: ToolJob): void {
     const stop = new AbortController();
-    const done = runCall(tool, found, job, stop.signal, { ...deps, processes, redact, abandoned: abandoned.signal })
+    const deps = {
+      ...this.#host,
+      ...this.#options,
+      processes: this.#processes,
+      redact: this.#redact,
+      abandoned: this.#abandoned.signal,
+    };
+    const done = runCall(tool, found, job, stop.signal, deps)
       .catch((err: unknown) =>
-        logger.error({ err, [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.failed'),
+        deps.logger.error({ err, [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.failed'),
       )
       .finally(() => {
-        running.delete(job.call);
-        wakeUps.notify();
+        this.#running.delete(job.call);
+        this.#wakeUps.notify();
       });
-    running.set(job.call, { stop, done, tenant: job.tenant, name: tool.name });
+    this.#running.set(job.call, { stop, done, tenant: job.tenant, name: tool.name });
   }
 
-  function noteWaiting(name: string): void {
-    if (!waiting.includes(name)) waiting.push(name);
+  #noteWaiting(name: string): void {
+    if (!this.#waiting.includes(name)) this.#waiting.push(name);
   }
 }

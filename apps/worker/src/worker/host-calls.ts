@@ -7,29 +7,19 @@ import {
   ShellfleetError,
   sessionKeys,
 } from '@shellfleet/protocol';
-import { isSignedClose, type Sealer, signedReason } from '@shellfleet/sealing';
-import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
+import { isSignedClose, signedReason } from '@shellfleet/sealing';
 import { answerQuestion } from '../calls/answer-question.ts';
 import { readCalls } from '../calls/read-calls.ts';
-import type { HostLog } from '../host-log/host-log.ts';
 import type { EntryRun } from '../run/entry-run.ts';
-import type { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
+import type { SessionHost } from '../run/host-services.ts';
 import type { ToolHost } from '../tools/tool-host.ts';
 import type { HostedSessions } from './hosted-sessions.ts';
 
-export interface HostCallDeps {
-  redis: Redis;
-  namespace: string;
-  hostId: string;
-  sealer: Sealer;
+export interface HostCallDeps extends SessionHost {
   sessions: HostedSessions;
   tools: ToolHost;
-  hostLog: HostLog;
-  kept: KeptSandboxes;
-  /** The operator's request to drain, or its withdrawal, is in Redis. */
+  /** Is called when the operator's request to drain, or its withdrawal, is in Redis. */
   onDrain(): void;
-  logger: Logger;
 }
 
 /** Reads the calls to this host and carries each out. Never rejects. */

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SessionJob, SessionRef } from '@shellfleet/placement';
 import type { Redis } from 'ioredis';
+import type { SessionHost } from '../run/host-services.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { HostedSession } from '../session/hosted-session.ts';
-import type { SessionDeps } from '../session/session-parts.ts';
 import type { Stop } from '../session/session-state.ts';
 
 /** A session that failed here is served again after these pauses; then its lease runs out and any host may take it. */
@@ -19,11 +19,11 @@ interface HostedSessionsOptions {
 /** The sessions that hold a slot of this host. */
 export class HostedSessions {
   readonly #sessions = new Map<string, { session: HostedSession; done: Promise<void> }>();
-  readonly #deps: SessionDeps;
+  readonly #host: SessionHost;
   readonly #options: HostedSessionsOptions;
 
-  constructor(deps: SessionDeps, options: HostedSessionsOptions) {
-    this.#deps = deps;
+  constructor(host: SessionHost, options: HostedSessionsOptions) {
+    this.#host = host;
     this.#options = options;
   }
 
@@ -53,7 +53,7 @@ export class HostedSessions {
     // Its job can be back before its previous life here has ended.
     const previous = this.#sessions.get(member)?.done;
     if (previous !== undefined) return void previous.then(() => this.serve(job, found, failures));
-    const session = new HostedSession(job, this.#deps);
+    const session = new HostedSession(job, this.#host);
     const from = performance.now();
     const served = session.serve(found);
     const done = served.then(() => {

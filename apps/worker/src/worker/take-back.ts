@@ -1,25 +1,15 @@
-import type { SessionJobs } from '@shellfleet/placement';
-import type { Logger } from 'pino';
-import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
+import type { SessionHost } from '../run/host-services.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
 import { type HostedSessions, memberOf } from './hosted-sessions.ts';
-
-export interface TakeBackDeps {
-  jobs: SessionJobs;
-  sandboxes: Sandboxes;
-  sessions: HostedSessions;
-  logger: Logger;
-}
 
 /**
  * After a restart: continues the sessions whose job lock names this host, with their living sandboxes. Other sandboxes of this host are
  * removed; `removed` resolves when they are gone, and never rejects.
  */
-export async function takeBack({
-  jobs,
-  sandboxes,
-  sessions,
-  logger,
-}: TakeBackDeps): Promise<{ removed: Promise<unknown> }> {
+export async function takeBack(
+  { jobs, sandboxes, logger }: SessionHost,
+  sessions: HostedSessions,
+): Promise<{ removed: Promise<unknown> }> {
   const [own, found] = await Promise.all([jobs.listOwn(), sandboxes.list()]);
   const owned = new Set(own.map(memberOf));
   const living = new Map<string, Sandbox>();

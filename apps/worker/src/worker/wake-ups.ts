@@ -1,8 +1,7 @@
 import type { Notifier } from '@shellfleet/concurrency';
-import type { PlacementClass } from '@shellfleet/placement';
-import { type FleetKeys, hostKeys, parseWakeUp, type WakeUp } from '@shellfleet/protocol';
-import type { Connected } from '@shellfleet/redis';
+import { hostKeys, parseWakeUp, type WakeUp } from '@shellfleet/protocol';
 import type { HostApprovals } from '../approvals/host-approvals.ts';
+import type { SessionHost } from '../run/host-services.ts';
 import type { ToolHost } from '../tools/tool-host.ts';
 import type { HostedSessions } from './hosted-sessions.ts';
 
@@ -12,22 +11,18 @@ export interface WakeUpTargets {
   approvals: HostApprovals;
   /** Of the loop that fetches sessions. */
   jobs: Notifier;
-  /** The placement classes whose sessions this host fetches. */
-  offers: readonly PlacementClass[];
   readCalls(): Promise<void>;
 }
 
 /** Subscribes to all wake-ups for this host, over one connection, and hands each to its target. */
 export async function subscribeToWakeUps(
-  connected: Connected,
-  fleet: FleetKeys,
-  hostId: string,
+  { connected, fleet, hostId, offers }: SessionHost,
   targets: WakeUpTargets,
 ): Promise<{ close(): void }> {
   const subscriber = connected.duplicate('subscriber', `shellfleet-worker:${hostId}:wakeups`);
   subscriber.on('message', (_channel: string, message: string) => {
     const wakeUp = parseWakeUp(message);
-    if (wakeUp !== undefined) deliver(wakeUp, targets);
+    if (wakeUp !== undefined) deliver(wakeUp, offers, targets);
   });
   await subscriber.connect();
   const own = hostKeys(fleet.namespace, hostId).wakeUps;
@@ -35,7 +30,11 @@ export async function subscribeToWakeUps(
   return { close: () => subscriber.disconnect() };
 }
 
-function deliver(wakeUp: WakeUp, { sessions, tools, jobs, offers, readCalls, approvals }: WakeUpTargets): void {
+function deliver(
+  wakeUp: WakeUp,
+  offers: SessionHost['offers'],
+  { sessions, tools, jobs, readCalls, approvals }: WakeUpTargets,
+): void {
   switch (wakeUp.type) {
     case 'sessions':
       if (offers.includes(wakeUp.placementClass)) jobs.notify();

@@ -1,0 +1,41 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Stop } from '../session/session-state.ts';
+import type { OpenWorker } from './open-worker.ts';
+import type { RunningWorker } from './run-worker.ts';
+
+/** For the removal of sandboxes that did not end within the grace. */
+const DISCARD_MS = 5_000;
+
+/** Takes no new work, ends the sessions, and then everything else. Returns how many sessions ended, and how many are left. */
+export async function closeWorker(
+  { host, sessions, heartbeat, wakeUps, stopping, closed }: OpenWorker,
+  { tools, removed, fetching, subscription, anchoring, rounds }: RunningWorker,
+  how: Stop,
+  graceMs: number,
+): Promise<{ ended: number; left: number }> {
+  const { retentionMs } = host.settings;
+  stopping.abort();
+  wakeUps.notify();
+  await fetching;
+  // `draining` is published, so no session is sent here any more.
+  await heartbeat.beatNow();
+  const { count, ended } = sessions.stop(how);
+  const sessionsEnded = Promise.race([Promise.all([removed, ended]), delay(graceMs)]);
+  await Promise.all([sessionsEnded, tools.close(how === 'end' ? 0 : graceMs)]);
+  // What runs in a sandbox may keep it from ending in order.
+  if (how === 'end' && sessions.size > 0) {
+    await Promise.race([sessions.discard().then(() => ended), delay(DISCARD_MS)]);
+  }
+  const left = sessions.size;
+  await Promise.all(rounds.map((round) => round.close()));
+  closed.abort();
+  await host.audit.close();
+  await anchoring.close();
+  await heartbeat.close({ leaves: left === 0, retentionMs });
+  subscription.close();
+  await host.jobs.close();
+  await host.sandboxes.close();
+  host.redis.disconnect();
+  host.logger.info({ ended: count - left, left }, 'worker.drained');
+  return { ended: count - left, left };
+}

@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import { readAuditHeads } from '@shellfleet/mailbox';
+import { fleetKeys } from '@shellfleet/protocol';
+import { connectRedis, describeRedis, refuseMissingPermissions } from '@shellfleet/redis';
+import { createSealer, createSealKey } from '@shellfleet/sealing';
+import type { Logger } from 'pino';
+import { ulid } from 'ulid';
+import type { Signatures } from '../admission/create-admission.ts';
+import { openAudit } from '../audit/file-audit.ts';
+import type { WorkerConfig } from '../config/config.ts';
+import { readSessionImages } from '../host/session-image-names.ts';
+import { openStateFolder, readSealKey, type StateFolder } from '../host/state-folder.ts';
+import { createHostLog } from '../host-log/host-log.ts';
+import { openJournal } from '../journal/journal.ts';
+import { watchRedisLosses } from '../journal/redis-losses.ts';
+import { joinOwnFleet } from '../lease/own-fleet.ts';
+import type { HostServices } from '../run/host-services.ts';
+import { openPolicies } from '../sandbox/open-policies.ts';
+import { chooseTransport } from '../shell/transport/choose-transport.ts';
+import { loadTools, type Tool } from '../tools/load-tools.ts';
+import { toolMark } from '../tools/tool-host.ts';
+import { askForSignatures } from './ask-for-signatures.ts';
+
+/** The services of a host that has not taken part in its fleet yet, and what else its start has found. */
+export interface OpenServices {
+  services: HostServices;
+  /** What the tool modules of the settings offer. */
+  tools: readonly Tool[];
+  /** Who may submit. */
+  signatures: Signatures;
+  folder: StateFolder;
+}
+
+/** Opens the state folder of a host, its connection to Redis, its sandboxes, logs and audit. Refuses what cannot work. */
+export async function openServices(given: WorkerConfig, version: string, logger: Logger): Promise<OpenServices> {
+  const folder = await openStateFolder(given.stateFolder, given.hostId);
+  const { hostId, hostKey } = folder;
+  const place = describeRedis(given.redisUrl);
+  const connected = await connectRedis(given.redisUrl, 'host', `shellfleet-worker:${hostId}`);
+  const { redis, history } = connected;
+  await refuseMissingPermissions(redis, place, given.namespace, hostId);
+  const namespace = await joinOwnFleet(redis, given.namespace, folder.fleets, place);
+  const settings = { ...given, namespace };
+  if (!connected.persistent) logger.warn({ setting: 'appendonly' }, 'redis.not-persistent');
+  const clockProblem = await connected.clockProblem;
+  if (clockProblem !== undefined) logger.warn({ problem: clockProblem }, 'host.clock-off');
+  const sessionImages = await readSessionImages(settings.stateFolder, version);
+  const [sandboxes, tools] = await Promise.all([
+    chooseTransport(settings, folder, logger).then((transport) =>
+      openPolicies({ ...settings, transport, sessionImages }, folder, logger),
+    ),
+    loadTools(settings.tools, settings.toolEnv, toolMark(namespace, hostId), logger),
+  ]);
+  const sealKeys = settings.sealKeys ?? [await readSealKey(settings.stateFolder, createSealKey)];
+  const { retentionMs } = settings;
+  const audit = await openAudit({
+    ...{ folder: folder.audit, stateFolderId: folder.stateFolderId, namespace, hostId, sealKeys, logger },
+    retentionMs: settings.file.audit.retention,
+    noted: settings.file.audit.commands,
+    anchored: await readAuditHeads(redis, namespace, hostId),
+  });
+  const { verifier, signatures } = askForSignatures(settings.file.keys, audit, logger);
+  // Before this process begins its own file of the journal.
+  const redisLosses = watchRedisLosses(folder.journal, history, retentionMs);
+  const journal = openJournal({
+    ...{ folder: folder.journal, retentionMs },
+    onWriteFailed: (err) => logger.error({ err }, 'journal.append-failed'),
+  });
+  const services: HostServices = {
+    ...{ settings, hostId, boot: ulid(), machine: digestOf(hostKey), version, namespace, fleet: fleetKeys(namespace) },
+    ...{ connected, redis, sandboxes, audit, journal, redisLosses, logger },
+    sealer: createSealer(sealKeys, { verifier }),
+    hostLog: createHostLog(folder.logs, settings.logs),
+  };
+  return { services, tools, signatures, folder };
+}
+
+const digestOf = (hostKey: Buffer) => createHash('sha256').update(hostKey).digest('hex').slice(0, 16);

@@ -1,0 +1,171 @@
+import { availableParallelism } from 'node:os';
+import { Notifier } from '@shellfleet/concurrency';
+import { createSessionJobs, offeredClasses } from '@shellfleet/placement';
+import { type HostOffer, isShellfleetError, SCHEMA_VERSION, type ShellfleetError } from '@shellfleet/protocol';
+import { describeRedis, recordRetention, requireFleet } from '@shellfleet/redis';
+import pLimit from 'p-limit';
+import type { Admission } from '../admission/admission.ts';
+import type { Answers, Rules } from '../admission/create-admission.ts';
+import { Announcer } from '../approvals/announce-questions.ts';
+import type { AnswerCheck } from '../approvals/apply-answers.ts';
+import { HostApprovals } from '../approvals/host-approvals.ts';
+import { claimHostId } from '../lease/boot-claim.ts';
+import { refuseOtherProtocol } from '../lease/fleet-protocol.ts';
+import { refuseOtherRetention } from '../lease/fleet-retention.ts';
+import { type Heartbeat, startHeartbeat } from '../lease/heartbeat.ts';
+import { createHeldTimes } from '../lease/held-times.ts';
+import { createLeases, FIRST_LOCK_MS, LEASE_MS } from '../lease/leases.ts';
+import { Settling } from '../lease/settling.ts';
+import type { HostServices, SessionHost } from '../run/host-services.ts';
+import { RunningEntries } from '../run/running-entries.ts';
+import { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
+import type { Tool } from '../tools/load-tools.ts';
+import { CanServe } from './can-serve.ts';
+import { describeHost } from './describe-host.ts';
+import { type DrainRequest, readDrainRequest } from './drain-request.ts';
+import { type HostRoom, watchHostRoom } from './host-room.ts';
+import { HostedSessions } from './hosted-sessions.ts';
+import { recoverFirst } from './recover-first.ts';
+import { STALLED_INTERVAL_MS } from './requeue-regularly.ts';
+import type { SweepTimes } from './sweep-sandboxes-regularly.ts';
+import { type OtherFleets, watchOtherFleets } from './watch-other-fleets.ts';
+
+/** What a program decides about its worker. */
+export interface WorkerOptions {
+  /** What sessions may ask for, beside the policies. */
+  offer: HostOffer;
+  tools: readonly Tool[];
+  /** Returns what this host admits; `answers` are what persons have answered. */
+  admission(answers: Answers): Admission;
+  /** What the rules say about a call of a tool. */
+  decideTool: Rules['decideTool'];
+  /** Who may answer questions. */
+  checkAnswer: AnswerCheck;
+  /** Returns what the operator of this host should mend. */
+  warnings(): string[];
+  /** Is called when another process acts as this host. */
+  onReplaced(): void;
+  /**
+   * Is called when Redis has another fleet: it was replaced, or emptied while no host of this one was up. The shells are
+   * to live on.
+   */
+  onOtherFleet(error: ShellfleetError): void;
+  /** When sandboxes that nobody owns are removed, if not at the usual times. */
+  sweepTimes?: SweepTimes | undefined;
+}
+
+/** A worker that takes part in its fleet, and serves no session yet. */
+export interface OpenWorker {
+  readonly host: SessionHost;
+  readonly options: WorkerOptions;
+  readonly sessions: HostedSessions;
+  readonly heartbeat: Heartbeat;
+  readonly settling: Settling;
+  readonly drainRequest: DrainRequest;
+  /** Returns whether this host takes nothing new for good, or until its operator withdraws the request to drain. */
+  isDraining(): boolean;
+  readonly room: HostRoom;
+  readonly otherFleets: OtherFleets;
+  /** Announces questions, where the operator has a webhook. */
+  readonly announcer: Announcer | undefined;
+  /** Notified when there may be a job, or a free slot, and when the worker stops. */
+  readonly wakeUps: Notifier;
+  /** Aborts when the worker takes no new work. */
+  readonly stopping: AbortController;
+  /** Aborts when nothing that waits for answers goes on. */
+  readonly closed: AbortController;
+}
+
+/** Claims the host id, prepares what serves sessions, and joins the fleet with a first heartbeat. */
+export async function openWorker(services: HostServices, options: WorkerOptions): Promise<OpenWorker> {
+  const { redis, fleet, hostId, settings, logger } = services;
+  const { retentionMs } = settings;
+  const claim = { hostId, machine: services.machine, boot: services.boot, ttlMs: LEASE_MS };
+  await refuseOtherProtocol(redis, fleet, hostId);
+  await refuseOtherRetention(redis, fleet, hostId, retentionMs);
+  await claimHostId(redis, services.namespace, claim);
+
+  const wakeUps = new Notifier();
+  const onFree = () => wakeUps.notify();
+  const stopping = new AbortController();
+  const closed = new AbortController();
+  const least = settings.leastFree;
+  const room = await watchHostRoom({ stateFolder: settings.stateFolder, least, logger, onRoom: onFree });
+  const drainRequest = await readDrainRequest(services);
+  const isDraining = () => stopping.signal.aborted || drainRequest.isMade;
+  const problems = () => [services.sandboxes.problem(), room.problem()].filter((problem) => problem !== undefined);
+  const { webhook } = settings.file.approvals;
+  const announcer = webhook && new Announcer({ ...services, webhook });
+  const host = await createSessionHost(services, options, {
+    takesNew: () => !isDraining() && problems().length === 0,
+    onAsked: (tenant) => announcer?.asked(tenant),
+    signal: closed.signal,
+  });
+  const heldTimes = createHeldTimes();
+  const sessions = new HostedSessions(host, {
+    stopping: stopping.signal,
+    onEnded(heldMs) {
+      heldTimes.record(heldMs);
+      wakeUps.notify();
+    },
+  });
+  const settling = new Settling({ ...services, onSettled: onFree });
+  const otherFleets = await watchOtherFleets(services);
+  const warnings = () => [...options.warnings(), ...(announcer?.warnings ?? []), ...otherFleets.warnings()];
+  const heartbeat = await startHeartbeat({
+    ...{ redis, fleet, claim, leases: host.leases, logger, onReplaced: options.onReplaced },
+    requireFleet: (via) =>
+      requireFleet(via, services.namespace, describeRedis(settings.redisUrl)).catch((error: unknown) => {
+        if (isShellfleetError(error) && error.code === 'FLEET_CONFLICT') options.onOtherFleet(error);
+        throw error;
+      }),
+    beat: () => ({
+      ...describeHost(host, sessions),
+      ...abilitiesOf(services, options.offer),
+      ...{ draining: isDraining(), problems: problems(), warnings: warnings(), heldMs: heldTimes.median() },
+    }),
+  });
+  // Another worker may have started at the same time: at least one of the two sees the heartbeat of the other.
+  await refuseOtherRetention(redis, fleet, hostId, retentionMs).catch(async (error: unknown) => {
+    await heartbeat.close({ leaves: false, retentionMs });
+    throw error;
+  });
+  await recordRetention(redis, fleet, retentionMs);
+  recoverFirst({ host, sessions, heartbeat, settling });
+  return {
+    ...{ host, options, sessions, heartbeat, settling, drainRequest, isDraining, room, otherFleets, announcer },
+    ...{ wakeUps, stopping, closed },
+  };
+}
+
+/** What decides which sessions this host takes. */
+const abilitiesOf = ({ settings, sealer }: HostServices, allow: HostOffer) => ({
+  policies: settings.policies,
+  sealKeys: [...sealer.keyIds],
+  schema: SCHEMA_VERSION,
+  allow,
+});
+
+async function createSessionHost(
+  services: HostServices,
+  { offer, admission, checkAnswer }: WorkerOptions,
+  { takesNew, ...asking }: Pick<SessionHost, 'takesNew'> & { onAsked(tenant: string): void; signal: AbortSignal },
+): Promise<SessionHost> {
+  const { settings } = services;
+  const offers = offeredClasses(abilitiesOf(services, offer));
+  const canServe = new CanServe(services, offer, settings.defaultImage);
+  const jobs = await createSessionJobs({
+    ...{ ...services, offers, serves: (job) => canServe.job(job) },
+    ...{ lockMs: FIRST_LOCK_MS, stalledIntervalMs: STALLED_INTERVAL_MS },
+  });
+  const mostPending = settings.file.approvals.pendingPerTenant;
+  const approvals = new HostApprovals({ ...services, ...asking, jobs, check: checkAnswer, mostPending });
+  return {
+    ...services,
+    ...{ jobs, leases: createLeases(jobs), offers, serves: (spec) => canServe.spec(spec), takesNew },
+    limitOpening: pLimit(2 * availableParallelism()),
+    kept: new KeptSandboxes(services),
+    hostEntries: new RunningEntries(),
+    ...{ hostAdmission: admission(approvals), approvals },
+  };
+}

@@ -1,0 +1,44 @@
+import { noteLoss, recordRetention } from '@shellfleet/redis';
+import type { Heartbeat } from '../lease/heartbeat.ts';
+import { lossOf, type Settling } from '../lease/settling.ts';
+import type { SessionHost } from '../run/host-services.ts';
+import type { HostedSessions } from './hosted-sessions.ts';
+
+interface Recovering {
+  host: SessionHost;
+  sessions: HostedSessions;
+  heartbeat: Heartbeat;
+  settling: Settling;
+}
+
+/**
+ * Renews the leases whenever Redis was away, since they may have run out, before any other call of this host or another.
+ * A Redis that came back with other data gets what this host has in memory.
+ */
+export function recoverFirst({ host, sessions, heartbeat, settling }: Recovering): void {
+  const { connected, fleet, namespace, hostId, settings, jobs, leases, logger } = host;
+  const { history } = connected;
+  let declared = history.changes;
+  // Stays true when the recovery is repeated after its first heartbeat.
+  let hostsLost = false;
+  connected.recoverFirst(async (direct) => {
+    const lastBeatAt = heartbeat.lastAt;
+    const loss = lossOf(await direct.zscore(fleet.hosts, hostId), lastBeatAt);
+    hostsLost ||= loss === 'hosts';
+    if (loss !== 'nothing') await noteLoss(direct, namespace);
+    // Redis may have lost it.
+    await recordRetention(direct, fleet, settings.retentionMs).catch(() => {});
+    await heartbeat.recover(direct, async () => {
+      const { changes } = history;
+      if (changes === declared) return leases.renew((held) => jobs.renew(held, direct));
+      logger.warn({ 'host.id': hostId, sessions: sessions.size }, 'redis.replaced');
+      await leases.renew((held) => jobs.declare(held, direct));
+      await sessions.declare(direct);
+      declared = changes;
+    });
+    // The first call to a node of a Cluster shows which one it is.
+    if (history.changes !== declared) throw new Error('Redis was replaced meanwhile');
+    void settling.begin(lastBeatAt, hostsLost);
+    hostsLost = false;
+  });
+}

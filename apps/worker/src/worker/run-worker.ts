@@ -1,0 +1,82 @@
+import { startApprovalsUpkeep } from '../approvals/approvals-upkeep.ts';
+import { ToolApprovals } from '../approvals/tool-approvals.ts';
+import { anchorHeadsRegularly } from '../audit/anchor-heads.ts';
+import { createToolHost, type ToolHost } from '../tools/tool-host.ts';
+import { startUpkeep } from '../upkeep/upkeep.ts';
+import { watchHosts } from '../upkeep/watch-hosts.ts';
+import { fetchSessions } from './fetch-sessions.ts';
+import { readHostCalls } from './host-calls.ts';
+import type { OpenWorker } from './open-worker.ts';
+import { requeueRegularly, STALLED_INTERVAL_MS } from './requeue-regularly.ts';
+import { sweepLogsRegularly } from './sweep-logs-regularly.ts';
+import { sweepSandboxesRegularly } from './sweep-sandboxes-regularly.ts';
+import { takeBack } from './take-back.ts';
+import { subscribeToWakeUps } from './wake-ups.ts';
+
+const UPKEEP_INTERVAL_MS = 2_000;
+/** With the time for which a heartbeat counts, less than 5 s. */
+const WATCH_INTERVAL_MS = 400;
+/** Hosts that have a seal key may be restarting. */
+const KEY_PATIENCE_MS = 15_000;
+/** Longer than the interval at which producers note the sessions that they use, with a margin for a busy machine. */
+const UPKEEP_QUIET_MS = 60_000;
+
+interface Closable {
+  close(): void | Promise<void>;
+}
+
+/** What a worker runs, for its close. */
+export interface RunningWorker {
+  readonly tools: ToolHost;
+  /** Resolves when the sandboxes are gone that an earlier process of this host left and no session has. */
+  readonly removed: Promise<unknown>;
+  /** Resolves when no session is fetched any more. */
+  readonly fetching: Promise<void>;
+  readonly subscription: Closable;
+  readonly anchoring: Closable;
+  /** What is done again and again, in any order of their ends. */
+  readonly rounds: readonly Closable[];
+}
+
+/** Continues the sessions that this host had before, then serves sessions and tool calls, and does its share of the upkeep. */
+export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
+  const { host, options, sessions, settling, drainRequest, wakeUps, isDraining } = open;
+  const { sandboxes, hostLog, audit, kept, jobs, approvals, settings, logger } = host;
+  const { removed } = await takeBack(host, sessions);
+  const tools = await createToolHost(host, {
+    ...{ tools: options.tools, isDraining, decide: options.decideTool },
+    approvals: new ToolApprovals(host),
+  });
+  const draining = drainRequest.watch(() => {
+    if (drainRequest.isMade) sessions.drain();
+    wakeUps.notify();
+    void open.heartbeat.beatNow();
+  });
+  const onDrain = () => void drainRequest.look();
+  const readCalls = () => readHostCalls({ ...host, sessions, tools, onDrain });
+  const subscription = await subscribeToWakeUps(host, { sessions, tools, approvals, jobs: wakeUps, readCalls });
+  // Calls that came before the subscription.
+  await readCalls();
+  const fetching = fetchSessions({
+    ...{ jobs, sessions, wakeUps, readCalls, settling, logger },
+    slots: settings.slots,
+    mayTake: host.takesNew,
+    stopping: open.stopping.signal,
+  });
+  const upkeepTimes = { keyPatienceMs: KEY_PATIENCE_MS, intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS };
+  const { retentionMs } = settings;
+  const rounds: (Closable | undefined)[] = [
+    ...[draining, open.room, open.otherFleets, open.announcer],
+    requeueRegularly(jobs, settling, STALLED_INTERVAL_MS, logger),
+    startUpkeep({ ...host, sealKeys: host.sealer.keyIds, retentionMs, ...upkeepTimes }, settling),
+    watchHosts({ ...host, retentionMs }, settling, WATCH_INTERVAL_MS),
+    startApprovalsUpkeep(host, settling),
+    sweepLogsRegularly(hostLog, logger),
+    sweepSandboxesRegularly({ ...host, sandboxes, kept, times: options.sweepTimes }),
+  ];
+  const anchoring = anchorHeadsRegularly(audit, host);
+  return {
+    ...{ tools, removed, fetching, subscription, anchoring },
+    rounds: rounds.filter((round) => round !== undefined),
+  };
+}
