@@ -5,7 +5,8 @@ import { type AuditKey, CHAIN_START, parseAuditLine, toAuditLine } from '@shellf
 
 // The records of one tenant on this host, in files of their own. The name of a file is the number of its first record.
 //
-// CHAIN-1. A record is written behind the one that its code depends on. After a write that failed, the files are read again.
+// CHAIN-1. A record is written behind the one that its code depends on. After a write that failed, the files are read
+//     again.
 // CHAIN-2. A file is only appended to. An incomplete last line stays, and the next record reports it.
 // CHAIN-3. A file goes as a whole, once all of it is older than the retention, and after a record of that.
 
@@ -17,7 +18,7 @@ const SEGMENTS = 24;
 export interface AuditChainOptions {
   folder: string;
   key: AuditKey;
-  /** All keys that may have written it, `key` included. */
+  /** All keys that may authenticate records of the chain, `key` included. */
   keys: readonly AuditKey[];
   retentionMs: number;
   segmentBytes?: number;
@@ -49,7 +50,10 @@ export class AuditChain {
     return this.#head;
   }
 
-  /** Reads what earlier processes wrote. `anchored`: the head that was kept elsewhere; a chain that does not hold it gets a record of that. */
+  /**
+   * Reads what earlier processes wrote. `anchored`: the head that was kept elsewhere; a chain that does not hold it
+   * gets a record of that.
+   */
   async open(anchored: AuditHead | undefined): Promise<'whole' | 'cut'> {
     const kept = await this.#read(anchored?.n);
     if (anchored === undefined || kept === anchored.mac || anchored.n < this.#firstOf()) return 'whole';

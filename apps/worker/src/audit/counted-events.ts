@@ -3,15 +3,16 @@ const MOST = 16;
 const PERIOD_MS = 60_000;
 
 interface CountedEventsDeps<Event> {
-  /** `count`: how often it happened, 1 at first. */
+  /** Writes an event that happened `count` times since it was last written. */
   write(event: Event, count: number): void;
   /** Further events of the period that were not written one by one. */
   writeOthers(count: number): void;
 }
 
 /**
- * Events that whoever causes them can cause without end: of each period the first sixteen different ones are written at once, repetitions and
- * all others are counted and written at its end. So a flood fills no disk, and nothing goes uncounted.
+ * Events that whoever causes them can cause without end: of each period the first sixteen different ones are written at
+ * once, repetitions and all others are counted and written at its end. So a flood fills no disk, and nothing goes
+ * uncounted.
  */
 export class CountedEvents<Event> {
   readonly #deps: CountedEventsDeps<Event>;
@@ -23,7 +24,7 @@ export class CountedEvents<Event> {
     this.#deps = deps;
   }
 
-  /** `key`: equal for repetitions. */
+  /** Adds an event. Events with the same `key` are repetitions of one another. */
   add(key: string, event: Event): void {
     this.#timer ??= setTimeout(() => this.flush(), PERIOD_MS).unref();
     const seen = this.#seen.get(key);

@@ -14,7 +14,8 @@ import { z } from 'zod';
 import { policiesSchema, usersSchema } from './allow-section.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 
-// The only reader of the environment in this app. Each setting has a default, a unit, and a line of documentation (describe).
+// The only reader of the environment in this app. Each setting has a default, a unit, and a line of documentation
+// (describe).
 
 const MIB = 1024 * 1024;
 /** Least memory of the host for one session and the processes around it. */
@@ -242,9 +243,9 @@ export interface WorkerConfig {
   /** How long the fleet keeps what has ended. */
   retentionMs: number;
   readerStallMs: number;
-  /** Of one container. */
+  /** Bytes that one container may write. */
   diskBytes: number | undefined;
-  /** With less, the host takes no new session. */
+  /** Free space below which the host takes no new session. */
   leastFree: { diskBytes: number | undefined; memoryBytes: number | undefined };
   /** Containers for a post-mortem. */
   keep: KeepBounds;

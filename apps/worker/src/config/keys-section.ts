@@ -54,7 +54,9 @@ export const keysSchema = z
 
 export type KeysSection = z.output<typeof keysSchema>;
 
-/** Of everything that a signature is checked by; a change of it has everything judged again. */
+/**
+ * Returns a digest of everything that signatures are checked with. When it changes, all that waits is decided again.
+ */
 export function digestOfKeys(keys: KnownKeys): string {
   const listed = [keys.producers, keys.approvers].map((list) =>
     list.map(({ id, tenants, publicKey }) => [id, tenants, keyIdOf(publicKey)]),

@@ -1,9 +1,9 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
-// Which addresses the proxy connects to: those of the public internet, and those that the operator lists. Everything that has a special
-// meaning is private here: loopback, link-local (where clouds have their metadata), private networks, documentation, multicast, and the
-// addresses of this host itself.
+// Which addresses the proxy connects to: those of the public internet, and those that the operator lists. Everything
+// that has a special meaning is private here: loopback, link-local (where clouds have their metadata), private
+// networks, documentation, multicast, and the addresses of this host itself.
 
 const SPECIAL_V4 = [
   '0.0.0.0/8',
@@ -23,7 +23,7 @@ const SPECIAL_V4 = [
   '224.0.0.0/4',
   '240.0.0.0/4',
 ];
-/** Of the one range that is routed: tunnels, in which another address hides, and documentation. */
+/** Special parts of the only routed range: documentation, and tunnels, which contain another address. */
 const SPECIAL_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
 const ROUTED_V6 = toBlockList(['2000::/3']);
 const SPECIAL = toBlockList([...SPECIAL_V4, ...SPECIAL_V6]);

@@ -4,7 +4,7 @@ import type { Address, ResolveName } from './resolve-name.ts';
 
 const RESOLVE_WITHIN_MS = 10_000;
 const CONNECT_WITHIN_MS = 15_000;
-/** Of each direction, in this process. */
+/** Bytes that this process buffers for each direction of a connection. */
 export const BUFFER_BYTES = 16 * 1024;
 
 export interface OutwardRules {
@@ -17,8 +17,8 @@ export interface OutwardRules {
 }
 
 /**
- * A connection to an allowed name. The name is resolved once, every address is checked, and only those are connected to: a name that is
- * resolved to something else a moment later changes nothing.
+ * A connection to an allowed name. The name is resolved once, every address is checked, and only those are connected
+ * to: a name that is resolved to something else a moment later changes nothing.
  */
 export async function connectOut(
   destination: Destination,

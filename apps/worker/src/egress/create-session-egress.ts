@@ -10,11 +10,11 @@ import { type RefusedEgress, SessionEgress } from './session-egress.ts';
 export interface EgressSettings {
   hosts: readonly string[];
   privateAddresses: readonly string[];
-  /** Default: the resolver of the system. */
+  /** Resolves a name to addresses. Default: the resolver of the system. */
   resolveName?: ResolveName;
 }
 
-/** Undefined: the network of the session is not limited. */
+/** Creates the proxy of a session. Returns undefined if the session's network is not `limited`. */
 export function createSessionEgress(
   spec: ResolvedSessionSpec,
   settings: EgressSettings,

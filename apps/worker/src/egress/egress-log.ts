@@ -1,11 +1,14 @@
 import type { Logger } from 'pino';
 import type { EgressEvent } from './session-egress.ts';
 
-/** Of one session, in one period: a program that tries forever must not fill the log. */
+/** Lines for one session in one period: a program that tries for ever must not fill the log. */
 const MOST_LINES = 64;
 const PERIOD_MS = 60_000;
 
-/** Writes each destination and verdict once a minute. The line of the next minute has the number of requests that had no line of their own. */
+/**
+ * Writes each destination and verdict once a minute. The line of the next minute has the number of requests that had no
+ * line of their own.
+ */
 export function createEgressLog(
   logger: Logger,
   now: () => number = () => performance.now(),

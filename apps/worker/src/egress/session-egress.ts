@@ -10,7 +10,8 @@ import { createEgressServer } from './egress-server.ts';
 // The proxy of one session whose network is limited: who may use it, and for how long.
 //
 // EGRESS-1. A connection is made for what runs when it is opened (a command, or the terminals) and ends with that.
-// EGRESS-2. While nothing runs, nothing passes: a process in the background reaches something only beside a command or a terminal.
+// EGRESS-2. While nothing runs, nothing passes: a process in the background reaches something only beside a command or
+//     a terminal.
 // EGRESS-3. While a command runs whose network is restricted, nothing passes, for nobody in the sandbox.
 
 const NOTHING_RUNS: Refusal = { status: 403, reason: 'no command runs in this session and no terminal is open' };
@@ -19,7 +20,7 @@ const RESTRICTED: Refusal = { status: 403, reason: 'the command that runs has no
 export interface EgressEvent {
   name: string;
   port: number;
-  /** Undefined: it was let through. */
+  /** Why it was refused; undefined when it was let through. */
   refusal?: string;
 }
 

@@ -9,7 +9,10 @@ export interface Space {
 /** A small disk or memory must not be short from the start. */
 const LEAST_SHARE = 1 / 20;
 
-/** Of the file system that contains `path`, for users without privileges. Undefined if the path is not on this machine. */
+/**
+ * Returns the space of the file system that contains `path`, as unprivileged users have it; undefined if there is no
+ * such path.
+ */
 export async function readDiskSpace(path: string): Promise<Space | undefined> {
   const found = await statfs(path).catch(() => undefined);
   return found && { freeBytes: found.bavail * found.bsize, totalBytes: found.blocks * found.bsize };
@@ -22,7 +25,9 @@ export async function readMemory(): Promise<Space> {
   return { freeBytes: available === undefined ? freemem() : Number(available) * 1_024, totalBytes: totalmem() };
 }
 
-/** `given`: by the operator. The default is `usual`, or a twentieth of the total if that is less. */
+/**
+ * Returns the free space to keep: what the operator set, else `usual` or a twentieth of the total, whichever is less.
+ */
 export function leastFree({ totalBytes }: Space, given: number | undefined, usual: number): number {
   return given ?? Math.min(usual, Math.floor(totalBytes * LEAST_SHARE));
 }

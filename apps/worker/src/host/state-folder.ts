@@ -33,7 +33,10 @@ export interface StateFolder extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** `given`: the host id that the operator chose. Several workers on one machine need different ids, so each has a folder. */
+/**
+ * Opens and locks the directory of a host. `given` is the id that the operator chose: workers of one machine differ in
+ * it.
+ */
 export async function openStateFolder(stateFolder: string, given: string | undefined): Promise<StateFolder> {
   const path = join(stateFolder, 'hosts', given === undefined ? 'default' : hostFolderName(given));
   await mkdir(path, { recursive: true, mode: 0o700 });

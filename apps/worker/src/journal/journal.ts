@@ -4,9 +4,10 @@ import { FINGERPRINT_CHARS, Fingerprints, fingerprintOf, parseFingerprint } from
 
 // The ids that this host began, on its disk. They outlive the worker, the sandbox and whatever Redis loses.
 //
-// JOURNAL-1. An id is written before its first byte reaches a shell or a tool, with one write call and no fsync: the page cache outlives this
-//            process. A host that loses its power loses its sandboxes as well.
-// JOURNAL-2. An id is known for the retention. Then its segment is dropped, or earlier when there are more than `MOST_IDS`, oldest first.
+// JOURNAL-1. An id is written before its first byte reaches a shell or a tool, with one write call and no fsync: the
+//            page cache outlives this process. A host that loses its power loses its sandboxes as well.
+// JOURNAL-2. An id is known for the retention. Then its segment is dropped, or earlier when there are more than
+//     `MOST_IDS`, oldest first.
 // JOURNAL-3. A file is written by one process only; the next one begins another. An incomplete last line is ignored.
 // JOURNAL-4. A disk that takes nothing does not stop the host: the id is then known to this process alone.
 
@@ -15,7 +16,10 @@ const MOST_IDS = 4_194_304;
 const SEGMENTS = 24;
 const LINE_BREAK = 10;
 
-/** What began: an entry of a session, or a call of a tool. Ids of entries and calls are never used again, in no generation. */
+/**
+ * What began: an entry of a session, or a call of a tool. Ids of entries and calls are never used again, in no
+ * generation.
+ */
 export interface BegunId {
   namespace: string;
   tenant: string;
@@ -27,7 +31,7 @@ export interface BegunId {
 
 export interface Journal {
   knows(begun: BegunId): boolean;
-  /** `generation`: the life of the session, or the boot of the host, for people who read the file. */
+  /** Records that an id began. `generation` is for people who read the file: the session's, or the boot of the host. */
   record(begun: BegunId, generation: string): void;
   close(): void;
 }
@@ -45,7 +49,7 @@ interface Segment {
   from: number;
   path: string;
   known: Fingerprints;
-  /** Of the segment that this process writes. */
+  /** Descriptor of the segment that this process writes. */
   file?: number;
   /** The last write failed, so the file may end inside a line. */
   broken?: boolean;

@@ -4,8 +4,8 @@ import { tryJson } from '@shellfleet/protocol';
 import type { RedisHistory } from '@shellfleet/redis';
 import { z } from 'zod';
 
-// Whether Redis may have fallen back to an older state, so that it hands out, in good faith, what this host began. If it has not, whoever hands
-// that out again has written it there.
+// Whether Redis may have fallen back to an older state, so that it hands out, in good faith, what this host began. If
+// it has not, whoever hands that out again has written it there.
 
 export interface RedisLosses {
   /** Within the retention, as far as this host knows. */
@@ -14,7 +14,7 @@ export interface RedisLosses {
 
 const seenSchema = z.object({ runId: z.string(), replicationId: z.string(), changedAt: z.number() });
 
-/** `folder`: of the journal. What earlier processes of this host saw is kept there. */
+/** Watches for losses of Redis. The journal's directory has what earlier processes of this host saw. */
 export function watchRedisLosses(folder: string, history: RedisHistory, retentionMs: number): RedisLosses {
   const changedAt = lastChange(folder, history);
   return {

@@ -5,7 +5,10 @@ import type { Logger } from 'pino';
 import { type BootClaim, holdsHostId, renewHostId } from './boot-claim.ts';
 import type { Leases } from './leases.ts';
 
-/** The interval of heartbeats. Each renews the leases of the host. Short enough for a worker that stands still for 3 s to stay alive. */
+/**
+ * The interval of heartbeats. Each renews the leases of the host. Short enough for a worker that stands still for 3 s
+ * to stay alive.
+ */
 const BEAT_INTERVAL_MS = 700;
 
 export interface HeartbeatDeps {
@@ -28,11 +31,11 @@ export interface Heartbeat {
   /** Sends an extra heartbeat. Never rejects. */
   beatNow(): Promise<void>;
   /**
-   * The first heartbeat of a new connection, over `redis`. The leases are renewed by `renew` instead of the usual way. Rejects when it could
-   * not be sent.
+   * The first heartbeat of a new connection, over `redis`. The leases are renewed by `renew` instead of the usual way.
+   * Rejects when it could not be sent.
    */
   recover(redis: Redis, renew: () => Promise<void>): Promise<void>;
-  /** `leaves`: nothing of this host is left, so it is not listed any more. */
+  /** Ends the heartbeats. A host that `leaves` has nothing left, and is no longer listed. */
   close(how: { leaves: boolean; retentionMs: number }): Promise<void>;
 }
 

@@ -6,21 +6,27 @@ import { addCounts, type Blocked, type CreateRedactor } from './redactor.ts';
 import { type ResultTexts, ResultTextsBuilder, type ResultTextsOptions } from './result-texts.ts';
 import { StreamPipeline } from './stream-pipeline.ts';
 
-// The output of one command: each stream through its pipeline (decode → redact), then both into the queue (budget of the session's stream)
-// and into the texts of the Result. Which chain has which stages: output-chains.ts.
+// The output of one command: each stream through its pipeline (decode → redact), then both into the queue (budget of
+// the session's stream) and into the texts of the Result. Which chain has which stages: output-chains.ts.
 //
 // OUTPUT-1. Every byte is released once and in order, also when the keeper sends it again.
-// OUTPUT-2. An entry never covers a raw byte that a stage still holds, so a new chain can continue from the acknowledged offset.
-// OUTPUT-3. Bytes over the budget of the stream go to the host's log and are counted in the stream as omitted; none is dropped uncounted.
-// OUTPUT-4. Given the stored output, a new chain continues as the old one would have: nothing is redacted, or counted, twice.
+// OUTPUT-2. An entry never covers a raw byte that a stage still holds, so a new chain can continue from the
+//     acknowledged offset.
+// OUTPUT-3. Bytes over the budget of the stream go to the host's log and are counted in the stream as omitted; none is
+//     dropped uncounted.
+// OUTPUT-4. Given the stored output, a new chain continues as the old one would have: nothing is redacted, or counted,
+//     twice.
 // OUTPUT-5. Redaction comes before every cut. After a match that blocks, nothing of either stream is released.
 
 export interface CleanOutputOptions {
-  /** Omitted: output is not redacted. */
+  /** Creates the redactor of each stream. Without it, output is not redacted. */
   createRedactor?: CreateRedactor | undefined;
-  /** Bytes of the command that the session's stream carries, both streams together. Omitted: output is not stored. */
+  /**
+   * Bytes of the command that the session's stream carries, stdout and stderr together. Without it, no output is
+   * stored.
+   */
   streamBytes?: number;
-  /** Omitted: there is no Result, and texts() throws. */
+  /** How the texts of the Result are cut. Without it there is no Result, and texts() throws. */
   texts?: ResultTextsOptions;
 }
 
@@ -34,7 +40,7 @@ export class CleanOutput {
   readonly #pipelines: Record<StreamName, StreamPipeline>;
   readonly #queue: OutputQueue | undefined;
   readonly #texts: ResultTextsBuilder | undefined;
-  /** Bytes were received of which nothing will be stored. */
+  /** True when bytes were received for which nothing will be stored. */
   #withheld = false;
   #blocked: Blocked | undefined;
 
@@ -70,7 +76,10 @@ export class CleanOutput {
     return { stdout: this.#pipelines.stdout.rawReceived, stderr: this.#pipelines.stderr.rawReceived };
   }
 
-  /** Takes raw bytes of `stream` from `rawFrom` on. Bytes that were received before are ignored. Throws at a gap: call lose() first. */
+  /**
+   * Takes raw bytes of `stream` from `rawFrom` on. Bytes that were received before are ignored. Throws at a gap: call
+   * lose() first.
+   */
   push(stream: StreamName, rawFrom: number, raw: Uint8Array): void {
     const pipeline = this.#pipelines[stream];
     const known = pipeline.rawReceived - rawFrom;
@@ -119,8 +128,8 @@ export class CleanOutput {
   }
 
   /**
-   * An entry for the gap at the end of each stream: raw bytes that are in the host's log, or withheld. To be called once, after `end`,
-   * when `release` has nothing left.
+   * An entry for the gap at the end of each stream: raw bytes that are in the host's log, or withheld. To be called
+   * once, after `end`, when `release` has nothing left.
    */
   closingEntries(): OutputEntry[] {
     return STREAM_NAMES.flatMap((stream) => this.#queue?.toClosingEntry(stream, this.#pipelines[stream]) ?? []);
@@ -149,7 +158,10 @@ export class CleanOutput {
     this.#blocked ??= entry.blocked;
   }
 
-  /** After restoreEntry(): the pieces that the host's log still has, in its order. Pieces that it dropped are counted as omitted. */
+  /**
+   * After restoreEntry(): the pieces that the host's log still has, in its order. Pieces that it dropped are counted as
+   * omitted.
+   */
   restoreOverflow(piece: OverflowPiece): void {
     const pipeline = this.#pipelines[piece.stream];
     if (piece.rawTo <= pipeline.rawReceived) return;
@@ -158,13 +170,15 @@ export class CleanOutput {
     pipeline.restore(piece.rawTo, piece.data, this.#addText(piece.stream, piece.data), piece.redactions);
   }
 
-  /** A slice never crosses the budget: where no stage holds or rewrites bytes, the stream carries exactly its budget. */
+  /**
+   * A slice never crosses the budget: where no stage holds or rewrites bytes, the stream carries exactly its budget.
+   */
   #sliceBytes(pipeline: StreamPipeline): number {
     const untilBudget = (this.#queue?.bytesLeft ?? 0) - pipeline.heldBytes;
     return untilBudget > 0 ? Math.min(MOST_ENTRY_BYTES, untilBudget) : MOST_ENTRY_BYTES;
   }
 
-  /** `apart`: the caller adds the bytes to the merged text. */
+  /** Takes redacted bytes up to the raw offset `rawTo`. With `apart` the caller adds them to the merged text itself. */
   #accept(stream: StreamName, data: Buffer, rawTo: number, merging: 'merged' | 'apart' = 'merged'): void {
     const pipeline = this.#pipelines[stream];
     // While a long match is received, bytes are consumed and nothing is released for them.
@@ -193,7 +207,10 @@ export class CleanOutput {
     return rest;
   }
 
-  /** OUTPUT-5: the entry that covers the match also reports the block, so a host that adopts the command has both or neither. */
+  /**
+   * Queues the block with the bytes that cover its match (OUTPUT-5): a host that adopts the command has both or
+   * neither.
+   */
   #block(stream: StreamName, blocked: Blocked): void {
     const pipeline = this.#pipelines[stream];
     this.#queue?.pushBlocked(stream, pipeline, blocked);
@@ -205,7 +222,10 @@ export class CleanOutput {
     this.#withheld = true;
   }
 
-  /** The last bytes of both streams are neighbours in the merged text, where they may form a secret that neither contains. */
+  /**
+   * The last bytes of both streams are neighbours in the merged text, where they may form a secret that neither
+   * contains.
+   */
   #mergeTails(tails: Buffer[]): void {
     const both = Buffer.concat(tails);
     const mayForm = this.#createRedactor !== undefined && tails.every(({ length }) => length > 0);

@@ -14,7 +14,8 @@ export interface Released {
 }
 
 /**
- * Cleaned output that waits to be stored: within the budget as entries of the session's stream, beyond it as pieces of the host's log.
+ * Cleaned output that waits to be stored: within the budget as entries of the session's stream, beyond it as pieces of
+ * the host's log.
  */
 export class OutputQueue {
   /** Cleaned bytes that `release` did not give out yet. */
@@ -26,7 +27,7 @@ export class OutputQueue {
   #pieces: Piece[] = [];
   #nextSeq = 0;
 
-  /** `budget`: bytes that the stream carries of the command, both streams together. */
+  /** Takes the number of bytes that the session's stream carries of the command, stdout and stderr together. */
   constructor(budget: number) {
     this.bytesLeft = budget;
   }

@@ -14,7 +14,7 @@ export interface Redactor extends Stage {
   readonly blocked: Blocked | undefined;
 }
 
-/** `before`: the last bytes that an earlier chain released of the same stream. */
+/** Creates the redactor of one stream. `before` are the last bytes that an earlier chain released of it. */
 export type CreateRedactor = (options: { before?: Uint8Array }) => Redactor;
 
 /** The longest context of any rule, in bytes of `before`. */

@@ -19,7 +19,7 @@ export interface ResultTexts {
   totals: { stdoutBytes: number; stderrBytes: number; stdoutLines: number; stderrLines: number };
 }
 
-/** Of an encoded Result, for everything but its texts. */
+/** The part of an encoded Result that is kept for everything but its texts. */
 const OTHER_FIELDS_BYTES = 65_536;
 const TEXTS_BYTES = LIMITS.resultBytes - OTHER_FIELDS_BYTES;
 
@@ -27,9 +27,9 @@ const TEXTS_BYTES = LIMITS.resultBytes - OTHER_FIELDS_BYTES;
 export class ResultTextsBuilder {
   readonly #encoding: ResultTextsOptions['encoding'];
   readonly #limits: TruncateOptions;
-  /** Of the streams that have output. Most commands print on one only, or nothing. */
+  /** One for each stream that has output. Most commands print on one stream, or nothing. */
   readonly #streams: Partial<Record<StreamName, Truncate>> = {};
-  /** From the output of a second stream on. Before that it equals the text of the only stream. */
+  /** The merged text, once a second stream has output. Before that it equals the text of the only stream. */
   #merged: Truncate | undefined;
 
   constructor({ maxBytes, maxLines, keep, encoding }: ResultTextsOptions) {
@@ -37,7 +37,10 @@ export class ResultTextsBuilder {
     this.#encoding = encoding;
   }
 
-  /** `newlines`: in `data`. `apart`: the caller adds the bytes to the merged text, with `pushMerged`. */
+  /**
+   * Adds redacted bytes with their number of newlines. With `apart` the caller adds them to the merged text, by
+   * `pushMerged`.
+   */
   push(stream: StreamName, data: Buffer, newlines: number, merging: 'merged' | 'apart'): void {
     if (data.length === 0) return;
     const merged = merging === 'merged' ? this.#mergedFor(stream) : this.#mergedApart();
@@ -129,7 +132,10 @@ function named([stdout, stderr, merged]: readonly (Truncated | undefined)[]) {
   return { ...(stdout && { stdout }), ...(stderr && { stderr }), ...(merged && { merged }) };
 }
 
-/** The limit for each part with which all of them together take at most `total`: what a small part leaves, the others share. */
+/**
+ * The limit for each part with which all of them together take at most `total`: what a small part leaves, the others
+ * share.
+ */
 function equalShare(sizes: readonly number[], total: number): number {
   let left = total;
   let share = Number.POSITIVE_INFINITY;

@@ -4,9 +4,11 @@ import { countNewlines, endOfLines, startOfLastLines } from './lines.ts';
 import { TailBuffer } from './tail-buffer.ts';
 
 // TRUNCATION-1. Input within both limits is returned byte for byte.
-// TRUNCATION-2. Otherwise at most maxBytes bytes and maxLines lines of it are returned, with one marker line that counts the omitted ones.
+// TRUNCATION-2. Otherwise at most maxBytes bytes and maxLines lines of it are returned, with one marker line that
+//     counts the omitted ones.
 // TRUNCATION-3. Totals are exact for any cut, and memory does not grow with the input.
-// TRUNCATION-4. Text that is too large in JSON is cut further, at the same ends, and marked and counted in the same way.
+// TRUNCATION-4. Text that is too large in JSON is cut further, at the same ends, and marked and counted in the same
+//     way.
 
 export interface TruncateOptions {
   maxBytes: number;
@@ -26,7 +28,9 @@ export interface Truncated {
 
 /** The part of the limits that the head may use. */
 const SHARES = { head: 1, tail: 0, 'head-tail': 0.5 } as const;
-/** The end of the input that is kept beside the text, whatever the text keeps: in it a program reports why it failed. */
+/**
+ * The end of the input that is kept beside the text, whatever the text keeps: in it a program reports why it failed.
+ */
 const LAST_BYTES = 10_240;
 /** Room for the marker. */
 const MARKER_BYTES = 100;
@@ -54,7 +58,7 @@ export class Truncate {
     this.#rest = new TailBuffer(Math.max(options.keep === 'head' ? 0 : options.maxBytes, LAST_BYTES));
   }
 
-  /** `newlines`: their number in these bytes, counted once by the caller. */
+  /** Adds bytes. The caller has counted their newlines. */
   push(bytes: Buffer, newlines: number): void {
     if (bytes.length === 0) return;
     this.#count(bytes.length, newlines);
@@ -83,7 +87,7 @@ export class Truncate {
     this.#rest.clear();
   }
 
-  /** `mostJsonBytes`: the most that the text may take in JSON. May be called again with less. */
+  /** Returns the text, of which the JSON takes at most `mostJsonBytes`. May be called again with less. */
   end(mostJsonBytes = Number.POSITIVE_INFINITY): Truncated {
     const { maxBytes, maxLines, unit } = this.#options;
     const totals = { totalBytes: this.#totalBytes, totalLines: this.#totalNewlines + (this.#endsInNewline ? 0 : 1) };
@@ -100,7 +104,10 @@ export class Truncate {
     return { bytes: shorter, cut: { bytes: true, lines }, ...totals };
   }
 
-  /** Whether, beside the bound on lines, the one on bytes cut what was kept: a part of it ends before its share of the lines is used up. */
+  /**
+   * Whether, beside the bound on lines, the one on bytes cut what was kept: a part of it ends before its share of the
+   * lines is used up.
+   */
   #isCutByBytes(head: Buffer, rest: Buffer): boolean {
     const { maxBytes, maxLines, keep } = this.#options;
     if (this.#totalBytes <= maxBytes) return false;

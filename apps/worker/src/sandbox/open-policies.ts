@@ -21,20 +21,23 @@ export interface SandboxFolders {
   hostId: string;
   hostKey: Buffer;
   sandboxes: string;
-  /** Of the policies without containers, a folder each. */
+  /** One directory for each policy without containers. */
   hostSandboxes: string;
   bubblewrapSandboxes: string;
   codexSandboxes: string;
 }
 
-/** With the transport that was chosen for `auto`. */
+/** The settings, with the transport that was chosen for `auto`. */
 type ChosenConfig = Omit<WorkerConfig, 'transport'> & {
   transport: SandboxTransport;
   /** The names of `full` and `slim`. */
   sessionImages?: SessionImages | undefined;
 };
 
-/** Opens exactly the policies that the operator lists; a host without the docker policy needs no engine. Throws when one cannot be opened. */
+/**
+ * Opens exactly the policies that the operator lists; a host without the docker policy needs no engine. Throws when one
+ * cannot be opened.
+ */
 export async function openPolicies(config: ChosenConfig, folders: SandboxFolders, logger: Logger): Promise<Sandboxes> {
   const offered: Partial<Record<PolicyName, Sandboxes>> = {};
   for (const policy of config.policies) offered[policy] = await OPENERS[policy](config, folders, logger);

@@ -2,13 +2,14 @@ import type { Duplex } from 'node:stream';
 import type { SandboxAllowances } from '@shellfleet/policy';
 import type { HostOffer, ResolvedSessionSpec } from '@shellfleet/protocol';
 
-// The environment of a shell. A sandbox outlives the worker, so the data for finding it again is stored with the sandbox itself.
+// The environment of a shell. A sandbox outlives the worker, so the data for finding it again is stored with the
+// sandbox itself.
 //
 // SANDBOX-1. A sandbox is hardened exactly as its policy's plan requires, or it is not created.
 // SANDBOX-2. No label, name or argument of a sandbox contains a secret or a script.
 // SANDBOX-3. The end of a started sandbox is reported with its reason within 2 s: see `died`.
-// SANDBOX-4. A sandbox beside that of a session has the session's files, by the identity of their folder, or it is not started. What it is
-//            for is stored with it, so that no worker takes it for the session's own.
+// SANDBOX-4. A sandbox beside that of a session has the session's files, by the identity of their folder, or it is not
+//            started. What it is for is stored with it, so that no worker takes it for the session's own.
 
 export interface SessionRef {
   /** The keyspace of the fleet. */
@@ -17,7 +18,10 @@ export interface SessionRef {
   session: string;
 }
 
-/** `socket`: the keeper connects to a unix socket of the worker. `attach`: frames over the engine's attach, where no folder can be shared. */
+/**
+ * How frames travel. Over `socket` the keeper connects to a unix socket of the worker; over `attach` they use the
+ * engine's attach, where no directory can be shared.
+ */
 export type SandboxTransport = 'socket' | 'attach';
 
 /** How to reach the keeper. Chosen when the sandbox is created, and never changed. */
@@ -27,7 +31,7 @@ export type KeeperLink =
       type: 'attach';
       token: string;
       syncWord: string;
-      /** Of a keeper that keeps its first messages until somebody is there: it cannot be attached to before it starts. */
+      /** True when the keeper can be reached only after its start. It keeps its first messages until then. */
       opensAfterStart?: boolean;
       open(): Promise<Duplex>;
     };
@@ -40,7 +44,10 @@ export interface SandboxImage {
 }
 
 export interface SandboxDeath {
-  /** `exited`: the keeper ended itself. `disk`: this host ended it, because it filled the disk. */
+  /**
+   * Why the sandbox ended. `exited` means that the keeper ended itself, `disk` that this host ended it for filling the
+   * disk.
+   */
   reason: 'oom' | 'disk' | 'removed' | 'killed' | 'exited';
   exitCode: number | null;
 }
@@ -59,7 +66,7 @@ export interface Sandbox {
   /** KEEPER_PROTOCOL_VERSION of the worker that created it, and so of its keeper. Compared on adoption. */
   readonly keeperProtocol: number;
   readonly link: KeeperLink;
-  /** Of the unix socket at which it looks for the proxy of its network, if one can be shared with it. */
+  /** Path of the unix socket where the sandbox expects the proxy of its network, if a socket can be shared with it. */
   readonly egressPath?: string;
   /** Resolves when the sandbox has ended, for any reason. Never rejects. */
   readonly died: Promise<SandboxDeath>;
@@ -68,8 +75,8 @@ export interface Sandbox {
   /** Ends the sandbox and removes everything that belongs to it from this host. Does nothing when it is gone. */
   remove(): Promise<void>;
   /**
-   * In place of `remove`: ends everything that runs in it, and keeps its files for a post-mortem, within the host's bounds. False when there is
-   * nothing to keep: then it is removed. Absent where it cannot be kept.
+   * In place of `remove`: ends everything that runs in it, and keeps its files for a post-mortem, within the host's
+   * bounds. False when there is nothing to keep: then it is removed. Absent where it cannot be kept.
    */
   keep?(): Promise<boolean>;
 }
@@ -86,7 +93,9 @@ export interface KeptContainer {
 
 export interface FoundSandbox {
   sandbox: Sandbox;
-  /** `created`: never started, because its worker died before. `beside`: it is not the session's own, and its worker has died. */
+  /**
+   * State of the sandbox. `created` was never started. `beside` is a second one of a session. Their workers have died.
+   */
   state: 'created' | 'running' | 'dead' | 'beside';
 }
 
@@ -102,7 +111,10 @@ export class MissingImage extends Error {
 
 export interface CreateOptions {
   signal?: AbortSignal;
-  /** The image of the session's last sandbox. The new one has the same where the host still has it, and the spec still asks for its name. */
+  /**
+   * The image of the session's last sandbox. The new one has the same where the host still has it, and the spec still
+   * asks for its name.
+   */
   image?: SandboxImage | undefined;
   /** The new sandbox is a second one of a session, for commands that leave the first. */
   beside?: Beside;
@@ -121,7 +133,9 @@ export type HostLimits = Partial<Pick<HostOffer, 'controlGroups' | 'diskQuota'>>
 
 /** Creates and finds the sandboxes of one or several policies on this host. */
 export interface Sandboxes {
-  /** Checks the spec against the operator's settings, then creates the sandbox without starting it. Throws MissingImage. */
+  /**
+   * Checks the spec against the operator's settings, then creates the sandbox without starting it. Throws MissingImage.
+   */
   create(session: SessionRef, spec: ResolvedSessionSpec, options?: CreateOptions): Promise<Sandbox>;
   /** All sandboxes of this host in its namespace, for adoption and removal after a restart. */
   list(): Promise<FoundSandbox[]>;
@@ -131,15 +145,21 @@ export interface Sandboxes {
   limits?(): Promise<HostLimits>;
   /** Container runtimes that the operator lists, and that this host did not have at its check. Default: none. */
   missingRuntimes?(): string[];
-  /** Fetches an image of a spec that was checked. May take minutes, so it is called outside every limit on opening. Throws IMAGE_UNAVAILABLE. */
+  /**
+   * Fetches an image of a spec that was checked. May take minutes, so it is called outside every limit on opening.
+   * Throws IMAGE_UNAVAILABLE.
+   */
   pull(image: string, signal?: AbortSignal): Promise<void>;
-  /** Ids of other fleets of this namespace that have sandboxes here; empty for those of a version without identities. Default: it cannot be known. */
+  /**
+   * Ids of other fleets of this namespace that have sandboxes here; empty for those of a version without identities.
+   * Default: it cannot be known.
+   */
   otherFleets?(): Promise<string[]>;
   /** Why no sandbox can be created at present, in a sentence; undefined when one can. */
   problem(): string | undefined;
   /**
-   * Removes sandboxes of this host that no session of this process has, and those of hosts for which `isGone` resolves to true. Never those
-   * of another namespace. Returns how many were removed.
+   * Removes sandboxes of this host that no session of this process has, and those of hosts for which `isGone` resolves
+   * to true. Never those of another namespace. Returns how many were removed.
    */
   sweep(isGone: (hostId: string) => Promise<boolean>): Promise<number>;
   /** What is kept for a post-mortem, after the removal of what is beyond the host's bounds. */

@@ -16,7 +16,10 @@ export class TerminalInput {
     return this.#sent - this.#typed <= TERMINAL_WINDOW_BYTES - TERMINAL_MESSAGE_BYTES;
   }
 
-  /** `to`: bytes of all input so far; 0 for a message without input. */
+  /**
+   * Notes that message `number` was sent to the keeper. `to` counts all bytes of input so far; 0 for a message without
+   * input.
+   */
   sent(number: number, to: number): void {
     this.read = number;
     this.#sent = Math.max(this.#sent, to);

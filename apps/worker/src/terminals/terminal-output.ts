@@ -3,9 +3,10 @@ import type { Stage } from '../output/stage.ts';
 
 // Redacts the output of a terminal and cuts it into messages.
 //
-// TERMINAL-OUTPUT-1. A message never covers a raw byte that the stage still holds, so output can continue from the acknowledged offset.
-// TERMINAL-OUTPUT-2. A prompt must appear although no output follows it: held bytes are released after a short silence, except when they may
-//                    be the beginning of one of the session's secrets.
+// TERMINAL-OUTPUT-1. A message never covers a raw byte that the stage still holds, so output can continue from the
+//     acknowledged offset.
+// TERMINAL-OUTPUT-2. A prompt must appear although no output follows it: held bytes are released after a short silence,
+//                    except when they may be the beginning of one of the session's secrets.
 
 /** Longer than pauses within one write of a program, shorter than a person notices. */
 const SILENCE_MS = 50;
@@ -14,7 +15,7 @@ const LEAST_BEGINNING_BYTES = 4;
 /** The longest context of any rule. */
 const CONTEXT_BYTES = 1_024;
 
-/** `blocked`: nothing is released any more. */
+/** A stage of a terminal's output. Once it is `blocked` it releases nothing. */
 export type TerminalStage = Stage & { readonly blocked?: unknown };
 
 export interface TerminalOutputOptions {

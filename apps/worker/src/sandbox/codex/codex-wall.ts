@@ -8,8 +8,9 @@ import { findProgram, SYSTEM_PATH } from '../host/find-program.ts';
 import { unavailable } from '../host/unavailable.ts';
 import type { Wall } from '../host/wall.ts';
 
-// Codex keeps files of its own in CODEX_HOME. It refuses one below /tmp, and one of another user. So each session has one in its private run folder,
-// which the kernel removes with the session, and which nothing behind the wall can write to.
+// Codex keeps files of its own in CODEX_HOME. It refuses one below /tmp, and one of another user. So each session has
+// one in its private run folder, which the kernel removes with the session, and which nothing behind the wall can write
+// to.
 
 const CODEX_HOME = '/.shellfleet-run/codex';
 /** A tmpfs of the sandbox's own, in every mode. */
@@ -29,11 +30,11 @@ const PROBLEMS = {
 };
 
 export interface CodexOptions {
-  /** Its path. Default: `codex` in one of `folders`. */
+  /** Path of the Codex program. Default: `codex` in one of `folders`. */
   program?: string | undefined;
   /** Settings of the operator. Those of a session take their place. Default: none. */
   configOverrides?: Record<string, unknown>;
-  /** Default: that of this process. */
+  /** The platform to run on. Default: the one of this process. */
   platform?: NodeJS.Platform;
   /** Folders of programs, separated by colons. Default: those of the system. */
   folders?: string;

@@ -6,7 +6,10 @@ import { type DiskBounds, DiskWatch } from './disk-watch.ts';
 import { isConflict, isNotFound } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 
-/** The engine counts the files of a container. Not a call of the circuit breaker: a container with many files is no fault of the engine. */
+/**
+ * The engine counts the files of a container. Not a call of the circuit breaker: a container with many files is no
+ * fault of the engine.
+ */
 const MEASURE_TIMEOUT_MS = 60_000;
 
 const sizeSchema = z.object({ SizeRw: z.number() });
@@ -15,7 +18,7 @@ const sizeSchema = z.object({ SizeRw: z.number() });
 export class ContainerDisks {
   readonly #engine: Engine;
   readonly #watch: DiskWatch;
-  /** With what to call before the watch ends the container. */
+  /** The watched containers by id, each with the callback that precedes its end. */
   readonly #running = new Map<string, () => void>();
   #engineFolder: string | undefined;
 
@@ -37,7 +40,9 @@ export class ContainerDisks {
     return this.#watch.problem;
   }
 
-  /** `onFilled` is called before the watch ends the container: the reason has to be known before its connections break. */
+  /**
+   * `onFilled` is called before the watch ends the container: the reason has to be known before its connections break.
+   */
   add(containerId: string, onFilled: () => void): void {
     this.#running.set(containerId, onFilled);
   }
@@ -50,7 +55,10 @@ export class ContainerDisks {
     return this.#watch.close();
   }
 
-  /** Undefined while the engine does not answer, or where its folder is not on this machine. */
+  /**
+   * Returns the space on the engine's disk; undefined while the engine does not answer, or when its disk is on another
+   * machine.
+   */
   async #readSpace(): Promise<Space | undefined> {
     const find = async (docker: Docker): Promise<string> => (await docker.info()).DockerRootDir;
     this.#engineFolder ??= await this.#engine.call(find).catch(() => undefined);
@@ -67,7 +75,7 @@ export class ContainerDisks {
     return sizeSchema.safeParse(answer).data?.SizeRw;
   }
 
-  /** Its background processes end with it, and its files go when it is removed. */
+  /** Kills a container with all its processes. Its files go when it is removed. */
   async #end(containerId: string): Promise<void> {
     this.#running.get(containerId)?.();
     const kill = (docker: Docker, abortSignal: AbortSignal) => docker.getContainer(containerId).kill({ abortSignal });

@@ -3,16 +3,17 @@ import { describeShortage, leastFree, type Space } from '../../host/free-space.t
 
 // Bounds the disk of containers where the engine cannot. Best effort: a container is measured some time after it wrote.
 //
-// DISK-1. Measuring a container walks its files, so it is done only after the free space of the engine's disk fell by a step, and once in a
-//         while. It takes at most a quarter of the time, except on a disk that is short.
-// DISK-2. A container over its limit is ended. On a disk that is short, the one that grew most since it was last measured is ended.
+// DISK-1. Measuring a container walks its files, so it is done only after the free space of the engine's disk fell by a
+//         step, and once in a while. It takes at most a quarter of the time, except on a disk that is short.
+// DISK-2. A container over its limit is ended. On a disk that is short, the one that grew most since it was last
+//     measured is ended.
 // DISK-3. One measurement at a time, one container at a time.
 
 const MIB = 2 ** 20;
 const INTERVAL_MS = 500;
-/** Without a fall of the free space: writes of one container can be hidden by removals of another. */
+/** Containers are measured this often even if free space has not fallen: removals by one can hide writes by another. */
 const AT_LEAST_EVERY_MS = 300_000;
-/** Where the engine's disk is not on this machine, or not visible. */
+/** The interval when the engine's disk is not visible from this machine. */
 const UNSEEN_EVERY_MS = 60_000;
 const SHORT_EVERY_MS = 2_000;
 const MOST_OF_THE_TIME = 0.25;
@@ -24,9 +25,9 @@ const USUAL_FREE_BYTES = 1_024 * MIB;
 const LEAST_GROWTH_BYTES = 16 * MIB;
 
 export interface DiskBounds {
-  /** Of one container. Default: 10 GiB, or half of the disk if that is less. */
+  /** Bytes that one container may write. Default: 10 GiB, or half of the disk if that is less. */
   limitBytes: number | undefined;
-  /** Of the engine's disk. */
+  /** Bytes that stay free on the engine's disk; with less, the disk is short. */
   leastFreeBytes: number | undefined;
 }
 

@@ -69,7 +69,7 @@ export interface DockerSandboxesOptions {
   uids?: UidRange;
   /** What is kept for a post-mortem. Default: nothing. */
   keep?: { containers: number; ageMs: number };
-  /** Default: the usual bounds of the watch. */
+  /** Bounds of the disk watch. Default: its usual ones. */
   disk?: DiskBounds;
   logger?: Logger;
   engineTimes?: EngineTimes;
@@ -159,7 +159,7 @@ class DockerSandboxes implements Sandboxes {
     return this.#create(session, spec, { plan: { ...plan, image: own.image }, image }, signal, { ...own, sandboxId });
   }
 
-  /** `own`: the container of the session beside which this one is made. */
+  /** Creates a container. `own` is the session's own one when this is a second one beside it. */
   async #create(
     session: SessionRef,
     spec: ResolvedSessionSpec,
@@ -222,7 +222,10 @@ class DockerSandboxes implements Sandboxes {
     }
   }
 
-  /** The folder comes last: what may be put in its place between here and its mount is found, but costs the session its start. */
+  /**
+   * The folder comes last: what may be put in its place between here and its mount is found, but costs the session its
+   * start.
+   */
   async #prepare({ plan: planned, image }: PlannedImage, labels: SandboxLabels, makesWorkspace: boolean) {
     const { allowances } = this.#options;
     const { uid, transport } = labels;
@@ -338,7 +341,7 @@ class DockerSandboxes implements Sandboxes {
     throw withoutUid();
   }
 
-  /** Undefined where all sessions have the same user. */
+  /** Writes the file of users for a session with a uid of its own, and returns its text. */
   async #writePasswd(image: string, labels: SandboxLabels, folder: string): Promise<string | undefined> {
     if (labels.uid === undefined) return undefined;
     const text = await this.#passwd.write(image, labels.uid, toReader(labels));

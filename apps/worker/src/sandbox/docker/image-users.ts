@@ -5,8 +5,8 @@ import { isMissingImage, toShellfleetError } from './docker-errors.ts';
 import type { FoundImage } from './find-image.ts';
 import type { SessionPasswd } from './session-passwd.ts';
 
-// A session may ask for the user of its image, or for one by name. The image decides which uid that is, and it may be 0. So it is looked up
-// before the container is made, and the container gets the number.
+// A session may ask for the user of its image, or for one by name. The image decides which uid that is, and it may be
+// 0. So it is looked up before the container is made, and the container gets the number.
 
 type Ids = DockerPlan['owner'];
 
@@ -14,15 +14,15 @@ export class ImageUsers {
   readonly #passwd: SessionPasswd;
   readonly #allowed: readonly string[];
 
-  /** `allowed`: what the operator allows; root only if it is listed. */
+  /** Takes the users that the operator allows. root is among them only if it is listed. */
   constructor(passwd: SessionPasswd, allowed: readonly string[]) {
     this.#passwd = passwd;
     this.#allowed = allowed;
   }
 
   /**
-   * The plan with the numbers of its user. Throws SANDBOX_UNAVAILABLE when that is root and may not be, and MissingImage. `labels`: of a container
-   * that is made for reading the image, and removed.
+   * The plan with the numbers of its user. Throws SANDBOX_UNAVAILABLE when that is root and may not be, and
+   * MissingImage. `labels`: of a container that is made for reading the image, and removed.
    */
   async resolve(plan: DockerPlan, image: FoundImage, labels: Record<string, string>): Promise<DockerPlan> {
     if (plan.user !== undefined && /^[0-9]/.test(plan.user)) return plan;
@@ -37,7 +37,7 @@ export class ImageUsers {
     return { ...plan, user: `${owner.uid}:${owner.gid}`, owner };
   }
 
-  /** `user`: an image that names none has root. */
+  /** Returns uid and gid of a user of the image. An image that names no user runs as root. */
   async #idsOf(user: string, digest: string, labels: Record<string, string>): Promise<Ids | undefined> {
     const [name = '', group] = user.split(':');
     if (name === 'root') return { uid: 0, gid: toNumber(group) ?? 0 };

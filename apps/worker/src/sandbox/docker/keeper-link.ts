@@ -5,7 +5,10 @@ import type { KeeperLink } from '../sandbox.ts';
 import { AttachStream } from './attach-stream.ts';
 import type { SandboxLabels } from './labels.ts';
 
-/** `path`: of the socket of a container that was made for one. */
+/**
+ * Returns how to reach the keeper of a container. `path` is the socket to which it connects, if its transport is
+ * `socket`.
+ */
 export function toKeeperLink(
   container: Docker.Container,
   path: string,

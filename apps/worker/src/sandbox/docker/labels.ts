@@ -14,7 +14,7 @@ export interface SandboxLabels {
   keeperProtocol: number;
   /** The name by which its image was asked for: the container has it by digest. */
   image?: string;
-  /** Of the session's processes, where each session has one of its own. */
+  /** Uid of the session's processes, where each session has one of its own. */
   uid?: number;
   /** Id of the sandbox of the session beside which this one is. */
   beside?: string;
@@ -52,7 +52,7 @@ export function toLabels(labels: SandboxLabels): Record<string, string> {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [PREFIX + name, value]));
 }
 
-/** Undefined where a label is missing or invalid: then the container is not one of this project's. */
+/** Reads the labels of a container. Returns undefined if one is missing or invalid: the container is not ours then. */
 export function parseLabels(labels: Record<string, string>): SandboxLabels | undefined {
   const prefixed = Object.entries(labels).filter(([name]) => name.startsWith(PREFIX));
   const values = schema.safeParse(

@@ -7,26 +7,29 @@ import type { Engine } from './engine.ts';
 import { parseLabels } from './labels.ts';
 import type { WorkspaceFolder } from './workspace-folder.ts';
 
-// The container of a session, for a second one beside it (SANDBOX-4): the same image and the same folder, whatever their names mean by now.
+// The container of a session, for a second one beside it (SANDBOX-4): the same image and the same folder, whatever
+// their names mean by now.
 
 /** What runc gives a container whose image has no PATH. */
 const USUAL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-/** Folders of a container that its session can write to, wherever it is mounted. Links in an image are the image's own. */
+/**
+ * Folders of a container that its session can write to, wherever it is mounted. Links in an image are the image's own.
+ */
 const WRITABLE = ['/workspace', '/tmp', '/var/tmp', '/dev', '/proc', '/run', '/var/run'];
 /** Files that a shell reads before its first command. */
 const READ_BY_SHELLS = ['BASH_ENV', 'ENV'];
 
 export interface OwnContainer {
-  /** By id: its name may mean another one by now. */
+  /** Id of the image. Its name may mean another image by now. */
   image: string;
   /** The folder of the host that is mounted as its workspace, and the identity under which it was opened. */
   workspace: { path: string; identity: string | undefined } | undefined;
   env: readonly string[];
-  /** Of its processes, where each session has one of its own. */
+  /** Uid of its processes, where each session has one of its own. */
   uid: number | undefined;
 }
 
-/** `name`: of the container. Throws what the engine answers when it is gone. */
+/** Reads what a second container needs from the container `name`. Throws the engine's error when it is gone. */
 export async function readOwnContainer(engine: Engine, name: string, target: string): Promise<OwnContainer> {
   const inspect = (docker: Docker, abortSignal: AbortSignal) => docker.getContainer(name).inspect({ abortSignal });
   const { Image: image, Config: config, HostConfig: host } = await engine.call(inspect);
@@ -54,8 +57,8 @@ export function checkSameWorkspace(
 }
 
 /**
- * Variables that replace those of the image in a container beside another one, so that no program and no library comes from a folder of the
- * session. `target`: where the workspace is mounted.
+ * Variables that replace those of the image in a container beside another one, so that no program and no library comes
+ * from a folder of the session. `target`: where the workspace is mounted.
  */
 export function safeEnv({ env }: Pick<OwnContainer, 'env'>, target: string): string[] {
   const isSafe = (folder: string) => isOutside(folder, [target, ...WRITABLE]);

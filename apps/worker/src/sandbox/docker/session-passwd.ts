@@ -8,7 +8,10 @@ import type { Engine } from './engine.ts';
 const MOST_BYTES = 1_048_576;
 const USER_NAME = 'session';
 
-/** `/etc/passwd` for sessions with a uid of their own: the image's, with a name for the uid. Programs such as ssh and git want one. */
+/**
+ * `/etc/passwd` for sessions with a uid of their own: the image's, with a name for the uid. Programs such as ssh and
+ * git want one.
+ */
 export class SessionPasswd {
   readonly #engine: Engine;
   /** The passwd texts of images, by digest of the image. */
@@ -18,7 +21,10 @@ export class SessionPasswd {
     this.#engine = engine;
   }
 
-  /** `labels`: of the container that is made for reading the image's, and removed. Throws what the engine answers for a missing image. */
+  /**
+   * Returns the image's file of users with `uid` added. `labels` are those of the container that is created to read the
+   * image's file, and removed. Throws the engine's error for a missing image.
+   */
   async write(digest: string, uid: number, labels: Record<string, string>): Promise<string> {
     return withUser(await this.ofImage(digest, labels), uid);
   }

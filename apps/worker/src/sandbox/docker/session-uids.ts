@@ -1,4 +1,5 @@
-// Uids for sessions, one each. The kernel counts some limits per uid (inotify instances, memory of pipes), for all containers together.
+// Uids for sessions, one each. The kernel counts some limits per uid (inotify instances, memory of pipes), for all
+// containers together.
 //
 // UIDS-1. No two sandboxes of this host that may be alive have the same uid.
 // UIDS-2. A uid is used again as late as possible: processes and files of its last session may still be going away.
@@ -18,7 +19,7 @@ export class SessionUids {
     this.#next = range.first;
   }
 
-  /** Undefined when all are taken. */
+  /** Returns a free uid, now taken by the sandbox; undefined when all are taken. */
   take(sandboxId: string): number | undefined {
     const taken = new Set(this.#taken.values());
     const { first, last } = this.#range;

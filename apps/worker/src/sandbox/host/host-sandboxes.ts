@@ -44,11 +44,11 @@ import { openTemporaryWorkspaces, type TemporaryWorkspaces } from './temporary-w
 import { unavailable } from './unavailable.ts';
 import { noWall, type Wall } from './wall.ts';
 
-// The host policy: the same keeper, on the host itself, as a user that the operator chooses. The parts of a sandbox (a record, a folder with
-// keeper and socket, a control group, a workspace) are named after it and removed with it.
+// The host policy: the same keeper, on the host itself, as a user that the operator chooses. The parts of a sandbox (a
+// record, a folder with keeper and socket, a control group, a workspace) are named after it and removed with it.
 //
-// HOST-POLICY-1. The record is written before any other part is created, and removed after all others. Whenever the worker dies, its next
-//                start finds everything.
+// HOST-POLICY-1. The record is written before any other part is created, and removed after all others. Whenever the
+//                worker dies, its next start finds everything.
 // HOST-POLICY-2. A process is killed only by number and start time; all processes in its pid namespace end with it.
 
 const KEEPER_FOLDER = '/.shellfleet';
@@ -75,11 +75,14 @@ export interface HostSandboxesOptions {
   hidden: string[];
   /** Sockets that give their user the rights of root. */
   sockets: string[];
-  /** Default: none, which is the host policy itself. */
+  /** The program that encloses the keeper. Default: none, for the policy `host`. */
   wall?: Wall;
 }
 
-/** Throws SANDBOX_UNAVAILABLE with the reason when sessions must not or cannot run as the operator's settings require. */
+/**
+ * Opens the sandboxes of the policy `host`, and of those built on it. Throws SANDBOX_UNAVAILABLE with the reason when
+ * sessions cannot run as the operator's settings require.
+ */
 export async function createHostSandboxes(options: HostSandboxesOptions): Promise<HostSandboxes> {
   const wall = options.wall ?? noWall;
   if (process.platform !== 'linux') throw unavailable(wall.policy, 'it needs Linux');

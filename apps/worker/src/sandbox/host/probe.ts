@@ -21,15 +21,15 @@ hidden=$1; shift
 while [ $hidden -gt 0 ]; do [ ! -x "$1" ] || exit 14; shift; hidden=$((hidden - 1)); done
 for socket in "$@"; do [ ! -w "$socket" ] || exit 13; done`;
 
-/** `wall`: in front of the shell, with its arguments. */
+/** How a probe is launched. `wall` encloses the shell, and `wallProgram` is its command line. */
 export type ProbeLaunch = Omit<Launch, 'record' | 'workspace' | 'program' | 'env' | 'keeperFolder' | 'policy'> & {
   wall: Wall;
   wallProgram: string[];
 };
 
 /**
- * Throws SANDBOX_UNAVAILABLE with the reason. `sockets`: of engines, which give their user the rights of root. `keys`: folders that must be out of
- * reach, by all their paths.
+ * Throws SANDBOX_UNAVAILABLE with the reason. `sockets`: of engines, which give their user the rights of root. `keys`:
+ * folders that must be out of reach, by all their paths.
  */
 export async function probe(
   { wall, wallProgram, ...request }: ProbeLaunch,

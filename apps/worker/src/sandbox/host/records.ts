@@ -4,8 +4,9 @@ import { tryJson } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { LiveProcess } from './live-process.ts';
 
-// A record of each sandbox on this host, for the next start of the worker: a folder with the data that the worker wrote before it created the
-// sandbox, and the data that the launcher wrote about its process. Records contain ids only; tokens are derived again.
+// A record of each sandbox on this host, for the next start of the worker: a folder with the data that the worker wrote
+// before it created the sandbox, and the data that the launcher wrote about its process. Records contain ids only;
+// tokens are derived again.
 
 const recordSchema = z.object({
   session: z.object({ namespace: z.string().min(1), tenant: z.string().min(1), session: z.string().min(1) }),
@@ -29,9 +30,9 @@ export interface RecordFolder {
   processPath: string;
   endedPath: string;
   write(record: HostRecord): Promise<void>;
-  /** Undefined when the record is missing, incomplete or invalid. */
+  /** Returns the record; undefined when it is missing, incomplete or invalid. */
   read(): Promise<HostRecord | undefined>;
-  /** The keeper; undefined when it was never started. */
+  /** Returns the keeper's process; undefined when it was never started. */
   process(): Promise<LiveProcess | undefined>;
   end(): Promise<ProcessEnd | undefined>;
   remove(): Promise<void>;

@@ -5,8 +5,8 @@ import { isAlive, type LiveProcess } from './live-process.ts';
 import { unavailable } from './unavailable.ts';
 
 /**
- * SANDBOX-4: compares what two sandboxes have mounted, so it does not matter what the path leads to by now. `one`, `other`: their processes. No
- * session can change the root folder of its sandbox. Throws SANDBOX_UNAVAILABLE.
+ * Throws SANDBOX_UNAVAILABLE unless the sandboxes of two processes have the same workspace (SANDBOX-4). What is mounted
+ * is compared, so it does not matter what the path leads to by now: no session can change the root of its sandbox.
  */
 export async function checkSameWorkspace(
   one: LiveProcess | undefined,
@@ -21,7 +21,7 @@ export async function checkSameWorkspace(
     );
 }
 
-/** Undefined when the process has ended. */
+/** Returns device and inode of the process's workspace; undefined when it has ended or has none. */
 async function identityOf(process_: LiveProcess): Promise<string | undefined> {
   const folder = await lstat(`/proc/${process_.pid}/root${WORKSPACE_PATH}`, { bigint: true }).catch(() => undefined);
   // The number was the process's own all the time, so what was read is of it.

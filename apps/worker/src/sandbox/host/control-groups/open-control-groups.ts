@@ -5,7 +5,10 @@ import { Version2 } from './version-2.ts';
 
 const PROBE = 'probe';
 
-/** `top`: the mount point of the control groups. `below`: folder for the sessions' groups. Returns the reason when this host cannot have them. */
+/**
+ * Opens the control groups mounted at `top`, with the sessions' groups in the directory `below`. Returns the reason as
+ * a text when this host cannot have them.
+ */
 export async function openControlGroups(top: string, below: string): Promise<ControlGroups | string> {
   const groups = (await isThere(`${top}/cgroup.controllers`)) ? new Version2(top, below) : new Version1(top, below);
   try {
