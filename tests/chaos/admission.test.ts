@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Command, Session } from '@shellfleet/client';
-import { answerHeld, type HeldAnswer } from '@shellfleet/mailbox';
+import { answerHeld, type HeldDecision } from '@shellfleet/mailbox';
 import { newResult, sessionJobId, sessionKeys } from '@shellfleet/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isRoot } from '../support/host-leftovers.ts';
@@ -17,8 +17,8 @@ import { until } from '../support/until.ts';
 const program = fileURLToPath(new URL('../fixtures/worker-with-trial-rule.ts', import.meta.url));
 const UID = 4_717;
 const POINTS = ['asked', 'judged', 'sent', 'answered'] as const;
-const RELEASE: HeldAnswer = { type: 'release' };
-const DENY: HeldAnswer = { type: 'deny', result: newResult({ outcome: 'denial', reason: 'approver' }) };
+const RELEASE: HeldDecision = { type: 'release' };
+const DENY: HeldDecision = { type: 'deny', result: newResult({ outcome: 'denial', reason: 'approver' }) };
 
 describe.runIf(isRoot)('the admit step', () => {
   let stack: TestFleet;
@@ -78,7 +78,7 @@ describe.runIf(isRoot)('the admit step', () => {
   }
 
   /** The trial rule admits what was released after this. */
-  async function answer(session: Session, command: Command, how: HeldAnswer) {
+  async function answer(session: Session, command: Command, how: HeldDecision) {
     if (how.type === 'release') await writeFile(join(folder, `${entryOf(command)}.granted`), '');
     return answerHeld(inspect.redis, keysOf(session), entryOf(command), how, {});
   }

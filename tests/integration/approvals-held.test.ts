@@ -17,7 +17,7 @@ const rules: Rules = {
   decide(question, granted) {
     const { payload } = question;
     const isForbidden = payload.type === 'command' && forbidden.includes(payload.script);
-    return isForbidden ? { type: 'forbidden', reason: 'it is forbidden now' } : ASKING.decide(question, granted);
+    return isForbidden ? { type: 'forbid', reason: 'it is forbidden now' } : ASKING.decide(question, granted);
   },
 };
 

@@ -5,7 +5,7 @@ import {
   clear,
   close,
   finish,
-  type HeldAnswer,
+  type HeldDecision,
   hold,
   type Owner,
   peek,
@@ -24,7 +24,7 @@ import { generation, keys, redis } from '../support/open-mailbox.ts';
 // MAILBOX-5: An entry that is not cleared under the owner's admission rules is not started; a held head waits for an answer, and is then judged again.
 
 const RULES = 'digest-1';
-const DENY: HeldAnswer = { type: 'deny', result: resultOf('denial', { reason: 'approver' }) };
+const DENY: HeldDecision = { type: 'deny', result: resultOf('denial', { reason: 'approver' }) };
 let owner: Owner;
 beforeEach(async () => {
   owner = { ...(await own(redis, keys)), admission: RULES };

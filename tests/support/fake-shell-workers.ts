@@ -120,18 +120,18 @@ export function newFleet() {
  */
 export const ASKING: Rules = {
   digest: 'asking',
-  decideOpening: () => ({ type: 'allowed' }),
+  decideOpening: () => ({ type: 'allow' }),
   judgesPath: () => false,
   refuseTerminal: () => undefined,
-  decideTool: () => ({ type: 'allowed' }),
+  decideTool: () => ({ type: 'allow' }),
   decide({ payload, spec }, granted: readonly PrefixRule[] = []) {
     const ofRestart = payload.type === 'restart' ? spec.env.RESTART : undefined;
     const script = payload.type === 'command' ? payload.script : (ofRestart ?? '');
     const quoted = script.includes('quoted-word') ? `: ${script}` : '';
-    if (script.startsWith('forbid')) return { type: 'forbidden', reason: `it is forbidden${quoted}` };
-    if (!script.startsWith('ask')) return { type: 'allowed' };
+    if (script.startsWith('forbid')) return { type: 'forbid', reason: `it is forbidden${quoted}` };
+    if (!script.startsWith('ask')) return { type: 'allow' };
     const words = script.split(' ').slice(0, 2);
-    if (granted.some(({ pattern }) => pattern.join(' ') === words.join(' '))) return { type: 'allowed' };
-    return { type: 'asks', question: { reason: `it asks${quoted}`, amendment: { pattern: words, decision: 'allow' } } };
+    if (granted.some(({ pattern }) => pattern.join(' ') === words.join(' '))) return { type: 'allow' };
+    return { type: 'ask', question: { reason: `it asks${quoted}`, amendment: { pattern: words, decision: 'allow' } } };
   },
 };

@@ -5,8 +5,8 @@
 --
 -- APPROVALS-1. Every script is atomic, and safe when it arrives twice.
 -- APPROVALS-2. A question exists exactly as long as an asker asks it.
--- APPROVALS-3. An answer is removed from the stream in the step that applies it. Whoever looks for a grant first applies the
---              answers that are there, so nothing starts on a grant whose revocation has been written.
+-- APPROVALS-3. An answer is removed from the stream in the step that applies it. Whoever looks for a grant applies the
+--              waiting answers first, so nothing starts on a grant whose revocation has been written.
 -- APPROVALS-4. An asker whose question was decided stays in `decided` until its session has received the decision.
 local prefix = ARGV[1]
 local questions, pending, asked = KEYS[1], prefix .. 'pending', prefix .. 'asked'

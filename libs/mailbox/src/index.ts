@@ -68,7 +68,7 @@ export { release } from './host/release.ts';
 export { rerun } from './host/rerun.ts';
 export { take } from './host/take.ts';
 export { withdraw } from './host/withdraw.ts';
-export { type AnsweredHeld, answerHeld, type HeldAnswer } from './producer/answer-held.ts';
+export { answerHeld, type HeldDecision, type HeldReply } from './producer/answer-held.ts';
 export { appendTerminalInput, type TerminalInputAnswer } from './producer/append-terminal-input.ts';
 export { callHost } from './producer/call-host.ts';
 export { type Cancelled, cancel } from './producer/cancel.ts';

@@ -4,7 +4,10 @@ import { approvalIdSchema, approvalQuestionSchema } from './approval-data.ts';
 
 // What a fleet sends to the webhook of its operator. It leaves the fleet: receivers of other versions parse it.
 
-/** Rises when a field changes its meaning or goes. New fields may come without a new version: a receiver ignores what it does not know. */
+/**
+ * Rises when a field changes its meaning or goes. New fields may come without a new version: a receiver ignores what it
+ * does not know.
+ */
 export const ANNOUNCEMENT_VERSION = 1;
 
 /** `t=<Unix time in s>,v1=<HMAC-SHA-256 of "<t>.<body>", hex>` */

@@ -4,7 +4,10 @@ import { patternSchema, prefixRuleSchema } from './prefix-rule.ts';
 
 // What is stored of approvals, sealed. Everything in it is redacted.
 
-/** `<keyed hash of what is asked>.<nonce>`: a question that is asked again later has another id, so an old answer cannot answer it. */
+/**
+ * The id of a question: `<keyed hash of what is asked>.<nonce>`. A question that is asked again later has another
+ * nonce, so an old answer cannot answer it.
+ */
 export const approvalIdSchema = z
   .string('must be a string')
   .regex(/^[0-9a-f]{20}\.[0-9a-f]{12}$/, 'must be the id of a question, as `approvals ls` shows it');

@@ -32,7 +32,7 @@ export type ApprovalPolicy = 'never' | 'on-failure' | 'on-request' | 'unless-tru
 /**
  * Which commands are asked about when no rule decides about them, where `approval` lets a person be asked.
  * - `unreadable`: scripts that no parser can read, and what `approval` itself names.
- * - `sandboxed`: every command of a sandbox that is `read-only` or `workspace-write`, also one that is known to be safe.
+ * - `sandboxed`: every command of a `read-only` or `workspace-write` sandbox, also one that is known to be safe.
  */
 export const ASK_BY_DEFAULT = ['unreadable', 'sandboxed'] as const;
 export type AskByDefault = (typeof ASK_BY_DEFAULT)[number];
@@ -66,59 +66,71 @@ export const APPROVAL_SCOPES = ['command', 'session', 'prefix'] as const;
 export type ApprovalScope = (typeof APPROVAL_SCOPES)[number];
 
 /**
- * `pending`: it waits for an answer. `approved`, `denied`: it has one. `expired`: nobody answered in time. `revoked`: its approval was taken
- * back. `withdrawn`: what asked it was cancelled, or its session was closed.
+ * The state of a question. `pending`: it waits for an answer. `approved`, `denied`: a person has answered. `expired`:
+ * nobody answered in time. `revoked`: its approval was taken back. `withdrawn`: the commands that asked it were
+ * cancelled, or their sessions closed.
  */
 export type ApprovalState = 'pending' | 'approved' | 'denied' | 'expired' | 'revoked' | 'withdrawn';
 
 /** A question that waits for a person, or that was answered. */
 export interface Approval {
-  /** For `approve`, `deny` and `revoke`. */
+  /** Id of the question, for `approve`, `deny` and `revoke`. */
   id: string;
-  /** Whether it waits for an answer, and how it ended. */
+  /** Whether the question waits for an answer, or how it ended. */
   state: ApprovalState;
   /** The session that asked first, of those that still ask. Empty for a tool call. */
   sessionId: string;
-  /** Its command, or the tool call. */
+  /** The command of that session that asked, or the tool call. */
   commandId: string;
   /** Name of the tool, of a question about a tool call. */
   tool?: string | undefined;
   /** What will run, whole, redacted. Untrusted text. */
   script: string;
-  /** Why it is asked. */
+  /** Why a person is asked. */
   reason: string;
-  /** What its submitter says about it. Untrusted text. */
+  /** What the submitter says about the command. Untrusted text. */
   justification?: string | undefined;
   /** The sandbox in which it will run: policy, mode, network, image, in words. */
   place: string;
-  /** It asks to run outside the sandbox of its session. */
+  /** Present when the command asks to run outside the sandbox of its session. */
   outside?: true | undefined;
-  /** The directory in which it will run, without links. Absent when it is not known before, or when nothing depends on it. */
+  /**
+   * The directory in which it will run, without links. Absent when nothing depends on it, or when it is not known yet.
+   */
   cwd?: string | undefined;
-  /** Why that is not known, in words: then an approval of scope `session` answers this question alone. Redacted. */
+  /** Why the directory is not known, redacted. Then an approval of scope `session` answers this question alone. */
   cwdUnknown?: string | undefined;
-  /** Names of the variables that its submitter sets: its own, and those of its session with its secrets. */
+  /** Names of the variables that the submitter sets: those of the command, of the session and of its secrets. */
   env: string[];
-  /** Its stdin, or the arguments of a tool call: size, and SHA-256 in hex. Absent when it has none. */
+  /** Size and SHA-256 (hex) of the stdin, or of the arguments of a tool call. Absent when there are none. */
   stdin?: { bytes: number; sha256: string } | undefined;
   /**
-   * What a file operation writes: number of files, size of their contents, and SHA-256 in hex. The digest of one file is that of its content, that of several
-   * files that of their list as `sha256sum` prints it. Exactly these bytes are written. Absent when it writes none.
+   * What a file operation writes: number of files, size of their contents, and SHA-256 (hex) of the one file, or of the
+   * list of several files as `sha256sum` prints it. Exactly these bytes are written. Absent when it writes none.
    */
   content?: { files: number; bytes: number; sha256: string } | undefined;
-  /** What an approval of a file operation with scope `session` allows its session from then on, such as `files.write` in a folder. `under`: keyed hash of the rules and the session for which it holds. */
+  /**
+   * What an approval with scope `session` would allow the session of a file operation from then on, such as
+   * `files.write` in a folder. `under` is a keyed hash of the rules and the session for which that holds.
+   */
   covers?: { pattern: PrefixRule['pattern']; under: string } | undefined;
-  /** Files that were changed beside the commands of its sessions since it was asked: it may read them. The newest 100, redacted. Absent when there are none. */
+  /**
+   * Files that were changed beside the commands since the question was asked: the command may read them. The newest
+   * 100, redacted. Absent when there are none.
+   */
   filesWritten?: string[] | undefined;
-  /** The first attempt, which the sandbox denied something: its exit code, and the end of its output, redacted. Untrusted text. */
+  /**
+   * The first attempt, to which the sandbox denied something: its exit code and the end of its output, redacted.
+   * Untrusted text.
+   */
   firstAttempt?: { exitCode: number | null; output: string } | undefined;
   /** What `prefix` would allow from then on. Absent when that scope is not offered. */
   amendment?: PrefixRule | undefined;
   /** Sessions that ask the same. */
   count: number;
-  /** How far the approval reaches. Absent while it is pending, and when it was not approved. */
+  /** How far the approval reaches. Absent unless the question was approved. */
   scope?: ApprovalScope | undefined;
-  /** Why it was denied, in the words of who answered. */
+  /** Why the question was denied, in the words of the person who answered. */
   answer?: string | undefined;
   /** ISO 8601, by the clock of Redis. */
   askedAt: string;

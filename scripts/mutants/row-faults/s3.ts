@@ -142,8 +142,8 @@ export const s3Faults: readonly RowFault[] = [
   {
     row: 'S3-24',
     file: 'libs/policy/src/exec/decision-table.ts',
-    text: "    'unless-trusted': 'ask',\n    reject: 'skip',",
-    change: "    'unless-trusted': 'skip',\n    reject: 'skip',",
+    text: "    'unless-trusted': 'ask',\n    reject: 'allow',",
+    change: "    'unless-trusted': 'allow',\n    reject: 'allow',",
   },
   {
     row: 'S3-25',
@@ -179,9 +179,9 @@ export const s3Faults: readonly RowFault[] = [
   {
     row: 'S3-30',
     file: 'apps/worker/src/admission/judge-by-rules.ts',
-    text: "if (requirement === 'skip') return { type: 'allowed' };\n  return requirement === 'forbidden'\n    ? { type: 'forbidden', reason }",
+    text: "if (requirement === 'skip') return { type: 'allow' };\n  return requirement === 'forbidden'\n    ? { type: 'forbid', reason }",
     change:
-      "if (requirement !== 'forbidden') return { type: 'allowed' };\n  return requirement === 'forbidden'\n    ? { type: 'forbidden', reason }",
+      "if (requirement !== 'forbidden') return { type: 'allow' };\n  return requirement === 'forbidden'\n    ? { type: 'forbid', reason }",
   },
   {
     row: 'S3-31',

@@ -2,40 +2,40 @@ import type { EntryPayload, FileOperation, PrefixRule, ResolvedSessionSpec } fro
 import type { Signature } from '@shellfleet/sealing';
 import type { SessionRef } from '../sandbox/sandbox.ts';
 
-/** What a host admits: the rules of its operator, and what each session asks for itself. */
+/** Decides what a host admits, by the rules of its operator and by what each session asks for itself. */
 export interface Admission {
   forSession(spec: ResolvedSessionSpec, ref: SessionRef): SessionAdmission;
 }
 
 export interface SessionAdmission {
   /**
-   * Digest of everything that a verdict depends on beside the entry: an entry that was cleared under it is not judged again. It changes when
-   * the operator's rules do. Empty: every entry is admitted, and none is judged.
+   * Digest of everything but the entry that a verdict depends on. It changes when the operator's rules do. An entry
+   * that was cleared under it is not judged again. When it is empty, every entry is admitted without being judged.
    */
   readonly digest: string;
   /** Throws the error with which an entry ends that cannot be judged. */
   judge(question: AdmissionQuestion): Promise<Verdict>;
-  /** A shell was opened for an entry that was admitted. */
+  /** Records that a shell was opened for an entry that was admitted. */
   opened(): void;
-  /** Why the startup commands may not run in a fresh shell; undefined when they may. */
+  /** Returns why the startup commands may not run in a fresh shell, or undefined when they may. */
   refuseStartup(): string | undefined;
-  /** Why the shutdown commands may not run; undefined when they may. */
+  /** Returns why the shutdown commands may not run, or undefined when they may. */
   refuseShutdown(): string | undefined;
-  /** Whether a file operation is done at its path alone, and never through a link: it is judged by its path. */
+  /** Tells whether a file operation, which is judged by its path, must not be done through a link. */
   takesRealPaths(operation: FileOperation): boolean;
-  /** Why no terminal may be opened, the end of a sentence; undefined when it may. */
+  /** Returns why no terminal may be opened, as the end of a sentence, or undefined when it may. */
   refuseTerminal(): string | undefined;
 }
 
 /** The decision about one entry. `reason` is stored in the session's stream or in the Result, redacted. */
 export type Verdict =
   /**
-   * `startBy`: an answer allows it, which may be revoked; after this time (ms, by the clock of Redis) it is judged again instead of started.
-   * `outside`: it runs in the wider sandbox.
+   * The entry may start. `startBy` (ms, by the clock of Redis) is there when an answer allows it, which may be revoked:
+   * after that time the entry is judged again. `outside` means in the wider sandbox.
    */
   | { type: 'admit'; startBy?: number; outside?: true }
   | { type: 'hold'; question: ApprovalQuestion }
-  /** `by`: a person denied it. Else the rules did. */
+  /** The entry ends. `by` is there when a person denied it, and absent when the rules did. */
   | { type: 'deny'; reason: string; by?: 'approver' };
 
 /** An entry, and everything about it that a verdict can depend on. */
@@ -46,41 +46,50 @@ export interface AdmissionQuestion {
   generation: string;
   entryId: string;
   payload: EntryPayload;
-  /** Who signed it, where keys are configured. */
+  /** Signature of its submitter, where keys are configured. */
   signature?: Signature | undefined;
   spec: ResolvedSessionSpec;
-  /** Of the shell that would run it: a fresh one has another. */
+  /** Epoch of the shell that would run the entry. A fresh shell has a different one. */
   epoch: number;
-  /** A shell is opened for it, which runs the startup commands first. */
+  /** Whether a shell is opened for the entry, which runs the startup commands first. */
   opens: boolean;
   attempt: Attempt;
-  /** Asks where it would run. Only when there is something to ask a person: it takes a message to the keeper. Of commands alone. */
+  /**
+   * Asks the keeper in which directory a command would run. It takes a message, so it is called only when there is
+   * something to ask a person. Absent for what is no command.
+   */
   directory?: (() => Promise<Directory>) | undefined;
-  /** Why it cannot leave its sandbox, the end of a sentence, or undefined; and the wider sandbox in which it would run. */
+  /** The wider sandbox, and why the entry cannot run there: the end of a sentence, or undefined when it can. */
   outside: { refusal: string | undefined; sandbox: ResolvedSessionSpec['sandbox'] };
 }
 
-/** `2`: the sandbox denied the first attempt something. `output`: the end of what that attempt printed, at most 500 bytes, redacted. */
+/**
+ * The attempt that is judged. There is a second one when the sandbox denied the first something; then `exitCode` and
+ * `output` are those of the first, the output being its last 500 bytes at most, redacted.
+ */
 type Attempt = { number: 1 } | { number: 2; exitCode: number | null; output: string };
 
-/** The directory in which a command would run. `unknown`: which one it is cannot be told before it runs; in words. */
+/** The directory in which a command would run, or why it is not known before the command runs. */
 export type Directory = { path: string } | { unknown: string };
 
 /** What a person is asked. Nothing in it is redacted yet. */
 export interface ApprovalQuestion {
-  /** Why it is asked. */
+  /** Why a person is asked. */
   reason: string;
-  /** What its submitter says about it. */
+  /** What the submitter says about the entry. */
   justification?: string;
-  /** The rule that would allow it from then on. */
+  /** The rule that would allow such entries from then on. */
   amendment?: PrefixRule;
-  /** The rules that matched: an answer holds only while the same do. */
+  /** The rules that matched. An answer holds only while the same ones match. */
   matchedRules?: readonly unknown[];
-  /** It would run outside the sandbox. */
+  /** Present when the entry would run outside its sandbox. */
   outside?: true;
-  /** For file operations: what an approval of scope `session` allows, and whether one that allows a pattern is about everything that asks here. */
+  /**
+   * What an approval of scope `session` would allow about files. `isCoveredBy` tells whether an approval of a pattern
+   * is about everything that asks here.
+   */
   covers?: { pattern: PrefixRule['pattern']; isCoveredBy(pattern: PrefixRule['pattern']): boolean };
-  /** Absent: nothing of it depends on a directory. */
+  /** The directory in which a command would run. Absent when nothing depends on one. */
   directory?: Directory;
 }
 

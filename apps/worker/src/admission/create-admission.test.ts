@@ -8,11 +8,11 @@ import { judgeByRules } from './judge-by-rules.ts';
 const ref = { namespace: 'n', tenant: 't', session: 's' };
 const NO_RULES: AdmissionSteps['rules'] = {
   digest: '',
-  decide: () => ({ type: 'allowed' }),
-  decideOpening: () => ({ type: 'allowed' }),
+  decide: () => ({ type: 'allow' }),
+  decideOpening: () => ({ type: 'allow' }),
   judgesPath: () => false,
   refuseTerminal: () => undefined,
-  decideTool: () => ({ type: 'allowed' }),
+  decideTool: () => ({ type: 'allow' }),
 };
 const spec = (given: object = {}): ResolvedSessionSpec => sessionSpecSchema.parse(given);
 
@@ -54,7 +54,7 @@ test('a reload of the rules changes the digest of every session', () => {
 });
 
 test('what would ask is denied where nobody can be asked (JUDGE-2)', async () => {
-  const rules = { ...NO_RULES, decide: () => ({ type: 'asks' as const, question: { reason: 'it is new' } }) };
+  const rules = { ...NO_RULES, decide: () => ({ type: 'ask' as const, question: { reason: 'it is new' } }) };
   expect(await admission({ rules }).judge(question())).toEqual({
     type: 'deny',
     reason: 'it is new; it needs an approval, and this host asks nobody',
@@ -65,17 +65,17 @@ test('an answer admits what was asked, and no answer lifts what is forbidden (JU
   const answers = { find: async () => ({ type: 'granted' as const }) };
   const asks = {
     ...NO_RULES,
-    decide: () => ({ type: 'asks' as const, question: { reason: 'r' } }),
+    decide: () => ({ type: 'ask' as const, question: { reason: 'r' } }),
   };
-  const forbids = { ...NO_RULES, decide: () => ({ type: 'forbidden' as const, reason: 'no' }) };
+  const forbids = { ...NO_RULES, decide: () => ({ type: 'forbid' as const, reason: 'no' }) };
   expect(await admission({ rules: asks, answers }).judge(question())).toEqual({ type: 'admit' });
   expect(await admission({ rules: forbids, answers }).judge(question())).toEqual({ type: 'deny', reason: 'no' });
 });
 
 test('what asks to leave its sandbox is refused before anybody is asked, since no host has a wider one (JUDGE-5)', async () => {
   const decisions = [
-    { type: 'allowed', outside: true },
-    { type: 'asks', question: { reason: 'r', outside: true } },
+    { type: 'allow', outside: true },
+    { type: 'ask', question: { reason: 'r', outside: true } },
   ] as const;
   for (const decision of decisions) {
     const judged = admission({ rules: { ...NO_RULES, decide: () => decision } }).judge(question());
@@ -116,7 +116,7 @@ test('shutdown commands that would ask run only under the rules under which the 
   const rules = {
     ...NO_RULES,
     digest: 'before',
-    decideOpening: () => ({ type: 'asks' as const, question: { reason: 'it is new' } }),
+    decideOpening: () => ({ type: 'ask' as const, question: { reason: 'it is new' } }),
   };
   const of = admission({ rules });
   expect(of.refuseShutdown()).toBe('it is new');
@@ -127,7 +127,7 @@ test('shutdown commands that would ask run only under the rules under which the 
 });
 
 test('startup and shutdown commands that are forbidden never run', () => {
-  const rules = { ...NO_RULES, digest: 'd', decideOpening: () => ({ type: 'forbidden' as const, reason: 'no' }) };
+  const rules = { ...NO_RULES, digest: 'd', decideOpening: () => ({ type: 'forbid' as const, reason: 'no' }) };
   const of = admission({ rules });
   of.opened();
   expect([of.refuseStartup(), of.refuseShutdown()]).toEqual(['no', 'no']);

@@ -4,19 +4,21 @@ import type { SessionRef } from '../sandbox/sandbox.ts';
 import type { Admission, AdmissionQuestion, ApprovalQuestion, SessionAdmission, Verdict } from './admission.ts';
 import { noWiderSandbox } from './no-wider-sandbox.ts';
 
-// The verdict about one entry, one step after another: who submitted it, what the rules say, what a person has answered.
+// The verdict about one entry, one step after another: who submitted it, what the rules say, what a person has
+// answered.
 //
-// JUDGE-1. Each step can only refuse what the one before let pass, but for an answer: it admits exactly the question that was asked.
+// JUDGE-1. Each step can only refuse what the one before let pass. An answer alone can admit what was asked about, and
+//          nothing else.
 // JUDGE-2. A question that nobody can be asked is a denial.
 // JUDGE-3. The digest of a session is empty exactly when no step can refuse anything.
-// JUDGE-4. Startup and shutdown commands are part of the question about the entry for which the shell is opened. Shutdown commands that would
-//          ask run only under the rules under which that question was answered.
-// JUDGE-5. What asks to leave its sandbox and cannot is refused before anybody is asked: it would run inside, though a person was told
-//          otherwise.
+// JUDGE-4. Startup and shutdown commands are part of the question about the entry for which the shell is opened.
+//          Shutdown commands that would ask run only under the rules under which that question was answered.
+// JUDGE-5. A command that asks to leave its sandbox and cannot is refused before anybody is asked. Otherwise it would
+//          run inside, though a person was told that it runs outside.
 
-/** Who may submit. */
+/** Decides who may submit. */
 export interface Signatures {
-  /** Of the keys; empty: anyone may submit. */
+  /** Digest of the known keys. Empty when anyone may submit. */
   readonly digest: string;
   /** Throws UNAUTHORIZED when no known producer has signed exactly this entry. */
   check(question: AdmissionQuestion): Promise<void>;
@@ -24,30 +26,34 @@ export interface Signatures {
 
 /** The rules of the operator and of sessions. */
 export interface Rules {
-  /** Of the operator's rules; empty: there are none. It changes with every reload. */
+  /** Digest of the operator's rules, which changes with every reload. Empty when there are none. */
   readonly digest: string;
-  /** `granted`: rules that a person has approved, which hold as the session's own do. Throws RULES_INVALID when the session's are not valid. */
+  /**
+   * Decides about an entry. `granted` are rules that a person has approved, which hold as the session's own do. Throws
+   * RULES_INVALID when the session's are not valid.
+   */
   decide(question: AdmissionQuestion, granted?: readonly PrefixRule[]): RuleDecision;
-  /** About the startup and shutdown commands alone. */
+  /** Decides about the startup and shutdown commands alone. */
   decideOpening(spec: ResolvedSessionSpec): RuleDecision;
-  /** Whether the path of this operation decides about it. */
+  /** Tells whether the path of a file operation decides about it. */
   judgesPath(operation: FileOperation, spec: ResolvedSessionSpec): boolean;
-  /** Why no terminal may be opened, the end of a sentence; undefined when it may. */
+  /** Returns why no terminal may be opened, as the end of a sentence, or undefined when it may. */
   refuseTerminal(spec: ResolvedSessionSpec): string | undefined;
-  /** About a call of this tool. It belongs to no session, so the operator's rules alone decide. */
+  /** Decides about a call of a tool. It belongs to no session, so the operator's rules alone decide. */
   decideTool(name: string): RuleDecision;
 }
 
 export type RuleDecision =
-  | { type: 'allowed'; outside?: true }
-  | { type: 'asks'; question: ApprovalQuestion }
-  | { type: 'forbidden'; reason: string };
+  | { type: 'allow'; outside?: true }
+  | { type: 'ask'; question: ApprovalQuestion }
+  | { type: 'forbid'; reason: string };
 
-/** What persons have answered. */
+/** Finds what persons have answered. */
 export interface Answers {
   /**
-   * `granted`: exactly this question was approved, or a rule that `allows` it. `denied`: it was, or it cannot be asked, with the reason. Throws
-   * APPROVAL_EXPIRED when it was asked and nobody answered.
+   * Looks for the answer to a question. `granted`: a person has approved exactly this question, or a rule that `allows`
+   * the entry. `denied`: a person has denied it, or it cannot be asked. Throws APPROVAL_EXPIRED when it was asked and
+   * nobody answered.
    */
   find(
     question: AdmissionQuestion,
@@ -68,7 +74,7 @@ export interface AdmissionSteps {
 
 export const ANYONE_SUBMITS: Signatures = { digest: '', check: async () => {} };
 
-/** JUDGE-2 */
+/** Answers of a host that can ask nobody (JUDGE-2). */
 export const NOBODY_ANSWERS: Answers = {
   find: async () => ({ type: 'denied', reason: 'it needs an approval, and this host asks nobody' }),
 };
@@ -82,7 +88,7 @@ export function createAdmission(steps: AdmissionSteps): Admission {
         get digest() {
           const signatures = steps.signatures.digest;
           const rules = steps.rules.digest;
-          // Asked several times for each entry.
+          // The digest is read several times for each entry.
           if (signatures === '' && rules === '' && own === '') return '';
           return sha256([signatures, rules, own].concat(JSON.stringify(spec.sandbox ?? null)).join('\n'));
         },
@@ -92,13 +98,13 @@ export function createAdmission(steps: AdmissionSteps): Admission {
         },
         refuseStartup() {
           const decision = steps.rules.decideOpening(spec);
-          return decision.type === 'forbidden' ? decision.reason : undefined;
+          return decision.type === 'forbid' ? decision.reason : undefined;
         },
         refuseShutdown() {
           const decision = steps.rules.decideOpening(spec);
-          if (decision.type === 'forbidden') return decision.reason;
+          if (decision.type === 'forbid') return decision.reason;
           // JUDGE-4
-          return decision.type === 'asks' && openedUnder !== this.digest ? decision.question.reason : undefined;
+          return decision.type === 'ask' && openedUnder !== this.digest ? decision.question.reason : undefined;
         },
         takesRealPaths: (operation) => steps.rules.judgesPath(operation, spec),
         refuseTerminal: () => steps.rules.refuseTerminal(spec),
@@ -113,14 +119,14 @@ async function judge(question: AdmissionQuestion, { signatures, rules, answers }
   const outside = leaves(decision);
   if (outside && question.outside.refusal !== undefined) throw noWiderSandbox(question.outside.refusal);
   switch (decision.type) {
-    case 'forbidden':
+    case 'forbid':
       return { type: 'deny', reason: decision.reason };
-    case 'allowed':
+    case 'allow':
       return { type: 'admit', ...(outside && { outside }) };
-    case 'asks': {
+    case 'ask': {
       const directory = await question.directory?.();
       const asked = { ...decision.question, ...(directory && { directory }) };
-      const allows = (granted: readonly PrefixRule[]) => rules.decide(question, granted).type === 'allowed';
+      const allows = (granted: readonly PrefixRule[]) => rules.decide(question, granted).type === 'allow';
       return toVerdict(asked, await answers.find(question, asked, allows));
     }
   }
@@ -137,11 +143,11 @@ function toVerdict(asked: ApprovalQuestion, answer: Answer): Verdict {
 }
 
 function leaves(decision: RuleDecision): true | undefined {
-  if (decision.type === 'forbidden') return undefined;
-  return decision.type === 'asks' ? decision.question.outside : decision.outside;
+  if (decision.type === 'forbid') return undefined;
+  return decision.type === 'ask' ? decision.question.outside : decision.outside;
 }
 
-/** Empty for a session that asks for nothing that could refuse a command. */
+/** Returns an empty digest for a session that asks for nothing that could refuse a command. */
 function digestOfSession({ approval, execPolicy }: ResolvedSessionSpec): string {
   if (approval === undefined && execPolicy === undefined) return '';
   return sha256(JSON.stringify([approval ?? null, execPolicy ?? null]));

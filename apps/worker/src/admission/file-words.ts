@@ -1,7 +1,7 @@
 import { normalizePath, type OperationWords } from '@shellfleet/policy';
 import type { FileOperation, PrefixRule, WrittenEntry } from '@shellfleet/protocol';
 
-/** A step of a file operation as the rules compare it. A step about several files is judged for each of them. */
+/** Returns the words of a file operation, as rules compare them: one list for each file that it is about. */
 export function wordsOfFile(operation: FileOperation): OperationWords[] {
   const path = normalizePath(operation.path);
   const within = (name: string) => normalizePath(`${path}/${name}`);
@@ -36,7 +36,7 @@ export function wordsOfFile(operation: FileOperation): OperationWords[] {
 function wordsOfEntry({ kind, mode }: WrittenEntry, path: string): OperationWords {
   switch (kind) {
     case 'directory':
-      // One that is there gets the mode.
+      // A directory that exists gets the mode.
       return { words: ['files.mkdir', path], alsoStrict: [chmod(path, mode).words] };
     case 'mode':
       return chmod(path, mode);
@@ -49,8 +49,8 @@ function wordsOfEntry({ kind, mode }: WrittenEntry, path: string): OperationWord
 const chmod = (path: string, mode: number): OperationWords => ({ words: ['files.chmod', path, mode.toString(8)] });
 
 /**
- * The pattern that a person may allow a session: what is asked about, in the folder that holds it. Undefined for the root folder, which holds
- * everything.
+ * Returns the pattern that a person may allow a session: what is asked about, in the folder that holds it. Returns
+ * undefined for the root folder, which holds everything.
  */
 export function folderPattern(
   operation: FileOperation,

@@ -45,43 +45,43 @@ function question({ spec = {}, opens = false, attempt = { number: 1 }, ...comman
 test('a rule of the operator forbids, asks and allows, with its justification', () => {
   const { decide } = judge([FORBID_PUSH, PROMPT_FETCH]);
   expect(decide(question({ script: 'true; git push -f' }))).toEqual({
-    type: 'forbidden',
+    type: 'forbid',
     reason: 'The rule `git push` forbids `git push -f`. Ask the owner.',
   });
   expect(decide(question({ script: 'git fetch' }))).toMatchObject({
-    type: 'asks',
+    type: 'ask',
     question: { reason: 'The rule `git fetch` asks about `git fetch`.', matchedRules: [{ pattern: ['git', 'fetch'] }] },
   });
-  expect(decide(question({ script: 'git gc' }))).toEqual({ type: 'allowed' });
+  expect(decide(question({ script: 'git gc' }))).toEqual({ type: 'allow' });
 });
 
 test('a rule of the session, and one that a person approved, answer what the session would ask, and lift no rule of the operator', () => {
   const { decide } = judge([PROMPT_FETCH]);
   const rule = (...pattern: string[]) => ({ pattern, decision: 'allow' as const });
   const approval = 'unless-trusted';
-  expect(decide(question({ script: 'make', spec: { approval } })).type).toBe('asks');
-  expect(decide(question({ script: 'make', spec: { approval, execPolicy: [rule('make')] } })).type).toBe('allowed');
-  expect(decide(question({ script: 'make', spec: { approval } }), [rule('make')]).type).toBe('allowed');
+  expect(decide(question({ script: 'make', spec: { approval } })).type).toBe('ask');
+  expect(decide(question({ script: 'make', spec: { approval, execPolicy: [rule('make')] } })).type).toBe('allow');
+  expect(decide(question({ script: 'make', spec: { approval } }), [rule('make')]).type).toBe('allow');
   const spec: SessionSpec = { approval, execPolicy: [rule('git')] };
-  expect(decide(question({ script: 'git fetch', spec }), [rule('git', 'fetch')]).type).toBe('asks');
+  expect(decide(question({ script: 'git fetch', spec }), [rule('git', 'fetch')]).type).toBe('ask');
 });
 
 test('a rule allows no command that brings a PATH of its own', () => {
   const { decide } = judge(['rules: [{ pattern: [git], decision: allow }]']);
   const asked = { script: 'git log', spec: { approval: 'unless-trusted' } } as const;
-  expect(decide(question({ ...asked, env: { CI: '1' } })).type).toBe('allowed');
-  expect(decide(question({ ...asked, env: { PATH: '/workspace' } })).type).toBe('asks');
+  expect(decide(question({ ...asked, env: { CI: '1' } })).type).toBe('allow');
+  expect(decide(question({ ...asked, env: { PATH: '/workspace' } })).type).toBe('ask');
 });
 
 // fault 105
 test('variables of the session and its secrets count as those of the command do', () => {
   const { decide } = judge(['rules: [{ pattern: [git], decision: allow }]']);
   const ask = (spec: SessionSpec) => decide(question({ script: 'ls', spec: { approval: 'unless-trusted', ...spec } }));
-  expect(ask({ env: { CI: '1' }, secrets: { TOKEN: 'x' } })).toEqual({ type: 'allowed' });
-  expect(ask({ env: { PATH: '/workspace/bin:/bin' } }).type).toBe('asks');
-  expect(ask({ secrets: { LD_LIBRARY_PATH: '/workspace' } }).type).toBe('asks');
+  expect(ask({ env: { CI: '1' }, secrets: { TOKEN: 'x' } })).toEqual({ type: 'allow' });
+  expect(ask({ env: { PATH: '/workspace/bin:/bin' } }).type).toBe('ask');
+  expect(ask({ secrets: { LD_LIBRARY_PATH: '/workspace' } }).type).toBe('ask');
   const spec = { approval: 'unless-trusted', env: { PATH: '/x' }, startupCommands: ['ls'] } as const;
-  expect(judge([]).decideOpening(sessionSpecSchema.parse(spec)).type).toBe('asks');
+  expect(judge([]).decideOpening(sessionSpecSchema.parse(spec)).type).toBe('ask');
 });
 
 // fault 104
@@ -89,18 +89,18 @@ test('a rule lets no command out of its sandbox whose variables may make it star
   const files = ['rules: [{ pattern: [tar], decision: allow }]'];
   const ask = (of: Asked, unjudged: Parameters<typeof judge>[1] = []) =>
     judge(files, unjudged).decide(question({ script: 'tar c x', escalate: { justification: 'j' }, ...of })).type;
-  expect(ask({ env: { LANG: 'C', LC_ALL: 'C', TZ: 'UTC' }, spec: { approval: 'on-request' } })).toBe('allowed');
+  expect(ask({ env: { LANG: 'C', LC_ALL: 'C', TZ: 'UTC' }, spec: { approval: 'on-request' } })).toBe('allow');
   for (const given of [
     { env: { TAR_OPTIONS: 'x' } },
     { spec: { env: { A: 'x' } } },
     { spec: { secrets: { A: 'x' } } },
   ]) {
-    expect(ask({ ...given, spec: { approval: 'on-request', ...('spec' in given ? given.spec : {}) } })).toBe('asks');
-    expect(ask(given)).toBe('forbidden');
-    expect(ask(given, ['variables'])).toBe('allowed');
-    expect(ask({ ...given, escalate: undefined })).toBe('allowed');
+    expect(ask({ ...given, spec: { approval: 'on-request', ...('spec' in given ? given.spec : {}) } })).toBe('ask');
+    expect(ask(given)).toBe('forbid');
+    expect(ask(given, ['variables'])).toBe('allow');
+    expect(ask({ ...given, escalate: undefined })).toBe('allow');
   }
-  expect(ask({ env: { PATH: '/workspace' } }, ['variables'])).toBe('forbidden');
+  expect(ask({ env: { PATH: '/workspace' } }, ['variables'])).toBe('forbid');
 });
 
 // fault 113
@@ -112,26 +112,26 @@ test('a shell that may run more than it is given is asked about where rules hold
     const all = [decide(question({ spec, opens: true })), decide(restart), decideOpening(parsed)].map(
       ({ type }) => type,
     );
-    expect(decide(live).type).toBe('allowed');
+    expect(decide(live).type).toBe('allow');
     expect(new Set(all).size).toBe(1);
     return all[0];
   };
   for (const shell of [['/bin/bash', '-c', 'id'], ['/bin/bash', '--login'], ['/bin/zsh'], ['/workspace/bash']]) {
-    expect(opened({ shell })).toBe('allowed');
-    expect(opened({ shell, approval: 'unless-trusted' })).toBe('asks');
-    expect(opened({ shell, approval: 'on-request' }, [FORBID_PUSH])).toBe('asks');
-    expect(opened({ shell }, [PROMPT_FETCH])).toBe('asks');
-    expect(opened({ shell, approval: 'never' }, [FORBID_PUSH])).toBe('forbidden');
-    expect(opened({ shell, approval: 'never' }, [FORBID_PUSH], ['shells'])).toBe('allowed');
+    expect(opened({ shell })).toBe('allow');
+    expect(opened({ shell, approval: 'unless-trusted' })).toBe('ask');
+    expect(opened({ shell, approval: 'on-request' }, [FORBID_PUSH])).toBe('ask');
+    expect(opened({ shell }, [PROMPT_FETCH])).toBe('ask');
+    expect(opened({ shell, approval: 'never' }, [FORBID_PUSH])).toBe('forbid');
+    expect(opened({ shell, approval: 'never' }, [FORBID_PUSH], ['shells'])).toBe('allow');
   }
   for (const shell of [undefined, ['/bin/bash'], ['dash'], ['/bin/busybox', 'ash']])
-    expect(opened({ approval: 'unless-trusted', ...(shell && { shell }) }, [FORBID_PUSH])).toBe('allowed');
+    expect(opened({ approval: 'unless-trusted', ...(shell && { shell }) }, [FORBID_PUSH])).toBe('allow');
 });
 
 test('a restart is asked about as the opening of its shell is', () => {
   const spec: SessionSpec = { startupCommands: ['git fetch'] };
   const restart = { ...question({ spec }), payload: { type: 'restart' as const } };
-  expect(judge([PROMPT_FETCH]).decide(restart).type).toBe('asks');
+  expect(judge([PROMPT_FETCH]).decide(restart).type).toBe('ask');
 });
 
 test('whoever is asked about the opening learns that a rule lets the command out, and why it asks to leave', () => {
@@ -141,11 +141,11 @@ test('whoever is asked about the opening learns that a rule lets the command out
   const leaves = { outside: true, justification: 'it needs the network' };
   const ask = (of: Asked) => decide(question({ ...asked, ...of }));
   const opening = ask({ opens: true, spec: { ...asked.spec, startupCommands: ['setup'] } });
-  expect(opening).toMatchObject({ type: 'asks', question: leaves });
-  expect(ask({ input: 'open' })).toMatchObject({ type: 'asks', question: leaves });
+  expect(opening).toMatchObject({ type: 'ask', question: leaves });
+  expect(ask({ input: 'open' })).toMatchObject({ type: 'ask', question: leaves });
   // What asks by itself, together with what leaves.
   const both = ask({ opens: true, script: 'cc', spec: { ...asked.spec, startupCommands: ['setup', 'setup twice'] } });
-  expect(both).toMatchObject({ type: 'asks', question: leaves });
+  expect(both).toMatchObject({ type: 'ask', question: leaves });
 });
 
 test('rules of a session that are not valid are an error of its commands', () => {
@@ -156,9 +156,9 @@ test('rules of a session that are not valid are an error of its commands', () =>
 test('startup and shutdown commands are decided with the entry that opens the shell, and with no other', () => {
   const { decide, decideOpening } = judge([FORBID_PUSH, PROMPT_FETCH]);
   const spec = { startupCommands: ['git fetch'], shutdownCommands: ['git fetch --all'] };
-  expect(decide(question({ spec }))).toEqual({ type: 'allowed' });
+  expect(decide(question({ spec }))).toEqual({ type: 'allow' });
   expect(decide(question({ spec, opens: true, script: 'git fetch' }))).toMatchObject({
-    type: 'asks',
+    type: 'ask',
     question: {
       reason: [
         'The startup command `git fetch` of its session: The rule `git fetch` asks about `git fetch`.',
@@ -168,7 +168,7 @@ test('startup and shutdown commands are decided with the entry that opens the sh
     },
   });
   expect(decideOpening(sessionSpecSchema.parse({ startupCommands: ['git push'] }))).toMatchObject({
-    type: 'forbidden',
+    type: 'forbid',
     reason: expect.stringMatching(/^The startup command `git push` of its session: .*Ask the owner\.$/),
   });
 });
@@ -176,13 +176,13 @@ test('startup and shutdown commands are decided with the entry that opens the sh
 test('a stdin that is sent while the command runs is asked about where rules hold or persons are asked, or refused with the setting', () => {
   const streamed = (spec: SessionSpec, files: string[] = [], unjudged: 'stdin'[] = []) =>
     judge(files, unjudged).decide(question({ input: 'streamed', spec }));
-  expect(streamed({})).toEqual({ type: 'allowed' });
-  expect(streamed({ approval: 'never' })).toEqual({ type: 'allowed' });
-  expect(streamed({ approval: 'on-request' })).toMatchObject({ type: 'asks' });
-  expect(streamed({}, [FORBID_PUSH])).toMatchObject({ type: 'asks' });
-  expect(streamed({}, [FORBID_PUSH], ['stdin'])).toEqual({ type: 'allowed' });
+  expect(streamed({})).toEqual({ type: 'allow' });
+  expect(streamed({ approval: 'never' })).toEqual({ type: 'allow' });
+  expect(streamed({ approval: 'on-request' })).toMatchObject({ type: 'ask' });
+  expect(streamed({}, [FORBID_PUSH])).toMatchObject({ type: 'ask' });
+  expect(streamed({}, [FORBID_PUSH], ['stdin'])).toEqual({ type: 'allow' });
   expect(streamed({ approval: 'never' }, [FORBID_PUSH])).toMatchObject({
-    type: 'forbidden',
+    type: 'forbid',
     reason: expect.stringContaining('allow: { unjudged: [stdin] }'),
   });
 });
@@ -203,9 +203,9 @@ test('a call of a tool is judged as the words `tool NAME`, by the rules of the o
     'rules: [{ pattern: [tool, deploy], decision: forbid, justification: At night. }, { pattern: [tool, [pay]], decision: prompt }]',
   ]);
   expect([decideTool('deploy'), decideTool('pay'), decideTool('resize')]).toMatchObject([
-    { type: 'forbidden', reason: 'The rule `tool deploy` forbids `tool deploy`. At night.' },
-    { type: 'asks', question: { reason: 'The rule `tool pay` asks about `tool pay`.' } },
-    { type: 'allowed' },
+    { type: 'forbid', reason: 'The rule `tool deploy` forbids `tool deploy`. At night.' },
+    { type: 'ask', question: { reason: 'The rule `tool pay` asks about `tool pay`.' } },
+    { type: 'allow' },
   ]);
 });
 
@@ -235,34 +235,34 @@ test('a file operation is judged by the rules of the operator and the session, a
     ...{ name: 'write', path, offset: 0, last: true, transfer: 't', data: '' },
   });
   expect(about(write('/tmp/../etc/passwd'))).toEqual({
-    type: 'forbidden',
+    type: 'forbid',
     reason: 'The rule `files.write /etc` forbids `files.write /etc/passwd`.',
   });
-  expect(about({ name: 'rename', path: '/tmp/a', to: '/etc/a' }).type).toBe('forbidden');
-  expect(about(write('/tmp/a')).type).toBe('allowed');
-  expect(about(write('/tmp/a'), { approval: 'unless-trusted' }).type).toBe('asks');
+  expect(about({ name: 'rename', path: '/tmp/a', to: '/etc/a' }).type).toBe('forbid');
+  expect(about(write('/tmp/a')).type).toBe('allow');
+  expect(about(write('/tmp/a'), { approval: 'unless-trusted' }).type).toBe('ask');
   const execPolicy = [{ pattern: ['files.write', '/tmp'], decision: 'allow' as const }];
-  expect(about(write('/tmp/a'), { approval: 'unless-trusted', execPolicy }).type).toBe('allowed');
-  expect(about({ name: 'stat', path: '/tmp' }, { approval: 'unless-trusted' }).type).toBe('allowed');
+  expect(about(write('/tmp/a'), { approval: 'unless-trusted', execPolicy }).type).toBe('allow');
+  expect(about({ name: 'stat', path: '/tmp' }, { approval: 'unless-trusted' }).type).toBe('allow');
 });
 
 test('only a command that asks to leave the sandbox leaves it, by a rule of the operator or by an answer', () => {
   const { decide } = judge(['rules: [{ pattern: [make], decision: allow }]']);
   const escalate = { justification: 'it needs the network' };
-  expect(decide(question({ script: 'make' }))).toEqual({ type: 'allowed' });
-  expect(decide(question({ script: 'make', escalate }))).toEqual({ type: 'allowed', outside: true });
+  expect(decide(question({ script: 'make' }))).toEqual({ type: 'allow' });
+  expect(decide(question({ script: 'make', escalate }))).toEqual({ type: 'allow', outside: true });
   expect(decide(question({ script: 'ls', escalate, spec: { approval: 'on-request' } }))).toMatchObject({
-    type: 'asks',
+    type: 'ask',
     question: { outside: true, justification: 'it needs the network' },
   });
-  expect(decide(question({ script: 'ls', escalate }))).toMatchObject({ type: 'forbidden' });
+  expect(decide(question({ script: 'ls', escalate }))).toMatchObject({ type: 'forbid' });
 });
 
 test('a second attempt is always asked about, also where a rule allows the command', () => {
   const { decide } = judge(['rules: [{ pattern: [make], decision: allow }]']);
   const attempt = { number: 2, exitCode: 1, output: '' } as const;
   expect(decide(question({ script: 'make', attempt, spec: { approval: 'on-failure' } }))).toMatchObject({
-    type: 'asks',
+    type: 'ask',
     question: { outside: true },
   });
 });
@@ -270,12 +270,12 @@ test('a second attempt is always asked about, also where a rule allows the comma
 test('the rules of a file with reportOnly are reported and decide nothing (RULES-3)', () => {
   const { decide, reported } = judge([`${FORBID_PUSH}\nreportOnly: true`, PROMPT_FETCH]);
   const asked = question({ script: 'git push' });
-  expect(decide(asked)).toEqual({ type: 'allowed' });
+  expect(decide(asked)).toEqual({ type: 'allow' });
   decide(question({ script: 'git fetch' }));
-  expect(reported).toEqual([{ question: asked, requirement: 'forbidden', rules: ['git push'] }]);
+  expect(reported).toEqual([{ question: asked, requirement: 'forbid', rules: ['git push'] }]);
 });
 
 test('what no rule can read is judged by the operator alone where those rules only report', () => {
   const { decideTool, refuseTerminal } = judge([`${FORBID_PUSH}\nreportOnly: true`]);
-  expect([decideTool('add'), refuseTerminal(sessionSpecSchema.parse({}))]).toEqual([{ type: 'allowed' }, undefined]);
+  expect([decideTool('add'), refuseTerminal(sessionSpecSchema.parse({}))]).toEqual([{ type: 'allow' }, undefined]);
 });

@@ -1,5 +1,4 @@
 import {
-  answerFor,
   type CompiledRules,
   compileRules,
   coversAll,
@@ -13,6 +12,7 @@ import {
   patternText,
   resolveSandbox,
   rulesNameFiles,
+  rulingFor,
 } from '@shellfleet/policy';
 import type {
   CommandPayload,
@@ -26,11 +26,14 @@ import type { AdmissionQuestion, ApprovalQuestion } from './admission.ts';
 import type { RuleDecision, Rules } from './create-admission.ts';
 import { folderPattern, wordsOfFile } from './file-words.ts';
 
-// What the rules of the operator and of the session say about an entry, a file operation beside the entries, a terminal and a tool call.
+// What the rules of the operator and of the session say about an entry, a file operation beside the entries, a terminal
+// and a tool call.
 //
-// RULES-1. The strictest finding wins: of the script, of what else the entry brings to the shell, and of the commands that a fresh shell runs.
-// RULES-2. Where rules hold or the session's `approval` asks, nothing reaches the shell that they have not seen, unless the operator lists it
-//          under `allow.unjudged`.
+// RULES-1. The strictest finding wins, of those about the script, about what else the entry brings to the shell, and
+//          about the commands that a fresh shell runs.
+// RULES-2. Where rules hold or the session's `approval` asks, nothing reaches the shell that they have not seen, unless
+//          the operator lists it under `allow.unjudged`. A shell with arguments may hold a script, or read a file of
+//          the session.
 // RULES-3. The rules of a file with `reportOnly` decide nothing.
 
 export interface RulesOfHost {
@@ -45,9 +48,9 @@ export interface ReportedDecision {
 }
 
 interface JudgeOptions {
-  /** What the operator lets by all the same. */
+  /** What the operator lets pass although no rule can read it. */
   unjudged: readonly Unjudged[];
-  /** RULES-3: what they would have decided. */
+  /** Is called with what the rules of a file with `reportOnly` would have decided (RULES-3). */
   onReported(decision: ReportedDecision): void;
 }
 
@@ -64,7 +67,7 @@ export function judgeByRules(host: RulesOfHost, { unjudged, onReported }: JudgeO
     decide(question, granted = []) {
       const { payload, spec } = question;
       const context = { ...contextOf(question, host.rules.enforced, granted), anyVariables };
-      // It is judged again when its shell is ready.
+      // The entry is judged again when its shell is ready: only the first judgement is reported.
       if (reported.get(spec) !== question.entryId) report(question, context, host.rules, onReported);
       reported.set(spec, question.entryId);
       const findings = question.opens || payload.type === 'restart' ? openingFindings(spec, context) : [];
@@ -93,7 +96,7 @@ export function judgeByRules(host: RulesOfHost, { unjudged, onReported }: JudgeO
   };
 }
 
-/** Whether the session itself asks for something to be judged. */
+/** Tells whether the session itself asks for something to be judged. */
 function judgesItself({ approval, execPolicy }: ResolvedSessionSpec): boolean {
   return asksPersons(approval) || (execPolicy?.length ?? 0) > 0;
 }
@@ -114,7 +117,7 @@ function contextOf(
   return { ...context, session: [...session, ...answered], escalate, env: [...new Set([...env, ...own])] };
 }
 
-/** Nothing that a fresh shell runs leaves the sandbox. */
+/** Returns the context of what a fresh shell runs. Nothing of it leaves the sandbox. */
 function openingContext(spec: ResolvedSessionSpec, operator: readonly CompiledRules[]): Context {
   return {
     ...{ operator, session: ownRules(spec), approval: spec.approval, escalate: false },
@@ -138,14 +141,14 @@ function ownRules({ execPolicy }: ResolvedSessionSpec): CompiledRules[] {
 function findingOf(question: AdmissionQuestion, payload: CommandPayload, context: Context): RuleDecision {
   const decision = decide(payload.script, context);
   const leaves = context.sandboxed && context.escalate;
-  if (decision.requirement === 'forbidden') return forbidden(decision);
+  if (decision.requirement === 'forbidden') return toFinding(decision);
   if (decision.requirement === 'skip' && question.attempt.number === 1)
-    return leaves ? { type: 'allowed', outside: true } : { type: 'allowed' };
+    return leaves ? { type: 'allow', outside: true } : { type: 'allow' };
   const { amendment, matchedRules } = decision;
   const reason = question.attempt.number === 1 ? (decision.reason ?? '') : reasonOfSecond(payload, context);
   const { escalate } = payload;
   return {
-    type: 'asks',
+    type: 'ask',
     question: {
       ...{ reason, matchedRules },
       ...(escalate === undefined ? {} : { justification: escalate.justification }),
@@ -158,19 +161,22 @@ function findingOf(question: AdmissionQuestion, payload: CommandPayload, context
 function findingOfFile(operation: FileOperation, context: Context): RuleDecision {
   const decision = decideOperations(wordsOfFile(operation), context);
   const finding = toFinding(decision);
-  const pattern = finding.type === 'asks' ? folderPattern(operation, decision.asking) : undefined;
-  if (finding.type !== 'asks' || pattern === undefined) return finding;
+  const pattern = finding.type === 'ask' ? folderPattern(operation, decision.asking) : undefined;
+  if (finding.type !== 'ask' || pattern === undefined) return finding;
   const covers = { pattern, isCoveredBy: (granted: PrefixRule['pattern']) => coversAll(granted, decision.asking) };
   // A rule that asks goes on to ask: only an answer for the session is about it.
   const amendment = decision.segments.some(({ row }) => row === 'prompt')
     ? {}
     : { amendment: { pattern, decision: 'allow' as const } };
-  return { type: 'asks', question: { ...finding.question, ...amendment, covers } };
+  return { type: 'ask', question: { ...finding.question, ...amendment, covers } };
 }
 
 const READS = ['files.read', 'files.list', 'files.stat'];
 
-/** Where it does, a link must not lead to another path. What only reads is safe unless a rule names it. */
+/**
+ * Tells whether the path of a file operation decides about it. Then no link may lead to another path. An operation that
+ * only reads is safe unless a rule names it.
+ */
 function judgesPath(operation: FileOperation, spec: ResolvedSessionSpec, enforced: readonly CompiledRules[]): boolean {
   const rules = [...enforced, ...ownRules(spec)];
   if (decideOperations(wordsOfFile(operation), openingContext(spec, [])).requirement !== 'skip') return true;
@@ -178,21 +184,21 @@ function judgesPath(operation: FileOperation, spec: ResolvedSessionSpec, enforce
   return rulesNameFiles(rules);
 }
 
-function toFinding({ requirement, reason = 'A rule forbids it.', matchedRules }: OperationDecision): RuleDecision {
-  if (requirement === 'skip') return { type: 'allowed' };
-  return requirement === 'forbidden'
-    ? { type: 'forbidden', reason }
-    : { type: 'asks', question: { reason, matchedRules } };
+type Judged = Pick<OperationDecision, 'requirement' | 'reason' | 'matchedRules'>;
+
+function toFinding({ requirement, reason = 'A rule forbids it.', matchedRules }: Judged): RuleDecision {
+  if (requirement === 'skip') return { type: 'allow' };
+  return requirement === 'forbidden' ? { type: 'forbid', reason } : { type: 'ask', question: { reason, matchedRules } };
 }
 
-/** What the rules alone would ask about is asked again, with it. */
+/** Returns why a second attempt is asked about, with the reason for which the rules alone would ask. */
 function reasonOfSecond({ script }: CommandPayload, context: Context): string {
   const { requirement, reason = '' } = decide(script, { ...context, escalate: false });
   const denied = 'Its sandbox has denied its first attempt something. It would run once more, outside.';
   return requirement === 'needs-approval' ? `${denied} ${reason}` : denied;
 }
 
-/** The commands that a fresh shell runs, and those that run before it ends: they are decided before there is a shell. */
+/** Returns the findings about startup and shutdown commands, which are decided before there is a shell. */
 function openingFindings(spec: ResolvedSessionSpec, context: Context): RuleDecision[] {
   const { startupCommands, shutdownCommands } = spec;
   // A variable of the command is not set for them.
@@ -204,21 +210,28 @@ function openingFindings(spec: ResolvedSessionSpec, context: Context): RuleDecis
 }
 
 function ofOpening(kind: string, script: string, context: Context): RuleDecision {
-  const { requirement, reason, matchedRules } = decide(script, context);
-  const about = `The ${kind} command \`${script}\` of its session: ${reason ?? ''}`;
-  if (requirement === 'skip') return { type: 'allowed' };
-  return requirement === 'forbidden'
-    ? { type: 'forbidden', reason: about }
-    : { type: 'asks', question: { reason: about, matchedRules } };
+  const decision = decide(script, context);
+  const reason = `The ${kind} command \`${script}\` of its session: ${decision.reason ?? ''}`;
+  return toFinding({ ...decision, reason });
 }
 
-/** RULES-2 */
-function unseenStdin({ approval }: ResolvedSessionSpec): RuleDecision {
+function unseenStdin(spec: ResolvedSessionSpec): RuleDecision {
   const reason = 'Its stdin is sent while it runs, so that no rule can read it.';
-  if (answerFor('prompt', approval) === 'ask') return { type: 'asks', question: { reason } };
+  return unseen('stdin', reason, 'Give a stdin of at most 1 MiB as text or bytes', spec);
+}
+
+function unseenShell(spec: ResolvedSessionSpec): RuleDecision {
+  const shell = JSON.stringify((spec.shell ?? []).join(' '));
+  const reason = `Its session's shell (${shell}) is not plainly bash, dash, ash or sh of the system, so that it may run what no rule has read.`;
+  return unseen('shells', reason, 'Leave `shell` out', spec);
+}
+
+/** Asks about what no rule can read, or forbids it (RULES-2). `advice` is the beginning of a sentence. */
+function unseen(what: Unjudged, reason: string, advice: string, { approval }: ResolvedSessionSpec): RuleDecision {
+  if (rulingFor('prompt', approval) === 'ask') return { type: 'ask', question: { reason } };
   return {
-    type: 'forbidden',
-    reason: `${reason} The session's \`approval\` lets nobody be asked. Give a stdin of at most 1 MiB as text or bytes, or have the operator allow it (\`allow: { unjudged: [stdin] }\` in SHELLFLEET_CONFIG).`,
+    type: 'forbid',
+    reason: `${reason} The session's \`approval\` lets nobody be asked. ${advice}, or have the operator allow it (\`allow: { unjudged: [${what}] }\` in SHELLFLEET_CONFIG).`,
   };
 }
 
@@ -232,47 +245,35 @@ function terminalRefusal({ approval }: ResolvedSessionSpec, { rules }: RulesOfHo
   return `${setting} cannot judge what is typed there. Run commands instead, or have the operator allow terminals beside them (\`allow: { unjudged: [terminals] }\` in SHELLFLEET_CONFIG)`;
 }
 
-function forbidden({ reason = 'A rule forbids it.' }: Decision): RuleDecision {
-  return { type: 'forbidden', reason };
-}
-
-/** RULES-2: a shell with arguments may hold a script, or read a file of the session. */
-function unseenShell({ approval, shell = [] }: ResolvedSessionSpec): RuleDecision {
-  const reason = `Its session's shell (${JSON.stringify(shell.join(' '))}) is not plainly bash, dash, ash or sh of the system, so that it may run what no rule has read.`;
-  if (answerFor('prompt', approval) === 'ask') return { type: 'asks', question: { reason } };
-  return {
-    type: 'forbidden',
-    reason: `${reason} The session's \`approval\` lets nobody be asked. Leave \`shell\` out, or have the operator allow it (\`allow: { unjudged: [shells] }\` in SHELLFLEET_CONFIG).`,
-  };
-}
-
-const STRICTNESS: Record<RuleDecision['type'], number> = { allowed: 0, asks: 1, forbidden: 2 };
+const STRICTNESS: Record<RuleDecision['type'], number> = { allow: 0, ask: 1, forbid: 2 };
 
 /**
- * Several questions are one (RULES-1): its answer is about all of them, and about leaving the sandbox also where a rule lets the command out.
- * Whatever of an entry is asked about, the person learns whether it leaves, and why its submitter wants that.
+ * Returns the strictest finding (RULES-1). Several questions become one, whose answer is about all of them. Whatever of
+ * an entry is asked about, the person learns whether it leaves its sandbox, also by a rule, and why its submitter wants
+ * that.
  */
 function strictest(findings: readonly RuleDecision[], payload?: EntryPayload): RuleDecision {
   const worst = findings.reduce<RuleDecision>(
     (strict, finding) => (STRICTNESS[finding.type] > STRICTNESS[strict.type] ? finding : strict),
-    { type: 'allowed' },
+    { type: 'allow' },
   );
-  if (worst.type === 'allowed')
-    return findings.find((finding) => finding.type === 'allowed' && finding.outside) ?? worst;
-  if (worst.type === 'forbidden') return worst;
-  const asking = findings.flatMap((finding) => (finding.type === 'asks' ? [finding.question] : []));
+  if (worst.type === 'allow') return findings.find((finding) => finding.type === 'allow' && finding.outside) ?? worst;
+  if (worst.type === 'forbid') return worst;
+  const asking = findings.flatMap((finding) => (finding.type === 'ask' ? [finding.question] : []));
   const question = asking.length === 1 ? worst.question : together(asking);
-  const leaves = findings.some((finding) => finding.type === 'allowed' && finding.outside);
-  return { type: 'asks', question: leaves ? { ...question, ...leavingOf(payload) } : question };
+  const leaves = findings.some((finding) => finding.type === 'allow' && finding.outside);
+  return { type: 'ask', question: leaves ? { ...question, ...leavingOf(payload) } : question };
 }
 
-/** What a person is told of a command that a rule lets out, while something else of its entry is asked about. */
+/**
+ * Returns what a person is told of a command that a rule lets out, while something else of its entry is asked about.
+ */
 function leavingOf(payload: EntryPayload | undefined): Partial<ApprovalQuestion> {
   const escalate = payload?.type === 'command' ? payload.escalate : undefined;
   return { outside: true, ...(escalate && { justification: escalate.justification }) };
 }
 
-/** No amendment: a rule would answer one of them. */
+/** Makes one question of several. It has no amendment: a rule would answer only one of them. */
 function together(questions: readonly ApprovalQuestion[]): ApprovalQuestion {
   const justification = questions.find((question) => question.justification !== undefined)?.justification;
   return {
@@ -283,7 +284,7 @@ function together(questions: readonly ApprovalQuestion[]): ApprovalQuestion {
   };
 }
 
-/** RULES-3 */
+/** Reports what the rules of a file with `reportOnly` would add to the decision (RULES-3). */
 function report(
   question: AdmissionQuestion,
   context: Context,

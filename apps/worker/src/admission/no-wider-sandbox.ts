@@ -1,6 +1,9 @@
 import { ShellfleetError } from '@shellfleet/protocol';
 
-/** The end of a command that asks to leave its sandbox: it would run inside, though its submitter, and perhaps a person, believe otherwise. */
+/**
+ * Returns the error with which a command ends that asks to leave its sandbox and cannot. It is not run inside instead:
+ * its submitter, and perhaps a person, expect it to run outside.
+ */
 export function noWiderSandbox(refusal = 'this host has no wider one to run it in'): ShellfleetError {
   return new ShellfleetError(
     'SANDBOX_UNAVAILABLE',

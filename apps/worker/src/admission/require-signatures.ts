@@ -3,8 +3,9 @@ import type { AdmissionQuestion } from './admission.ts';
 import type { Signatures } from './create-admission.ts';
 
 /**
- * Lets pass what is signed and has not expired. The signature itself was verified when the entry was opened. `digest`: of the known keys.
- * `onExpired` is told of what is refused. Uses the clock of this host: whoever can write to Redis may also set the other one.
+ * Requires a signature that has not expired. The signature itself was verified when the entry was opened. `digest` is
+ * that of the known keys; `onExpired` is called with each entry that is refused. The clock of this host counts: whoever
+ * can write to Redis may be able to set that of Redis.
  */
 export function requireSignatures(digest: string, onExpired: (question: AdmissionQuestion) => void): Signatures {
   return {

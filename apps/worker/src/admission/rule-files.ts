@@ -5,10 +5,15 @@ import { ConfigError } from '../config/config.ts';
 
 // The files of rules that the operator of this host lists.
 //
-// RULE-FILES-1. Rules hold only as a whole: all files are valid, or nothing changes. A worker whose files are not valid does not start.
-// RULE-FILES-2. While a changed file is not valid, the rules before it hold, the log has the reason, and so has `hosts ls`.
+// RULE-FILES-1. Rules hold only as a whole: all files are valid, or nothing changes. A worker whose files are not valid
+//               does not start.
+// RULE-FILES-2. While a changed file is not valid, the rules before it hold, and the log and `hosts ls` have the
+//               reason.
 
-/** The files are read each time: a change is seen whenever it was made, also where a link to a file changes, as in a folder of a container. */
+/**
+ * Time between two reads of all files. They are read, not watched, so that a change is seen also where a link to a file
+ * changes, as in a mounted folder of a container.
+ */
 const POLL_MS = 1_000;
 
 export class RuleFiles {
@@ -17,7 +22,7 @@ export class RuleFiles {
   readonly #listeners = new Set<() => void>();
   #rules: OperatorRules;
   #problem: string | undefined;
-  /** Why the newest files do not hold. */
+  /** Message of the error for which the newest files were refused: it is logged once. */
   #refused: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #readAt = new Date();
@@ -31,12 +36,12 @@ export class RuleFiles {
     this.#rules = read;
   }
 
-  /** Those that hold now. */
+  /** Rules that hold now. */
   get rules(): OperatorRules {
     return this.#rules;
   }
 
-  /** What the operator should mend, one sentence each. */
+  /** Warnings for the operator, one sentence each. */
   get warnings(): string[] {
     return this.#problem === undefined ? [] : [this.#problem];
   }

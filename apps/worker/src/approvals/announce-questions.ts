@@ -20,11 +20,12 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { sendAnnouncement, type Webhook } from './send-announcement.ts';
 
-// Sends each question to the webhook of the operator, beside everything else: no question waits for it, and none is answered by it.
+// Sends each question to the webhook of the operator, beside everything else: no question waits for it, and none is
+// answered by it.
 //
-// ANNOUNCE-1. An announcement is due from the step in which the question is asked, until the webhook has taken it or nobody
-//             asks the question any more. So each is sent at least once, whichever process dies, if the webhook can be reached
-//             in time.
+// ANNOUNCE-1. An announcement is due from the step in which the question is asked, until the webhook has taken it or
+//             nobody asks the question any more. So each is sent at least once, whichever process dies, if the webhook
+//             can be reached in time.
 // ANNOUNCE-2. A host claims a question for longer than the request may take. So one host sends it at a time.
 // ANNOUNCE-3. A question is read at the moment in which it is sent: one that was answered is not announced any more.
 
@@ -93,7 +94,8 @@ export class Announcer {
   }
 
   /**
-   * Begins requests until nothing of the tenant is due or enough of them are under way. Each calls this again when it has ended.
+   * Begins requests until nothing of the tenant is due or enough of them are under way. Each calls this again when it
+   * has ended.
    */
   async #announceDue(tenant: string): Promise<void> {
     const { redis, fleet } = this.#deps;
@@ -161,7 +163,9 @@ export class Announcer {
     this.#reportedAt = now;
   }
 
-  /** Waits for a task in `close`. A task that fails loses nothing: what it has claimed is due again when the claim ends. */
+  /**
+   * Waits for a task in `close`. A task that fails loses nothing: what it has claimed is due again when the claim ends.
+   */
   #track(task: Promise<void>): void {
     const tracked = task.catch((err) => this.#report(err)).finally(() => this.#tasks.delete(tracked));
     this.#tasks.add(tracked);

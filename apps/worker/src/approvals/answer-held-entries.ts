@@ -2,7 +2,7 @@ import {
   answerHeld,
   type Decided,
   forgetDecided,
-  type HeldAnswer,
+  type HeldDecision,
   notify,
   readDecided,
   readSessionState,
@@ -34,9 +34,9 @@ interface AnswerDeps {
 }
 
 /**
- * Answers the held entries whose question was decided: releases those that were approved, which are then judged again, and ends
- * the others. With `before`, only what was decided before that time (ms, by the clock of Redis): the process that decided it
- * may have died.
+ * Answers the held entries whose question was decided: releases those that were approved, which are then judged again,
+ * and ends the others. With `before`, only what was decided before that time (ms, by the clock of Redis): the process
+ * that decided it may have died.
  */
 export async function answerHeldEntries(keys: ApprovalKeys, deps: AnswerDeps, before?: number): Promise<void> {
   // Ends when none is left, or none of a page could be answered.
@@ -66,7 +66,7 @@ async function answerEntry({ type, question, asker, end }: Decided, of: Approval
   if (asker === undefined || asker.session === TOOL_ASKER) return;
   const { session, generation, entryId } = asker;
   const keys = sessionKeys(of.namespace, of.tenant, session);
-  const answer = toHeldAnswer(type, end);
+  const answer = toHeldDecision(type, end);
   const answered = await answerHeld(redis, keys, entryId, answer, toEventData(question, type, end));
   if (answered.type === 'denied') {
     // The end of its first attempt was noted by the host that ran it.
@@ -89,7 +89,7 @@ async function answerEntry({ type, question, asker, end }: Decided, of: Approval
 /** Redaction of a Result that holds no text of its session. */
 const NOTHING_OF_THE_SESSION = { text: (text: string) => text };
 
-function toHeldAnswer(type: Decided['type'], end: ApprovalEnd | undefined): HeldAnswer {
+function toHeldDecision(type: Decided['type'], end: ApprovalEnd | undefined): HeldDecision {
   if (type === 'approve') return { type: 'release' };
   if (type === 'expire')
     return { type: 'deny', result: newResult({ outcome: 'error', error: approvalExpired().toJSON() }) };

@@ -22,8 +22,8 @@ import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';
 
 /**
- * Decides whether somebody may give an answer. Returns why not, in words, or undefined. `question` is absent when the question
- * is not pending. An answer that is let through must be recorded before this resolves.
+ * Decides whether somebody may give an answer. Returns why not, in words, or undefined. `question` is absent when the
+ * question is not pending. An answer that is let through must be recorded before this resolves.
  */
 export type AnswerCheck = (
   answer: ApprovalAnswer,
@@ -106,8 +106,8 @@ function openAnswer(sealed: string, keys: ApprovalKeys, sealer: Sealer) {
 }
 
 /**
- * Tells whether a known approver has given a grant. Where keys are configured, a grant has the signed answer that it was made
- * of, so that nobody who can write to Redis can make one.
+ * Tells whether a known approver has given a grant. Where keys are configured, a grant has the signed answer that it
+ * was made of, so that nobody who can write to Redis can make one.
  */
 export function isAnswered(id: string, grant: ApprovalGrant, keys: ApprovalKeys, sealer: Sealer): boolean {
   if (!sealer.verifies) return true;

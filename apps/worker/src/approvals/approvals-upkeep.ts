@@ -16,8 +16,8 @@ import type { Settling } from '../lease/settling.ts';
 import { answerHeldEntries, type SessionJobsOfAnswers } from './answer-held-entries.ts';
 import type { HostApprovals } from './host-approvals.ts';
 
-// Upkeep of approvals: ends questions in time, and restores what a process left between two steps. Every worker runs it; a
-// short lock in Redis keeps the rounds of several workers from overlapping.
+// Upkeep of approvals: ends questions in time, and restores what a process left between two steps. Every worker runs
+// it; a short lock in Redis keeps the rounds of several workers from overlapping.
 
 const INTERVAL_MS = 1_000;
 /** Time after which a decision that its session has not received has lost the process that made it. */

@@ -3,8 +3,8 @@ import { type FileOperation, quoteWord, type StoredQuestion } from '@shellfleet/
 import { wordsOfFile } from '../admission/file-words.ts';
 
 /**
- * Returns what a person is shown of a file operation: its words, one line for each file, and size and digest of the bytes that
- * it writes.
+ * Returns what a person is shown of a file operation: its words, one line for each file, and size and digest of the
+ * bytes that it writes.
  */
 export function describeFiles(operation: FileOperation): Pick<StoredQuestion, 'script' | 'content'> {
   const script = wordsOfFile(operation)

@@ -39,7 +39,9 @@ function isShownWhole(rule: unknown, redaction: Pick<SessionRedaction, 'value'>)
   return JSON.stringify(redaction.value(rule)) === JSON.stringify(rule);
 }
 
-/** Returns the names of all variables that the submitter sets: those of the command, of the session and of its secrets. */
+/**
+ * Returns the names of all variables that the submitter sets: those of the command, of the session and of its secrets.
+ */
 function namesOf({ env, secrets }: ResolvedSessionSpec, payload: EntryPayload): string[] {
   if (payload.type === 'file') return [];
   const own = payload.type === 'command' ? payload.env : {};

@@ -36,15 +36,16 @@ import { StartsUnderWay } from './starts-under-way.ts';
 
 // The questions that sessions of this host ask, and the answers to them. Both are in Redis: nothing of them is here.
 //
-// HOST-APPROVALS-1. An entry starts on a grant at most START_WITHIN_MS after this host has found it, by the clock of Redis.
-// HOST-APPROVALS-2. Answers that are written are applied before a grant is looked for. So a revocation holds from the moment
-//                   in which it is written, except for the starts that are under way at that moment.
-// HOST-APPROVALS-3. A question is added to its tenant before its entry is held. An entry that is held and asks nothing is
-//                   judged again.
-// HOST-APPROVALS-4. An approval that this host cannot use, because it does not know the key of its approver or cannot open
-//                   it, answers nothing: its question is asked again.
-// HOST-APPROVALS-5. An approval of scope `session` answers a later command only where the directory of both is known and the
-//                   same.
+// HOST-APPROVALS-1. An entry starts on a grant at most START_WITHIN_MS after this host has found it, by the clock of
+//                   Redis.
+// HOST-APPROVALS-2. Answers that are written are applied before a grant is looked for. So a revocation holds from the
+//                   moment in which it is written, except for the starts that are under way at that moment.
+// HOST-APPROVALS-3. A question is added to its tenant before its entry is held. An entry that is held and asks nothing
+//                   is judged again.
+// HOST-APPROVALS-4. An approval that this host cannot use, because it does not know the key of its approver or cannot
+//                   open it, answers nothing: its question is asked again.
+// HOST-APPROVALS-5. An approval of scope `session` answers a later command only where the directory of both is known
+//                   and the same.
 
 /** Less than the time for which a revocation waits for a host that does not confirm it. */
 const START_WITHIN_MS = 1_500;
@@ -260,8 +261,8 @@ function toAnswer(
   allows: (rules: readonly PrefixRule[]) => boolean,
 ): Answer {
   const granted = { type: 'granted', startBy: at + START_WITHIN_MS } as const;
-  // Whatever the keys in Redis hold, the id of the grant has to begin with the hash of the question, and the grant itself has
-  // its scope.
+  // Whatever the keys in Redis hold, the id of the grant has to begin with the hash of the question, and the grant
+  // itself has its scope.
   const opened = grant?.id.startsWith(`${hash}.`) ? open(grant.id, grant.sealed) : undefined;
   // HOST-APPROVALS-5
   const holdsAgain = opened?.scope === 'session' && !(directory && 'unknown' in directory);

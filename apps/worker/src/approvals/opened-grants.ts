@@ -7,8 +7,8 @@ import { isAnswered } from './apply-answers.ts';
 const KEPT = 1_000;
 
 /**
- * Opens grants, and keeps what was opened: every question of a tenant reads all of its grants of scope `prefix`, and each has
- * a signature where keys are configured. Whether a grant holds is read from Redis each time.
+ * Opens grants, and keeps what was opened: every question of a tenant reads all of its grants of scope `prefix`, and
+ * each has a signature where keys are configured. Whether a grant holds is read from Redis each time.
  */
 export class OpenedGrants {
   readonly #sealer: Sealer;

@@ -9,8 +9,8 @@ export interface Webhook {
 }
 
 /**
- * Sends one announcement, which is signed with the time `at` (ms). Resolves with undefined when the receiver has taken it
- * (2xx), else with the problem in words. They hold nothing of the address: its path and its query may be secrets.
+ * Sends one announcement, which is signed with the time `at` (ms). Resolves with undefined when the receiver has taken
+ * it (2xx), else with the problem in words. They hold nothing of the address: its path and its query may be secrets.
  */
 export async function sendAnnouncement(
   { url, secret }: Webhook,

@@ -4,8 +4,8 @@ interface Rounds {
 }
 
 /**
- * Rounds of work, for each key one at a time. A round does everything that there was to do when it began. Calls that come
- * while it runs share the next one, so each of them waits for two rounds at most.
+ * Rounds of work, for each key one at a time. A round does everything that there was to do when it began. Calls that
+ * come while it runs share the next one, so each of them waits for two rounds at most.
  */
 export class SharedRounds {
   readonly #work: (key: string) => Promise<void>;

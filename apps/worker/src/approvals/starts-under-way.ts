@@ -3,10 +3,10 @@ import type { AdmissionQuestion } from '../admission/admission.ts';
 
 // The starts of this host that may use an approval.
 //
-// STARTS-1. A use begins before the host looks for an approval. It ends when none was found, or with the reply of the script
-//           that starts the entry. A start whose entry is asked about and held uses none.
-// STARTS-2. A use that begins after a revocation was written finds no approval, so a revocation waits only for those that
-//           began before it.
+// STARTS-1. A use begins before the host looks for an approval. It ends when none was found, or with the reply of the
+//           script that starts the entry. A start whose entry is asked about and held uses none.
+// STARTS-2. A use that begins after a revocation was written finds no approval, so a revocation waits only for those
+//           that began before it.
 
 type StartingEntry = Pick<AdmissionQuestion, 'tenant' | 'session' | 'generation' | 'entryId'>;
 

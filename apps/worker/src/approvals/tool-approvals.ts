@@ -49,8 +49,8 @@ export class ToolApprovals {
   }
 
   /**
-   * Calls `begin` when a person has approved exactly this call. Otherwise asks a person, or denies it. `redact` is applied to
-   * what a person is shown.
+   * Calls `begin` when a person has approved exactly this call. Otherwise asks a person, or denies it. `redact` is
+   * applied to what a person is shown.
    */
   async admit<T>(
     call: ToolCallToAdmit,

@@ -1,5 +1,5 @@
 import type { Entry, Fenced } from '@shellfleet/mailbox';
-import { answerFor, asksAfterDenial, resolveSandbox, sandboxDenial } from '@shellfleet/policy';
+import { rulingFor, asksAfterDenial, resolveSandbox, sandboxDenial } from '@shellfleet/policy';
 import {
   type CommandPayload,
   type FirstAttempt,
@@ -40,7 +40,7 @@ export function withDenial(
   const { exitCode } = result;
   const denial = sandboxDenial({ exitCode, output: lastOutput?.() ?? '', sandbox });
   if (denial === undefined) return result;
-  const mayAsk = mayLeave(session) && answerFor('escalation', spec.approval) === 'ask';
+  const mayAsk = mayLeave(session) && rulingFor('escalation', spec.approval) === 'ask';
   return { ...result, denied: { what: denial.denied, line: denial.line, mayAsk } };
 }
 

@@ -105,8 +105,8 @@ async function admitCall(
   deps: CallDeps,
 ): Promise<Admitted> {
   const decision = deps.decide(ref.name);
-  if (decision.type === 'allowed') return { type: 'judged', begun: await begin(), denial: undefined };
-  if (decision.type === 'forbidden')
+  if (decision.type === 'allow') return { type: 'judged', begun: await begin(), denial: undefined };
+  if (decision.type === 'forbid')
     return { type: 'judged', begun: await begin(), denial: { code: 'denied', reason: decision.reason } };
   const opened = openArgs(job, ref, deps);
   // The call ends with that error.

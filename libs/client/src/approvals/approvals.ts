@@ -9,8 +9,9 @@ import { watchApprovals } from './watch-approvals.ts';
 /** How a question is approved. */
 export interface ApproveOptions {
   /**
-   * How far the approval reaches. `command`: what asks the question now. `session`: the sessions that ask it now, whenever they
-   * ask the same again. `prefix`: every command of the tenant that the amendment allows, until the approval is revoked.
+   * How far the approval reaches. `command`: what asks the question now. `session`: the sessions that ask it now,
+   * whenever they ask the same again. `prefix`: every command of the tenant that the amendment allows, until the
+   * approval is revoked.
    * @default 'command'
    */
   scope?: ApprovalScope | undefined;
@@ -46,16 +47,16 @@ export class Approvals {
   }
 
   /**
-   * Returns the questions that wait, the oldest first; or, with `{ state: 'approved' }`, the approvals that hold. Rejects with
-   * COMMAND_INVALID for a filter that is not valid.
+   * Returns the questions that wait, the oldest first; or, with `{ state: 'approved' }`, the approvals that hold.
+   * Rejects with COMMAND_INVALID for a filter that is not valid.
    */
   list(filter: ApprovalFilter = {}): Promise<Approval[]> {
     return listApprovals(this.#context, filter);
   }
 
   /**
-   * Yields every question that waits, then each one that is asked or changes: its `count`, and its `state` when it is answered
-   * or has ended. Rejects when the signal aborts or the fleet is closed.
+   * Yields every question that waits, then each one that is asked or changes: its `count`, and its `state` when it is
+   * answered or has ended. Rejects when the signal aborts or the fleet is closed.
    *
    * ```ts
    * for await (const { id, script, state } of fleet.approvals.watch()) {
@@ -68,27 +69,27 @@ export class Approvals {
   }
 
   /**
-   * Approves a question. Resolves once a host has applied the answer; with no host up it resolves after 2 s, and the next host
-   * applies it. Rules that forbid the command still forbid it. Rejects with APPROVAL_NOT_FOUND when the question does not wait
-   * any more, with COMMAND_INVALID for the scope `prefix` of a question without amendment, and with UNAUTHORIZED when no host
-   * accepted the answer.
+   * Approves a question. Resolves once a host has applied the answer; with no host up it resolves after 2 s, and the
+   * next host applies it. Rules that forbid the command still forbid it. Rejects with APPROVAL_NOT_FOUND when the
+   * question does not wait any more, with COMMAND_INVALID for the scope `prefix` of a question without amendment, and
+   * with UNAUTHORIZED when no host accepted the answer.
    */
   approve(id: string, options: ApproveOptions = {}): Promise<void> {
     return answerApproval(this.#context, { ...options, type: 'approve', id, scope: options.scope ?? 'command' });
   }
 
   /**
-   * Denies a question: the commands that ask it end as `denial`, and nothing runs. The reason is in their Results. Resolves and
-   * rejects as `approve` does.
+   * Denies a question: the commands that ask it end as `denial`, and nothing runs. The reason is in their Results.
+   * Resolves and rejects as `approve` does.
    */
   deny(id: string, reason?: string, options: DenyOptions = {}): Promise<void> {
     return answerApproval(this.#context, { ...options, type: 'deny', id, ...(reason === undefined ? {} : { reason }) });
   }
 
   /**
-   * Revokes an approval. Resolves when no host can start another command on it: within 100 ms, or within 2 s when a host does
-   * not respond. What runs goes on. Rejects with APPROVAL_NOT_FOUND when no approval of this id holds, and with UNAUTHORIZED when
-   * no host accepted the revocation.
+   * Revokes an approval. Resolves when no host can start another command on it: within 100 ms, or within 2 s when a
+   * host does not respond. What runs goes on. Rejects with APPROVAL_NOT_FOUND when no approval of this id holds, and
+   * with UNAUTHORIZED when no host accepted the revocation.
    */
   async revoke(id: string, options: { answeredBy?: string | undefined } = {}): Promise<void> {
     parseOrThrow(z.object({ id: approvalIdSchema }), { id }, 'COMMAND_INVALID', 'The approval');

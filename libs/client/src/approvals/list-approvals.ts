@@ -19,8 +19,8 @@ export interface ApprovalFilter {
    */
   sessionId?: string | undefined;
   /**
-   * The state of those that are listed: `pending` are the questions that wait, `approved` the approvals that hold and can be
-   * revoked.
+   * The state of those that are listed: `pending` are the questions that wait, `approved` the approvals that hold and
+   * can be revoked.
    * @default 'pending'
    */
   state?: 'pending' | 'approved' | undefined;

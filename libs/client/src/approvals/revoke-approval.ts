@@ -5,8 +5,9 @@ import { checkAnswer, notAccepted, sealAnswer } from './answer-approval.ts';
 import type { ApprovalsContext } from './approvals-context.ts';
 
 /**
- * Time after which a revocation that was written holds, whatever a host does. A host starts something on a grant within 1.5 s
- * after it has found it, by the clock of Redis, and it looks for one only after it has applied the answers that are written.
+ * Time after which a revocation that was written holds, whatever a host does. A host starts something on a grant within
+ * 1.5 s after it has found it, by the clock of Redis, and it looks for one only after it has applied the answers that
+ * are written.
  */
 const HOLDS_AFTER_MS = 2_000;
 const ASK_AGAIN_MS = 300;

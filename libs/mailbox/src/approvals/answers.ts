@@ -57,8 +57,8 @@ export interface AppliedAnswer {
 }
 
 /**
- * Applies an answer (APPROVALS-3), and removes it. `applied`: by this call. `applied-before`: by another one. `over`: the
- * question is not pending any more, or there is no such grant. Throws QUEUE_UNAVAILABLE.
+ * Applies an answer (APPROVALS-3), and removes it. `applied`: by this call. `applied-before`: by another one. `over`:
+ * the question is not pending any more, or there is no such grant. Throws QUEUE_UNAVAILABLE.
  */
 export async function applyAnswer(
   redis: Redis,

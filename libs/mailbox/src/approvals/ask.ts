@@ -7,8 +7,9 @@ import { noteAsking } from './asking-tenants.ts';
 const script = defineApprovalsScript('ask');
 
 /**
- * What asks a question: an entry, or something beside the mailboxes. A file operation has an entry id of its own; a tool call
- * has TOOL_ASKER for its session, the name of the tool for the generation, and the id of the call for the entry.
+ * What asks a question: an entry, or something beside the mailboxes. A file operation has an entry id of its own; a
+ * tool call has TOOL_ASKER for its session, the name of the tool for the generation, and the id of the call for the
+ * entry.
  */
 export interface Asker {
   session: string;
@@ -49,8 +50,8 @@ export type Asked =
   | { type: 'quiet'; until: number };
 
 /**
- * Adds a question of an entry that is about to be held (APPROVALS-2). The tenant is listed first, so that upkeep finds the
- * question whatever happens next. Throws QUEUE_UNAVAILABLE.
+ * Adds a question of an entry that is about to be held (APPROVALS-2). The tenant is listed first, so that upkeep finds
+ * the question whatever happens next. Throws QUEUE_UNAVAILABLE.
  */
 export async function askApproval(redis: Redis, keys: ApprovalKeys, question: NewQuestion): Promise<Asked> {
   const { id, asker, binding, timeoutMs, mostPending, sealed, unanswered = false } = question;

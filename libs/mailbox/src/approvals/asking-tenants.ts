@@ -3,9 +3,9 @@ import { runScript, throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { defineApprovalsScript } from '../scripts.ts';
 
-// The list of the tenants that ask questions, through which upkeep finds everything else. The score of a tenant is infinite
-// when it has asked since upkeep looked at it last, and else the time (ms, by the clock of Redis) at which upkeep last found
-// that it asks something. So no clock of a host counts.
+// The list of the tenants that ask questions, through which upkeep finds everything else. The score of a tenant is
+// infinite when it has asked since upkeep looked at it last, and else the time (ms, by the clock of Redis) at which
+// upkeep last found that it asks something. So no clock of a host counts.
 
 const tidyScript = defineApprovalsScript('tidy');
 
@@ -25,7 +25,10 @@ export async function keepAsking(redis: Redis, fleet: FleetKeys, tenant: string,
   await redis.zadd(fleet.asking, 'XX', nowMs, tenant).catch(throwQueueError);
 }
 
-/** Removes the tenants that have asked nothing since a time (ms, by the clock of Redis), and their empty streams of answers. */
+/**
+ * Removes the tenants that have asked nothing since a time (ms, by the clock of Redis), and their empty streams of
+ * answers.
+ */
 export async function forgetQuietTenants(redis: Redis, fleet: FleetKeys, beforeMs: number): Promise<void> {
   const quiet = await redis.zrange(fleet.asking, '-inf', String(beforeMs), 'BYSCORE').catch(throwQueueError);
   for (const tenant of quiet) {

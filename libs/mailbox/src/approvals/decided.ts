@@ -17,7 +17,8 @@ export interface Decided {
 }
 
 /**
- * Reads a page of those that were decided before a time (ms, by the clock of Redis), oldest first. Throws QUEUE_UNAVAILABLE.
+ * Reads a page of those that were decided before a time (ms, by the clock of Redis), oldest first. Throws
+ * QUEUE_UNAVAILABLE.
  */
 export async function readDecided(
   redis: Redis,

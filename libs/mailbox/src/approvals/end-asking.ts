@@ -35,7 +35,9 @@ async function endAsking(
   return asNumber(await runScript(redis, endScript, [keys.questions], args));
 }
 
-/** Withdraws the askers of a question that ask no more, so that an answer grants them nothing. Throws QUEUE_UNAVAILABLE. */
+/**
+ * Withdraws the askers of a question that ask no more, so that an answer grants them nothing. Throws QUEUE_UNAVAILABLE.
+ */
 export async function withdrawEndedOf(redis: Redis, keys: ApprovalKeys, id: string): Promise<void> {
   const askers = await readAskersOf(redis, keys, id);
   for (let from = 0; from < askers.length; from += ASKERS_OF_ONE_CALL)

@@ -22,8 +22,8 @@ export interface FoundAnswer {
 }
 
 /**
- * Looks for an answer to exactly the question that an asker asks. `prefixes` and `folders`: whether to read those grants too.
- * Throws QUEUE_UNAVAILABLE.
+ * Looks for an answer to exactly the question that an asker asks. `prefixes` and `folders`: whether to read those
+ * grants too. Throws QUEUE_UNAVAILABLE.
  */
 export async function findAnswer(
   redis: Redis,

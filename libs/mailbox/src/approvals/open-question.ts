@@ -29,7 +29,8 @@ export function openGrant(sealer: Opener, keys: ApprovalKeys, { id, sealed }: Se
 }
 
 /**
- * Returns a question that waits, as everybody is shown it, or undefined when it was not sealed with a key of this process.
+ * Returns a question that waits, as everybody is shown it, or undefined when it was not sealed with a key of this
+ * process.
  */
 export function openPending(sealer: Opener, keys: ApprovalKeys, pending: PendingQuestion): Approval | undefined {
   const { id, written, count, first, askedAt, expiresAt } = pending;

@@ -41,7 +41,9 @@ export async function readQuestion(redis: Redis, keys: ApprovalKeys, id: string)
   return (await readPending(redis, keys, stored).catch(throwQueueError))[0];
 }
 
-/** Reads everything about a question that is stored as `<id> <sealed question>`. Returns nothing when nobody asks it. */
+/**
+ * Reads everything about a question that is stored as `<id> <sealed question>`. Returns nothing when nobody asks it.
+ */
 async function readPending(redis: Redis, keys: ApprovalKeys, stored: string): Promise<PendingQuestion[]> {
   const [, id = '', sealed = ''] = /^(\S+) (.*)$/s.exec(stored) ?? [];
   const [count, oldest, written] = await Promise.all([

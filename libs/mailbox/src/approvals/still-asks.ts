@@ -4,10 +4,10 @@ import type { Redis } from 'ioredis';
 import { type Asker, toAsker } from './ask.ts';
 
 /**
- * Tells whether an asker may still run on an answer: the entry waits in the same life of its session, or the caller of a file
- * operation or of a tool call waits for the answer. The keys of a mailbox and those of its tenant's questions may be on
- * different nodes of a Redis Cluster, so no script ends an entry and withdraws its question in one step: whoever shows a
- * question or applies an answer looks first. Throws QUEUE_UNAVAILABLE.
+ * Tells whether an asker may still run on an answer: the entry waits in the same life of its session, or the caller of
+ * a file operation or of a tool call waits for the answer. The keys of a mailbox and those of its tenant's questions
+ * may be on different nodes of a Redis Cluster, so no script ends an entry and withdraws its question in one step:
+ * whoever shows a question or applies an answer looks first. Throws QUEUE_UNAVAILABLE.
  */
 export async function stillAsks(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<boolean> {
   const ofSession = sessionKeys(keys.namespace, keys.tenant, asker.session);

@@ -7,7 +7,10 @@ import { type Asker, toAsker } from './ask.ts';
 
 const WANTED_MS = 15_000;
 
-/** Reports that the caller waits for the answer: its question is not withdrawn for some seconds. Throws QUEUE_UNAVAILABLE. */
+/**
+ * Reports that the caller waits for the answer: its question is not withdrawn for some seconds. Throws
+ * QUEUE_UNAVAILABLE.
+ */
 export async function keepWanted(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<void> {
   await redis.set(wantedKey(keys, toAsker(asker)), '1', 'PX', WANTED_MS).catch(throwQueueError);
 }

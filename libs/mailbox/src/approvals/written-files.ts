@@ -7,8 +7,8 @@ import { type Asker, toAsker } from './ask.ts';
 const MOST_WRITTEN = 100;
 
 /**
- * Adds a file, which is changed while a held entry waits, to the question of that entry. `seal` gets the id of the question.
- * Adds nothing when the entry asks nothing. Throws QUEUE_UNAVAILABLE.
+ * Adds a file, which is changed while a held entry waits, to the question of that entry. `seal` gets the id of the
+ * question. Adds nothing when the entry asks nothing. Throws QUEUE_UNAVAILABLE.
  */
 export async function recordWritten(
   redis: Redis,

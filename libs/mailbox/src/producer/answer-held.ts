@@ -10,37 +10,38 @@ const CANCELLED_BY_ABORT = cancelledUnstarted('aborted by who denied the command
 
 const script = defineMailboxScript('producer/answer-held');
 
-export type HeldAnswer =
-  /** It is judged again, and finds what was answered. */
+/** What becomes of a held entry. */
+export type HeldDecision =
+  /** The entry is judged again, and its host finds the answer. */
   | { type: 'release' }
-  /** It ends unstarted. `abort`: what waits behind it is cancelled. */
+  /** The entry ends unstarted. With `abort`, what waits behind it is cancelled. */
   | { type: 'deny'; result: WireResult; abort?: boolean | undefined };
 
-export type AnsweredHeld =
+export type HeldReply =
   /** The head is judged next. `needsJob`: the session has work and no host, so the caller has to ensure its job. */
   | { type: 'released'; needsJob: boolean }
   /**
-   * It has ended, unstarted. The caller notifies `inbox` of `event`, and the inboxes of those that were cancelled `behind` it.
-   * `asFirst`: it had a first attempt, and ended as that did.
+   * The entry has ended unstarted. The caller notifies `inbox` of `event`, and the inboxes of the entries that were
+   * cancelled `behind` it. `asFirst` tells that it had a first attempt, and ended as that did.
    */
   | { type: 'denied'; event: string; inbox: string; asFirst: boolean; needsJob: boolean; behind: Closed['ended'] }
-  /** It is not held: another answer, a cancellation or its start deadline came first. */
+  /** The entry is not held: another answer, a cancellation or its start deadline came first. */
   | { type: 'not-held' }
   | { type: 'unknown' };
 
 /**
- * Answers a held entry, from any process: releases it, or ends it unstarted. Wakes the session's host. `callId` makes the call
- * repeatable: a second arrival of the same call gets the same answer. `details`: data of the event `approval.answered`, in clear; without
- * it there is no event.
+ * Answers a held entry, from any process: releases it, or ends it unstarted. Wakes the session's host. `callId` makes
+ * the call repeatable: a second arrival of the same call gets the same answer. `details`: data of the event
+ * `approval.answered`, in clear; without it there is no event.
  */
 export async function answerHeld(
   redis: Redis,
   keys: SessionKeys,
   entryId: string,
-  answer: HeldAnswer,
+  answer: HeldDecision,
   details?: object,
   callId: string = randomUUID(),
-): Promise<AnsweredHeld> {
+): Promise<HeldReply> {
   const { tenant, session } = keys;
   const args = [
     entryId,

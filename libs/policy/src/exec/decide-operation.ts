@@ -2,7 +2,7 @@ import type { PrefixRule } from '@shellfleet/protocol';
 import { patternText } from './compile-rules.ts';
 import type { CompiledRules } from './compiled-rules.ts';
 import type { Decision, DecisionContext, Segment } from './decide.ts';
-import { type Answer, type AskedFor, answerByDefault } from './decision-table.ts';
+import { type AskedFor, defaultRuling, REQUIREMENTS, type Ruling, STRICTNESS } from './decision-table.ts';
 import { REJECTED_PROMPT } from './default-requirement.ts';
 import { isOperationName, matchesAllow, type OperationWords, operationRules } from './operation-words.ts';
 
@@ -13,38 +13,35 @@ export interface OperationDecision extends Pick<Decision, 'requirement' | 'reaso
 
 interface Judged extends Segment {
   operation: OperationWords;
-  answer: Answer;
+  ruling: Ruling;
 }
 
 type OperationContext = Pick<DecisionContext, 'operator' | 'session'> & AskedFor;
 
 /**
- * Decides about file operations or a tool call by their words, with the rules and the table that hold for commands. The strictest answer about
- * one of them is the answer about all.
+ * Decides about file operations or a tool call by their words, with the rules and the table that hold for commands. The
+ * strictest ruling about one of them is the ruling about all.
  */
 export function decideOperations(operations: readonly OperationWords[], context: OperationContext): OperationDecision {
   const judged = operations.map((operation) => judge(operation, context));
   const strictest = judged.reduce<Judged | undefined>(
-    (worst, one) => (worst === undefined || STRICTNESS[one.answer] > STRICTNESS[worst.answer] ? one : worst),
+    (worst, one) => (worst === undefined || STRICTNESS[one.ruling] > STRICTNESS[worst.ruling] ? one : worst),
     undefined,
   );
   const reason = strictest && reasonOf(strictest, context);
   return {
-    requirement: REQUIREMENTS[strictest?.answer ?? 'skip'],
+    requirement: REQUIREMENTS[strictest?.ruling ?? 'allow'],
     ...(reason === undefined ? {} : { reason }),
     matchedRules: [...new Set(judged.flatMap(({ matchedRules }) => matchedRules))],
     segments: judged.map(({ words, row, matchedRules }) => ({ words, row, matchedRules })),
-    asking: judged.flatMap(({ answer, operation }) => (answer === 'ask' ? [operation] : [])),
+    asking: judged.flatMap(({ ruling, operation }) => (ruling === 'ask' ? [operation] : [])),
   };
 }
-
-const STRICTNESS: Record<Answer, number> = { skip: 0, ask: 1, forbid: 2 };
-const REQUIREMENTS = { skip: 'skip', ask: 'needs-approval', forbid: 'forbidden' } as const;
 
 function judge(operation: OperationWords, { operator, session = [], ...asked }: OperationContext): Judged {
   const matchedRules = [...operator, ...session].flatMap((rules) => operationRules(rules, operation));
   const row = strictestRow(matchedRules) ?? (operation.isSafe ? 'safe' : 'unknown');
-  return { operation, words: operation.words, matchedRules, row, answer: answerByDefault(row, asked) };
+  return { operation, words: operation.words, matchedRules, row, ruling: defaultRuling(row, asked) };
 }
 
 function strictestRow(rules: readonly PrefixRule[]): 'forbid' | 'prompt' | 'allow' | undefined {
@@ -53,22 +50,25 @@ function strictestRow(rules: readonly PrefixRule[]): 'forbid' | 'prompt' | 'allo
   return undefined;
 }
 
-function reasonOf({ row, words, matchedRules, answer }: Judged, { askByDefault }: AskedFor): string | undefined {
-  if (answer === 'skip') return undefined;
+function reasonOf({ row, words, matchedRules, ruling }: Judged, { askByDefault }: AskedFor): string | undefined {
+  if (ruling === 'allow') return undefined;
   const text = words.join(' ');
   if (row === 'safe' || (row === 'unknown' && askByDefault === 'sandboxed')) {
-    if (answer === 'forbid') return REJECTED_PROMPT;
+    if (ruling === 'forbid') return REJECTED_PROMPT;
     return `No rule decides about \`${text}\`, and the session asks about every such operation.`;
   }
   if (row === 'unknown') return `\`${text}\` is not known to be safe, and no rule allows it.`;
   const rule = matchedRules.find(({ decision }) => decision === row);
   const because = rule?.justification === undefined ? '' : ` ${rule.justification}`;
   const verb =
-    row === 'forbid' ? 'forbids' : answer === 'forbid' ? 'asks about, and nothing may be asked about,' : 'asks about';
+    row === 'forbid' ? 'forbids' : ruling === 'forbid' ? 'asks about, and nothing may be asked about,' : 'asks about';
   return `The rule \`${rule ? patternText(rule) : ''}\` ${verb} \`${text}\`.${because}`;
 }
 
-/** Whether every one of the operations is among those that a pattern names, as a folder that was granted covers what is in it. */
+/**
+ * Whether every one of the operations is among those that a pattern names, as a folder that was granted covers what is
+ * in it.
+ */
 export function coversAll(pattern: PrefixRule['pattern'], operations: readonly OperationWords[]): boolean {
   const sets = pattern.map((element) => new Set(typeof element === 'string' ? [element] : element));
   return operations.every(({ words }) => sets[0]?.has(words[0] ?? '') && matchesAllow(words, sets));

@@ -3,7 +3,16 @@ import { amendmentFor } from './amendment.ts';
 import { patternText } from './compile-rules.ts';
 import { allowRules, type CompiledRules, strictRules } from './compiled-rules.ts';
 import { isDangerous } from './dangerous.ts';
-import { ANSWERS, type Answer, type AskedFor, answerByDefault, answerFor, type Row } from './decision-table.ts';
+import {
+  type AskedFor,
+  defaultRuling,
+  REQUIREMENTS,
+  type Row,
+  RULINGS,
+  type Ruling,
+  rulingFor,
+  STRICTNESS,
+} from './decision-table.ts';
 import { defaultRequirement, REJECTED_PROMPT } from './default-requirement.ts';
 import { hiddenCommands } from './hidden-commands.ts';
 import { isKnownSafe } from './known-safe.ts';
@@ -13,13 +22,18 @@ import { type Reading, readScript } from './read-script.ts';
 export interface DecisionContext extends AskedFor {
   /** The rules of the operator, of all of its files. */
   operator: readonly CompiledRules[];
-  /** Rules of the session, and those that a person has approved. Their `allow` answers a question, and never leaves a sandbox. */
+  /**
+   * Rules of the session, and those that a person has approved. Their `allow` answers a question, and never leaves a
+   * sandbox.
+   */
   session?: readonly CompiledRules[];
   /** Whether its submitter asks for it to run outside the sandbox. */
   escalate: boolean;
   /** Whether `selection` is 'require': it may not leave the sandbox. */
   mustStay?: boolean;
-  /** Names of the variables that its submitter sets: those of the command, and those of the session with its secrets. */
+  /**
+   * Names of the variables that its submitter sets: those of the command, and those of the session with its secrets.
+   */
   env?: readonly string[];
   /** Whether the operator lets commands out of their sandbox whose variables are not known to be harmless. */
   anyVariables?: boolean;
@@ -49,13 +63,13 @@ interface Judged extends Segment {
   command: CommandWords;
   classification: Decision['classification'];
   byOperator: boolean;
-  answer: Answer;
+  ruling: Ruling;
   /** Whether the command starts something that cannot be read, and that no rule allows. */
   hides: boolean;
 }
 
 interface Cause {
-  answer: Answer;
+  ruling: Ruling;
   reason: string | undefined;
 }
 
@@ -64,7 +78,7 @@ export function decide(script: string, context: DecisionContext): Decision {
   const moving = movingVariables(context);
   const reading = underVariables(readScript(script), moving);
   const judged = reading.commands.map((command) => judge(command, reading.form, context));
-  const causes: Cause[] = judged.map((segment) => ({ answer: segment.answer, reason: reasonOf(segment, context) }));
+  const causes: Cause[] = judged.map((segment) => ({ ruling: segment.ruling, reason: reasonOf(segment, context) }));
   causes.push(...wholeCauses(reading, moving, context));
   for (const { words } of judged.filter(({ hides }) => hides))
     causes.push(unreadableCause(`\`${words.join(' ')}\` starts what cannot be read.`, context));
@@ -73,34 +87,36 @@ export function decide(script: string, context: DecisionContext): Decision {
     reading.form === 'plain' && judged.length > 0 && judged.every(({ byOperator }) => byOperator) && !context.mustStay;
   if (escapes && !bypassSandbox) causes.push(escalation(context));
   const strictest = causes.reduce(
-    (worst, cause) => (STRICTNESS[cause.answer] > STRICTNESS[worst.answer] ? cause : worst),
-    SKIP,
+    (worst, cause) => (STRICTNESS[cause.ruling] > STRICTNESS[worst.ruling] ? cause : worst),
+    ALLOWED,
   );
-  const amendment = strictest.answer === 'ask' && !escapes && reading.form === 'plain' ? amend(judged) : undefined;
+  const amendment = strictest.ruling === 'ask' && !escapes && reading.form === 'plain' ? amend(judged) : undefined;
   return {
-    requirement: REQUIREMENTS[strictest.answer],
+    requirement: REQUIREMENTS[strictest.ruling],
     ...(strictest.reason !== undefined && { reason: strictest.reason }),
     matchedRules: [...new Set(judged.flatMap(({ matchedRules }) => matchedRules))],
     classification: classify(reading, judged),
-    bypassSandbox: bypassSandbox && strictest.answer === 'skip',
+    bypassSandbox: bypassSandbox && strictest.ruling === 'allow',
     ...(amendment && { amendment }),
     segments: judged.map(({ words, row, matchedRules }) => ({ words, row, matchedRules })),
   };
 }
 
-const SKIP: Cause = { answer: 'skip', reason: undefined };
-const STRICTNESS: Record<Answer, number> = { skip: 0, ask: 1, forbid: 2 };
-const REQUIREMENTS = { skip: 'skip', ask: 'needs-approval', forbid: 'forbidden' } as const;
+const ALLOWED: Cause = { ruling: 'allow', reason: undefined };
 
-/** Which program a name means, and what a known one loads or runs: a script that sets them before a command is not plain either. */
+/**
+ * Which program a name means, and what a known one loads or runs: a script that sets them before a command is not plain
+ * either.
+ */
 const MOVES_PROGRAMS = /^(PATH|LD_.*|GCONV_PATH|RIPGREP_CONFIG_PATH)$/;
 
 /** Variables that change what programs print, and let none start another. */
 const HARMLESS = /^(LANG|LC_[A-Z]+|TZ|CI|NO_COLOR|COLUMNS|LINES)$/;
 
 /**
- * The variables that may change what the words of the script do. Inside the sandbox those count that choose programs for every script. What
- * leaves it is what the rules allow, so there every variable counts that is not known to be harmless: many make a program start others.
+ * The variables that may change what the words of the script do. Inside the sandbox those count that choose programs
+ * for every script. What leaves it is what the rules allow, so there every variable counts that is not known to be
+ * harmless: many make a program start others.
  */
 function movingVariables({ env = [], escalate, sandboxed, anyVariables }: DecisionContext): string[] {
   const leaves = sandboxed && escalate && anyVariables !== true;
@@ -124,7 +140,7 @@ function judge(command: CommandWords, form: Reading['form'], context: DecisionCo
   const classification = isDangerous(commands) ? 'dangerous' : classifyCommand(command, form, words);
   const row = strictestRow(matchedRules) ?? classification;
   const byOperator = row === 'allow' && ofOperator.length > 0;
-  const answer = answerByDefault(row, context);
+  const ruling = defaultRuling(row, context);
   return {
     words,
     command,
@@ -132,7 +148,7 @@ function judge(command: CommandWords, form: Reading['form'], context: DecisionCo
     row,
     classification,
     byOperator,
-    answer,
+    ruling,
     hides: unreadable && row !== 'allow',
   };
 }
@@ -157,56 +173,56 @@ function classify({ form }: Reading, judged: readonly Judged[]): Decision['class
 function wholeCauses({ form, tooLong }: Reading, moving: readonly string[], context: DecisionContext): Cause[] {
   const { operator, session = [] } = context;
   if (form === 'opaque') {
-    const answer = answerByDefault('unknown', context);
+    const ruling = defaultRuling('unknown', context);
     const because =
       moving.length > 0
         ? `The variables ${moving.join(', ')} may change what it runs, so that no rule can allow it.`
         : 'It holds more than plain commands, so that no rule can allow it.';
-    return [{ answer, reason: answer === 'forbid' ? REJECTED_PROMPT : because }];
+    return [{ ruling, reason: ruling === 'forbid' ? REJECTED_PROMPT : because }];
   }
   if (form !== 'unreadable') return [];
   // A comment that makes it too long to read must not hide a command from the rules.
   if (tooLong && [...operator, ...session].some(({ strict }) => strict.size > 0))
-    return [{ answer: 'forbid', reason: 'It is too long to be compared with the rules that forbid or ask.' }];
+    return [{ ruling: 'forbid', reason: 'It is too long to be compared with the rules that forbid or ask.' }];
   return [unreadableCause(tooLong ? 'It is too long to be read.' : 'No parser can read it.', context)];
 }
 
 function unreadableCause(because: string, { approval, sandboxed }: DecisionContext): Cause {
   const { requirement, reason } = defaultRequirement(approval, sandboxed);
-  return { answer: ANSWERS[requirement], reason: reason ?? because };
+  return { ruling: RULINGS[requirement], reason: reason ?? because };
 }
 
 function escalation({ approval, mustStay }: DecisionContext): Cause {
-  if (mustStay) return { answer: 'forbid', reason: 'It asks to leave the sandbox, which the session requires.' };
-  const answer = answerFor('escalation', approval);
-  if (answer === 'ask') return { answer, reason: 'It asks to leave the sandbox.' };
+  if (mustStay) return { ruling: 'forbid', reason: 'It asks to leave the sandbox, which the session requires.' };
+  const ruling = rulingFor('escalation', approval);
+  if (ruling === 'ask') return { ruling, reason: 'It asks to leave the sandbox.' };
   return {
-    answer,
+    ruling,
     reason: typeof approval === 'object' ? REJECTED_PROMPT : 'It asks to leave the sandbox, and nothing may be asked.',
   };
 }
 
 /** Only when one command is in the way, and no rule asks: a rule that asks goes on to ask. */
 function amend(judged: readonly Judged[]): PrefixRule | undefined {
-  const asking = judged.filter(({ answer }) => answer !== 'skip');
+  const asking = judged.filter(({ ruling }) => ruling !== 'allow');
   const [first, ...others] = asking;
   if (!first || asking.some(({ row }) => row !== 'unknown' && row !== 'safe')) return undefined;
   if (others.some(({ words }) => JSON.stringify(words) !== JSON.stringify(first.words))) return undefined;
   return amendmentFor(first.command);
 }
 
-function reasonOf({ row, words, matchedRules, answer }: Judged, { askByDefault }: DecisionContext): string | undefined {
-  if (answer === 'skip') return undefined;
+function reasonOf({ row, words, matchedRules, ruling }: Judged, { askByDefault }: DecisionContext): string | undefined {
+  if (ruling === 'allow') return undefined;
   const text = words.join(' ');
   if (row === 'safe' || (row === 'unknown' && askByDefault === 'sandboxed')) {
-    if (answer === 'forbid') return REJECTED_PROMPT;
+    if (ruling === 'forbid') return REJECTED_PROMPT;
     return `No rule decides about \`${text}\`, and the session asks about every such command.`;
   }
   if (row === 'unknown') return `\`${text}\` is not known to be safe, and no rule allows it.`;
-  if (row === 'dangerous') return `\`${text}\` is dangerous${answer === 'forbid' ? ', and nothing may be asked' : ''}.`;
+  if (row === 'dangerous') return `\`${text}\` is dangerous${ruling === 'forbid' ? ', and nothing may be asked' : ''}.`;
   const rule = matchedRules.find(({ decision }) => decision === row);
   const because = rule?.justification === undefined ? '' : ` ${rule.justification}`;
   const verb =
-    row === 'forbid' ? 'forbids' : answer === 'forbid' ? 'asks about, and nothing may be asked about,' : 'asks about';
+    row === 'forbid' ? 'forbids' : ruling === 'forbid' ? 'asks about, and nothing may be asked about,' : 'asks about';
   return `The rule \`${rule ? patternText(rule) : ''}\` ${verb} \`${text}\`.${because}`;
 }

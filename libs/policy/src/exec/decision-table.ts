@@ -1,13 +1,14 @@
 import type { ApprovalPolicy, AskByDefault } from '@shellfleet/protocol';
 import { defaultRequirement } from './default-requirement.ts';
 
-/** What a command, or a part of a script, is to the rules. `escalation`: it asks to leave its sandbox. */
+/** What a command, or a part of a script, is to the rules. `escalation` is a command that asks to leave its sandbox. */
 export type Row = 'forbid' | 'prompt' | 'allow' | 'safe' | 'unknown' | 'dangerous' | 'escalation';
-export type Answer = 'skip' | 'ask' | 'forbid';
+/** What the rules say about it. `evaluate` calls the three `skip`, `needs-approval` and `forbidden`. */
+export type Ruling = 'allow' | 'ask' | 'forbid';
 type Column = Exclude<ApprovalPolicy, object> | 'reject' | 'omitted';
 
-/** docs/rules.md has it with words. Where `reject` asks, the kinds that it names are forbidden. */
-const DECISION_TABLE: Readonly<Record<Row, Readonly<Record<Column, Answer>>>> = {
+/** The table of docs/rules.md. Where `reject` asks, the kinds that it names are forbidden. */
+const DECISION_TABLE: Readonly<Record<Row, Readonly<Record<Column, Ruling>>>> = {
   forbid: {
     never: 'forbid',
     'on-failure': 'forbid',
@@ -25,28 +26,28 @@ const DECISION_TABLE: Readonly<Record<Row, Readonly<Record<Column, Answer>>>> = 
     omitted: 'ask',
   },
   allow: {
-    never: 'skip',
-    'on-failure': 'skip',
-    'on-request': 'skip',
-    'unless-trusted': 'skip',
-    reject: 'skip',
-    omitted: 'skip',
+    never: 'allow',
+    'on-failure': 'allow',
+    'on-request': 'allow',
+    'unless-trusted': 'allow',
+    reject: 'allow',
+    omitted: 'allow',
   },
   safe: {
-    never: 'skip',
-    'on-failure': 'skip',
-    'on-request': 'skip',
-    'unless-trusted': 'skip',
-    reject: 'skip',
-    omitted: 'skip',
+    never: 'allow',
+    'on-failure': 'allow',
+    'on-request': 'allow',
+    'unless-trusted': 'allow',
+    reject: 'allow',
+    omitted: 'allow',
   },
   unknown: {
-    never: 'skip',
-    'on-failure': 'skip',
-    'on-request': 'skip',
+    never: 'allow',
+    'on-failure': 'allow',
+    'on-request': 'allow',
     'unless-trusted': 'ask',
-    reject: 'skip',
-    omitted: 'skip',
+    reject: 'allow',
+    omitted: 'allow',
   },
   dangerous: {
     never: 'forbid',
@@ -54,7 +55,7 @@ const DECISION_TABLE: Readonly<Record<Row, Readonly<Record<Column, Answer>>>> = 
     'on-request': 'ask',
     'unless-trusted': 'ask',
     reject: 'ask',
-    omitted: 'skip',
+    omitted: 'allow',
   },
   escalation: {
     never: 'forbid',
@@ -66,33 +67,35 @@ const DECISION_TABLE: Readonly<Record<Row, Readonly<Record<Column, Answer>>>> = 
   },
 };
 
-export function answerFor(row: Row, approval: ApprovalPolicy | undefined): Answer {
+export function rulingFor(row: Row, approval: ApprovalPolicy | undefined): Ruling {
   if (typeof approval !== 'object') return DECISION_TABLE[row][approval ?? 'omitted'];
-  const answer = DECISION_TABLE[row].reject;
+  const ruling = DECISION_TABLE[row].reject;
   const rejected = row === 'prompt' ? approval.reject.rules : approval.reject.sandboxApproval;
-  return answer === 'ask' && rejected ? 'forbid' : answer;
+  return ruling === 'ask' && rejected ? 'forbid' : ruling;
 }
 
-/** What decides about a row beside the rules. */
+/** Everything but the rules that decides about a row. */
 export interface AskedFor {
   approval: ApprovalPolicy | undefined;
   /** Whether it would run in a sandbox. */
   sandboxed: boolean;
-  /** Absent: 'unreadable'. */
+  /** Commands that are asked about where no rule decides; `unreadable` when it is absent. */
   askByDefault?: AskByDefault | undefined;
 }
 
-/** The answer about a row where no rule may decide. A dangerous command is never answered more mildly for it. */
-export function answerByDefault(row: Row, { approval, sandboxed, askByDefault }: AskedFor): Answer {
-  const answer = answerFor(row, approval);
-  if (askByDefault !== 'sandboxed' || (row !== 'safe' && row !== 'unknown' && row !== 'dangerous')) return answer;
-  const byDefault = ANSWERS[defaultRequirement(approval, sandboxed).requirement];
-  return row === 'dangerous' && byDefault === 'skip' ? answer : byDefault;
+/** Returns the ruling about a row where no rule may decide. It is never milder about a dangerous command. */
+export function defaultRuling(row: Row, { approval, sandboxed, askByDefault }: AskedFor): Ruling {
+  const ruling = rulingFor(row, approval);
+  if (askByDefault !== 'sandboxed' || (row !== 'safe' && row !== 'unknown' && row !== 'dangerous')) return ruling;
+  const byDefault = RULINGS[defaultRequirement(approval, sandboxed).requirement];
+  return row === 'dangerous' && byDefault === 'allow' ? ruling : byDefault;
 }
 
-export const ANSWERS = { skip: 'skip', 'needs-approval': 'ask', forbidden: 'forbid' } as const;
+export const RULINGS = { skip: 'allow', 'needs-approval': 'ask', forbidden: 'forbid' } as const;
+export const REQUIREMENTS = { allow: 'skip', ask: 'needs-approval', forbid: 'forbidden' } as const;
+export const STRICTNESS: Record<Ruling, number> = { allow: 0, ask: 1, forbid: 2 };
 
-/** Whether a command that its sandbox has denied something may ask for a second attempt outside it. */
+/** Tells whether a command that its sandbox has denied something may ask for a second attempt outside it. */
 export function asksAfterDenial(approval: ApprovalPolicy | undefined): boolean {
   if (typeof approval === 'object') return !approval.reject.sandboxApproval;
   return approval === 'on-failure' || approval === 'unless-trusted';

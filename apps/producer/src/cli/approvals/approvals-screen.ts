@@ -7,23 +7,24 @@ import { type ScreenLine, wrapLines } from './wrap-lines.ts';
 
 // What a person sees and types who answers questions at a terminal. It does no I/O.
 //
-// SCREEN-1. Questions have numbers that are never given again, and the selection is one of a question, not of a place in the list. So nothing
-//           that comes or goes changes which question a key is about.
-// SCREEN-2. A question is approved only after all of its rows were drawn, and not when they have changed since: it is shown anew then.
+// SCREEN-1. Questions have numbers that are never given again, and the selection is one of a question, not of a place
+//           in the list. So nothing that comes or goes changes which question a key is about.
+// SCREEN-2. A question is approved only after all of its rows were drawn, and not when they have changed since: it is
+//           shown anew then.
 
 export interface Key {
-  /** `return`, `up`, `escape`, … of node:readline; absent for some characters. */
+  /** Name of the key as node:readline has it: `return`, `up`, `escape`, …; absent for some characters. */
   name?: string | undefined;
   ctrl?: boolean | undefined;
-  /** The character, if it is one. */
+  /** Character of the key, if it has one. */
   text?: string | undefined;
 }
 
-export type Answer =
+export type ScreenAnswer =
   | { type: 'approve'; scope: ApprovalScope; approval: Approval }
   | { type: 'deny'; reason: string; abort: boolean; approval: Approval };
 
-export type Action = { type: 'leave' } | { type: 'answer'; answer: Answer };
+export type Action = { type: 'leave' } | { type: 'answer'; answer: ScreenAnswer };
 
 type View =
   | { type: 'list' }
@@ -33,9 +34,9 @@ type View =
 
 interface Reading {
   id: string;
-  /** The first row that is shown. */
+  /** Number of the first row that is shown. */
   top: number;
-  /** All rows before this one were drawn, at this width. */
+  /** Number of the row up to which all rows were drawn, in a width of `columns`. */
   readTo: number;
   columns: number;
 }
@@ -48,24 +49,25 @@ export class ApprovalsScreen {
   readonly #tenant: string;
   readonly #questions = new Map<string, Listed>();
   #lastNumber = 0;
-  /** What became of questions, the newest last. */
+  /** Ends of questions, in words, the newest last. */
   readonly #events: string[] = [];
   #view: View = { type: 'list' };
   #selected: string | undefined;
-  /** The beginning of the number of a question. */
+  /** Digits that were typed so far, of the number of a question. */
   #typed = '';
   #notice = '';
   #problem = '';
   #isSending = false;
-  /** Rows of the question that is open, and those of them that fit, as they were drawn last. */
+  /** Number of rows of the open question, when it was drawn last. */
   #bodyLength = 0;
+  /** Number of rows for which there was room then. */
   #bodyRows = 1;
 
   constructor(tenant: string) {
     this.#tenant = tenant;
   }
 
-  /** A question was asked, has changed, or has ended. Returns whether it is new. */
+  /** Shows a question that was asked, has changed, or has ended. Returns whether it is new. */
   show(approval: Approval): boolean {
     const known = this.#questions.get(approval.id);
     if (known === undefined) {
@@ -90,7 +92,7 @@ export class ApprovalsScreen {
     return false;
   }
 
-  /** What is wrong with the fleet, so that what is shown may be old, or answers wait. Returns whether that is news. */
+  /** Shows a problem of the fleet, or none (''), above everything. Returns whether that changes what is shown. */
   warn(problem: string): boolean {
     const shown = toPrintable(problem);
     const isNew = shown !== this.#problem;
@@ -98,7 +100,7 @@ export class ApprovalsScreen {
     return isNew;
   }
 
-  /** The answer was given, or was not. `notice`: what there is to say about it. */
+  /** Shows whether the last answer was given, with a notice. */
   sent(isGiven: boolean, notice: string): void {
     this.#isSending = false;
     this.#notice = toPrintable(notice);
@@ -125,7 +127,7 @@ export class ApprovalsScreen {
     }
   }
 
-  /** At most `rows` rows of at most `columns` columns. Rows of a question that it has returned count as read. */
+  /** Returns at most `rows` rows of at most `columns` columns. The rows of a question that it returns count as read. */
   draw(rows: number, columns: number): string[] {
     const view = this.#view;
     const listed = view.type === 'list' ? undefined : this.#questions.get(view.id);
@@ -205,7 +207,7 @@ export class ApprovalsScreen {
     return undefined;
   }
 
-  #send(answer: Answer): Action {
+  #send(answer: ScreenAnswer): Action {
     this.#isSending = true;
     this.#notice = 'Sending the answer…';
     return { type: 'answer', answer };
@@ -215,7 +217,7 @@ export class ApprovalsScreen {
     return this.#view.type !== 'list' && this.#view.id === id;
   }
 
-  /** What was typed about the question that is open is dropped. */
+  /** Shows the question again if it is open, and drops what was typed about it. */
   #backToQuestion(id: string, notice: string): void {
     const view = this.#view;
     if (view.type === 'list' || view.id !== id) return;
@@ -289,7 +291,7 @@ export class ApprovalsScreen {
 
 const toReading = ({ id, top, readTo, columns }: OpenView): Reading => ({ id, top, readTo, columns });
 
-/** Rows of quoted text are continued by a mark of their own, so that they look like nothing else. */
+/** Continues the rows of quoted text by a mark of their own, so that they look like nothing else. */
 const toScreenLine = (text: string): ScreenLine => ({
   text,
   continued: text.startsWith('  | ') ? '  + ' : '    ',

@@ -5,6 +5,7 @@ import { jsonFlag } from '../command-flags.ts';
 import type { Context } from '../context.ts';
 import { describePattern } from './describe-question.ts';
 import { printChanges } from './print-changes.ts';
+import { askersOf, firstLineOf } from './screen-texts.ts';
 import { watchAtTerminal } from './watch-at-terminal.ts';
 
 export function registerApprovals(program: Command, context: Context): void {
@@ -103,7 +104,7 @@ const toPendingRows = (questions: readonly Approval[]) => [
       askersOf(question),
       expiresAt,
       `${outside ? 'leaves its sandbox: ' : ''}${reason}`,
-      firstLine(question),
+      firstLineOf(question),
     ];
   }),
 ];
@@ -112,13 +113,10 @@ const toApprovedRows = (approvals: readonly Approval[]) => [
   ['QUESTION', 'SESSION', 'FOR', 'BY', 'SCRIPT, FIRST LINE, OR RULE'],
   ...approvals.map((approval) => {
     const { id, scope = '', answeredBy = '', amendment } = approval;
-    const what = scope === 'prefix' && amendment !== undefined ? describePattern(amendment) : firstLine(approval);
+    const what = scope === 'prefix' && amendment !== undefined ? describePattern(amendment) : firstLineOf(approval);
     return [id, askersOf(approval), scope, answeredBy, what];
   }),
 ];
-
-const askersOf = ({ sessionId, count }: Approval) => (count > 1 ? `${sessionId} +${count - 1}` : sessionId);
-const firstLine = ({ script }: Approval) => script.split('\n', 1)[0] ?? '';
 
 function watch(
   context: Context,
@@ -132,6 +130,6 @@ function watch(
   );
 }
 
-/** A terminal that can draw a screen, with a person at its keyboard. */
+/** Tells whether there is a terminal that can draw a screen, with a person at its keyboard. */
 const isForPerson = ({ config }: Context) =>
   process.stdin.isTTY === true && process.stdout.isTTY === true && config.env.TERM !== 'dumb';

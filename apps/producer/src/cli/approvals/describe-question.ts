@@ -3,8 +3,9 @@ import { quoteWord } from '@shellfleet/protocol';
 import { toPrintable } from '../printable.ts';
 
 /**
- * A question, for the person who answers it: what will run, whole, where, why it is asked, and what the widest answer would allow from then
- * on. Texts of the caller are printable, and marked as the caller's. `widest`: how the person names that answer.
+ * Describes a question for the person who answers it: what will run, as a whole, where, why it is asked, and what the
+ * widest answer would allow from then on. Texts of the caller are printable, and marked as the caller's. `widest` is
+ * how the person gives that answer.
  */
 export function describeQuestion(approval: Approval, widest = '--for prefix'): string[] {
   const { id, sessionId, commandId, tool, script, reason, place, outside, env, stdin, content, expiresAt } = approval;
@@ -63,7 +64,7 @@ function quote(text: string): string[] {
   return text.split('\n').map((line) => `  | ${toPrintable(line)}`);
 }
 
-/** `git [fetch|pull] …`: alternatives in brackets. */
+/** Describes a pattern in one line, with alternatives in brackets: `git [fetch|pull] …`. */
 export function describePattern({ pattern }: Pick<PrefixRule, 'pattern'>): string {
   const words = pattern.map((element) =>
     typeof element === 'string' ? quoteWord(element) : `[${element.map(quoteWord).join('|')}]`,

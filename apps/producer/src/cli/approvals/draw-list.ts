@@ -1,10 +1,10 @@
 import type { Approval } from '@shellfleet/client';
 import { toPrintable } from '../printable.ts';
-import { describeCount, firstLineOf } from './screen-texts.ts';
+import { askersOf, describeCount, firstLineOf } from './screen-texts.ts';
 import { cutText, type ScreenLine, wrapLines } from './wrap-lines.ts';
 
 export interface Listed {
-  /** Never given again. */
+  /** Number of the question on the screen, which no other question gets. */
   number: number;
   approval: Approval;
 }
@@ -12,16 +12,16 @@ export interface Listed {
 export interface QuestionList {
   tenant: string;
   questions: readonly Listed[];
-  /** Id of a question. */
+  /** Id of the question that is selected. */
   selected: string | undefined;
-  /** What became of the last questions. */
+  /** Ends of the last questions, in words. */
   events: readonly string[];
   notice: string;
-  /** Above everything. */
+  /** Lines above everything else. */
   head: readonly ScreenLine[];
 }
 
-/** The questions around the selected one, as many as there is room for. */
+/** Draws the questions around the selected one, as many as there is room for. */
 export function drawList(list: QuestionList, rows: number, columns: number): string[] {
   const { tenant, questions, selected, events, notice } = list;
   const head = wrapLines([...list.head, { text: describeCount(questions.length, tenant) }], columns);
@@ -46,11 +46,11 @@ export function drawList(list: QuestionList, rows: number, columns: number): str
 }
 
 function drawRow({ number, approval }: Listed, isSelected: boolean, columns: number): string {
-  const { sessionId, count, reason, outside, expiresAt } = approval;
+  const { reason, outside, expiresAt } = approval;
   const parts = [
     `${isSelected ? '>' : ' '} #${number}`,
     `until ${expiresAt.slice(11, 19)}Z`,
-    count > 1 ? `${sessionId} +${count - 1}` : sessionId,
+    askersOf(approval),
     ...(outside ? ['OUTSIDE its sandbox'] : []),
     firstLineOf(approval),
     reason,
@@ -58,7 +58,7 @@ function drawRow({ number, approval }: Listed, isSelected: boolean, columns: num
   return cutText(parts.map(toPrintable).join('  '), columns);
 }
 
-/** With empty rows up to `count`. */
+/** Adds empty rows up to `count`. */
 export const fill = (rows: readonly string[], count: number) => [
   ...rows,
   ...Array.from({ length: Math.max(0, count - rows.length) }, () => ''),

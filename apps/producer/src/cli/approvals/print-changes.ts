@@ -3,7 +3,10 @@ import { DEFAULTS } from '@shellfleet/protocol';
 import type { Terminal } from '../terminal.ts';
 import { describeQuestion } from './describe-question.ts';
 
-/** Each question whole, with the commands that answer it; then a line for each change. Ends when the reader of stdout has gone. */
+/**
+ * Prints each question as a whole, with the commands that answer it, and then a line for each change. Ends when the
+ * reader of stdout has gone.
+ */
 export async function printChanges(
   terminal: Terminal,
   fleet: Fleet,

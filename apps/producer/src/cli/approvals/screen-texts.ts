@@ -24,9 +24,10 @@ export function describeEnd({ state, answeredBy, scope, answer }: Approval): str
   return `${state === 'withdrawn' || state === 'expired' ? 'has ended: ' : 'was '}${state}${reach}${by}${why}`;
 }
 
+export const askersOf = ({ sessionId, count }: Approval) => (count > 1 ? `${sessionId} +${count - 1}` : sessionId);
 export const firstLineOf = ({ script }: Approval) => script.split('\n', 1)[0] ?? '';
 
-/** Whether a person who has read one has read the other. How many sessions ask it, and until when, may change. */
+/** Tells whether a person who has read one question has read the other. Its count and its times may differ. */
 export function isSame(one: Approval, other: Approval): boolean {
   return textOf(one) === textOf(other);
 }

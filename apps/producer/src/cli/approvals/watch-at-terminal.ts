@@ -6,7 +6,7 @@ import { ensureShellfleetError } from '@shellfleet/protocol';
 import type { Context } from '../context.ts';
 import { ENDING_SIGNALS } from '../ending-signals.ts';
 import { exitCodeOfSignal } from '../exit-codes.ts';
-import { type Answer, ApprovalsScreen, type Key } from './approvals-screen.ts';
+import { ApprovalsScreen, type Key, type ScreenAnswer } from './approvals-screen.ts';
 import { isSame } from './screen-texts.ts';
 
 // The other screen, and no cursor; and back.
@@ -19,8 +19,8 @@ const BELL = '\u0007';
 const LOOK_AT_FLEET_MS = 3_000;
 
 /**
- * Shows questions on the terminal of this process and gives the answers of the person there, until they leave. The terminal is always restored.
- * `answeredBy`: default: the user and the machine.
+ * Shows questions on the terminal of this process and gives the answers of the person there, until they leave. The
+ * terminal is always restored. Without `answeredBy`, answers have the name of the user and the machine.
  */
 export async function watchAtTerminal(
   context: Context,
@@ -47,7 +47,7 @@ export async function watchAtTerminal(
       rings = false;
     });
   };
-  const send = async (answer: Answer) => {
+  const send = async (answer: ScreenAnswer) => {
     const problem = await give(fleet, answer, answeredBy).catch((error: unknown) => describeError(error));
     screen.sent(problem === undefined, problem ?? (answer.type === 'deny' ? 'Denied.' : 'Approved.'));
     draw();
@@ -99,7 +99,7 @@ export async function watchAtTerminal(
   }
 }
 
-/** Why what is shown may be old, or why answers wait; else empty. */
+/** Returns why the shown questions may be out of date, or why answers wait; empty when all is well. */
 async function findProblem(fleet: Fleet): Promise<string> {
   try {
     const hosts = await fleet.hosts();
@@ -109,8 +109,8 @@ async function findProblem(fleet: Fleet): Promise<string> {
   }
 }
 
-/** Returns why it was not given, or undefined. What the person has read must still be what is asked. */
-async function give(fleet: Fleet, answer: Answer, answeredBy: string | undefined): Promise<string | undefined> {
+/** Gives an answer, or returns why not. What the person has read must still be what is asked. */
+async function give(fleet: Fleet, answer: ScreenAnswer, answeredBy: string | undefined): Promise<string | undefined> {
   const { approval } = answer;
   const by = answeredBy === undefined ? {} : { answeredBy };
   if (answer.type === 'deny') {
@@ -129,7 +129,7 @@ function describeError(error: unknown): string {
   return `${message} (${code})`;
 }
 
-/** 24 by 80 when the terminal does not report its size. */
+/** Returns the size of the terminal: 24 by 80 when it does not report one. */
 function localSize(): { rows: number; columns: number } {
   return { rows: process.stdout.rows || 24, columns: process.stdout.columns || 80 };
 }

@@ -1,7 +1,7 @@
-/** A line of a screen, and what begins the rows into which it is continued. */
+/** A line of a screen, which may take several rows. */
 export interface ScreenLine {
   text: string;
-  /** Default: nothing. */
+  /** Beginning of each row but the first; nothing when it is absent. */
   continued?: string;
 }
 
@@ -23,11 +23,14 @@ export function wrapLines(lines: readonly ScreenLine[], columns: number): string
   });
 }
 
-/** The beginning of a text, and `…` where it was cut. */
+/** Returns as much of a text as fits, with `…` where it was cut. */
 export function cutText(text: string, columns: number): string {
   const [first = '', ...more] = wrapLines([{ text }], Math.max(1, columns - 2));
   return more.length === 0 ? first : `${first}…`;
 }
 
-/** Terminals do not agree on the width of most characters, so all but those of ASCII count as wide: a row may be short, but is never too long. */
+/**
+ * Returns the columns that a character takes at most. Terminals do not agree on the width of most characters, so all
+ * but those of ASCII count as wide. A row may be short, but is never too long.
+ */
 const widthOf = (character: string) => (character <= '\u007e' ? 1 : 2);
