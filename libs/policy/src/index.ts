@@ -6,7 +6,7 @@ export { compileRules, type HostExecutable, patternText, type RulesOptions } fro
 export type { CompiledRules } from './exec/compiled-rules.ts';
 export { type Decision, type DecisionContext, decide, type Segment } from './exec/decide.ts';
 export { coversAll, decideOperations, type OperationDecision, rulesNameFiles } from './exec/decide-operation.ts';
-export { rulingFor, asksAfterDenial } from './exec/decision-table.ts';
+export { asksAfterDenial, rulingFor } from './exec/decision-table.ts';
 export { type DefaultRequirement, defaultRequirement } from './exec/default-requirement.ts';
 export { type Evaluation, type EvaluationContext, evaluate } from './exec/evaluate.ts';
 export { normalizePath, type OperationWords } from './exec/operation-words.ts';

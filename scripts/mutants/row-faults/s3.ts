@@ -161,7 +161,7 @@ export const s3Faults: readonly RowFault[] = [
   {
     row: 'S3-27',
     file: 'libs/mailbox/src/approvals/ask.lua',
-    text: "local live = redis.call('HGET', rounds, hash)",
+    text: "local live = string.match(redis.call('HGET', questions, hash_of(id)) or '', '^%S+')",
     change: 'local live = false',
   },
   {
@@ -179,9 +179,8 @@ export const s3Faults: readonly RowFault[] = [
   {
     row: 'S3-30',
     file: 'apps/worker/src/admission/judge-by-rules.ts',
-    text: "if (requirement === 'skip') return { type: 'allow' };\n  return requirement === 'forbidden'\n    ? { type: 'forbid', reason }",
-    change:
-      "if (requirement !== 'forbidden') return { type: 'allow' };\n  return requirement === 'forbidden'\n    ? { type: 'forbid', reason }",
+    text: "if (requirement === 'skip') return { type: 'allow' };\n  return requirement === 'forbidden' ?",
+    change: "if (requirement !== 'forbidden') return { type: 'allow' };\n  return requirement === 'forbidden' ?",
   },
   {
     row: 'S3-31',

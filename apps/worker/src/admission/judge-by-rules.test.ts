@@ -272,7 +272,7 @@ test('the rules of a file with reportOnly are reported and decide nothing (RULES
   const asked = question({ script: 'git push' });
   expect(decide(asked)).toEqual({ type: 'allow' });
   decide(question({ script: 'git fetch' }));
-  expect(reported).toEqual([{ question: asked, requirement: 'forbid', rules: ['git push'] }]);
+  expect(reported).toEqual([{ question: asked, requirement: 'forbidden', rules: ['git push'] }]);
 });
 
 test('what no rule can read is judged by the operator alone where those rules only report', () => {

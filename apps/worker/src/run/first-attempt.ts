@@ -1,5 +1,5 @@
 import type { Entry, Fenced } from '@shellfleet/mailbox';
-import { rulingFor, asksAfterDenial, resolveSandbox, sandboxDenial } from '@shellfleet/policy';
+import { asksAfterDenial, resolveSandbox, rulingFor, sandboxDenial } from '@shellfleet/policy';
 import {
   type CommandPayload,
   type FirstAttempt,
