@@ -1,5 +1,5 @@
-// Builds the keeper and its launcher from their C source: once per state of the source for this machine, with the first C compiler that is found,
-// and for the published package.
+// Builds the keeper and its launcher from their C source: for this machine once per state of the source, with the first
+// C compiler that is found, and for the published package.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';

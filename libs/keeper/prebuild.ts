@@ -1,4 +1,5 @@
-// Builds the programs that the published package holds, in the folder `prebuilt`: for both architectures, with a cross compiler for the other one.
+// Builds the programs of the published package in the folder `prebuilt`: for both architectures, with a cross compiler
+// for the other one.
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { arch } from 'node:os';
 import { dirname, join } from 'node:path';

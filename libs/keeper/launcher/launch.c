@@ -12,8 +12,8 @@
 // `SF_TOKEN SF_SYNC`, which are not in its environment then.
 //
 // LAUNCHER-1. All limits are in force before the program's first instruction.
-// LAUNCHER-2. It outlives the process that started it: it has a session of its own and no descriptors, and gets no
-//     signal at its death.
+// LAUNCHER-2. The launcher outlives the process that started it: it has a session of its own, no descriptors, and gets
+//     no signal when that process dies.
 // LAUNCHER-3. The pids are on disk before the program starts, so the next worker finds it.
 #define _GNU_SOURCE
 #include "fail.h"
@@ -104,7 +104,7 @@ static void write_file(const char *path, const char *text) {
   close(fd);
 }
 
-// In one step, so that a reader never finds a part of it.
+// Writes a file in one step, so that a reader never finds a part of it.
 static void put_file(const char *path, const char *text) {
   char draft[512];
   snprintf(draft, sizeof draft, "%s.%d", path, getpid());
@@ -112,7 +112,7 @@ static void put_file(const char *path, const char *text) {
   if (fd < 0 || write(fd, text, strlen(text)) < 0 || close(fd) || rename(draft, path)) fail("writing %s", path);
 }
 
-// Field 22 of /proc/<pid>/stat. Pid and start together name one process, also when the number is used again.
+// Returns field 22 of /proc/<pid>/stat. Pid and start together name one process, even when the pid is used again.
 static unsigned long long start_of(pid_t pid) {
   char path[48], text[1024];
   snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -184,7 +184,7 @@ static void write_end(pid_t child) {
   exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
-// By its path outside of the session's root folder. The program closes it.
+// Opens the file of --descriptor by its path outside of the session's root folder. The program closes it.
 static void open_descriptor(void) {
   const int fd = open(plan.descriptor, O_RDONLY | O_CLOEXEC);
   if (fd < 0 || dup2(fd, DESCRIPTOR) < 0) fail("opening %s", plan.descriptor);

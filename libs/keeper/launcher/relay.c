@@ -25,7 +25,7 @@ typedef struct {
 static int listener = -1, peer = -1, had_peer, ends[2];
 static Buffer outward, inward;
 
-// A socket and not a pipe: nothing behind the wall can open one again through /proc.
+// Uses a socket instead of a pipe: a pipe could be opened again through /proc behind the wall.
 void relay_open(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   if (strlen(path) >= sizeof address.sun_path) fail("the path %s is too long for a socket", path);
@@ -41,7 +41,7 @@ void relay_open(const char *path) {
 void relay_enter(void) {
   unsetenv("SF_TOKEN");
   unsetenv("SF_SYNC");
-  // Without its relay nobody could reach the program any more. A launcher that has died before this has closed its end.
+  // Without its relay the program could not be reached any more. A launcher that died before this has closed its end.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL)) fail("tying the program to its relay");
   if (dup2(ends[PROGRAMS], 0) < 0 || dup2(ends[PROGRAMS], 1) < 0) fail("connecting stdin and stdout");
 }

@@ -1,17 +1,17 @@
 #ifndef RELAY_H
 #define RELAY_H
 
-// Connects the stdin and stdout of a program that can open no socket to whoever connects to a socket of this host. The
-// last one that connects has the program. What it prints before the first one waits; later, while nobody is there, it
-// is dropped, as an engine does it.
+// The relay connects the stdin and stdout of a program that can open no socket to a socket of this host. A new
+// connection replaces the one before. Output before the first connection waits; later, without a connection, it is
+// dropped, as container engines do.
 
-// In the launcher, before the program is there.
+// Opens the socket, in the launcher, before the program starts.
 void relay_open(const char *path);
-// In the child, as its final user: stdin and stdout. It ends with the launcher.
+// Sets stdin and stdout in the child, as its final user. The child is killed when the launcher ends.
 void relay_enter(void);
-// In the launcher: the first line for the program.
+// Writes the first line for the program, in the launcher.
 void relay_begin(void);
-// Returns when the program has closed its stdout.
+// Relays until the program has closed its stdout.
 void relay_until_end(void);
 
 #endif

@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// The place where it is built. Files that are there are reached by descriptors that were opened before.
+// Folder in which the root folder is built. The files that it hides are reached by descriptors that were opened before.
 static const char ROOT[] = "/tmp";
 static const uint64_t RUN_BYTES = 16 << 20;
 
@@ -50,15 +50,15 @@ static void mount_scratch(const char *target, uint64_t bytes, mode_t mode, unsig
   mount_fresh("tmpfs", target, flags, options);
 }
 
-// Opened in this mount namespace, so that it can still be mounted when something else is mounted over its path.
+// Opens a folder in this mount namespace, so that it can still be mounted after its path is hidden by another mount.
 static int open_source(const char *path) {
   const int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) fail("opening %s", path);
   return fd;
 }
 
-// The worker has checked a path without links. A user who may write to a folder on it could have put a link there
-// since.
+// Opens the workspace, and refuses a link on its path. The worker has checked the path, but a user who may write to a
+// folder on it can have put a link there since.
 static int open_workspace(const char *path) {
   const struct {
     uint64_t flags, mode, resolve;
@@ -78,7 +78,7 @@ static void bind_source(int fd, const char *target) {
   bind(path, target);
 }
 
-// Restrictions of the mount are kept; in a user namespace the kernel requires that.
+// Adds restrictions to a mount and keeps those it has, which the kernel requires in a user namespace.
 static void restrict_mount(const char *target, unsigned long flags) {
   struct statvfs now;
   if (statvfs(target, &now)) fail("looking at %s", target);
@@ -95,12 +95,12 @@ static int is_private(const char *name) {
   return 0;
 }
 
-// One entry of the host's root folder.
+// Shows one entry of the host's root folder in the session's: a link as a link, a folder or file by a bind mount.
 static void take_over(int host, const char *name) {
   const char *target = in_root(name);
   char source[64 + NAME_MAX], words[PATH_MAX];
   struct stat entry;
-  if (fstatat(host, name, &entry, AT_SYMLINK_NOFOLLOW)) return; // gone meanwhile
+  if (fstatat(host, name, &entry, AT_SYMLINK_NOFOLLOW)) return; // removed since it was listed
   if (S_ISLNK(entry.st_mode)) {
     const ssize_t n = readlinkat(host, name, words, sizeof words - 1);
     if (n < 0) fail("reading the link /%s", name);
@@ -130,7 +130,7 @@ static void make_devices_private(const Plan *plan) {
     mount_fresh("devpts", in_root("dev/pts"), MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620");
 }
 
-// Its own group under the name that it would have in a container, and no other group of the host.
+// Mounts the session's own control group at the path that it has in a container, and no other group of the host.
 static void show_cgroups(const Plan *plan, const int *sources) {
   if (!is_folder(in_root("sys/fs/cgroup"))) return;
   const int is_version_2 = plan->cgroups == 1 && !plan->cgroup[0].name[0];

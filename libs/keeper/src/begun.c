@@ -4,10 +4,10 @@
 #include "wire.h"
 #include <string.h>
 
-enum { REMEMBERED = 65536, BLOCK = 64 /* divides it */ };
+enum { REMEMBERED = 65536, BLOCK = 64 /* a divisor of REMEMBERED */ };
 
-// A short mark of each id is read from end to end, and the id only where the mark is the same: a session of a thousand
-// commands reads 2 KB, a full list 128 KB. An index would cost memory in every session for the sake of a few.
+// A look-up compares the short marks of all ids, and the whole id only where the mark is equal: 2 KB in a session of a
+// thousand commands, 128 KB for a full list. An index would cost memory in every session for the sake of a few.
 static uint8_t (*ids)[ID_BYTES];
 static uint16_t *marks;
 static uint32_t count;

@@ -3,7 +3,7 @@
 #define BEGUN_H
 #include <stdint.h>
 
-// 0 when there is no memory for the list.
+// Returns 0 when there is no memory for the list.
 int begun_open(void);
 int begun_has(const uint8_t *id);
 void begun_add(const uint8_t *id);

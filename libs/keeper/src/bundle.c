@@ -16,7 +16,7 @@ static char path[2 * PATH_MAX];
 
 const char *bundle_path(void) { return path; }
 
-// The name below the operation's directory. 0 when it is none.
+// Sets the path of a name below the operation's directory. Returns 0 when the name is not valid.
 static int set_path(const FileOperation *file, const uint8_t *name, size_t n) {
   const size_t base = strlen(file->path);
   if (!n || n >= PATH_MAX || name[0] == '/' || memchr(name, 0, n)) return 0;
@@ -34,7 +34,8 @@ static int make_directory(const Place *place, mode_t mode) {
   return S_ISDIR(status.st_mode) ? change_mode(place->folder, place->name, mode) : ENOTDIR;
 }
 
-// Under another name first: readers see the old file or the new one. The pid is of this operation alone.
+// Writes a file under another name and then renames it, so that readers see the old file or the new one. The name holds
+// the pid, which no other operation has.
 static int write_file(const Place *place, mode_t mode, const void *bytes, size_t n) {
   char part[64];
   snprintf(part, sizeof part, ".shellfleet-%d.part", getpid());
@@ -94,7 +95,7 @@ static ssize_t read_whole(int fd, char *bytes, size_t room) {
   return used;
 }
 
-// Its content is in `bytes` afterwards; a file of which not all fits has none.
+// Reads the file at the current path into `bytes`. Reads nothing of a file that does not fit.
 static int pack(char *bytes, size_t room, struct stat *status, size_t *n) {
   int fd;
   int error = open_file(path, O_RDONLY | O_NOFOLLOW, &fd);
@@ -104,7 +105,7 @@ static int pack(char *bytes, size_t room, struct stat *status, size_t *n) {
   if (!error) {
     const ssize_t got = read_whole(fd, bytes, room + 1);
     if (got < 0) error = errno;
-    else if ((size_t)got > room) error = EFBIG; // it has grown meanwhile
+    else if ((size_t)got > room) error = EFBIG; // it has grown since fstat()
     else *n = got;
   }
   if (fd >= 0) close(fd);

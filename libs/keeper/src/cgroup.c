@@ -27,7 +27,7 @@ static int read_text(int fd, char *text, size_t size) {
   return 1;
 }
 
-// The number after a word at the beginning of a line.
+// Returns the number that follows a word at the beginning of a line.
 static uint64_t read_field(int fd, const char *word) {
   char text[1024];
   if (!read_text(fd, text, sizeof text)) return 0;

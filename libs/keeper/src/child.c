@@ -16,7 +16,7 @@ enum { OOM_SCORE_ABOVE_OURS = 300 };
 static void raise_oom_score(void) {
   char text[16];
   const int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
-  if (fd < 0) return; // then the kernel chooses by size alone
+  if (fd < 0) return; // the kernel then chooses by size alone
   const ssize_t n = read(fd, text, sizeof text - 1);
   text[n > 0 ? n : 0] = 0;
   const int raised = atoi(text) + OOM_SCORE_ABOVE_OURS;
@@ -35,11 +35,11 @@ void child_setup(void) {
   identity_forget();
   const int null = open("/dev/null", O_RDWR);
   for (int i = 0; i < 3; i++)
-    if (dup2(null, i) < 0) close(i); // an image without /dev/null: none rather than the keeper's
+    if (dup2(null, i) < 0) close(i); // without /dev/null in the image: closed rather than the keeper's
   if (null > 2) close(null);
 }
 
-// A process writes to its own files in /proc only while it may be traced, which the program that follows may be, too.
+// A process can write to its own files in /proc only while it may be traced.
 void child_setup_program(void) {
   child_setup();
   signal(SIGXFSZ, SIG_DFL);

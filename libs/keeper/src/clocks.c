@@ -7,7 +7,7 @@ enum { SILENT_MS = 6000 };
 static struct {
   uint32_t timeout_ms, no_output_timeout_ms;
   uint64_t counted_at;
-  uint64_t run_ms, unconfirmed_ms; // the latter with a full ring buffer, since the last frame
+  uint64_t run_ms, unconfirmed_ms; // unconfirmed_ms: with a full ring buffer, since the last frame
   uint64_t output_at_ms, output_bytes;
   int storage_is_away;
 } own;

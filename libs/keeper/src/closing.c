@@ -10,7 +10,7 @@
 enum { TICK_MS = 10, FLUSH_MS = 500 };
 
 static struct {
-  int is_on, was_asked; // the shell was asked to run its EXIT trap and end
+  int is_on, was_asked; // was_asked: the shell was asked to run its EXIT trap and end
   uint64_t deadline;
 } own;
 

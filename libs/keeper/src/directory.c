@@ -33,6 +33,6 @@ size_t directory_describe(uint8_t *text, size_t size, const uint8_t *path, size_
   const int is_there = !fstat(directory, &status) && status.st_nlink > 0;
   const ssize_t n = is_there ? readlink(link, (char *)text, size) : 0;
   close(directory);
-  // One outside of the root begins with a word instead.
+  // The path of a directory outside of the root begins with a word instead of a slash.
   return n > 0 && (size_t)n < size && text[0] == '/' ? (size_t)n : 0;
 }

@@ -18,7 +18,7 @@
 enum { BACKLOG = 64, AGAIN_MS = 100 };
 
 static struct {
-  char *path; // null: the sandbox has no such way
+  char *path; // of the proxy's socket; null: the sandbox's network is not limited
   int listening;
   pid_t forwarder; // 0: none
   uint64_t started_at;
@@ -43,7 +43,7 @@ static void start(void) {
     child_setup_program();
     forwarder_run(own.listening, own.path);
   }
-  if (own.forwarder < 0) { // at the limit of processes; tried again
+  if (own.forwarder < 0) { // at the limit of processes; the next tick tries again
     own.forwarder = 0;
     return;
   }

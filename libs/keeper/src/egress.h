@@ -1,19 +1,18 @@
 // The way out of a sandbox whose network is limited. A child of the keeper, the forwarder, listens on the loopback of
 // the sandbox and relays each connection to a unix socket behind which the worker's proxy decides. The child relays
-// bytes and knows nothing of what they mean.
+// bytes and does not interpret them.
 //
 // FORWARD-1. The port is bound before the shell starts, and stays bound while a forwarder that was killed is replaced.
-// FORWARD-2. A connection waits a few seconds for a proxy that is away, and is then answered.
+// FORWARD-2. A connection waits a few seconds for a proxy that is away, and is then answered with an error.
 #ifndef EGRESS_H
 #define EGRESS_H
 
 enum { EGRESS_PORT = 61080 }; // above the ports that the kernel gives to outgoing connections
 
-// Only where SF_EGRESS names the socket; otherwise nothing of this is there. 0, with a message in the log, when it
-// failed.
+// Starts the forwarder if SF_EGRESS names the proxy's socket. Returns 0, with a message in the log, on failure.
 int egress_open(void);
 int egress_is_on(void);
-// Replaces a forwarder that has ended. Milliseconds until it is to be called again; -1: none.
+// Replaces a forwarder that has ended. Returns the milliseconds until the next call, or -1.
 int egress_tick(void);
 
 #endif

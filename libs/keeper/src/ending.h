@@ -6,7 +6,7 @@
 #define ENDING_H
 #include "wire.h"
 
-// The reason is a literal; null with KEPT.
+// Notes a change of the shell for the next END. The reason is a string literal, or null with KEPT.
 void ending_note_shell(enum ShellState state, const char *reason);
 
 typedef struct {
@@ -16,13 +16,13 @@ typedef struct {
   uint32_t run_ms;
 } Ending;
 
-// An entry begins: there is no end to send.
+// Called when an entry begins: there is no end to send.
 void ending_clear(void);
-// The entry has ended so; what was noted of the shell goes with it.
+// Sets how the entry has ended, with the noted change of the shell.
 void ending_set(const Ending *ending);
-// A worker has claimed or resumed: send it again.
+// Makes ending_send send the end again: a worker has claimed the keeper or resumed the entry.
 void ending_repeat(void);
-// 0 when the link has no room now. `id` is the entry's.
+// Puts END for this entry on the link. Returns 0 when the link has no room now.
 int ending_send(const uint8_t *id);
 int ending_is_sent(void);
 

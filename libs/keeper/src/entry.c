@@ -26,7 +26,7 @@ static struct {
     NOTHING,  // none has begun
     WAITING,  // for the shell to be ready
     RUNNING,
-    DRAINING, // over, but the rest of its output waits for room
+    DRAINING, // it has ended, but the rest of its output waits for room
     ENDED,
   } phase;
   enum EntryKind kind;
@@ -34,7 +34,7 @@ static struct {
   uint32_t grace_ms;
   ShellRun run;
   Moment since;
-  uint64_t began_at, oom_kills_before; // began_at: 0 until it runs
+  uint64_t began_at, oom_kills_before; // began_at is 0 until it runs
   Report report;
   int has_report;
   int is_alone;    // it began without processes of earlier ones
@@ -50,7 +50,7 @@ Moment entry_since(void) { return entry.phase == RUNNING ? entry.since : moment_
 
 static int is_entry(const Header *header) { return entry.phase != NOTHING && !memcmp(header->id, entry.id, ID_BYTES); }
 
-// The entry has ended. The bytes that are in its pipes at this moment are the last of its output.
+// Ends the entry. The bytes that are in its pipes now are the last of its output.
 static void conclude(int code, enum EndReason reason, int signal) {
   if (ladder_is_on()) {
     reason = ladder_reason();
@@ -116,7 +116,7 @@ static enum Refusal prepare_command(const Command *command, const uint8_t *id) {
   return command->input_kind == OPEN_STDIN && !input_begin(id) ? REFUSED_NO_SPACE : 0;
 }
 
-// A command has put something else in place of descriptors of its shell, so that it would not source the script
+// Replaces a shell in which a command has replaced the descriptors of its texts: it would not source the script
 // (SEALED-2).
 static void replace_shell_without_texts(void) {
   if (shell_holds_texts()) return;
@@ -142,7 +142,7 @@ static enum Refusal prepare(const Header *header, const uint8_t *payload, Start 
   return start->kind == COMMAND_ENTRY ? prepare_command(&start->command, header->id) : 0;
 }
 
-// A fresh shell has not been prepared by the worker yet.
+// Returns whether the command is for an earlier shell: the worker has not prepared the fresh one yet.
 static int is_for_other_shell(const Header *header) { return header->offset && header->offset != shell_number(); }
 
 void entry_start(const Header *header, const uint8_t *payload) {
@@ -158,7 +158,7 @@ void entry_start(const Header *header, const uint8_t *payload) {
     if (refusal) input_end();
   }
   if (refusal) {
-    // Without room it is lost: the worker starts the entry again.
+    // Without room the refusal is lost, and the worker starts the entry again.
     link_put(REFUSED, 0, refusal, header->id, shell_number(), 0, 0);
     return;
   }
@@ -272,7 +272,7 @@ void entry_on_children(void) {
   if (reaper_take(shell_pid(), &status)) on_shell_end(status);
 }
 
-// A restart has no ladder: its old shell has had its time, and all processes were to end anyway.
+// Applies the deadlines. A restart has no ladder: the old shell has had its time, and all processes are to end anyway.
 static int tick_running(void) {
   int wake;
   switch (clocks_alarm(&wake)) {

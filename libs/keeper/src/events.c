@@ -36,7 +36,7 @@ void events_remove(int fd) { control(epoll, EPOLL_CTL_DEL, fd, 0, 0); }
 
 static int wait_for(int epoll_fd, struct epoll_event *events, int most, int timeout_ms) {
   const int n = epoll_wait(epoll_fd, events, most, timeout_ms);
-  // EINTR: SIGCONT after a stop. Whatever else it is would come back at once; the ticks go on at their own pace.
+  // SIGCONT after a stop causes EINTR. Any other error would come back at once, so the ticks go on as planned.
   if (n < 0 && errno != EINTR) log_failure("epoll_wait");
   return n < 0 ? 0 : n;
 }
@@ -46,7 +46,7 @@ int events_wait(struct epoll_event *events, int most, int timeout_ms, int with_o
   int n = wait_for(outputs, events, most, timeout_ms);
   for (int i = 0; i < n; i++) {
     if (events[i].data.u64 != OTHERS) continue;
-    // In the place of the event that stands for them, and after the rest of them.
+    // Replaces the event of the inner epoll by the last one, and appends the events of outputs.
     const struct epoll_event last = events[n - 1];
     events[i] = last;
     n--;

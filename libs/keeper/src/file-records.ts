@@ -1,4 +1,5 @@
-// What file operations print, and the records of those that carry many files. file_steps.c and bundle.c are the other end.
+// The formats of what file operations print, and of operations with many files. file_steps.c and bundle.c are the other
+// end.
 import { MalformedFrame, readUint64 } from './frames.ts';
 import { textsOf, uint32s } from './messages.ts';
 
@@ -8,16 +9,19 @@ export interface FileRecord {
   mode: number;
   modifiedMs: number;
   name: string;
-  /** Of a symbolic link. */
+  /** Target of a symbolic link. */
   target?: string;
-  /** A directory that was to be entered, and that the user may not. */
+  /** Set on a directory that should be entered and that the user may not enter. */
   unreadable?: true;
 }
 
 const fileTypes: Record<string, FileRecord['type']> = { f: 'file', d: 'directory', u: 'directory', l: 'symlink' };
 const RECORD_FIELDS = 6;
 
-/** Parses the output of `list` and `stat`: type, size, mode (octal), modified (ms), name and target of each, every field ended by a zero byte. */
+/**
+ * Parses the output of `list` and `stat`: type, size, mode (octal), modified (ms), name and target of each, every field
+ * ended by a zero byte.
+ */
 export function parseFileRecords(stdout: Uint8Array): FileRecord[] {
   const fields = textsOf(stdout);
   const records: FileRecord[] = [];
@@ -43,24 +47,24 @@ export function parseFileRecords(stdout: Uint8Array): FileRecord[] {
   return records;
 }
 
-/** One entry of a directory that is written. `mode`: only the mode of one that is there is changed. */
+/** One entry of a directory that is written. An entry of kind `mode` changes only the mode of a file that exists. */
 export interface PackedEntry {
   kind: 'directory' | 'file' | 'symlink' | 'mode';
-  /** Relative to the directory. */
+  /** Name relative to the directory. */
   name: string;
   mode: number;
-  /** Of a file; of a symbolic link its target. */
+  /** Content of a file, or target of a symbolic link. */
   content?: Uint8Array;
 }
 
 const kinds: Record<PackedEntry['kind'], string> = { directory: 'd', file: 'f', symlink: 'l', mode: 'm' };
 
-/** The data of `unpack`. */
+/** Returns the data of `unpack`. */
 export function encodeEntries(entries: readonly PackedEntry[]): Buffer {
   return Buffer.concat(entries.flatMap(encodeEntry));
 }
 
-/** Bytes that an entry takes there, besides its name and content. */
+/** Bytes that an entry takes in the data of `unpack`, besides its name and content. */
 export const PACKED_ENTRY_BYTES = 16;
 
 function encodeEntry({ kind, name, mode, content = new Uint8Array(0) }: PackedEntry): Uint8Array[] {
@@ -70,7 +74,7 @@ function encodeEntry({ kind, name, mode, content = new Uint8Array(0) }: PackedEn
 
 /** One file of the output of `pack`. */
 export interface PackedFile {
-  /** 0: it was read whole. */
+  /** Linux errno, or 0 when the file was read whole. */
   errno: number;
   mode: number;
   content: Buffer;

@@ -31,11 +31,11 @@ typedef struct {
   int is_taken;
   uint8_t id[ID_BYTES];
   pid_t helper; // 0 when it has ended
-  int streams[STREAMS]; // files in memory: what the helper prints
+  int streams[STREAMS]; // files in memory with what the helper prints
   uint64_t sent[STREAMS];
   uint64_t kill_at; // 0: never
-  int is_late;      // it was killed at its time limit
-  int is_followed; // by the worker that made the call
+  int is_late;      // the helper was killed at its time limit
+  int is_followed; // the worker that made the call is connected
   End end;
 } Call;
 
@@ -82,7 +82,7 @@ static void release(Call *call) {
 
 static void refuse(const Header *header, enum Refusal refusal, int error, int signal) {
   const End end = {.refusal = refusal, .error = error, .signal = signal};
-  link_put(FILE_ENDED, 0, 0, header->id, 0, &end, sizeof end); // without room the worker waits for its time limit
+  link_put(FILE_ENDED, 0, 0, header->id, 0, &end, sizeof end); // without room the worker waits until it connects again
 }
 
 // A fork that fails while no entry runs is refused because of background processes: those are killed, as for a command.
@@ -181,13 +181,13 @@ int file_calls_tick(void) {
   return wake;
 }
 
-// 0 when there was no room.
+// Puts the rest of an answer on the link. Returns 0 when there was no room.
 static int send_call(Call *call) {
   static uint8_t piece[PIECE_BYTES];
   for (int s = 0; s < STREAMS; s++) {
     while (call->sent[s] < call->end.total[s]) {
       const ssize_t n = pread(call->streams[s], piece, sizeof piece, call->sent[s]);
-      if (n <= 0) { // memory of this process's own: it does not fail
+      if (n <= 0) { // cannot fail: it is memory of this process
         call->end.total[s] = call->sent[s];
         break;
       }

@@ -8,18 +8,19 @@
 #define FILE_CALLS_H
 #include "wire.h"
 
-// At once: four beside the commands, and one in their order.
+// Most calls at a time: four beside the commands, and one in their order.
 enum { FILE_CALLS = 5 };
 
-// FILE_CALL without a payload begins nothing: it asks whether the id has begun.
+// Begins the call, or refuses it. A FILE_CALL without a payload begins nothing: its refusal tells whether the id has
+// begun.
 void file_call_start(const Header *header, const uint8_t *payload);
 // Kills the child of the call with this id, if it runs.
 void file_call_stop(const Header *header);
 void file_calls_claimed(void);
 void file_calls_on_children(void);
-// Returns in how many ms to call again, or -1.
+// Kills the calls whose time limit has passed. Returns the milliseconds until the next call, or -1.
 int file_calls_tick(void);
-// 1 when there is more to send than there was room for.
+// Puts answers on the link. Returns 1 when there is more than the link has room for.
 int file_calls_send(void);
 
 #endif

@@ -26,7 +26,7 @@ int write_all(int fd, const void *bytes, size_t n) {
   return 0;
 }
 
-// Not blocking: a FIFO or a device is refused, not waited for.
+// Opens without blocking, so that a FIFO or a device is refused and not waited for.
 int open_regular(int folder, const char *path, int flags, int *fd) {
   struct stat status;
   *fd = openat(folder, path, flags | unless_links_are_followed(O_NOFOLLOW) | O_NONBLOCK | O_CLOEXEC, 0644);
@@ -52,8 +52,8 @@ static int open_folder(int folder, const char *path, int *fd) {
   return error;
 }
 
-// From the root folder on, one directory after the other, each looked for, and made, in the one that was opened
-// before it.
+// Opens the directories of a path one after the other from the root folder on, each in the one before it, and makes
+// those that are missing.
 static int walk_to(char *path, int makes_parents, int *fd) {
   int error = open_folder(AT_FDCWD, "/", fd);
   for (char *name = path; !error && name;) {
@@ -72,7 +72,7 @@ static int walk_to(char *path, int makes_parents, int *fd) {
   return error;
 }
 
-// The last name keeps the slashes behind it, which say that it is a directory.
+// The last name keeps the slashes behind it: with them it must be a directory.
 int place_open(const char *path, int makes_parents, Place *place) {
   char parent[sizeof place->name];
   size_t end = strlen(path);
@@ -97,8 +97,8 @@ int look_at(int folder, const char *name, int is_removed) {
   return is_removed && S_ISDIR(status.st_mode) && leads_off_limits(&status) ? EPERM : 0;
 }
 
-// Changes the mode by a descriptor of the file that was looked at. chmod() takes no O_PATH descriptor, but the entry
-// of one in /proc is the same file.
+// Changes the mode through a descriptor, so that it is the file that was checked. fchmod() takes no O_PATH descriptor,
+// but chmod() of its name in /proc does the same.
 int change_mode(int folder, const char *name, mode_t mode) {
   struct stat status;
   char path[32];
@@ -129,15 +129,15 @@ int open_file(const char *path, int flags, int *fd) {
   return error;
 }
 
-void say_record(int folder, const char *path, const char *name, const struct stat *status) {
+void print_record(int folder, const char *path, const char *name, const struct stat *status) {
   const char type = S_ISREG(status->st_mode) ? 'f'
                   : S_ISDIR(status->st_mode) ? 'd'
                   : S_ISLNK(status->st_mode) ? 'l'
                                              : 'o';
-  say_record_of(type, folder, path, name, status);
+  print_record_of(type, folder, path, name, status);
 }
 
-void say_record_of(char type, int folder, const char *path, const char *name, const struct stat *status) {
+void print_record_of(char type, int folder, const char *path, const char *name, const struct stat *status) {
   char target[PATH_MAX] = "";
   if (S_ISLNK(status->st_mode)) {
     const ssize_t n = readlinkat(folder, path, target, sizeof target - 1);

@@ -4,33 +4,33 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-// Where an operation makes, replaces or removes a name: the open directory, and the name in it. The directory stays the
-// one that was looked at, whatever happens to its path meanwhile.
+// A name that an operation makes, replaces or removes, and its directory. The directory is open, so it stays the one
+// that was checked, whatever happens to its path.
 typedef struct {
   int folder;
   char name[2 * 4096];
 } Place;
 
-// From now on, paths are taken as they are: a symbolic link on one, or at its end, is refused with ELOOP.
+// Makes this process refuse every path with a symbolic link on it or at its end, with ELOOP.
 void refuse_links(void);
 int write_all(int fd, const void *bytes, size_t n);
-// Refuses what is not a regular file.
+// Opens a regular file, and refuses anything else.
 int open_regular(int folder, const char *path, int flags, int *fd);
 int open_file(const char *path, int flags, int *fd);
-// Finds the place of a path, with makes_parents after the directories above it have been made.
+// Finds the place of a path. With makes_parents it makes the directories above it first.
 int place_open(const char *path, int makes_parents, Place *place);
 void place_close(Place *place);
-// Refuses the keeper's own folder, what is in it, and with is_removed what it is in.
+// Refuses the keeper's folder and what is in it, and with is_removed also the directories above it.
 int look_at(int folder, const char *name, int is_removed);
 int change_mode(int folder, const char *name, mode_t mode);
 int change_mode_of(const char *path, mode_t mode);
-// Takes the flags of openat() or fstatat() that keep it from following a link, and returns those that hold.
+// Returns the given flags, which keep openat() or fstatat() from following a link, if links are refused; else 0.
 int unless_links_are_followed(int flags);
-// ENOTDIR, or ELOOP for a link that is not followed.
+// Returns ENOTDIR, or ELOOP for a link that is not followed.
 int not_a_folder(int folder, const char *name);
 // Prints a record: type, size, mode, modified (ms), name, target of a symbolic link, each ended by a zero byte. Names
 // are bytes. `path` is relative to the open folder.
-void say_record(int folder, const char *path, const char *name, const struct stat *status);
-void say_record_of(char type, int folder, const char *path, const char *name, const struct stat *status);
+void print_record(int folder, const char *path, const char *name, const struct stat *status);
+void print_record_of(char type, int folder, const char *path, const char *name, const struct stat *status);
 
 #endif

@@ -45,7 +45,7 @@ int file_parse(Cursor *cursor, FileOperation *file) {
   return path_copy[0] == '/' && (!rename_copy[0] || rename_copy[0] == '/');
 }
 
-// The bytes of the range go to stdout; the size of the whole file, in decimal, and its mode, in octal, to stderr.
+// Prints the bytes of the range to stdout, and the whole file's size (decimal) and mode (octal) to stderr.
 static int read_range(const FileOperation *file) {
   static char piece[PIECE_BYTES];
   struct stat status;
@@ -54,8 +54,8 @@ static int read_range(const FileOperation *file) {
   if (error) return error;
   if (fstat(fd, &status)) return errno;
   const int digits = snprintf(piece, sizeof piece, "%lld %o", (long long)status.st_size, status.st_mode & 07777);
-  const int unsaid = write_all(2, piece, digits);
-  if (unsaid) return unsaid;
+  const int unwritten = write_all(2, piece, digits);
+  if (unwritten) return unwritten;
   uint64_t offset = file->offset, left = file->length;
   while (left) {
     const ssize_t n = pread(fd, piece, left < sizeof piece ? left : sizeof piece, offset);
@@ -69,7 +69,7 @@ static int read_range(const FileOperation *file) {
   return 0;
 }
 
-// A part that is there is opened before one is made, and is emptied only when it is known which file that is.
+// Opens the file that parts are written to. An existing file is checked before it is emptied.
 static int open_part(const Place *place, const FileOperation *file, int *fd) {
   const int is_later_part = file->offset > 0;
   int error = open_regular(place->folder, place->name, O_WRONLY, fd);
@@ -85,7 +85,7 @@ static int open_part(const Place *place, const FileOperation *file, int *fd) {
   return lseek(*fd, file->offset, SEEK_SET) < 0 ? errno : 0;
 }
 
-// `old`: what the file replaces; null when there is no such file.
+// Renames the written file to its target. `old` is the file that it replaces, or null.
 static int put_in_place(const FileOperation *file, int fd, const Place *part, const struct stat *old) {
   Place target;
   int error = place_open(file->rename_to, 0, &target);
@@ -112,7 +112,7 @@ static int write_range(const FileOperation *file) {
   if (error) return error;
   error = write_all(fd, file->data, file->data_bytes);
   if (!error && file->rename_to[0]) error = put_in_place(file, fd, &place, exists && S_ISREG(old.st_mode) ? &old : 0);
-  if (close(fd) && !error) error = errno; // where a file system reports only then that there was no room
+  if (close(fd) && !error) error = errno; // some file systems report only here that there was no room
   if (error && file->rename_to[0]) unlinkat(place.folder, place.name, 0);
   return error;
 }
@@ -125,7 +125,7 @@ static int describe(const FileOperation *file) {
   if (fstatat(place.folder, place.name, &status, AT_SYMLINK_NOFOLLOW)) return errno;
   if (is_off_limits(&status)) return EPERM;
   const char *slash = strrchr(file->path, '/');
-  say_record(place.folder, place.name, slash && slash[1] ? slash + 1 : file->path, &status);
+  print_record(place.folder, place.name, slash && slash[1] ? slash + 1 : file->path, &status);
   return fflush(stdout) ? errno : 0;
 }
 

@@ -20,18 +20,18 @@ enum { ENOUGH_BYTES = 5 << 20, ENOUGH_FILES = 64 }; // for the largest command a
 
 static const char *folder;
 static int directory = -1;
-static struct timespec looked_at, confirmed_at; // times of its last change; 0: too young to tell anything
+static struct timespec looked_at, confirmed_at; // times of the folder's last change; 0: too recent to compare
 static int is_unchanged;
 
 void folder_open(const char *path) {
   folder = path;
   off_limits_open(path);
-  directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC); // without it every file is looked at every time
+  directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC); // on failure every file is checked every time
 }
 
-// A directory shows when a name in it was made, removed or replaced, but no finer than the clock of the kernel ticks: a
-// change that has just been made may have a second one behind it. Nobody can set this time, and its age is by the clock
-// that it was taken from.
+// The directory's time of change tells when a name in it was made, removed or replaced. It has the resolution of the
+// kernel's clock tick, so a recent time may hide a second change. No process can set it, and its age is taken from the
+// same clock.
 void folder_look(void) {
   struct stat status;
   struct timespec now;
@@ -74,7 +74,7 @@ int folder_fifo(const char *name, int fd) {
   if (mkfifo(path_of(name), 0600)) log_failure("mkfifo");
   const int made = open(path_of(name), O_RDWR | O_NONBLOCK | O_CLOEXEC);
   if (made < 0) log_failure("opening a FIFO of the folder");
-  if (fd >= 0) close(fd); // only now, so that the new one has another number
+  if (fd >= 0) close(fd); // only now, so that the new one has another descriptor
   return made;
 }
 
@@ -86,7 +86,7 @@ int folder_write(const char *name, const void *bytes, size_t n, const char *end)
   return text_close(&text);
 }
 
-// Files that the shell writes for itself. Made here, so that no umask of the user's keeps it from reading them again.
+// Makes the files that the shell writes for itself. Made by the shell, the user's umask could make them unreadable.
 static void make_scratch(void) {
   static const char *const NAMES[] = {"state", "options", "aliases", "exported", "old", "names"};
   for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) folder_write(NAMES[i], "", 0, "");
@@ -123,7 +123,8 @@ int folder_write_loop(char *const *arguments, int has_saved_state) {
   return text_seal_loop(&text);
 }
 
-// The first line keeps the rest from being run: where `set` does not work, its second part ends the shell that parses.
+// Puts a text to be parsed only. Its first line keeps the rest from running: where `set` does not work, the second part
+// of the line ends the shell that parses.
 static int put_parsed(const char *before, const uint8_t *script, size_t n, const char *after) {
   Text text;
   text_collect(&text);
@@ -134,7 +135,7 @@ static int put_parsed(const char *before, const uint8_t *script, size_t n, const
   return text_seal(&text);
 }
 
-// Where a script ends on purpose: the first line that begins with `exit`. Null when there is none.
+// Returns the first line of a script that begins with `exit`, or null.
 static const uint8_t *find_exit(const uint8_t *script, size_t n) {
   static const char EXIT_LINE[] = "\nexit";
   const size_t length = sizeof EXIT_LINE - 1;
@@ -178,7 +179,8 @@ static int add_env(Text *before, Text *after, const uint8_t *env, size_t n) {
   return 1;
 }
 
-// Env and cwd of one command. `before` fails when the cwd cannot be entered.
+// Writes the texts that the shell sources around one command: `before` sets its env and cwd and fails when the cwd
+// cannot be entered, `after` restores them.
 static enum Refusal put_surroundings(const Command *command, Texts *texts) {
   Text before, after;
   text_collect(&before);
@@ -214,11 +216,11 @@ static int remove_foreign(const char *path, const struct stat *status, int type,
 int folder_make_room(void) {
   struct statfs space;
   const int failed = directory < 0 ? statfs(folder, &space) : fstatfs(directory, &space);
-  if (failed) return 0; // removed by the user: the write that follows fails
+  if (failed) return 0; // the user has removed the folder: the write that follows fails
   const int is_enough = (uint64_t)space.f_bavail * space.f_bsize >= ENOUGH_BYTES && space.f_ffree >= ENOUGH_FILES;
   if (is_enough) return 0;
-  if (space.f_blocks * space.f_bsize < 2 * ENOUGH_BYTES) return 0; // it is small by itself
-  is_unchanged = 0; // from here on: a file that is held open loses its name, too
+  if (space.f_blocks * space.f_bsize < 2 * ENOUGH_BYTES) return 0; // the whole file system is small
+  is_unchanged = 0; // even a file that is held open loses its name
   if (nftw(folder, remove_foreign, 16, FTW_DEPTH | FTW_PHYS)) log_failure("clearing the folder");
   make_scratch();
   return 1;

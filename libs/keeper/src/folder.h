@@ -1,7 +1,6 @@
 // The keeper's own folder: files and FIFOs through which keeper and shell pass data to each other. The texts that the
-// shell sources for a command are not in it, but in sealed files (sealed.h). All of the folder belongs to
-// the container's user, who may remove or replace any of it; the keeper then makes it again, or the session's shell is
-// lost.
+// shell sources for a command are in sealed files instead (sealed.h). The folder belongs to the container's user, who
+// may remove or replace anything in it; the keeper then makes it again, or the session's shell is lost.
 #ifndef FOLDER_H
 #define FOLDER_H
 #include "start.h"
@@ -10,27 +9,28 @@
 
 void folder_open(const char *path);
 const char *folder_path(void);
-// Before an entry begins.
+// Called before an entry begins: checks whether any name in the folder has changed.
 void folder_look(void);
-// At that moment no name in the folder had been made, removed or replaced since they were all right (folder_confirm).
+// Returns whether folder_look found that no name was made, removed or replaced since folder_confirm.
 int folder_is_unchanged(void);
-// All of them have been looked at since.
+// Called when all names in the folder have been checked.
 void folder_confirm(void);
-// A shell could not go on: nothing in the folder counts as unchanged, also where its own time says so.
+// Makes the folder count as changed, whatever its time of change is: a shell could not go on.
 void folder_distrust(void);
-// Is the FIFO with this number still there, and may the shell open it?
+// Returns whether the FIFO with this inode is still there, and the shell may open it.
 int folder_has_fifo(const char *path, ino_t inode);
-// Path of a file in it, valid until the next call.
+// Returns the path of a file in the folder, valid until the next call.
 const char *path_of(const char *name);
-// A FIFO opened for both directions, so that it is never at its end. Returns the same descriptor while that is still
-// the one in the folder, and -1 when none could be made.
+// Opens a FIFO of the folder for both directions, so that it never reports its end. Returns the descriptor `fd` while
+// that is still the FIFO in the folder, else a new one, or -1 when none could be made.
 int folder_fifo(const char *name, int fd);
 
-// Removes files that are not the keeper's when there is hardly any room left. 1 when it has done so.
+// Removes files that are not the keeper's when there is hardly any room left. Returns 1 when it has done so.
 int folder_make_room(void);
-// 0 when it could not be written whole.
+// Writes a file. Returns 0 when it could not be written whole.
 int folder_write(const char *name, const void *bytes, size_t n, const char *end);
-// The shell's loop; the arguments are those with which it re-executes itself. 0 when it could not be written whole.
+// Writes the shell's loop with the arguments with which it re-executes itself. Returns 0 when it could not be written
+// whole.
 int folder_write_loop(char *const *arguments, int has_saved_state);
 // Descriptors of the texts of a command; 0: none.
 typedef struct {
@@ -39,10 +39,10 @@ typedef struct {
   int check, early; // what is parsed beforehand
 } Texts;
 
-// The script, its input, and what surrounds it. 0, or the reason of a refusal.
+// Writes the script, its input, and the texts around it. Returns 0, or the reason of a refusal.
 enum Refusal folder_write_command(const Command *command, Texts *texts);
-// The texts `check` and, if the script has a line that begins with `exit`, `early`: the script, or what comes before
-// that line, for the shell to parse without running it. 0 when there is no room for them.
+// Writes the text `check`, for the shell to parse the script without running it, and `early`, with what comes before a
+// line that begins with `exit`, if there is one. Returns 0 when there is no room for them.
 int folder_write_check(const Command *command, Texts *texts);
 
 #endif

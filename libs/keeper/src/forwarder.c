@@ -22,7 +22,7 @@ _Static_assert(sizeof AWAY_TEXT - 1 == 78, "the length that the answer names");
 typedef struct {
   uint8_t bytes[PIECE_BYTES];
   size_t from, to;
-  int has_ended, is_shut; // the source has no more bytes; the other end was told so
+  int has_ended, is_shut; // the source has no more bytes, and the other end was shut down for writing
 } Way;
 
 typedef struct {
@@ -46,14 +46,14 @@ static Connection *find_free(void) {
   return 0;
 }
 
-// What was received and not read would make the kernel drop the answer.
+// Answers that the proxy is away. Unread input is read first: it would make the kernel drop the answer.
 static void answer_away(Connection *connection) {
   if (read(connection->inside, connection->out.bytes, sizeof connection->out.bytes) < 0) errno = 0;
   if (send(connection->inside, AWAY, sizeof AWAY - 1, MSG_NOSIGNAL) < 0) errno = 0; // its client has gone
   release(connection);
 }
 
-// A proxy that is busy has a full backlog, and one that is away has no socket, or one without a listener.
+// Connects to the proxy. A busy proxy has a full backlog; one that is away has no socket, or one without a listener.
 static void reach_proxy(Connection *connection) {
   connection->tried_at = now_ms();
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -112,8 +112,8 @@ static void relay(Connection *c, short inside, short outside) {
   if (!is_whole || (c->out.is_shut && c->in.is_shut)) release(c);
 }
 
-// A direction is read when it holds nothing, and written while it holds something. An end that has gone is reported
-// whatever was asked for, so one whose bytes wait for the other end is not polled.
+// A direction is read while its buffer is empty, and written while it is not. poll() reports a closed end in any case,
+// so an end whose bytes wait for the other end is not polled.
 static void want(struct pollfd *fd, int descriptor, const Way *from_it, const Way *to_it) {
   fd->events = 0;
   if (!from_it->has_ended && from_it->from == from_it->to) fd->events |= POLLIN;
@@ -152,7 +152,7 @@ static void loop(void) {
   }
 }
 
-// The keeper's descriptors: as long as this process held them, their other ends would not see the keeper close them.
+// Closes the keeper's descriptors: while this process held them, the other ends would not see the keeper close them.
 static void close_others(int listening) {
   dup2(listening, LISTENING);
 #ifdef SYS_close_range

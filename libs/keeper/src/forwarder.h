@@ -2,7 +2,7 @@
 #ifndef FORWARDER_H
 #define FORWARDER_H
 
-// For a child of the keeper. Keeps no other descriptor open.
+// Runs in a child of the keeper. Closes all other descriptors.
 _Noreturn void forwarder_run(int listening, const char *path);
 
 #endif

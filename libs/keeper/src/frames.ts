@@ -1,17 +1,18 @@
-// The protocol between worker and keeper, as bytes. wire.h is the other end; docs/keeper-protocol.md describes the frames.
+// The protocol between worker and keeper, as bytes. wire.h is the other end, and docs/keeper-protocol.md describes the
+// frames.
 //
 // FRAME-1. A frame decodes to what was encoded, however the bytes are cut on their way.
 // FRAME-2. On the socket the first malformed frame ends the stream: push() throws, and must not be called again.
-// FRAME-3. Over attach (a sync word is given) push() does not throw: bytes that are no whole frame with a right checksum are skipped,
-//     and a frame that was cut short costs no other frame.
+// FRAME-3. Over attach (a sync word is given) push() does not throw: bytes that are no whole frame with a right
+//     checksum are skipped, and a frame that was cut short costs no other frame.
 import { crc32 } from 'node:zlib';
 
-/** Of the protocol between worker and keeper. It rises with every change that the other end would misread. */
+/** Version of the protocol between worker and keeper. It rises with every change that the other end would misread. */
 export const KEEPER_PROTOCOL_VERSION = 5;
 export const HEADER_BYTES = 40;
 export const SYNC_BYTES = 8;
 const CRC_BYTES = 4;
-/** A START carries script, env and stdin, or the bytes of a file. */
+/** Most bytes of a payload to the keeper: the script, env and stdin of a START, or the bytes of a FILE_CALL. */
 export const MAX_TO_KEEPER = 4 << 20;
 export const MAX_FROM_KEEPER = 64 << 10;
 
@@ -50,7 +51,7 @@ export interface Frame {
   /** 0 stdout, 1 stderr. */
   stream: number;
   flags: number;
-  /** Of the entry, the terminal or the file call: 16 bytes; zeros for none. */
+  /** Id of the entry, the terminal or the file call: 16 bytes, zeros for none. */
   id: Uint8Array;
   fence: number;
   offset: number;
@@ -65,7 +66,7 @@ const NO_ID = new Uint8Array(16);
 const NO_PAYLOAD = new Uint8Array(0);
 const NOTHING: Buffer = Buffer.alloc(0);
 
-/** With a sync word: the form for attach. `fence`: instead of the frame's. */
+/** Returns the bytes of a frame, in the form for attach if a sync word is given. `fence` replaces the frame's. */
 export function encodeFrame(
   frame: Partial<Frame> & { type: number },
   sync?: Uint8Array,
@@ -102,7 +103,10 @@ export class FrameDecoder {
     this.#sync = options.sync && Buffer.from(options.sync);
   }
 
-  /** The frames that are complete now. Payloads may be views of the input, to which nothing else refers over the socket. */
+  /**
+   * Returns the frames that are complete now. Payloads may be views of the input, to which nothing else refers over the
+   * socket.
+   */
   push(chunk: Uint8Array): Frame[] {
     const input = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     if (this.#sync === undefined) return this.#finishPartial(input);
@@ -110,7 +114,10 @@ export class FrameDecoder {
     return this.#takeSynced(this.#sync);
   }
 
-  /** Adds to the frame that an earlier chunk began, in a buffer of its size, and takes the frames after it as views of the input. */
+  /**
+   * Adds to the frame that an earlier chunk began, in a buffer of its size, and takes the frames after it as views of
+   * the input.
+   */
   #finishPartial(input: Buffer): Frame[] {
     const partial = this.#partial;
     if (partial === undefined) {
@@ -169,8 +176,8 @@ export class FrameDecoder {
           at = this.#skipTo(at, at + 1);
         }
       } else {
-        // Incomplete. The sync word is random and known to the two ends only: another one in here begins the next frame, and
-        // the rest of this one died with its sender.
+        // The frame is incomplete. The sync word is random and known to the two ends only: another one in here begins
+        // the next frame, because the sender of this one has died.
         const next = this.#rest.indexOf(sync, header);
         if (next < 0) break;
         at = this.#skipTo(at, next);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-// A directory keeps what is in it, under another name.
+// A directory is renamed, and keeps its contents.
 int free_path(const char *path) {
   static unsigned replaced;
   char aside[192];

@@ -2,7 +2,7 @@
 #ifndef FREE_PATH_H
 #define FREE_PATH_H
 
-// Whatever the user has put there gives way. 0 when it could not.
+// Removes or renames what the user has put at the path. Returns 0 on failure.
 int free_path(const char *path);
 
 #endif

@@ -1,5 +1,6 @@
-// The keeper's frame parser and its open stdin, in C, under AddressSanitizer and UBSan. Both come with gcc on a glibc system (libasan,
-// libubsan) and with clang (compiler-rt). Where they are missing these tests fail: without them a fuzzer finds next to nothing.
+// The keeper's frame parser and its open stdin, in C, under AddressSanitizer and UBSan. Both come with gcc on a glibc
+// system (libasan, libubsan) and with clang (compiler-rt). Where they are missing these tests fail: without them a
+// fuzzer finds next to nothing.
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

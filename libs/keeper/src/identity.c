@@ -17,8 +17,8 @@ static void take(const char *name, char *value, size_t size) {
   unsetenv(name);
 }
 
-// Of a keeper behind a wall, whose first process shows its environment to the session. One byte at a time: what
-// follows is the worker's.
+// Reads the first line of stdin, for a keeper behind a wall whose own process shows its environment to the session.
+// Reads one byte at a time, because the bytes that follow are the worker's frames.
 static void read_line(char *hex) {
   char line[sizeof token + 2 * SYNC_BYTES + 2], *space;
   size_t n = 0;

@@ -4,7 +4,7 @@
 #define IDENTITY_H
 #include <stdint.h>
 
-// 0 when the environment holds no valid token, or no sync word where one is needed.
+// Returns 0 when the environment holds no valid token, or no sync word where one is needed.
 int identity_open(int needs_sync);
 const char *identity_token(void); // TOKEN_BYTES, zero-padded
 const uint8_t *identity_sync(void);

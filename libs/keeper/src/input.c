@@ -21,7 +21,7 @@ static uint8_t *window; // a ring of INPUT_WINDOW bytes, kept from entry to entr
 static struct {
   int is_open; // the entry has an open stdin
   uint8_t id[ID_BYTES];
-  int fd;                     // the writing end; the shell opens the other by its name. -1: closed
+  int fd;                     // the writing end, -1 when closed; the shell opens the other end by its name
   uint64_t received, written; // bytes from the worker, and to the pipe
   uint64_t reported;          // INPUT_TAKEN has been sent for these
   int has_reader, has_ended, reader_closed, reported_closed;
@@ -39,9 +39,8 @@ static void close_pipe(void) {
   own.fd = -1;
 }
 
-// Only the keeper holds a writing end, so that closing it is the end of the file for the reader. Its own reading end
-// serves to open the writing one without waiting: once it is closed, the pipe shows whether the shell has opened its
-// own.
+// Only the keeper holds a writing end, so closing it ends the file for the reader. The keeper opens a reading end to
+// open the writing end without waiting, and closes it: the pipe then shows whether the shell has opened its own.
 int input_begin(const uint8_t *id) {
   input_end();
   free_path(path_of("input"));
@@ -131,7 +130,7 @@ void input_on_writable(void) {
   if (own.is_open) write_to_pipe();
 }
 
-// There is no event for it: before the shell opens the pipe, writing fails as it does when its reader has gone.
+// No event reports that the shell has opened the pipe: before that, writing fails as it does after a reader has gone.
 int input_tick(void) {
   if (!own.is_open || own.has_reader || own.fd < 0) return -1;
   struct pollfd p = {.fd = own.fd, .events = POLLOUT};

@@ -12,18 +12,18 @@
 
 enum { INPUT_WINDOW = 1 << 20 };
 
-// 0 when there is no memory for the window.
+// Returns 0 when there is no memory for the window.
 int input_open(void);
-// For an entry that begins now. 0 when the FIFO could not be made.
+// Makes the FIFO for an entry that begins now. Returns 0 on failure.
 int input_begin(const uint8_t *id);
 void input_end(void);
 void input_on_frame(const Header *header, const uint8_t *payload);
 void input_on_writable(void);
-// Looks whether the shell has opened the pipe. Returns in how many ms to call again, or -1.
+// Checks whether the shell has opened the pipe. Returns the milliseconds until the next call, or -1.
 int input_tick(void);
-// A worker has resumed the entry: it receives again how much was written.
+// Makes input_send report again how much was written: a worker has resumed the entry.
 void input_resume(void);
-// Puts that on the link when it has changed. 0 when there is no room now.
+// Reports on the link how much was written, when that has changed. Returns 0 when there is no room now.
 int input_send(void);
 
 #endif

@@ -9,15 +9,15 @@ export const isPrebuilt = !import.meta.url.endsWith('.ts');
 let programs: Promise<Programs> | undefined;
 
 /**
- * Path of the keeper's program for the containers of this machine. It is static: any image of this architecture can run it. Throws when there is none
- * and none can be built.
+ * Returns the path of the keeper's program for the containers of this machine. The program is static, so any image of
+ * this architecture can run it. Throws when there is none and none can be built.
  */
 export async function keeperPath(): Promise<string> {
   programs ??= findPrograms();
   return (await programs).keeper;
 }
 
-/** Path of the program that starts a keeper on the host without a container. */
+/** Returns the path of the program that starts a keeper on the host without a container. */
 export async function launcherPath(): Promise<string> {
   programs ??= findPrograms();
   return (await programs).launch;

@@ -11,7 +11,7 @@ static struct {
   int is_on;
   enum { BEGUN, INTERRUPTED, TERMINATED } step;
   enum EndReason reason;
-  Moment since, asked; // the command began; the shell was asked to come back
+  Moment since, asked; // when the command began, and when the shell was asked to come back
   uint64_t began_at, asked_at;
   uint32_t grace;
 } own;
@@ -30,7 +30,7 @@ int ladder_is_on(void) { return own.is_on; }
 enum EndReason ladder_reason(void) { return own.reason; }
 void ladder_end(void) { own.is_on = 0; }
 
-// Returns how many processes are left.
+// Sends the signals of the step that is due. Returns how many processes are left.
 static int climb(uint64_t passed) {
   const int left = sweep(0, own.since, shell_pid());
   if (own.step == BEGUN) {
@@ -43,7 +43,7 @@ static int climb(uint64_t passed) {
     own.step = TERMINATED;
     if (own.grace && left) return sweep(SIGTERM, own.since, shell_pid());
   }
-  // From here on until none is left: a process that was just starting may show only now.
+  // Repeated until none is left: a process that was just starting may be seen only now.
   if (own.step == TERMINATED && passed >= (uint64_t)own.grace * 3 / 5 && left)
     return sweep_kill(own.since, shell_pid());
   return left;

@@ -60,9 +60,9 @@ static void refill(void) {
   allowance.counted_at = now;
 }
 
-// 0 when the link has no room for it.
+// Sends the end of a stream. Returns 0 when the link has no room for it.
 static int send_end(LatePipe *pipe) {
-  // Empty: its last holder has gone, and nothing more comes of this stream of this entry.
+  // A LATE frame without bytes is the end of the stream: the pipe's last holder has gone.
   if (!link_put(LATE, pipe->stream, 0, pipe->id, pipe->offset, 0, 0)) return 0;
   free_pipe(pipe);
   return 1;

@@ -17,7 +17,7 @@ static struct {
   Greeter *greet;
   int in, out; // -1: no connection
   int is_claimed;
-  uint64_t fence; // the highest that has claimed
+  uint64_t fence; // the highest of a claim so far
   uint64_t connected_at, away_since;
 } own = {.in = -1, .out = -1};
 
@@ -25,9 +25,9 @@ static Parser parser;
 
 static struct {
   uint8_t *bytes;
-  size_t from, to; // what is not written yet
+  size_t from, to; // the bytes that are not written yet
   int is_blocked;  // waits for EPOLLOUT
-  size_t secret_to; // the token is before it
+  size_t secret_to; // end of the bytes that may hold the token
 } queue;
 
 static void queue_clear(void) {
@@ -70,8 +70,8 @@ int link_tick(void) {
   return now - own.away_since < RETRY_OFTEN_FOR_MS ? RETRY_MS : RETRY_LATER_MS;
 }
 
-// A connection that is not renewable stays open: what was queued is for a worker that has gone, and its successor finds
-// the next sync word.
+// Drops the connection. One that is not renewable stays open: only the queue is cleared, which was for a worker that
+// has gone; the next worker finds the next sync word.
 void link_drop(void) {
   parser_reset(&parser);
   queue_clear();
@@ -114,7 +114,7 @@ static void accept_frame(const Header *header, const uint8_t *payload, FrameSink
   else if (own.is_claimed && header->fence == own.fence) sink(header, payload); // LINK-1
 }
 
-// The other end is closed, or the connection is broken.
+// Called when the other end is closed, or the connection is broken.
 static void end_of_input(void) {
   if (!own.transport->is_renewable) { // stdin is closed for good: no worker can reach this keeper any more
     events_remove(own.in);
@@ -123,7 +123,7 @@ static void end_of_input(void) {
   link_drop();
 }
 
-// 0 when the connection is gone.
+// Passes on the received frames. Returns 0 when the connection is gone.
 static int accept_frames(FrameSink *sink) {
   for (;;) {
     Header header;

@@ -12,12 +12,12 @@ enum { MESSAGES = 32, MESSAGE_BYTES = 160, REPEAT_AFTER_MS = 10000 };
 static struct {
   char text[MESSAGES][MESSAGE_BYTES];
   uint32_t written, sent; // numbers of messages
-  uint64_t last_at;       // the last one was written
+  uint64_t last_at;       // when the last one was written
 } own;
 
 static char *slot(uint32_t number) { return own.text[number % MESSAGES]; }
 
-// A failure that comes back many times a second is one message in 10 s.
+// Returns whether the text is the last message again within 10 s: a failure may come back many times a second.
 static int is_repeated(const char *text) {
   return own.written && !strcmp(text, slot(own.written)) && now_ms() - own.last_at < REPEAT_AFTER_MS;
 }

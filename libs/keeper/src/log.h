@@ -8,14 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A system call failed: the text and the description of errno. Leaves errno as it was.
+// Logs that a system call failed: the text and the description of errno. Leaves errno as it was.
 void log_failure(const char *what);
 void log_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// The oldest message that was not sent, or null. Its number counts all messages from 1: a gap shows how many were
+// Returns the oldest message that was not sent, or null. `number` counts all messages from 1: a gap shows how many were
 // overwritten.
 const char *log_unsent(uint32_t *number);
-// That one was sent.
+// Marks that message as sent.
 void log_sent(void);
 
 #endif

@@ -1,6 +1,5 @@
-// The payloads of frames. A keeper is as trusted as the container that it runs in, so every length and number from it is
-// checked.
-// The fields of START have one list here and one in start.h.
+// The payloads of frames. A keeper is trusted no more than the container that it runs in, so every length and number
+// from it is checked. The fields of START have one list here and one in start.h.
 import { MalformedFrame, readUint64, writeUint64 } from './frames.ts';
 
 export const EntryKind = { command: 0, restart: 1 } as const;
@@ -26,7 +25,7 @@ const endReasons = ['exited', 'signalled', 'oom', 'wall', 'no-output', 'cancelle
 const shellStates = ['kept', 'partial', 'lost'] as const;
 /** How far the worker may send stdin ahead of INPUT_TAKEN. */
 export const INPUT_WINDOW_BYTES = 1 << 20;
-/** Flag of INPUT: this is the end. Flag of INPUT_TAKEN: the reader has closed its end. */
+/** A flag: of INPUT, that these are the last bytes; of INPUT_TAKEN, that the reader has closed its end. */
 export const INPUT_END = 1;
 
 /** Reasons of a refusal, by the flags of REFUSED. */
@@ -221,12 +220,12 @@ const keeperExits: Record<number, string> = {
   106: 'The folder mounted as its workspace is not the one that was checked: another session changed the path meanwhile, or the engine runs on another kernel.',
 };
 
-/** Why a keeper could not start. Undefined for an exit code that is not of its own. */
+/** Returns why a keeper could not start, or undefined for an exit code that is not one of the keeper's. */
 export function describeKeeperExit(exitCode: number | null): string | undefined {
   return exitCode === null ? undefined : keeperExits[exitCode];
 }
 
-/** The text of a LOG frame, without control characters. */
+/** Returns the text of a LOG frame, without control characters. */
 export function decodeLogMessage(payload: Uint8Array): string {
   const text = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString('utf8');
   return text.replaceAll(/\p{Cc}/gu, ' ').slice(0, MAX_LOG_CHARACTERS);
@@ -239,7 +238,7 @@ export function decodeProcesses(payload: Uint8Array): { pid: number; command: st
   });
 }
 
-/** The path of a directory. Undefined: there is none, or it is no text. */
+/** Returns the path of a directory, or undefined when there is none or it is no text. */
 export function decodeDirectory(payload: Uint8Array): string | undefined {
   const path = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
   const text = path.toString('utf8');

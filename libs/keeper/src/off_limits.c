@@ -12,7 +12,7 @@ enum { OWN_FD = 3, MOST_FILES = 16 };
 static struct {
   int fd; // -1: there is no folder
   struct stat status;
-  int is_own_mount; // then everything on its device is the keeper's
+  int is_own_mount; // every file on its device is the keeper's
   int is_met;
   struct stat files[MOST_FILES];
   int count;
@@ -40,7 +40,7 @@ void off_limits_keep_only(void) {
   for (int fd = OWN_FD + 1; fd < most; fd++) close(fd);
 }
 
-// A file of the folder may have another name elsewhere on its device.
+// Compares the file with each in the folder: it may have another name elsewhere on the device.
 static int is_in_folder(const struct stat *status) {
   const int fd = openat(own.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *directory = fd < 0 ? 0 : fdopendir(fd);
@@ -72,7 +72,7 @@ int leads_off_limits(const struct stat *status) {
     const int next = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
     close(fd);
     fd = next;
-    if (fd < 0 || fstat(fd, &above) || is_same(&above, &at)) break; // the root folder is above itself
+    if (fd < 0 || fstat(fd, &above) || is_same(&above, &at)) break; // the root folder is its own parent
     at = above;
   }
   if (fd >= 0) close(fd);

@@ -1,18 +1,18 @@
-// What file operations may not touch: the keeper's own folder. They are told apart by what was really opened (device
-// and inode), never by a path, so that no link, and no other way through /proc, leads there.
+// The files that file operations must not touch: those of the keeper's own folder. A file is recognised by device and
+// inode once it is open, never by its path, so no link and no other way through /proc leads there.
 #ifndef OFF_LIMITS_H
 #define OFF_LIMITS_H
 #include <sys/stat.h>
 
 void off_limits_open(const char *folder);
-// A file that has no name.
+// Adds a file that has no name in the folder.
 void off_limits_add(const struct stat *status);
-// In a file operation: no other descriptor of the keeper's stays open, whose files could be reached through /proc.
+// Closes the keeper's other descriptors in the child of a file operation: their files could be reached through /proc.
 void off_limits_keep_only(void);
 int is_off_limits(const struct stat *status);
-// The keeper's folder or a directory above it, which must neither go nor get another name.
+// Returns whether it is the keeper's folder or a directory above it, which must not be removed or renamed.
 int leads_off_limits(const struct stat *status);
-// Has either of the two been so?
+// Returns whether either of the two has returned true so far.
 int off_limits_is_met(void);
 
 #endif

@@ -22,7 +22,7 @@ typedef struct {
   char path[160];
   int fd; // -1: it could not be made
   ino_t inode;
-  int is_grown, is_released; // the latter: no process has held it when its entry ended
+  int is_grown, is_released; // is_released: no process held the pipe when its entry ended
   RingBuffer buffer;
   uint64_t left; // still to come from the pipe for this entry
 } OutputPipe;
@@ -60,7 +60,7 @@ int output_open(void) {
   return 1;
 }
 
-// Whether each of them is held by a process or has something in it. One question for all.
+// Finds out, with one call for all pipes, which are held by a process or have bytes in them.
 static void look_at_pipes(short *revents) {
   struct pollfd p[STREAMS];
   for (int s = 0; s < STREAMS; s++) p[s] = (struct pollfd){.fd = pipes[s].fd, .events = POLLIN};
@@ -132,7 +132,7 @@ void output_end(void) {
     int n = 0;
     if (revents[s] & POLLIN) ioctl(pipe->fd, FIONREAD, &n); // of a pipe it cannot fail
     pipe->left = n;
-    pipe->is_released = revents[s] & POLLHUP; // nobody can add to these bytes
+    pipe->is_released = revents[s] & POLLHUP; // no process can add to these bytes
     receive(pipe);
   }
 }

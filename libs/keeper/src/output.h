@@ -9,21 +9,21 @@
 #define OUTPUT_H
 #include "wire.h"
 
-// 0 when a pipe could not be made.
+// Returns 0 when a pipe could not be made.
 int output_open(void);
-// For an entry that begins now. FIFOs that were removed are made again; 0 when that failed.
+// Prepares the pipes for an entry that begins now: makes FIFOs again that were removed. Returns 0 when that failed.
 int output_begin(const uint8_t *id);
 void output_on_readable(int stream);
-// The entry has ended: bytes that are in the pipes now are the last of its output.
+// Called when the entry has ended: the bytes in the pipes now are the last of its output.
 void output_end(void);
-// 1 when all of them were received; pipes that are still held have become late.
+// Returns 1 when all of them were received; pipes that are still held have then become late output.
 int output_settle(void);
 int output_is_full(void);
 uint64_t output_received(int stream);
 uint64_t output_acked(int stream);
 void output_ack(int stream, uint64_t offset);
 void output_resume(int stream, uint64_t offset);
-// Puts unsent output on the link. 0 when the link has no room for all of it.
+// Puts unsent output on the link. Returns 0 when the link has no room for all of it.
 int output_send(void);
 
 #endif

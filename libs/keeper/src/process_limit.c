@@ -11,9 +11,9 @@
 enum { ROOM_WITHIN_MS = 100, CROWD = 8, LOOK_MS = 50, ALONE = 2 /* keeper and shell */ };
 
 static struct {
-  uint64_t refused; // forks, by the limit, until now
-  int has_company;  // processes of earlier commands, when the entry began
-  int is_alone;     // there were none; neither where they cannot be counted
+  uint64_t refused; // forks that the limit has refused so far
+  int has_company;  // there were processes of earlier commands when the entry began
+  int is_alone;     // there were none; 0 where they cannot be counted
 } own;
 
 // A killed process counts against the limit until it is reaped, and a shell whose fork was refused does not try again.
@@ -60,7 +60,7 @@ int process_limit_tick(Moment since) {
   const uint64_t refused = cgroup_pids_refused();
   if (refused == own.refused) return LOOK_MS;
   own.refused = refused;
-  if (processes_bystanders(since, shell_pid()) < cgroup_pids_max() / CROWD) return LOOK_MS; // its own doing
+  if (processes_bystanders(since, shell_pid()) < cgroup_pids_max() / CROWD) return LOOK_MS; // it fills the limit itself
   sweep_kill_bystanders(since, shell_pid());
   wait_for_room();
   report();

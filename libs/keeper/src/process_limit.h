@@ -4,16 +4,16 @@
 #define PROCESS_LIMIT_H
 #include "processes.h"
 
-// Before an entry begins: kills processes of earlier commands if there is too little room for new ones.
+// Kills processes of earlier commands if there is too little room for new ones. Called before an entry begins.
 void process_limit_make_room(void);
-// At that moment there was no process but keeper and shell. 0 also where processes cannot be counted.
+// Returns whether process_limit_make_room found no process but keeper and shell. 0 where they cannot be counted.
 int process_limit_is_alone(void);
-// A fork of the keeper failed: kills them in any case.
+// Kills processes of earlier commands in any case: a fork of the keeper failed.
 void process_limit_sweep(void);
-// While a command runs: kills the processes that it has not started itself, if they are why its forks are refused.
-// Returns in how many ms to call again, or -1.
+// Kills the processes that the running command has not started, if they are why its forks are refused. Returns the
+// milliseconds until the next call, or -1.
 int process_limit_tick(Moment since);
-// An entry has ended. Looks once more, and then counts forks that were refused until now as its own.
+// Called when an entry has ended: checks once more, and then counts the forks refused until now as the entry's.
 void process_limit_settle(Moment since);
 
 #endif

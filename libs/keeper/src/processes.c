@@ -30,7 +30,7 @@ int processes_open(void) {
   keeper_pid = getpid();
   table = memory_reserve(MAX_PROCESSES * sizeof *table);
   loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-  if (loadavg < 0) log_failure("opening /proc/loadavg"); // the clock alone then separates old from new
+  if (loadavg < 0) log_failure("opening /proc/loadavg"); // then only the clock separates old from new processes
   return table != 0;
 }
 
@@ -49,7 +49,7 @@ void processes_unspare(pid_t leader) {
 
 static uint64_t ticks_now(void) {
   struct timespec t;
-  clock_gettime(CLOCK_BOOTTIME, &t); // this clock exists: it cannot fail
+  clock_gettime(CLOCK_BOOTTIME, &t); // cannot fail: this clock exists
   const long per_second = sysconf(_SC_CLK_TCK);
   return (uint64_t)t.tv_sec * per_second + t.tv_nsec / (1000000000 / per_second);
 }
@@ -96,7 +96,7 @@ static int read_process(int pid, Process *process) {
 static void read_table(void) {
   count = 0;
   DIR *proc = opendir("/proc");
-  if (!proc) { // without it no process can be found, and none is signalled
+  if (!proc) { // without /proc no process can be found, and none is signalled
     log_failure("opening /proc");
     return;
   }
@@ -140,7 +140,7 @@ static int descends_from_older(const Process *process, Moment since, pid_t shell
 
 static int is_led_by(const Process *p, pid_t leader) { return p->pid == leader || p->session == leader; }
 
-// Also a process that leads a session of its own by now, as long as its parents are there.
+// Returns whether a process is of the leader's session, or descends from it: it may lead a session of its own by now.
 static int belongs_to(const Process *process, pid_t leader) {
   int steps = 0;
   for (const Process *p = process; p && !is_keeper(p->pid) && steps++ < count; p = find(p->parent))
@@ -212,9 +212,9 @@ static void wait_for_deaths(Choice *is_chosen, Moment since, pid_t shell) {
   }
 }
 
-// SIGSTOP to -1 reaches every process at once, also one that is about to fork; only then is the table complete. The
-// others go on when the chosen are dead: bash, whose fork was refused, is told by SIGCHLD to try again, and where that
-// is refused as well it gives its command up.
+// Kills the chosen processes. SIGSTOP to -1 first stops every process, also one that is about to fork, so that the
+// table is complete. The others go on when the chosen are dead, not before: a bash whose fork was refused tries again
+// at SIGCHLD, and gives its command up if that is refused as well.
 static int kill_all(Choice *is_chosen, Moment since, pid_t shell) {
   static int was_stopped[64];
   int stopped = 0, n = 0;

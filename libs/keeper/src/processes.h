@@ -15,33 +15,32 @@ extern const Moment BEGINNING; // every process is newer
 
 enum { SPARED_LEADERS = 12 }; // terminals, file calls, the forwarder
 
-// 0 when there is no memory for the table.
+// Returns 0 when there is no memory for the table.
 int processes_open(void);
 Moment moment_now(void);
-// The same where no process but keeper and shell exists: cheaper.
+// Returns the same where no process but keeper and shell exists, at less cost.
 Moment moment_alone(void);
 
-// This process, and the session that it leads, are spared by every sweep but one since the BEGINNING: it is the shell
-// of a terminal, does a file call, or is the forwarder.
+// Makes sweeps spare this process and the session that it leads, except a sweep since the BEGINNING. For shells of
+// terminals, file calls and the forwarder.
 void processes_spare(pid_t leader);
 void processes_unspare(pid_t leader);
 
-// Signals every process that began after the moment, but keeper, shell, descendants of older processes (so that a
-// background server keeps the workers that it starts) and spared sessions. Signal 0 only counts. Returns how many there
-// were.
+// Signals every process that began after the moment, except keeper, shell, descendants of older processes (a background
+// server keeps the workers that it starts) and spared sessions. Signal 0 only counts. Returns how many there were.
 int sweep(int signal, Moment since, pid_t shell);
-// The same, of processes that began until then.
+// Does the same to processes that began before `until`.
 void sweep_between(int signal, Moment since, Moment until, pid_t shell);
-// The same with SIGKILL, and no process escapes by forking: all of them are stopped first.
+// Does the same with SIGKILL. No process escapes by forking: all of them are stopped first.
 int sweep_kill(Moment since, pid_t shell);
-// Bystanders are all but shell, keeper, and processes that the shell has started since and that are still its
-// descendants.
+// Returns how many bystanders there are: processes other than shell, keeper, and descendants that the shell has started
+// since the moment.
 int processes_bystanders(Moment since, pid_t shell);
 int sweep_kill_bystanders(Moment since, pid_t shell);
 // Signals every process of the session that this one leads, and their descendants. Returns how many there were.
 int signal_session(pid_t leader, int signal);
-// "pid command\0" of every process but keeper, shell, spared sessions, and those that a sweep since then would reach,
-// as many as fit. Returns the length.
+// Writes "pid command\0" of every process, as many as fit, except keeper, shell, spared sessions, and those that a
+// sweep since the moment would reach. Returns the length.
 size_t processes_describe(uint8_t *text, size_t size, Moment since, pid_t shell);
 
 #endif

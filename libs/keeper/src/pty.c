@@ -29,7 +29,7 @@ void pty_set_size(int fd, uint32_t rows, uint32_t columns) {
   ioctl(fd, TIOCSWINSZ, &size); // of a terminal it cannot fail
 }
 
-// Both sides of a new pseudo-terminal; the program's side may not become the keeper's own terminal.
+// Opens both sides of a new pseudo-terminal. The program's side must not become the keeper's controlling terminal.
 static int open_pair(int *program_side) {
   const int fd = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return -1;
@@ -48,7 +48,7 @@ static int open_pair(int *program_side) {
   return -1;
 }
 
-// In the child. Its directory is that of the session's shell at this moment.
+// Executes the shell in the child, in the present directory of the session's shell.
 static void become_shell(int program_side, const Opening *opening) {
   char path[48];
   snprintf(path, sizeof path, "/proc/%d/cwd", shell_pid());
@@ -57,7 +57,7 @@ static void become_shell(int program_side, const Opening *opening) {
   if (ioctl(program_side, TIOCSCTTY, 0)) _exit(126);
   for (int i = 0; i < 3; i++)
     if (dup2(program_side, i) < 0) _exit(126);
-  if (shell_pid() > 0 && chdir(path)) errno = 0; // then it begins in the keeper's own directory
+  if (shell_pid() > 0 && chdir(path)) errno = 0; // the shell then starts in the keeper's directory
   for (uint32_t at = 0; at < opening->env_bytes;) {
     char *variable = (char *)opening->env + at;
     at += strlen(variable) + 1;

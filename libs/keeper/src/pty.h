@@ -10,10 +10,10 @@ typedef struct {
   const uint8_t *env; // NAME=value\0 …
 } Opening;
 
-// Reads the payload of TERMINAL_OPEN; the variables stay in it. 0 when it is not valid.
+// Reads the payload of TERMINAL_OPEN; `env` points into it. Returns 0 when it is not valid.
 int opening_parse(Cursor *cursor, Opening *opening);
-// Returns the shell's pid, and in fd the terminal's own side, which does not block. 0, with the reason in `problem`,
-// when it failed.
+// Starts a shell at a new terminal. Returns its pid, and in `fd` the keeper's side of the terminal, which does not
+// block; or 0, with the reason in `problem`.
 pid_t pty_spawn(const Opening *opening, int *fd, char *problem, size_t size);
 void pty_set_size(int fd, uint32_t rows, uint32_t columns);
 

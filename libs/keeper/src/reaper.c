@@ -3,7 +3,8 @@
 #include "log.h"
 #include <sys/wait.h>
 
-enum { WATCHED = 24 }; // the shell, four terminals, five file calls, the forwarder, and some that were forgotten too late
+// Room for the shell, four terminals, five file calls, the forwarder, and some that are forgotten too late.
+enum { WATCHED = 24 };
 
 static struct {
   pid_t pid; // 0: free

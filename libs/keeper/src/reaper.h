@@ -1,13 +1,13 @@
-// Collects every child that has ended: the keeper is process 1, so also those that others left behind.
+// Reaps every child that has ended, also orphans of other processes: the keeper is process 1.
 #ifndef REAPER_H
 #define REAPER_H
 #include <sys/types.h>
 
-// The status of this child is kept until its owner takes it.
+// Keeps the status of this child until reaper_take.
 void reaper_watch(pid_t pid);
 void reaper_forget(pid_t pid);
 void reap_children(void);
-// 1, once, when the watched child has ended and was collected.
+// Returns 1, once, when the watched child has ended and was reaped.
 int reaper_take(pid_t pid, int *status);
 
 #endif

@@ -10,14 +10,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The directories on the way down to the open one. No descriptor of them is held: a tree may be deeper than a process
-// may have descriptors. The way up is `..`, if that is still the directory it was on the way down.
+// The directories on the way down to the open one. Only their identities are kept: a tree may be deeper than a process
+// may have descriptors. The way up is `..`, if that is still the same directory.
 typedef struct {
   struct stat *above;
   size_t depth, room;
 } Way;
 
-// 0, ENOTEMPTY or another errno.
+// Removes a file or an empty directory. Returns 0, ENOTEMPTY or another errno.
 static int remove_one(int folder, const char *name) {
   if (!unlinkat(folder, name, 0)) return 0;
   if (errno != EISDIR && errno != EPERM) return errno;
@@ -26,7 +26,7 @@ static int remove_one(int folder, const char *name) {
   return errno == ENOTDIR ? error : errno == EEXIST ? ENOTEMPTY : errno;
 }
 
-// The descriptor becomes that of the directory below.
+// Opens a directory below the open one, in the place of its descriptor.
 static int go_down(Way *way, int *fd, const char *name) {
   struct stat below;
   if (way->depth == way->room) {
@@ -55,7 +55,7 @@ static int go_up(Way *way, int *fd) {
   const int error = fstat(next, &above) ? errno : 0;
   if (error || above.st_dev != expected->st_dev || above.st_ino != expected->st_ino) {
     close(next);
-    return error ? error : EBUSY; // it was moved away meanwhile
+    return error ? error : EBUSY; // another process has moved it
   }
   close(*fd);
   *fd = next;
@@ -73,7 +73,7 @@ static int remove_contents(int fd, char *full) {
     errno = 0;
     const struct dirent *entry = readdir(directory);
     if (!entry) {
-      error = errno; // 0: that was all
+      error = errno; // 0 at the end of the directory
       break;
     }
     if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
@@ -87,7 +87,7 @@ static int remove_contents(int fd, char *full) {
   return error;
 }
 
-// What is emptied below is removed when its parent is looked at again.
+// Empties the open directory. A directory that was emptied below is removed when its parent is read again.
 static int empty(Way *way, int *fd) {
   char full[NAME_MAX + 1];
   for (;;) {

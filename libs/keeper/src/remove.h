@@ -2,7 +2,7 @@
 #ifndef REMOVE_H
 #define REMOVE_H
 
-// Never through a symbolic link. 0 or an errno.
+// Follows no symbolic link. Returns 0 or an errno.
 int remove_at(int folder, const char *name, int recursive);
 
 #endif

@@ -8,7 +8,7 @@
 enum { MOST_READS = 8 };
 
 static struct {
-  char bytes[32 << 10]; // that were read and are not part of a report yet
+  char bytes[32 << 10]; // read, and not part of a complete report yet
   size_t length;
   int has_exit_trap, has_hooks, lacks_own_trap, is_drained;
 } own;
@@ -45,16 +45,16 @@ static void parse_notes(const char *notes, Report *report) {
 
 static const char *find(const char *text, size_t n, const char *what) { return memmem(text, n, what, strlen(what)); }
 
-// At the start of a line: anything else was written by another process.
+// Finds a word at the start of a line. Anything else was written by another process.
 static const char *find_line(const char *text, size_t n, const char *what) {
   const char *found = find(text, n, what);
   while (found && found > text && found[-1] != '\n') found = find(found + 1, text + n - found - 1, what);
   return found;
 }
 
-// The list of traps that the shell prints before a report. The one on EXIT is the loop's own, or the user's, which is
-// kept in a file for the end of the shell. The traps that bash lists before it (`hooks`: DEBUG, RETURN, ERR) are not
-// visible to a shell that re-executes itself inside a function, so they are kept as well.
+// Reads the list of traps that the shell prints before a report. The trap on EXIT is the loop's own, or the user's:
+// that is kept in a file for the end of the shell. The traps that bash lists before it (`hooks`: DEBUG, RETURN, ERR)
+// are not visible to a shell that re-executes itself inside a function, so they are kept as well.
 static void keep_traps(const char *text, size_t n) {
   const char *traps = find_line(text, n, "trap -- "), *end = text + n;
   const char *loop_trap = find_line(text, n, "trap -- '{ __sf_leave ");
@@ -66,16 +66,16 @@ static void keep_traps(const char *text, size_t n) {
   own.has_hooks = has_hooks;
 }
 
-// ` code notes`, ` leaving` or ` saved`, which come after the run token.
+// Returns whether a line goes on after the run token as a report does: ` code notes`, ` leaving` or ` saved`.
 static int is_report(const char *line) {
   if (!strcmp(line, " leaving") || !strncmp(line, " saved", 6)) return 1;
   const size_t digits = *line == ' ' ? strspn(line + 1, "0123456789") : 0;
   return digits > 0 && line[1 + digits] == ' ';
 }
 
-// A line without the run token was written by another process and means nothing. One with the token that is no report
-// is the trace of a shell whose user has kept the loop from switching it off. Takes the first report out of the bytes;
-// 0 when there is none.
+// Takes the first report out of the bytes. Returns 0 when there is none. A line without the run token was written by
+// another process and is ignored. So is a line with the token that is no report: a trace (set -x) that the user has
+// kept the loop from switching off.
 static int take_line(const char *run_token, char *line, size_t size) {
   const char *from = own.bytes, *const limit = own.bytes + own.length;
   for (;;) {
@@ -96,7 +96,8 @@ static int take_line(const char *run_token, char *line, size_t size) {
   }
 }
 
-// A process of the session may fill the pipe without end: then the rest is read in the next turns of the loop.
+// Reads a limited number of bytes, because a process of the session may fill the pipe without end. The next turns of
+// the loop read the rest.
 enum Reported report_read(int pipe, const char *run_token, Report *report) {
   char line[128];
   for (int reads = 0;; reads++) {
@@ -108,7 +109,7 @@ enum Reported report_read(int pipe, const char *run_token, Report *report) {
       parse_notes(*rest == ' ' ? rest + 1 : rest, report);
       return REPORTED_END;
     }
-    if (own.is_drained) { // what comes later wakes the keeper again
+    if (own.is_drained) { // later bytes wake the keeper again
       own.is_drained = 0;
       return NO_REPORT;
     }

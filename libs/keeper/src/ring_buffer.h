@@ -4,21 +4,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// acked <= sent <= received <= acked + size
+// A ring buffer, with acked <= sent <= received <= acked + size.
 typedef struct {
   uint8_t *bytes;
   size_t size;
   uint64_t received, sent, acked;
 } RingBuffer;
 
-// 0 when there is no memory for it.
+// Returns 0 when there is no memory for the buffer.
 int ring_buffer_open(RingBuffer *buffer, size_t size);
-// For a new stream. Memory that was touched goes back to the system, so that an idle session is charged for next to
-// nothing.
+// Empties the buffer for a new stream. Touched memory goes back to the system, so that an idle session uses almost
+// none.
 void ring_buffer_reset(RingBuffer *buffer);
-// Where to receive, and how much fits in one piece; 0 when full.
+// Returns where to receive, and sets `n` to how much fits in one piece: 0 when full.
 uint8_t *ring_buffer_space(const RingBuffer *buffer, size_t *n);
-// What to send next, in one piece.
+// Returns the bytes to send next, in one piece of `n` bytes.
 const uint8_t *ring_buffer_unsent(const RingBuffer *buffer, size_t *n);
 int ring_buffer_is_full(const RingBuffer *buffer);
 

@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// Beside the numbers that scripts use for locks and logs (9, 99, 100, 200); the next ones where a process may not have
-// so many descriptors.
+// First descriptor of the files, away from the numbers that scripts use for locks and logs (9, 99, 100, 200). The next
+// ones are for a process that may not have so many descriptors.
 static const int FIRST[] = {230, 150, 40};
 
-// A text takes the smallest file that holds it, and blanks fill up the rest: a shell reads all of it, at about 6 ns for
-// each byte. Those for scripts have numbers of one digit, which the run token carries.
+// A text takes the smallest file that holds it, and blanks fill up the rest: a shell reads the whole file, at about 6
+// ns a byte. There are at most ten files for scripts, because the run token has one digit for them.
 enum { COMMANDS = 8, OTHERS = 6, FILES = COMMANDS + OTHERS };
 static const size_t SIZES[FILES] = {64,         256, 1 << 10, 4 << 10, 16 << 10, 64 << 10,   256 << 10,
                                     1088 << 10, 256, 1 << 10, 8 << 10, 64 << 10, 1280 << 10, 6 << 20};
@@ -25,16 +25,16 @@ static struct {
   int first;
   struct SealedFile {
     char *bytes; // null: it could not be made
-    size_t used; // the rest is blanks
+    size_t used; // bytes of text; the rest is blanks
     int is_taken;
     struct stat status;
   } files[FILES];
   int has_loop;
   pid_t shell;
-  int held; // its descriptors; -1: not looked at yet
+  int held; // the shell's /proc/<pid>/fd; -1: not opened yet
 } own = {.held = -1};
 
-// Takes the descriptor, for a number that no script uses.
+// Moves the descriptor to a number that no script uses.
 static int move_to(int fd, int number) {
   const int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, number);
   if (fd >= 0) close(fd);
@@ -43,8 +43,8 @@ static int move_to(int fd, int number) {
   return -1;
 }
 
-// Before Linux 5.1, and where a runtime has its own kernel, a file cannot be sealed against later writes alone. Then
-// its mode says so, which file operations cannot change: the keeper's files are off limits for them.
+// Before Linux 5.1, and under a runtime with its own kernel, a file cannot be sealed against later writes only. Its
+// mode is read-only then, and file operations cannot change that: the keeper's files are off limits for them.
 static void seal(int fd) {
   if (!fcntl(fd, F_ADD_SEALS, ALL_SEALS)) return;
   log_failure("sealing the scripts of commands against other processes of the session");
@@ -119,7 +119,7 @@ int sealed_put_command(const void *bytes, size_t n) { return put(COMMANDS, bytes
 int sealed_put(const void *bytes, size_t n) { return put(FILES, bytes, n); }
 
 void sealed_inherit(void) {
-  for (int fd = own.first; fd <= sealed_loop(); fd++) fcntl(fd, F_SETFD, 0); // one that is not there stays so
+  for (int fd = own.first; fd <= sealed_loop(); fd++) fcntl(fd, F_SETFD, 0); // fails for one that does not exist
 }
 
 void sealed_watch(pid_t shell) {
@@ -128,7 +128,7 @@ void sealed_watch(pid_t shell) {
   own.shell = shell;
 }
 
-// The directory of its descriptors stays open: the look at one of them is on the way of every command.
+// Opens the directory of the shell's descriptors, once: every command checks one of them.
 static int open_held(void) {
   char path[32];
   if (own.held >= 0) return 1;

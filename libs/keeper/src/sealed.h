@@ -1,34 +1,34 @@
-// The texts that the shell sources: in files without a name, of a fixed size, that nobody can write to or resize. Only
-// the keeper changes them, through mappings that no other process has. The shell and what it starts inherit descriptors
-// of them; it opens them by their numbers in /proc/self/fd.
+// The texts that the shell sources, in files without a name and of a fixed size that no process can write to or resize.
+// Only the keeper changes them, through mappings that no other process has. The shell and its children inherit their
+// descriptors; the shell opens them through /proc/self/fd.
 //
-// SEALED-1. Once sealed, a file takes no write and no change of size, whoever opens it and however.
-// SEALED-2. What a shell is about to source is what the keeper put there, or the shell is replaced.
+// SEALED-1. A sealed file can be neither written to nor resized, through any descriptor or path.
+// SEALED-2. A shell sources the text that the keeper put there, or is replaced.
 #ifndef SEALED_H
 #define SEALED_H
 #include <stddef.h>
 #include <sys/types.h>
 
-// 0 when not one of them could be made.
+// Makes the files. Returns 0 when none could be made.
 int sealed_open(void);
-// The descriptors of commands are this number and the ten that follow at most.
+// Returns the first descriptor of the texts of commands. At most ten others follow it.
 int sealed_first(void);
 // Returns the descriptor of the loop, whose text never changes.
 int sealed_loop(void);
-// Puts the text of the loop in its place, once.
+// Writes the text of the loop. Called once.
 int sealed_put_loop(const void *bytes, size_t n);
-// The texts of the entry before are not needed any more.
+// Frees the files of the texts of the entry before.
 void sealed_clear(void);
-// Each returns a descriptor, or -1 when there is no room for so much.
+// Each writes a text and returns its descriptor, or -1 when it does not fit.
 int sealed_put_command(const void *bytes, size_t n);
 int sealed_put(const void *bytes, size_t n);
-// In the child that becomes the shell.
+// Lets the child that becomes the shell inherit the descriptors.
 void sealed_inherit(void);
-// There is a new shell.
+// Called when there is a new shell.
 void sealed_watch(pid_t shell);
-// Does it still hold all that was put since the last sealed_clear?
+// Returns whether the shell holds the descriptors of all texts that were written since the last sealed_clear.
 int sealed_is_held(void);
-// Does it hold all that there are?
+// Returns whether the shell holds the descriptors of all files.
 int sealed_all_are_held(void);
 
 #endif

@@ -20,11 +20,11 @@
 enum { READY_WITHIN_MS = 10000, MAX_FAILED_STARTS = 3, MAX_ARGUMENTS = 32, FORK_ATTEMPTS = 100, FORK_PAUSE_MS = 10 };
 enum { MOST_PIPE_BYTES = 1 << 20, HELD_WITHIN_MS = 1000 };
 
-// The loop reports the first before its first command; the second is never reported.
+// Run tokens. The loop reports the first one before its first command, and never the second.
 static const char READY_TOKEN[] = "ready", NO_TOKEN[] = "-none-";
 static const char *const CANDIDATES[] = {"/bin/bash", "/usr/bin/bash", "/bin/sh"};
 
-// How the shell is started.
+// The command that starts the shell.
 static struct {
   char *arguments[MAX_ARGUMENTS + 5]; // the last ones run the loop
   char source_loop[160];
@@ -32,16 +32,16 @@ static struct {
 } program;
 
 static struct {
-  pid_t pid; // -1: it could not be forked yet
+  pid_t pid; // -1: it could not be forked so far
   uint32_t number;
   int go, report; // FIFOs
   int is_ready, is_leaving, has_saved, failed_starts;
-  int continues, continue_code; // with the state that the shell before it saved, and with its last exit code
+  int continues, continue_code; // the shell goes on with the saved state and exit code of the one before
   uint64_t spawned_at;
   char token[16];
 } own = {.go = -1, .report = -1};
 
-// 0 when the reports cannot be received.
+// Returns 0 when the reports cannot be received.
 static int make_fifos(void) {
   const int before = own.report;
   own.go = folder_fifo("go", own.go);
@@ -76,7 +76,7 @@ static void find_shell(char *const *argv) {
   arguments[n] = (char *)(slash ? slash + 1 : arguments[0]); // $0
 }
 
-// At the limit of processes room is made without forking.
+// Forks. At the limit of processes it makes room first, which needs no fork.
 static pid_t fork_or_make_room(void) {
   for (int attempt = 0; attempt < FORK_ATTEMPTS; attempt++) {
     const pid_t child = fork();
@@ -89,13 +89,13 @@ static pid_t fork_or_make_room(void) {
   return -1;
 }
 
-// At most what a pipe holds: a process of the session may be filling it.
+// Empties a FIFO. Reads at most what a pipe holds: a process of the session may be filling it.
 static void drain(int fd) {
   char bytes[4 << 10];
   for (int i = 0; i < MOST_PIPE_BYTES / (int)sizeof bytes && read(fd, bytes, sizeof bytes) > 0; i++) continue;
 }
 
-// As the loop re-executes itself, with the state that it saved. The variables are in that state, too.
+// Executes the shell as the loop re-executes itself, with the state that it saved, which includes the variables.
 static void execute_again(int code) {
   char *arguments[sizeof program.arguments / sizeof *program.arguments + 4], *none[] = {0};
   char text[8];
@@ -132,8 +132,8 @@ static void spawn(void) {
   _exit(errno == ENOENT ? 127 : 126);
 }
 
-// A fresh shell has its number from the end of the one before it, also while it cannot be started: a command that is
-// meant for that one is not for this one.
+// A fresh shell gets its number when the one before it ends, also while it cannot be started: a command for the shell
+// before must not run on it.
 static void spawn_next(const int *continue_with) {
   folder_distrust();
   own.continues = continue_with != 0;
@@ -194,18 +194,19 @@ static uint32_t draw_number(void) {
   if (random < 0) random = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
   if (!left && random >= 0 && read(random, numbers, sizeof numbers) == sizeof numbers)
     left = sizeof numbers / sizeof *numbers;
-  // Without it (an image may hold no /dev) the time has to do: the token protects against chance, not against malice.
+  // Without /dev/urandom (an image may hold no /dev) the time is used: a token prevents accidents, not attacks.
   return left ? numbers[--left] : (uint32_t)now_ms();
 }
 
-// A number that processes of earlier commands cannot guess, so that none of them reports the end of this one by chance.
-// `script`: the last digit of its descriptor follows.
+// Makes a run token that processes of earlier commands cannot know, so that none of them reports the end of this
+// command by accident. The last digit of the script's descriptor follows the number.
 static void make_token(int script) {
   const uint32_t number = draw_number() & 0x0fffffff; // short: a shell reads it byte by byte
   snprintf(own.token, sizeof own.token, "%07x%d", number, script ? script - sealed_first() : 0);
 }
 
-// The full stop at the end: the user's IFS may cut off what stands there.
+// Gives the loop its next line. The line ends with a full stop, because the user's IFS might cut off its last
+// character.
 static void give(int script, const char *what) {
   char line[256];
   make_token(script);
@@ -231,11 +232,11 @@ void shell_run(const ShellRun *run) {
   n += add_number(extra + n, sizeof extra - n, "check", texts->check);
   add_number(extra + n, sizeof extra - n, "early", texts->early);
   give(texts->script, extra);
-  folder_confirm(); // the command and its output pipes were before it
+  folder_confirm(); // all names in the folder were checked for this command
 }
 
-// A process with nothing but the descriptors of the sealed files, which the shell may open there. It has executed
-// something, so its memory has nothing of the keeper's.
+// Starts a process that has only the descriptors of the sealed files, so that the shell can open them through /proc. It
+// has executed a program, so its memory holds nothing of the keeper's.
 static pid_t spawn_holder(void) {
   int executed[2];
   char byte;
@@ -248,7 +249,7 @@ static pid_t spawn_holder(void) {
     _exit(126);
   }
   close(executed[1]);
-  while (holder > 0 && read(executed[0], &byte, 1) < 0 && errno == EINTR) continue; // its end: the program runs
+  while (holder > 0 && read(executed[0], &byte, 1) < 0 && errno == EINTR) continue; // end of file: the program runs
   close(executed[0]);
   return holder;
 }
@@ -261,7 +262,7 @@ static int give_descriptors_again(void) {
     return 0;
   }
   const int n = snprintf(line, sizeof line, "- holder=%d from=%d .\n", holder, sealed_first());
-  // The shell takes back all descriptors, also those that this command does without: a later one needs them.
+  // The shell takes back all descriptors, also those that this command does not use: a later one needs them.
   if (write(own.go, line, n) == n)
     for (int ms = 0; ms < HELD_WITHIN_MS && !sealed_all_are_held(); ms++) usleep(1000);
   kill(holder, SIGKILL);
@@ -276,7 +277,7 @@ void shell_kill(void) {
   if (own.pid > 0) kill(own.pid, SIGKILL); // its own child, not reaped yet: it cannot fail
 }
 
-// Asks the shell to put the loop's trap on EXIT again, in the place of one that the command has set.
+// Asks the shell to set the loop's trap on EXIT again, because the command has set another.
 static void arm(void) {
   static const char LINE[] = "- arm .\n";
   if (write(own.go, LINE, sizeof LINE - 1) < 0) log_failure("writing to the shell");
@@ -304,5 +305,5 @@ int shell_read_report(Report *report) {
 
 void shell_interrupt(void) {
   if (own.pid > 0 && !own.is_leaving) kill(own.pid, SIGURG);
-  if (own.pid > 0) kill(own.pid, SIGCONT); // a stopped one could not come back
+  if (own.pid > 0) kill(own.pid, SIGCONT); // a stopped shell could not come back
 }

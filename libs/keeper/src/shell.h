@@ -6,7 +6,7 @@
 #include "report.h"
 #include <sys/types.h>
 
-// The script is parsed before it runs, to find out whether it ends inside one of these.
+// Constructs inside of which a script might end. It is parsed before it runs to find that out.
 enum Check { CHECK_HERE_DOCUMENTS = 1, CHECK_BRACKETS = 2 };
 
 typedef struct {
@@ -16,37 +16,38 @@ typedef struct {
   int traps;  // the script may set a trap
 } ShellRun;
 
-// argv of the shell; empty to look for one.
+// Takes argv of the shell, or an empty one: then the first shell that is found is used.
 void shell_open(char *const *argv);
 pid_t shell_pid(void);
-// The path or the name of its program.
+// Returns the path or the name of the shell's program.
 const char *shell_program(void);
-// It has reached its loop.
+// Returns whether the shell has reached its loop.
 int shell_is_ready(void);
-// Why there is no shell and none will come; null otherwise.
+// Returns why there is no shell and no other will be started, else null.
 const char *shell_problem(void);
-// Counts the shells of this keeper, from 1.
+// Returns the number of the shell, counted from 1 in this keeper.
 uint32_t shell_number(void);
 
-// Does it hold the descriptors of the texts that it is to source? A shell that has closed them is given them again. One
-// that holds something else there is of no use.
+// Returns whether the shell holds the descriptors of the texts that it is to source. One that has closed them is given
+// them again; one that has put something else there has to be replaced.
 int shell_holds_texts(void);
 void shell_run(const ShellRun *run);
-// Runs the user's EXIT trap and ends.
+// Makes the shell run the user's EXIT trap and end.
 void shell_leave(void);
-// Asks the running command to come back to the loop, unless it is on its way.
+// Signals the shell to stop the running command and come back to the loop, unless it already does.
 void shell_interrupt(void);
 void shell_kill(void);
-// 1 when the command has ended.
+// Reads the shell's reports. Returns 1 when the command has ended.
 int shell_read_report(Report *report);
-// The shell has ended in the middle of a command, and has saved its state before.
+// Returns whether the shell, which ended during a command, had saved its state before.
 int shell_can_continue(void);
-// The shell has ended: starts the next, or gives up after three that were never ready. With a code the next one
+// Starts the next shell after one has ended, or gives up after three that were never ready. With a code the next one
 // continues with the saved state, and the code is its first `$?`.
 void shell_replace(int status, const int *continue_with);
-// The shell has ended, and none is to follow.
+// Called when the shell has ended and no other is to follow.
 void shell_forget(void);
-// Returns in how many ms to call again, or -1.
+// Starts a shell that could not be started, and kills one that is not ready in time. Returns the milliseconds until the
+// next call, or -1.
 int shell_tick(void);
 
 #endif

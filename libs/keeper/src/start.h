@@ -1,10 +1,9 @@
-// The payload of START: the one list of its fields in C. messages.ts writes them, docs/keeper-protocol.md describes
-// them.
+// The fields of START. messages.ts writes them, and docs/keeper-protocol.md describes them.
 #ifndef START_H
 #define START_H
 #include "wire.h"
 
-// What a command reads: /dev/null, the bytes that came with it, or the bytes of INPUT while it runs.
+// A command's stdin: /dev/null, the bytes in its START, or the bytes of INPUT frames while it runs.
 enum Stdin { NO_STDIN = 0, GIVEN_STDIN = 1, OPEN_STDIN = 2 };
 
 typedef struct {
@@ -19,7 +18,7 @@ typedef struct {
   Command command; // of a COMMAND_ENTRY
 } Start;
 
-// 0 when the frame is not valid.
+// Reads the payload of START. Returns 0 when the frame is not valid.
 int start_parse(const Header *header, const uint8_t *payload, Start *start);
 
 #endif

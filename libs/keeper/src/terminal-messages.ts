@@ -5,8 +5,8 @@ import { uint32s } from './messages.ts';
 /** A flag of TERMINAL_OPEN: continue the terminal if it exists, and do not open a new one. */
 export const TERMINAL_RESUME_ONLY = 1;
 /**
- * The most bytes of input that the worker sends beyond the count that TERMINAL_OUTPUT has reported as written, and the most bytes of output
- * that the keeper sends beyond what was acknowledged.
+ * The most bytes of input that the worker sends beyond the count that TERMINAL_OUTPUT has reported as written, and the
+ * most bytes of output that the keeper sends beyond what was acknowledged.
  */
 export const TERMINAL_WINDOW_BYTES = 64 << 10;
 
@@ -30,7 +30,7 @@ export function encodeTerminalSize({ rows, columns }: TerminalSize): Buffer {
 
 const TYPED_BYTES = 8;
 
-/** `typed`: how many bytes of the input were written to the terminal. */
+/** Decodes TERMINAL_OUTPUT. `typed` is how many bytes of the input were written to the terminal. */
 export function decodeTerminalOutput(payload: Uint8Array): { typed: number; bytes: Uint8Array } {
   if (payload.length < TYPED_BYTES)
     throw new MalformedFrame(`A terminal's output of ${payload.length} bytes; at least ${TYPED_BYTES} were expected.`);

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Small buffers: their bytes are still printed after Ctrl-C.
+// The buffers are small, because their bytes are still printed after Ctrl-C.
 enum { WINDOW_BYTES = 64 << 10, PIECE_BYTES = 16 << 10 };
 enum { FORGOTTEN_AFTER_MS = 60000, HANG_UP_MS = 1000, SOON_MS = 20, NO_CODE = -1 };
 enum { RESUME_ONLY = 1 };
@@ -124,7 +124,7 @@ void terminal_start(const Header *header, const uint8_t *payload) {
   output->sent = from < output->acked ? output->acked : from;
   terminal->is_followed = 1;
   terminal->end_sent = 0;
-  terminal->reported = UINT64_MAX; // it is reported at once: the answer that the terminal is there
+  terminal->reported = UINT64_MAX; // reported at once: this answers that the terminal is there
   terminal->frame_at = now_ms();
 }
 
@@ -136,7 +136,7 @@ static void release(Terminal *terminal) {
   reaper_forget(terminal->shell);
 }
 
-// Only its end is left.
+// Returns whether only the terminal's end is left.
 static int is_over(const Terminal *terminal) { return !terminal->shell && terminal->fd < 0 && !terminal->kill_at; }
 
 static void receive(Terminal *terminal) {
@@ -175,7 +175,7 @@ void terminal_input(const Header *header, const uint8_t *payload) {
   if (!terminal) return;
   terminal->frame_at = now_ms();
   RingBuffer *input = &terminal->input;
-  if (header->offset > input->received) return; // with a gap: its sender begins again at the reported offset
+  if (header->offset > input->received) return; // a gap: the worker sends again from the reported offset
   const uint64_t known = input->received - header->offset;
   for (uint64_t at = known; at < header->length;) {
     size_t room;

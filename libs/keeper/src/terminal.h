@@ -5,8 +5,8 @@
 // PTY-2. Output waits in a ring buffer until it is acknowledged, and input until the program reads it. A full buffer
 //     stops the reading of that side, so its writer waits: nothing is dropped.
 // PTY-3. Input has offsets as well: bytes that a worker, or its successor, sends again are typed once.
-// PTY-4. A terminal for which no frame has come for a minute is hung up. Its end is kept until a worker closes it, or
-// as long.
+// PTY-4. A terminal for which no frame has come for a minute is hung up. Its end is kept for a minute, or until a
+//     worker closes it.
 #ifndef TERMINAL_H
 #define TERMINAL_H
 #include "wire.h"
@@ -14,7 +14,7 @@
 
 enum { TERMINALS = 4 };
 
-// 0 when there is no memory for their buffers.
+// Returns 0 when there is no memory for the buffers.
 int terminals_open(void);
 void terminal_start(const Header *header, const uint8_t *payload);
 void terminal_input(const Header *header, const uint8_t *payload);
@@ -22,16 +22,16 @@ void terminal_resize(const Header *header, const uint8_t *payload);
 void terminal_close(const Header *header);
 void terminal_ack(const Header *header);
 
-// A worker has claimed the keeper: nothing of a terminal is sent before TERMINAL_OPEN asks for it.
+// Called when a worker has claimed the keeper: nothing of a terminal is sent before TERMINAL_OPEN asks for it.
 void terminals_claimed(void);
-// The session ends.
+// Hangs up all terminals, because the session ends.
 void terminals_hang_up(void);
 void terminal_on_ready(int index);
-// Children were reaped: the shells of terminals may be among them.
+// Called when children were reaped: shells of terminals may be among them.
 void terminals_on_children(void);
-// Returns in how many ms to call again, or -1.
+// Hangs up what is due. Returns the milliseconds until the next call, or -1.
 int terminals_tick(void);
-// Puts output and ends on the link. 1 when there is more than the link has room for.
+// Puts output and ends on the link. Returns 1 when there is more than the link has room for.
 int terminals_send(void);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 typedef struct {
-  int fd; // -1: it is collected
+  int fd; // -1: the text is collected
   int failed;
   size_t used;
   char buffer[4096];
@@ -12,19 +12,19 @@ typedef struct {
   size_t length;
 } Text;
 
-// Instead of a file: for text_seal.
+// Begins a text in memory, for text_seal.
 void text_collect(Text *text);
-// Puts what was collected into a sealed file. Its descriptor, or -1.
+// Puts the collected text into a sealed file. Returns its descriptor, or -1.
 int text_seal(Text *text);
-// Makes it the loop. 0 when it could not be.
+// Makes the collected text the shell's loop. Returns 0 on failure.
 int text_seal_loop(Text *text);
-// Replaces whatever has this name. Mode 0600.
+// Begins a file with mode 0600, which replaces any file of this name.
 void text_open(Text *text, const char *path);
 void text_add(Text *text, const void *bytes, size_t n);
 void text_add_string(Text *text, const char *string);
-// In single quotes, for a POSIX shell.
+// Adds the bytes in single quotes, for a POSIX shell.
 void text_quote(Text *text, const void *bytes, size_t n);
-// 0, with a message in the log, when not all of it could be written.
+// Ends the file. Returns 0, with a message in the log, when not all of it could be written.
 int text_close(Text *text);
 
 #endif

@@ -15,7 +15,7 @@
 enum { RECORD_BYTES = 64 }; // of a record without its name and target
 
 static struct {
-  uint64_t left; // of the page
+  uint64_t left; // bytes of the page that are left
   int is_full;
   char path[2 * PATH_MAX]; // of the entry, relative to the first directory
 } walk;
@@ -48,7 +48,7 @@ static int read_names(DIR *directory, Names *names) {
     if (!(names->at[names->count] = strdup(entry->d_name))) return ENOMEM;
     names->count++;
   }
-  if (errno) return errno; // what was not read is not left out
+  if (errno) return errno; // an incomplete list is an error
   qsort(names->at, names->count, sizeof *names->at, compare);
   return 0;
 }
@@ -68,7 +68,7 @@ static int enter(int folder, const char *name, int flags, int *fd) {
 // Prints the entry unless the page before had it, then what is below it.
 static int list_entry(int folder, const char *name, size_t length, uint64_t depth, int is_known, const char *cursor) {
   struct stat status;
-  if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW)) return 0; // it has gone
+  if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW)) return 0; // another process has removed it
   const size_t whole = length + strlen(name);
   if (whole >= PATH_MAX) return ENAMETOOLONG;
   strcpy(walk.path + length, name);
@@ -81,8 +81,8 @@ static int list_entry(int folder, const char *name, size_t length, uint64_t dept
     walk.is_full = bytes > walk.left;
     if (!walk.is_full) {
       walk.left -= bytes;
-      if (refused) say_record_of('u', folder, name, walk.path, &status);
-      else say_record(folder, name, walk.path, &status);
+      if (refused) print_record_of('u', folder, name, walk.path, &status);
+      else print_record(folder, name, walk.path, &status);
     }
   }
   if (fd < 0) return 0;
@@ -94,7 +94,8 @@ static int list_entry(int folder, const char *name, size_t length, uint64_t dept
   return list_directory(fd, whole + 1, depth ? depth - 1 : 0, cursor);
 }
 
-// Takes the descriptor. `cursor`: where the page before ended, below this directory; null when it had nothing of it.
+// Lists a directory and closes its descriptor. `cursor` is where the page before ended below this directory, or null
+// when that page had nothing of it.
 static int list_directory(int fd, size_t length, uint64_t depth, const char *cursor) {
   Names names = {0};
   DIR *directory = fdopendir(fd);

@@ -28,7 +28,7 @@ uint64_t take_u64(Cursor *cursor) {
   return value;
 }
 
-// Eight tables, eight bytes a step: over attach the checksum must not limit the throughput.
+// Uses eight tables for eight bytes a step: over attach the checksum must not limit the throughput.
 uint32_t crc32_of(uint32_t crc, const void *bytes, size_t n) {
   static uint32_t table[8][256];
   if (!table[0][1]) {
@@ -85,9 +85,9 @@ static void skip(Parser *parser, size_t n) {
   parser->searched = SYNC_BYTES;
 }
 
-// The sync word is random and only the two ends have it. Inside an unfinished frame it is the beginning of the next
-// frame: the sender of the unfinished one has died. A whole frame with a right checksum is taken, also when its payload
-// holds the sync word.
+// The sync word is random and known to the two ends only. Inside an unfinished frame it begins the next frame: the
+// sender of the unfinished one has died. A whole frame with a right checksum is taken, even when its payload holds the
+// sync word.
 static enum Parsed next_on_attach(Parser *parser, Header *header, const uint8_t **payload) {
   for (;;) {
     const uint8_t *from = parser->bytes + parser->start;

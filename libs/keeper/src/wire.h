@@ -78,7 +78,7 @@ enum EndReason {
 
 enum ShellState { KEPT = 0, PARTIAL = 1, LOST = 2 };
 
-// With which the keeper ends when it cannot start.
+// Exit codes of a keeper that cannot start.
 enum ExitCode {
   EXIT_NOT_FIRST = 101,
   EXIT_USAGE = 102,
@@ -101,7 +101,7 @@ const uint8_t *take_bytes(Cursor *cursor, size_t n);
 uint32_t take_u32(Cursor *cursor);
 uint64_t take_u64(Cursor *cursor);
 
-// Standard CRC-32 (as zlib's); start with 0 and feed the result back in for what follows.
+// Returns the CRC-32 (as zlib's) of a text that begins with the bytes of `crc`, 0 for none, and goes on with these.
 uint32_t crc32_of(uint32_t crc, const void *bytes, size_t n);
 
 // Cuts received bytes into frames. On the socket (no sync word) a malformed frame ends the connection. Over attach a
@@ -110,14 +110,14 @@ typedef struct {
   uint8_t *bytes;
   size_t size; // of the buffer: at least one whole frame
   size_t start, end;
-  size_t searched; // within the frame at start, up to where no other sync word begins
+  size_t searched; // bytes of the frame at `start` that hold no other sync word
   const uint8_t *sync; // null on the socket
 } Parser;
 
 enum Parsed { NEED_MORE, FRAME, MALFORMED };
 
 size_t parser_size(void);
-// Where the next bytes go, and how many fit.
+// Returns where the next bytes go, and sets `n` to how many fit.
 uint8_t *parser_space(Parser *parser, size_t *n);
 // A frame's header and payload stay valid until the next call of parser_space.
 enum Parsed parser_next(Parser *parser, Header *header, const uint8_t **payload);

@@ -1,10 +1,10 @@
-// The folder of the host that is mounted as the session's workspace. Whoever mounted it opened a path, and another
-// session may have put a link on that path since the worker judged it.
+// The check of the host's folder that is mounted as the session's workspace. The engine mounts it by its path, on which
+// another session may have put a link since the worker checked it.
 #ifndef WORKSPACE_H
 #define WORKSPACE_H
 
-// 1 when the folder that SF_WORKSPACE names (device:inode) is mounted at the path that it names behind them, or when it
-// is not set.
+// Returns 1 when SF_WORKSPACE (device:inode:path) is not set, or the folder with that device and inode is mounted at
+// that path.
 int workspace_is_expected(void);
 
 #endif
