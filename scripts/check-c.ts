@@ -1,5 +1,5 @@
-// The checks of the keeper's C: the format, the length of lines of its shell script, and the order of its files. With `--write` it
-// formats instead.
+// The checks of the keeper's C: the format, the length of lines of its shell
+// script, and the order of its files. With `--write` it formats instead.
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { format } from '@wasm-fmt/clang-format';
@@ -56,7 +56,10 @@ function longLines({ path, text }: Source): string[] {
 
 const nameOf = (path: string): string => basename(path).replace(/\.[ch]$/, '');
 
-/** The uses between files: by `#include`, or by the name of a function that the other file defines. A header counts as its source. */
+/**
+ * The uses between files: by `#include`, or by the name of a function
+ * that the other file defines. A header counts as its source.
+ */
 function toGraph(sources: Source[]): Map<string, Set<string>> {
   const files = sources.filter(({ path }) => /\.[ch]$/.test(path));
   const definedIn = new Map<string, string>();

@@ -51,7 +51,9 @@ export function listFailures(report: TestReport): Failure[] {
   });
 }
 
-/** Whether what failed has passed in `report`, the report of a second run of its file. A test that is not in it has not. */
+/**
+ * Whether what failed has passed in `report`, the report of a second run of its file. A test that is not in it has not.
+ */
 export function hasPassed({ file, fullName }: Failure, report: TestReport): boolean {
   const again = report.testResults.find(({ name }) => name === file);
   if (!again) return false;

@@ -12,12 +12,14 @@ import { root } from './steps.ts';
 // `npm run mutants`: makes small faults in the code, one at a time, and counts those that the tests detect.
 
 const USAGE = `npm run mutants -- [options]
-  --rows [ID…]   one fault for each row of docs/behaviours.md, or for the rows whose ids begin so; the tests that the page names
+  --rows [ID…]   one fault for each row of docs/behaviours.md, or for the rows whose ids begin so;
+                 the tests that the page names
   --part NAME    one part (${Object.keys(parts).join(', ')}); default: all
   --seed N       which mutants are drawn; default: 1
   --count N      mutants over all parts; default: 200
   --jobs N       mutants at a time; default: 1
-  --timeout S    seconds that the tests of one mutant may take; default: 60, with --rows 300. More on a busy machine: a timeout counts as noticed
+  --timeout S    seconds that the tests of one mutant may take; default: 60, with --rows 300.
+                 More on a busy machine: a timeout counts as noticed
   --again        judge survivors and timeouts once more
   --fresh        forget earlier results of this seed
 Results: .cache/mutants/seed-N.json. A run that was stopped goes on where it was.`;

@@ -1,4 +1,5 @@
-// npm run release [-- --dry-run]: builds, packs, checks and publishes the public packages. `npm run release:version` comes before it (CONTRIBUTING.md).
+// npm run release [-- --dry-run]: builds, packs, checks and publishes the
+// public packages. `npm run release:version` comes before it (CONTRIBUTING.md).
 import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';

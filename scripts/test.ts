@@ -53,7 +53,10 @@ async function setUp(): Promise<Machine | undefined> {
   }
 }
 
-/** Makes the image `full` at the lowest priority, beside everything else. Only its own test waits for it, and reports why it could not be made. */
+/**
+ * Makes the image `full` at the lowest priority, beside everything else.
+ * Only its own test waits for it, and reports why it could not be made.
+ */
 function makeFullImage(settingUp: Promise<Machine | undefined>): AsyncDisposable {
   const interrupted = new AbortController();
   const report = (line: string): void => console.error(line);

@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../steps.ts';
 
-// Tests each import rule with violations, in a folder with only the rules and the violations. Biome reads all of them in
-// one run.
+// Tests each import rule with violations, in a folder with only the
+// rules and the violations. Biome reads all of them in one run.
 
 type Seed = [path: string, text: string];
 

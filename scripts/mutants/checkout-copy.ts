@@ -15,7 +15,8 @@ export interface CheckoutCopy {
 
 /**
  * Copies the files that git knows or would add. The copy is in the checkout, so that packages are found in the folder
- * above it; the workspaces' own packages are linked to the copy, and what is installed in a workspace is linked to the checkout. `name` keeps the copies of runs at the same time apart.
+ * above it; the workspaces' own packages are linked to the copy, and what is installed in a workspace is linked to the
+ * checkout. `name` keeps the copies of runs at the same time apart.
  */
 export async function copyCheckout(root: string, name: string): Promise<CheckoutCopy> {
   const folder = join(root, `.cache/mutants/copy-${name}`);

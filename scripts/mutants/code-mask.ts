@@ -6,8 +6,8 @@ export type Language = 'typescript' | 'c' | 'lua' | 'shell';
 const IN_STRING = '\uE000';
 
 /**
- * Returns `source` with the same length and the same lines, in which comments, types and preprocessor lines are spaces and
- * the contents of strings are placeholders. The remaining characters are code, at unchanged offsets.
+ * Returns `source` with the same length and the same lines, in which comments, types and preprocessor lines are spaces
+ * and the contents of strings are placeholders. The remaining characters are code, at unchanged offsets.
  */
 export function maskCode(source: string, language: Language): string {
   return maskLiterals(language === 'typescript' ? withoutTypes(source) : source, language);

@@ -5,7 +5,10 @@ import { type Edit, editsOf } from './operators.ts';
 import { languageOf, type Part } from './parts.ts';
 
 export interface Mutant extends Edit {
-  /** Depends only on the line, the number of equal lines above it and the seed, so that edits elsewhere do not change a draw. */
+  /**
+   * Depends only on the line, the number of equal lines above it
+   * and the seed, so that edits elsewhere do not change a draw.
+   */
   id: string;
   file: string;
   line: number;
@@ -13,7 +16,10 @@ export interface Mutant extends Edit {
   after: string;
 }
 
-/** All mutants of a part in the order in which they are drawn: one of each line first, so that no long line is preferred. */
+/**
+ * All mutants of a part in the order in which they are drawn:
+ * one of each line first, so that no long line is preferred.
+ */
 export async function drawMutants(root: string, part: Part, seed: number): Promise<Mutant[]> {
   const paths: string[] = [];
   for (const pattern of part.files) for await (const path of glob(pattern, { cwd: root })) paths.push(path);

@@ -9,9 +9,9 @@ import type { RowFault } from './row-faults/row-fault.ts';
 import { rowFaults } from './row-faults.ts';
 
 /**
- * Puts each fault of `rowFaults` into a copy of the checkout and runs the tests that docs/behaviours.md names for its row. `only`: ids or
- * beginnings of ids; none means all. Prints a line a row. Returns the rows whose
- * fault no test notices, and those whose tests fail without it.
+ * Puts each fault of `rowFaults` into a copy of the checkout and runs the tests that docs/behaviours.md names for its
+ * row. `only`: ids or beginnings of ids; none means all. Prints a line a row. Returns the rows whose fault no test
+ * notices, and those whose tests fail without it.
  */
 export async function judgeRows(root: string, only: readonly string[], timeoutMs: number): Promise<string[]> {
   const { rows } = await readBehavioursPage();

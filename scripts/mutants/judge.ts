@@ -12,6 +12,7 @@ import { runProgram } from './run-program.ts';
 const run = promisify(execFile);
 
 /**
+ * What became of a mutant.
  * `invalid`: does not compile or parse, or compiles to the same code; another mutant replaces it.
  * `timeout`: the tests did not end in time, which counts as detected.
  */
@@ -88,9 +89,9 @@ function firstFailure(output: string): string {
 }
 
 /**
- * Throws if the file does not compile. Returns its object code if there is any: two sources with the same code are the same
- * program. Types are checked for the operators that often break them. Only Redis compiles Lua, so errors of a script are in the
- * tests' output.
+ * Throws if the file does not compile. Returns its object code if there is any: two sources
+ * with the same code are the same program. Types are checked for the operators that often
+ * break them. Only Redis compiles Lua, so errors of a script are in the tests' output.
  */
 async function compiled({ folder }: CheckoutCopy, file: string, operator?: string): Promise<string> {
   const path = join(folder, file);

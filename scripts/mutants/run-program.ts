@@ -15,7 +15,10 @@ export interface ProgramOptions {
   env?: NodeJS.ProcessEnv;
 }
 
-/** Runs a program in a process group of its own. At the timeout the group gets SIGTERM, and SIGKILL when it does not end. */
+/**
+ * Runs a program in a process group of its own. At the timeout
+ * the group gets SIGTERM, and SIGKILL when it does not end.
+ */
 export async function runProgram(file: string, args: readonly string[], options: ProgramOptions): Promise<ProgramEnd> {
   const env = options.env ?? process.env;
   const child = spawn(file, args, { cwd: options.cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -10,7 +10,10 @@ const MARGIN = 16;
 /** How long the last picture stays before the recording begins again. */
 const PAUSE_MS = 6_000;
 
-/** Returns the lines of a recording up to the shell's `exit`. Reads plain text with line breaks, and no other control sequences. */
+/**
+ * Returns the lines of a recording up to the shell's `exit`. Reads
+ * plain text with line breaks, and no other control sequences.
+ */
 export function toLines(chunks: readonly Chunk[]): Line[] {
   const lines: Line[] = [];
   let text = '';

@@ -12,7 +12,10 @@ const UNITS: Record<'Ms' | 'Bytes', [size: number, name: string][]> = {
   ],
 };
 
-/** A time or size in the largest unit that it is a whole number of: `10 min`. Empty when the name of the field tells no unit, or the number is small. */
+/**
+ * A time or size in the largest unit that it is a whole number of: `10 min`.
+ * Empty when the name of the field tells no unit, or the number is small.
+ */
 export function describeAmount(field: string, value: unknown): string {
   const unit = field.endsWith('Ms') ? 'Ms' : field.endsWith('Bytes') ? 'Bytes' : undefined;
   if (unit === undefined || typeof value !== 'number') return '';

@@ -7,9 +7,9 @@ import { root } from '../steps.ts';
 export interface TypeEntry {
   name: string;
   text: string;
-  /** Of an object type. Empty for every other one. */
+  /** Fields of an object type; empty for every other type. */
   fields: FieldEntry[];
-  /** Of a type that is no object: what it is, in TypeScript. */
+  /** The type in TypeScript, when it is no object type. */
   is: string;
 }
 

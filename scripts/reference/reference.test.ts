@@ -32,7 +32,10 @@ test('every field of every public type has a docstring', () => {
   expect(silent).toEqual([]);
 });
 
-/** Methods have docstrings where they are written, and literals and the counts of each outcome say themselves what they are. */
+/**
+ * Methods have docstrings where they are written, and literals
+ * and the counts of each outcome say themselves what they are.
+ */
 function isSilent({ name, text, type, isMethod }: FieldEntry): boolean {
   const isLiteral = /^(?:null|true|undefined|'[^']*'(?: \| '[^']*')*)$/.test(type);
   return text === '' && !isMethod && !isLiteral && !OUTCOMES.some((outcome) => outcome === name);

@@ -151,10 +151,11 @@ ${WRITTEN_BY}
 Every option and field of the SDK, with its type, default, unit and limit. Times are in ms, sizes in bytes. An option that is
 \`undefined\` is the same as one that is absent, and an unknown one is refused.
 
-* [Methods](methods.md): every method of a fleet, a session and its files, a command, a batch and the rest, with what it resolves to and what it rejects with.
+* [Methods](methods.md): every method of a fleet, a session and its files, a command, a batch and the rest,
+  with what it resolves to and what it rejects with.
 ${lines.join('\n')}
-* Error codes: [errors.md](../errors.md). Verbs and flags: [cli.md](../cli.md). Variables of a worker: [operations.md](../operations.md); of everything that
-  connects: \`ConnectOptions\` in [fleet.md](fleet.md).
+* Error codes: [errors.md](../errors.md). Verbs and flags: [cli.md](../cli.md).
+  Variables of a worker: [operations.md](../operations.md); of everything that connects: \`ConnectOptions\` in [fleet.md](fleet.md).
 `,
   };
 }

@@ -9,11 +9,14 @@ import { toAscii } from './to-ascii.ts';
 
 // VENDOR-1. The bundle imports modules of Node alone, so the published package has no dependency.
 // VENDOR-2. No package in the bundle has an install script, as those with native modules have.
-// VENDOR-3. Each module named in `replaced` was met. A version of a library that requires others stops the release, by this rule or the first.
+// VENDOR-3. Each module named in `replaced` was met. A version of a library
+//           that requires others stops the release, by this rule or the first.
 
-/** Returns the code of a module that is never needed, and required where it would be used. */
+/** Returns the code of a module that is required only where it is used, which never happens. */
 const absent = (id: string) => `throw new Error('Shellfleet is published without ${id}.');`;
-/** The same of a module that exports a function, and is required when its package loads. */
+/**
+ * Returns the code of a module that is required when its package loads, and exports a function that is never called.
+ */
 const absentFunction = (id: string) => `module.exports = () => { ${absent(id)} };`;
 
 /** Code that takes the place of modules, by the package that requires them. */
@@ -21,7 +24,8 @@ const replaced: Readonly<Record<string, Readonly<Record<string, (id: string) => 
   'docker-modem': {
     // Engines behind SSH. Its ssh2 has native modules. Shellfleet uses sockets and TCP.
     './ssh': absentFunction,
-    // split-ca comes without the text of its licence, so its code cannot be shipped. TLS of Node splits such a file itself.
+    // split-ca comes without the text of its licence, so its code
+    // cannot be shipped. TLS of Node splits such a file itself.
     'split-ca': () => "module.exports = (path) => require('node:fs').readFileSync(path);",
   },
   // Builds by BuildKit, which need gRPC and protobuf. Shellfleet builds without it.
@@ -67,7 +71,7 @@ export async function bundleVendor({ name }: Manifest, _compiled: string, to: st
   return {};
 }
 
-/** `left`: the modules that have not been met yet. */
+/** Replaces the modules in `replaced`, and removes each that it meets from `left`. */
 function replaceModules(left: Set<string>): Plugin {
   const prefix = '\0replaced:';
   return {

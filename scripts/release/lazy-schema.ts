@@ -1,6 +1,6 @@
 /**
- * Returns an object that stands for the schema of `make`, which is called at the first use. The libraries define over a hundred schemas, of which
- * a short call of the command line needs some twenty.
+ * Returns an object that behaves as the schema that `make` returns. It calls `make` at its first use: the libraries
+ * define over a hundred schemas, of which a short call of the command line needs some twenty.
  */
 export function lazySchema<Schema extends object>(make: () => Schema): Schema {
   let made: Schema | undefined;

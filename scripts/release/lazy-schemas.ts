@@ -5,7 +5,10 @@ import { root } from '../steps.ts';
 
 const LAZY_SCHEMA = JSON.stringify(join(import.meta.dirname, 'lazy-schema.ts'));
 
-/** Makes each schema of the libraries and the command line at its first use (docs/adr/0033-zod-is-the-only-validator.md). */
+/**
+ * Makes each schema of the libraries and the command line at its first use
+ * (docs/adr/0033-zod-is-the-only-validator.md).
+ */
 export function lazySchemas(): Plugin {
   return {
     name: 'lazy-schemas',

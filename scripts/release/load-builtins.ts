@@ -2,14 +2,15 @@ import type { Plugin } from 'rolldown';
 
 // Modules of Node are a large part of what a short call loads, so the bundle loads few of them.
 //
-// BUILTINS-1. None is imported. An `import` of one reads every property that it exports, and of `fs`, `crypto` and `util` some of these load
-//             further modules: streams, promises, web crypto. `process.getBuiltinModule` reads nothing.
+// BUILTINS-1. None is imported. An `import` of one reads every property that it exports,
+//             and of `fs`, `crypto` and `util` some of these load further modules:
+//             streams, promises, web crypto. `process.getBuiltinModule` reads nothing.
 // BUILTINS-2. Those that are only called are loaded by the first call.
 // BUILTINS-3. The global `performance` loads `perf_hooks`. `process.uptime` reads the same clock.
 
-/** They export functions, which the bundle calls and does nothing else with. */
+/** Modules whose exports the bundle uses only by calling them. */
 const onCall = ['fs/promises', 'timers/promises', 'readline'];
-/** The same of those that packages from npm load and seldom call; with the functions that they call. */
+/** Modules that packages from npm load and seldom call, with the functions that they call. */
 const requiredOnCall: Record<string, readonly string[]> = {
   tls: ['connect'],
   child_process: ['spawn'],
@@ -24,7 +25,7 @@ export function loadBuiltins(): Plugin {
   };
 }
 
-/** As rolldown writes them, imports are lines. */
+/** Replaces the imports in a module of the bundle. rolldown writes each on a line of its own. */
 export function useBuiltins(code: string): string {
   return (
     code

@@ -47,8 +47,8 @@ export async function packPackages(to: string): Promise<PackedPackage[]> {
 }
 
 /**
- * Compiles the command line and bundles it as it is published, without packing it. What is not in the bundle resolves from `to`, so that
- * must be in the checkout. Returns the program.
+ * Compiles the command line and bundles it as it is published, without packing it. What is not in the bundle resolves
+ * from `to`, so that must be in the checkout. Returns the program.
  */
 export async function stageCli(to: string): Promise<string> {
   const folder = join(root, 'apps/producer');
@@ -75,7 +75,9 @@ async function readPublicPackages(): Promise<PublicPackage[]> {
   );
 }
 
-/** A package comes after those that it depends on, so a release that breaks off leaves nothing that cannot be installed. */
+/**
+ * A package comes after those that it depends on, so a release that breaks off leaves nothing that cannot be installed.
+ */
 function inOrder(packages: readonly PublicPackage[]): PublicPackage[] {
   const ordered = new Set<PublicPackage>();
   const visit = (one: PublicPackage) => {
@@ -87,7 +89,10 @@ function inOrder(packages: readonly PublicPackage[]): PublicPackage[] {
   return [...ordered];
 }
 
-/** Copies what the package publishes to a folder of its own, because its package.json in the checkout also serves development. */
+/**
+ * Copies what the package publishes to a folder of its own, because
+ * its package.json in the checkout also serves development.
+ */
 async function stage({ folder, manifest }: PublicPackage, to: string): Promise<string> {
   await mkdir(to, { recursive: true });
   const published = toPublished(manifest);

@@ -5,7 +5,10 @@ import { root } from '../steps.ts';
 /** Pages about how this repository is tested, which nobody who installs a package needs, and reasons for decisions. */
 const LEFT_OUT = /^(adr\/|behaviours|mutants|benchmarks|reliability)/;
 
-/** Puts the pages for users into a package, for those who have nothing but that. A link to what is not there becomes plain text. */
+/**
+ * Puts the pages for users into a package, for those who have
+ * nothing but that. A link to what is not there becomes plain text.
+ */
 export async function shipDocs(to: string): Promise<void> {
   const from = join(root, 'docs');
   const pages: string[] = [];
@@ -21,7 +24,7 @@ export async function shipDocs(to: string): Promise<void> {
   }
 }
 
-/** `hasPage`: by the path in the link. Links to other sites, and to places of the same page, stay. */
+/** Removes links to pages for which `hasPage` is false. Links to other sites and within the page stay. */
 export function withoutDeadLinks(markdown: string, hasPage: (target: string) => boolean): string {
   return markdown.replace(/\[((?:[^\][]|\[[^\]]*\])*)\]\(([^()\s]+)\)/g, (link, text: string, target: string) => {
     const [path = ''] = target.split('#');

@@ -12,15 +12,18 @@ export async function packagesOf(chunks: readonly OutputChunk[]): Promise<string
   return [...folders].sort();
 }
 
-/** The nearest folder with a package.json that names a package: some packages have others, which only name the kind of their modules. */
+/**
+ * The nearest folder with a package.json that names a package: some
+ * packages have others, which only name the kind of their modules.
+ */
 async function packageFolder(folder: string): Promise<string> {
   const text = await readFile(join(folder, 'package.json'), 'utf8').catch(() => '{}');
   return 'name' in JSON.parse(text) ? realpath(folder) : packageFolder(dirname(folder));
 }
 
 /**
- * Returns the text of THIRD-PARTY-NOTICES.txt: the licences of those of the packages that are from npm. `whole` names what they are part of. Throws
- * for a package without one.
+ * Returns the text of THIRD-PARTY-NOTICES.txt: the licences of those of the packages that are from npm. `whole` names
+ * what they are part of. Throws for a package without one.
  */
 export async function collectLicences(whole: string, folders: readonly string[]): Promise<string> {
   const notices = folders.filter((folder) => folder.includes('/node_modules/')).map(toNotice);

@@ -6,7 +6,8 @@ import { root } from '../steps.ts';
 import { behaviourId, readBehavioursPage } from './behaviour-rows.ts';
 import { repositoryFiles } from './repository-files.ts';
 
-// docs/behaviours.md lists behaviours of other systems. Tests name the rows that they demonstrate, and the page names the tests.
+// docs/behaviours.md lists behaviours of other systems. Tests name
+// the rows that they demonstrate, and the page names the tests.
 
 const { rows, unshown } = await readBehavioursPage();
 const ids = rows.map(({ id }) => id);

@@ -1,6 +1,7 @@
 import { repositoryFiles } from './repository-files.ts';
 
-// `node scripts/repository/comments.ts [PATH …]`: docstrings without a subject, and lines that are too wide, below the paths.
+// `node scripts/repository/comments.ts [PATH …]`: docstrings
+// without a subject, and lines that are too wide, below the paths.
 
 export const MAX_COLUMNS = 120;
 
@@ -10,7 +11,10 @@ export type Finding = { at: string; problem: string };
 const fragment = /^(?:Of|As in|It|They|By|Undefined)\b/;
 const head = /^(?:`[^`]+`|[\w-]+): /;
 
-/** Docstrings of one file that begin without a subject. In TypeScript these are blocks from `/**`, elsewhere the comments at the margin. */
+/**
+ * Docstrings of one file that begin without a subject. In TypeScript
+ * these are blocks from `/**`, elsewhere the comments at the margin.
+ */
 export function findFragments(path: string, text: string): Finding[] {
   return docstrings(path, text).flatMap(({ line, words }) => {
     if (fragment.test(words)) return [{ at: `${path}:${line}`, problem: `begins without a subject: ${words}` }];
@@ -20,7 +24,9 @@ export function findFragments(path: string, text: string): Finding[] {
   });
 }
 
-/** Lines of one file that are wider than {@link MAX_COLUMNS}, but for those that hold one unbroken word such as a URL. */
+/**
+ * Lines of one file that are wider than {@link MAX_COLUMNS}, but for those that hold one unbroken word such as a URL.
+ */
 export function findWideLines(path: string, text: string): Finding[] {
   return text.split('\n').flatMap((line, index) => {
     if (line.length <= MAX_COLUMNS || !/^\s*(?:\/\/|\/?\*+|--|#)/.test(line)) return [];

@@ -5,7 +5,8 @@ import { expect, test } from 'vitest';
 import { PROMISES } from '../../tests/chaos/check/promises.ts';
 import { root } from '../steps.ts';
 
-// docs/reliability.md: each promise has a test, each test exists, and each injected fault is judged by a row of the table.
+// docs/reliability.md: each promise has a test, each test exists,
+// and each injected fault is judged by a row of the table.
 
 const page = await readFile(join(root, 'docs/reliability.md'), 'utf8');
 const rows = page

@@ -13,7 +13,9 @@ const run = promisify(execFile);
 const source = /\.(?:ts|c|h|lua|sh)$/;
 const noSource = /(?:^|\/)(?:tests|test-support|fixtures|examples)\/|\.(?:test|bench)\.ts$|(?:^|\/)vitest\.config\.ts$/;
 
-/** Returns the part in which a tracked file counts, such as `apps/worker` or `scripts`; undefined for what is no source. */
+/**
+ * Returns the part in which a tracked file counts, such as `apps/worker` or `scripts`; undefined for what is no source.
+ */
 export function partOf(path: string): string | undefined {
   if (!source.test(path) || noSource.test(path)) return undefined;
   const [top = '', second = ''] = path.split('/');

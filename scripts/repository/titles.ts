@@ -10,7 +10,10 @@ const call =
 /** Ids of behaviours mean nothing in a report. They stand in a comment. */
 const id = /\bS[0-4]-\d{2}\b/;
 
-/** Returns the titles of one test file that are too long or hold an id, and the file itself where no `describe` names its subject. */
+/**
+ * Returns the titles of one test file that are too long or hold an
+ * id, and the file itself where no `describe` names its subject.
+ */
 export function findTitles(path: string, text: string): Finding[] {
   const at = (index: number): string => `${path}:${text.slice(0, index).split('\n').length}`;
   const findings = Array.from(text.matchAll(call), ({ index, 2: title = '' }): Finding[] => {

@@ -11,7 +11,9 @@ export interface HostBounds {
   diskQuota: boolean;
 }
 
-/** Limits that exceed this host's resources. The bounds that hold on every host were checked when the spec was parsed. */
+/**
+ * Limits that exceed this host's resources. The bounds that hold on every host were checked when the spec was parsed.
+ */
 export function checkBounds(limits: RequestedLimits, most: HostBounds): FieldIssue[] {
   return [
     ...tooMuch('limits.memoryBytes', limits.memoryBytes, most.memoryBytes, 'bytes of memory'),

@@ -9,7 +9,10 @@ const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/
 const BYTES = String.fromCharCode(...Array.from({ length: 256 }, (_, byte) => byte));
 const HEX_40 = '0123456789abcdef0123456789abcdef01234567';
 
-/** Text that makes redaction work hard, in latin1: what a hostile or an unlucky command prints. Each is repeated as often as is wanted. */
+/**
+ * Text that makes redaction work hard, in latin1: what a hostile or
+ * an unlucky command prints. Each is repeated as often as is wanted.
+ */
 export const HOSTILE_FLOODS: Readonly<Record<string, string>> = {
   'bearer headers': `Authorization: Bearer ${HEX_40}\n`,
   'bearer headers, one line': `Authorization: Bearer ${HEX_40} `,

@@ -2,8 +2,8 @@ import { compileRedaction, type Redaction } from '../src/redaction/compile.ts';
 import { cutAt, feed, feedRestarted } from './every-chunking.ts';
 import { pick, type Random, seededRandom, tokenSamples } from './token-samples.ts';
 
-// Random trials for tests: an encoded secret in random text, fed in random pieces. The encodings are those of the platform and
-// share no code with the redactor.
+// Random trials for tests: an encoded secret in random text, fed in random pieces. The encodings are those of the
+// platform and share no code with the redactor.
 
 const SECRETS_IN_A_SESSION = 6;
 const TRIALS_OF_A_SESSION = 250;
@@ -66,7 +66,9 @@ function inFull(text: string): Planted {
   return { text, hidden: text };
 }
 
-/** Within a longer encoded text. The characters at the edges depend on the neighbouring bytes too, so they may be shown. */
+/**
+ * Within a longer encoded text. The characters at the edges depend on the neighbouring bytes too, so they may be shown.
+ */
 function inBase64(secret: string, random: Random, encoding: 'base64' | 'base64url'): Planted {
   const before = 'user:'.slice(random(5));
   const text = Buffer.from(`${before}${secret}${pick(random, ['', '@', '\n', 'xy'])}`).toString(encoding);

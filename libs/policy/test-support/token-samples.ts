@@ -19,7 +19,7 @@ const ALNUM = UPPER + LOWER + DIGITS;
 const URL_SAFE = `${ALNUM}-_`;
 const BASE64 = `${ALNUM}+/`;
 
-/** Mulberry32: the same seed gives the same numbers everywhere. */
+/** Returns a generator (Mulberry32) that gives the same numbers for the same seed everywhere. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   return (below) => {

@@ -31,7 +31,7 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     /** The id of what a person is asked, for `hold`; its `answer` has it too. */
     question: z.string().optional(),
     outside: z.literal(true).optional(),
-    /** Of the rules that decided. */
+    /** Names of the rules that decided. */
     digest: z.string(),
   }),
   /** What rules that only report would have decided. `rules`: the patterns of those that matched. */
@@ -51,7 +51,10 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     approver: z.string().optional(),
     reason: z.string().optional(),
   }),
-  /** `attempt`: 2 when its sandbox has denied a first one something. `outside`: in the wider sandbox. */
+  /**
+   * Which attempt it was, and where. `attempt` is 2 when its sandbox
+   * has denied a first one something. `outside`: in the wider sandbox.
+   */
   z.object({
     type: z.literal('start'),
     ...entry,
@@ -72,7 +75,9 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     redactions: count,
     runMs: z.number(),
   }),
-  /** A tool was called. Its arguments are not written down. `producer`: who signed the call, where keys are configured. */
+  /**
+   * A tool was called. Its arguments are not written down. `producer`: who signed the call, where keys are configured.
+   */
   z.object({ type: z.literal('tool-start'), tool: z.string(), call: z.string(), producer: z.string().optional() }),
   /** A call that a person was asked about. It has not started. */
   z.object({ type: z.literal('tool-asks'), tool: z.string(), call: z.string(), question: z.string() }),
@@ -80,7 +85,10 @@ export const auditEventSchema = z.discriminatedUnion('type', [
   /** A terminal was opened, or ended. What is typed there is not written down. */
   z.object({ type: z.literal('terminal-start'), ...terminal, producer: z.string().optional() }),
   z.object({ type: z.literal('terminal-end'), ...terminal, reason: z.string() }),
-  /** The proxy of a session let its programs not reach this. `count` of them, of which only the first is written at once. */
+  /**
+   * The proxy of a session let its programs not reach this.
+   * `count` of them, of which only the first is written at once.
+   */
   z.object({
     type: z.literal('egress-refused'),
     session: z.string(),
@@ -90,7 +98,10 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     reason: z.string(),
     count,
   }),
-  /** Something was not signed as it must be. `problem`: which part of the check failed. `count`: more than once, when it is not 1. */
+  /**
+   * Something was not signed as it must be. `problem`: which part
+   * of the check failed. `count`: more than once, when it is not 1.
+   */
   z.object({
     type: z.literal('unauthorized'),
     kind: z.string(),

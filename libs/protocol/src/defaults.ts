@@ -1,4 +1,7 @@
-/** Every default of a session, a command, a batch, a terminal and a connection. The schemas take theirs from here; so do `--help` and the reference. */
+/**
+ * Every default of a session, a command, a batch, a terminal and a connection.
+ * The schemas take theirs from here; so do `--help` and the reference.
+ */
 export const DEFAULTS = {
   session: {
     policy: 'docker',

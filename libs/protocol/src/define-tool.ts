@@ -2,12 +2,15 @@ import type { z } from 'zod';
 
 /** The definition of a tool, which a module exports. Its schemas are made with zod 4. */
 export interface ToolDefinition<I extends z.ZodType = z.ZodType, O extends z.ZodType = z.ZodType> {
-  /** Default: the name of the export. */
+  /** Name under which the tool is called. Default: the name of the export. */
   name?: string;
   description?: string;
   input: I;
   output?: O;
-  /** Timeout of a call whose caller sets none, and the longest that a caller may set. Default: 30 s, and any timeout may be set. */
+  /**
+   * Timeout of a call whose caller sets none, and the longest that
+   * a caller may set. Default: 30 s, and any timeout may be set.
+   */
   timeoutMs?: number;
   /** Memory limit of the process of one call, in addition to the memory of the runtime itself. Default: 512 MiB. */
   memoryBytes?: number;

@@ -24,7 +24,7 @@ export const commandPayloadSchema = z.object({
   encoding: encodingSchema,
   /** Its submitter reads all of its output while it runs, and it is throttled to that reader. */
   reader: z.literal('attached').optional(),
-  /** It asks to run outside the sandbox. */
+  /** Present when the command asks to run outside the sandbox. */
   escalate: escalationSchema.optional(),
   /** Narrows the network of the session. */
   network: narrowedNetworkSchema.optional(),

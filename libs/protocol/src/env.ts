@@ -25,7 +25,10 @@ export const envSchema = z
     }
   });
 
-/** Variables whose values are redacted in the output of a session, in every encoding. The search costs more the larger they are. */
+/**
+ * Variables whose values are redacted in the output of a session,
+ * in every encoding. The search costs more the larger they are.
+ */
 export const secretsSchema = envSchema.superRefine((secrets, context) => {
   for (const [name, value] of Object.entries(secrets)) {
     const refuse = (message: string) => context.addIssue({ code: 'custom', path: [name.slice(0, 64)], message });

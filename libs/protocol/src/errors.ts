@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { toFieldIssues } from './field-issues.ts';
 
-/** Every error code: whether the same call may be retried, and the caller's next step. docs/errors.md is checked against it. */
+/**
+ * Every error code: whether the same call may be retried, and
+ * the caller's next step. docs/errors.md is checked against it.
+ */
 export const ERRORS = {
   COMMAND_INVALID: { retryable: false, hint: 'Fix the request; context.issues lists the fields and their limits.' },
   SESSION_SPEC_INVALID: {

@@ -1,6 +1,9 @@
 import { z } from 'zod';
 
-/** The event types of a session's stream. Every entry has the fields `t` (type), `c` (entry id, or empty) and `d` (data), in this order. */
+/**
+ * The event types of a session's stream. Every entry has the fields
+ * `t` (type), `c` (entry id, or empty) and `d` (data), in this order.
+ */
 export const EVENT_TYPES = [
   'session.queued',
   'session.opened',
@@ -42,13 +45,18 @@ export interface OutputChunk {
 }
 
 /**
- * - `over-budget`: the command has printed more than `output.streamBytes`, or Redis was full. `command.log` may have the bytes.
+ * Why output is missing from the stream of its session.
+ * - `over-budget`: the command has printed more than `output.streamBytes`,
+ *   or Redis was full. `command.log` may have the bytes.
  * - `withheld`: a rule with the strategy `block` has matched. No one has them.
  * - `trimmed`: the stream had them, and was trimmed since. `command.log` has what is left.
  */
 export type OmittedBecause = 'over-budget' | 'withheld' | 'trimmed';
 
-/** One piece of output in the session's stream. `data` represents the raw bytes `rawFrom` to `rawTo` of its output stream. */
+/**
+ * One piece of output in the session's stream. `data` represents
+ * the raw bytes `rawFrom` to `rawTo` of its output stream.
+ */
 export interface OutputEntry {
   stream: StreamName;
   /** Counts the chunks of a command, both streams together, from 0. */
@@ -78,7 +86,10 @@ const MOST_HEADER_BYTES = 16_384;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('latin1');
 
-/** Format: `<1|2> <seq> <rawFrom> <rawTo> <omittedBytes> <lines> <offset>[ <notes>]\n`, then the bytes, unchanged. */
+/**
+ * Encodes an entry as `<1|2> <seq> <rawFrom> <rawTo> <omittedBytes>
+ * <lines> <offset>[ <notes>]\n`, then the bytes, unchanged.
+ */
 export function encodeOutputEntry(entry: OutputEntry): Uint8Array {
   const { seq, rawFrom, rawTo, omittedBytes, lines, offset, redactions, blocked, data } = entry;
   const stream = entry.stream === 'stdout' ? 1 : 2;
@@ -90,7 +101,7 @@ export function encodeOutputEntry(entry: OutputEntry): Uint8Array {
   return bytes;
 }
 
-/** Undefined when the bytes are no output entry: the stream is untrusted input. */
+/** Returns undefined when the bytes are no output entry: the stream is untrusted input. */
 export function decodeOutputEntry(bytes: Uint8Array): OutputEntry | undefined {
   const end = bytes.subarray(0, MOST_HEADER_BYTES).indexOf(10);
   if (end < 0) return undefined;

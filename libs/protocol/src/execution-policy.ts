@@ -1,15 +1,22 @@
 import { z } from 'zod';
 import { DEFAULTS } from './defaults.ts';
 
-// The execution policies that a session may ask for. To add one: an interface and a schema here, its defaults and refusals in
-// libs/policy, and an opener of its sandboxes in the worker (open-policies.ts, where the compiler requires it).
+// The execution policies that a session may ask for. To add one: an interface and
+// a schema here, its defaults and refusals in libs/policy, and an opener of its
+// sandboxes in the worker (open-policies.ts, where the compiler requires it).
 
 /** A container of its own for each session. */
 export interface DockerPolicy {
   type: 'docker';
-  /** The root file system of the container is read-only; `/workspace`, `/tmp` and `/dev/shm` stay writable. Default: false. */
+  /**
+   * The root file system of the container is read-only; `/workspace`,
+   * `/tmp` and `/dev/shm` stay writable. Default: false.
+   */
   readOnlyRootfs?: boolean | undefined;
-  /** Container runtime, as the engine names it (`runsc`, `kata`); the operator must allow it. Default: that of the engine. */
+  /**
+   * Container runtime, as the engine names it (`runsc`, `kata`);
+   * the operator must allow it. Default: that of the engine.
+   */
   runtime?: string | undefined;
 }
 
@@ -18,7 +25,10 @@ export interface HostPolicy {
   type: 'host';
 }
 
-/** The host, as under `host`, behind bubblewrap: an empty root folder with the host's programs in it, no network, and a filter of system calls. */
+/**
+ * The host, as under `host`, behind bubblewrap: an empty root folder with
+ * the host's programs in it, no network, and a filter of system calls.
+ */
 export interface BubblewrapPolicy {
   type: 'bubblewrap';
 }
@@ -26,7 +36,10 @@ export interface BubblewrapPolicy {
 /** The host, as under `host`, behind the sandbox of the Codex CLI. */
 export interface CodexPolicy {
   type: 'codex';
-  /** Settings of Codex by dotted key, such as `sandbox_workspace_write.exclude_slash_tmp`. Only what narrows the sandbox is accepted. Default: none. */
+  /**
+   * Settings of Codex by dotted key, such as `sandbox_workspace_write.exclude_slash_tmp`.
+   * Only what narrows the sandbox is accepted. Default: none.
+   */
   configOverrides?: Record<string, unknown> | undefined;
 }
 

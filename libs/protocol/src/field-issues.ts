@@ -9,7 +9,10 @@ export interface FieldIssue {
 /** A key is the caller's, and may be of any length. */
 const LONGEST_KEY_CHARS = 64;
 
-/** Converts an issue of zod. Each unknown key becomes an issue of its own; of a value with several forms the form counts that it has, if only its fields are wrong. */
+/**
+ * Converts an issue of zod. Each unknown key becomes an issue of its own; of a value
+ * with several forms the form counts that it has, if only its fields are wrong.
+ */
 export function toFieldIssues(issue: z.core.$ZodIssue): FieldIssue[] {
   const toPath = (keys: readonly PropertyKey[]) => keys.map((key) => String(key).slice(0, LONGEST_KEY_CHARS)).join('.');
   if (issue.code === 'invalid_union') {

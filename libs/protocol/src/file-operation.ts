@@ -11,8 +11,8 @@ export const contentDigestSchema = z.object({
 export type ContentDigest = z.infer<typeof contentDigestSchema>;
 
 /**
- * One entry of a directory that is written. Names are relative to the directory. `data` is base64; for a symbolic link it
- * is the target.
+ * One entry of a directory that is written. Names are relative to the
+ * directory. `data` is base64; for a symbolic link it is the target.
  */
 const writtenEntrySchema = z.object({
   /** What the entry is. An entry of kind `mode` changes only the mode of a file that exists. */
@@ -27,8 +27,8 @@ export type WrittenEntry = z.infer<typeof writtenEntrySchema>;
 export const fileOperationSchema = z.discriminatedUnion('name', [
   z.object({ name: z.literal('read'), path, offset: z.number(), length: z.number() }),
   /**
-   * Parts go to a temporary file beside the path, which the last part renames to the path. Without a mode a replaced file
-   * keeps its own.
+   * Parts go to a temporary file beside the path, which the last part
+   * renames to the path. Without a mode a replaced file keeps its own.
    */
   z.object({
     name: z.literal('write'),

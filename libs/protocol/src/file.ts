@@ -32,7 +32,7 @@ const fileRecordSchema = z.object({
   size: z.number(),
   mode: z.number(),
   modifiedAt: z.string(),
-  /** Of a symbolic link. */
+  /** Target of a symbolic link. */
   target: z.string().optional(),
   /** A directory that may not be entered. */
   unreadable: z.literal(true).optional(),
@@ -49,13 +49,13 @@ const readFileSchema = z.object({
 /** The data that a finished file operation returns in addition to its Result. `data` is base64. */
 export const fileAnswerSchema = z.object({
   data: z.string().optional(),
-  /** Of the whole file that was read. */
+  /** Size of the whole file that was read. */
   size: z.number().optional(),
   mode: z.number().optional(),
   records: z.array(fileRecordSchema).optional(),
   /** The walk goes on after the last record. */
   more: z.boolean().optional(),
-  /** Of the names that were asked for, in their order. */
+  /** Files that were read, in the order in which they were asked for. */
   files: z.array(readFileSchema).optional(),
 });
 export type FileAnswer = z.infer<typeof fileAnswerSchema>;

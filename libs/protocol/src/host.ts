@@ -7,15 +7,19 @@ import { LIMITS } from './limits.ts';
 import { logPageSchema } from './log.ts';
 import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
 
-/** A host without a heartbeat for this time counts as unreachable. Its sessions are told so within 5 s: the rest is for finding it. */
+/**
+ * A host without a heartbeat for this time counts as unreachable.
+ * Its sessions are told so within 5 s: the rest is for finding it.
+ */
 export const ALIVE_MS = 4_000;
 
 const bytesOrCount = z.number().default(Number.MAX_SAFE_INTEGER);
 
 /**
- * What the operator of a host lets sessions ask for, and what the host has: everything for which it may refuse a session. By default the
- * least. `images`: 'any', or what the operator lists. `users`: beside plain uids. `ownUids`: each session has a uid of its own, which no spec
- * chooses. `controlGroups`, `diskQuota`: whether it can bound sessions without a container, and the disk of a container.
+ * What the operator of a host lets sessions ask for, and what the host has: everything for which it may refuse a
+ * session. By default the least. `images`: 'any', or what the operator lists. `users`: beside plain uids. `ownUids`:
+ * each session has a uid of its own, which no spec chooses. `controlGroups`, `diskQuota`: whether it can bound sessions
+ * without a container, and the disk of a container.
  */
 export const hostOfferSchema = z.object({
   modes: z.array(z.string()).default(['read-only', 'workspace-write']),
@@ -43,7 +47,7 @@ export const hostBeatSchema = z.object({
   free: z.number(),
   /** Sessions that hold a slot, of all tenants. */
   sessions: z.number().default(0),
-  /** Of these, how many have a command that runs. */
+  /** How many of these sessions have a command that runs. */
   running: z.number().default(0),
   /** Sessions with a shell whose next command waits for an approval. */
   held: z.number().default(0),
@@ -74,21 +78,21 @@ export type HostBeat = z.infer<typeof hostBeatSchema>;
 export interface HostInfo {
   /** Its name, `SHELLFLEET_HOST_ID`. */
   id: string;
-  /** `draining`: it takes no new session. `unreachable`: its last heartbeat is too old. */
+  /** State of the host. `draining`: it takes no new session. `unreachable`: its last heartbeat is too old. */
   state: 'up' | 'draining' | 'unreachable';
   /** Sessions with a shell that it can have at once, `SHELLFLEET_SLOTS`. */
   slots: number;
-  /** Of these, how many are free. */
+  /** How many of these slots are free. */
   free: number;
   /** Sessions that hold a slot, of all tenants. */
   sessions: number;
-  /** Of these, how many have a command that runs. */
+  /** How many of these sessions have a command that runs. */
   running: number;
-  /** Of those that are not free, how many have a command that waits for an approval. Sessions without a shell wait on no host. Absent when none does. */
+  /** How many sessions with a shell have a command that waits for an approval. Absent when none does. */
   held?: number;
   /** The execution policies that its operator allows, `SHELLFLEET_POLICIES`. */
   policies: string[];
-  /** Of its worker. */
+  /** Version of its worker. */
   version: string;
   /** When its last heartbeat came; ISO 8601. */
   seenAt: string;
@@ -112,7 +116,8 @@ const attachQuestionSchema = z.object({
 export type AttachQuestion = z.infer<typeof attachQuestionSchema>;
 
 /**
- * A file operation beside the entries of the mailbox. `operation`: its id, the same in every question about it; it is done at most once.
+ * A file operation beside the entries of the mailbox. `operation`: its
+ * id, the same in every question about it; it is done at most once.
  * `sealed`: the FileOperation.
  */
 const fileQuestionSchema = z.object({
@@ -132,13 +137,14 @@ const askedQuestionSchema = z.object({ id: z.string(), reason: z.string(), expir
 export const hostAnswerSchemas = {
   /** Processes in the sandbox other than the shell. */
   background: z.array(z.object({ pid: z.number(), command: z.string() })),
-  /** `no-shell`: the session has no shell. An entry has to be submitted first, which starts one. */
+  /** Whether the terminal is open. `no-shell`: the session has no shell, and an entry that starts one comes first. */
   attach: z.object({ state: z.enum(['open', 'no-shell']) }),
   /** Output of a command beyond the budget of its session's stream, from given offsets on. */
   log: logPageSchema,
   /**
-   * `no-shell`: it was not begun, and the session has no shell. `unknown`: it may have been done. `would-ask`: it was not begun, a person has to
-   * be asked. `asks`: a person was; it is asked for again when `asker` does not ask any more.
+   * What became of the file operation. `no-shell`: it was not begun, and the session has no shell. `unknown`: it may
+   * have been done. `would-ask`: it was not begun, a person has to be asked. `asks`: a person has been asked; the
+   * operation is requested again when `asker` asks no longer.
    */
   file: z.discriminatedUnion('state', [
     z.object({ state: z.literal('done'), epoch: z.number(), answer: fileAnswerSchema }),
@@ -157,7 +163,8 @@ export const hostQuestionSchema = z.discriminatedUnion('type', [
     streams: z.array(z.enum(STREAM_NAMES)).min(1).max(2),
     from: z.object({ stdout: offsetSchema, stderr: offsetSchema }),
     /**
-     * From the reader that is attached to the command, which has everything before `from`. `reads`: the answer waits a moment for output.
+     * From the reader that is attached to the command, which has everything
+     * before `from`. `reads`: the answer waits a moment for output.
      * `waits`: a sign of life only, because the reader cannot take more now; the answer is empty.
      */
     attached: z.enum(['reads', 'waits']).optional(),
@@ -179,8 +186,9 @@ export type SealedAnswer = z.infer<typeof sealedAnswerSchema>;
 const sessionCall = { tenant: z.string(), session: z.string(), generation: z.string() };
 
 /**
- * A message in the host's `calls` stream. It does not wait behind the entries of a mailbox. A host does nothing for a call that names another
- * generation of the session than the one that it serves: a call may be late, and arrive twice. `signed`: the request as its producer signed it.
+ * A message in the host's `calls` stream. It does not wait behind the entries of a mailbox. A host does nothing for a
+ * call that names another generation of the session than the one that it serves: a call may be late, and arrive twice.
+ * `signed`: the request as its producer signed it.
  */
 export const hostCallSchema = z.discriminatedUnion('type', [
   z.object({ ...sessionCall, type: z.literal('cancel'), entry: z.string(), signed: z.string().optional() }),

@@ -1,14 +1,15 @@
 /**
- * Every Redis key, queue and channel of Shellfleet. `<ns>` is the keyspace of a fleet, which these functions take as `namespace`; a session's
- * keys share one hash tag, so one Cluster slot.
+ * Every Redis key, queue and channel of Shellfleet. `<ns>` is the keyspace of a fleet, which these functions take as
+ * `namespace`; a session's keys share one hash tag, so one Cluster slot.
  */
 
 /** The random identity of a fleet. Names of containers, folders and sockets are made from it, so it is short. */
 export const FLEET_ID_PATTERN = /^[0-9a-f]{12}$/;
 
 /**
- * The beginning of every key and channel of a fleet, and the place of everything that it seals: its namespace, and the identity that tells it
- * from other fleets of this name. Channels need it most: Redis has one set of them for all its databases.
+ * The beginning of every key and channel of a fleet, and the place of everything
+ * that it seals: its namespace, and the identity that tells it from other fleets of
+ * this name. Channels need it most: Redis has one set of them for all its databases.
  */
 export const toKeyspace = (namespace: string, fleetId: string) => `${namespace}:${fleetId}`;
 
@@ -20,7 +21,7 @@ export function parseKeyspace(keyspace: string): { namespace: string; fleetId: s
   return { namespace: keyspace.slice(0, colon), fleetId: keyspace.slice(colon + 1, end < 0 ? undefined : end) };
 }
 
-/** string: the identity of the fleet that has this namespace in this Redis. The only key that does not begin with a keyspace */
+/** String with the identity of the fleet that has this namespace in this Redis. The only key without a keyspace. */
 export const fleetIdentityKey = (namespace: string) => `${namespace}:{x0}:fleet`;
 
 /** Keys of one session. Only the mailbox scripts write them. */
@@ -30,9 +31,9 @@ export interface SessionKeys {
   session: string;
   /** Prefix of all keys of the session: `<ns>:{<tenant>:<session>}:` */
   prefix: string;
-  /** list: ids of the waiting entries, in order of acceptance */
+  /** List of the ids of the waiting entries, in order of acceptance. */
   queue: string;
-  /** hash: life, generation, sealed spec, owner, running entry, epoch */
+  /** Hash with life, generation, sealed spec, owner, running entry and epoch. */
   state: string;
   /** stream of SessionEvents and output */
   stream: string;
@@ -42,7 +43,10 @@ export interface SessionKeys {
   member: string;
   /** Prefix of every host's `hostKeys().wakeUps`. A script appends the session's host, which it reads when it runs. */
   wakeUpsPrefix: string;
-  /** Prefix of every host's `hostKeys().alive`, to which a script appends `<host>:alive`. On another Cluster slot than the session. */
+  /**
+   * Prefix of every host's `hostKeys().alive`, to which a script
+   * appends `<host>:alive`. On another Cluster slot than the session.
+   */
   hostsPrefix: string;
 }
 
@@ -73,9 +77,14 @@ const wakeUpsPrefix = (namespace: string) => `${namespace}:wakeups:`;
 export const recordKey = (keys: SessionKeys, entry: string) => `${keys.prefix}record:${entry}`;
 /** string, until the entry's end: its payload, sealed */
 export const payloadKey = (keys: SessionKeys, entry: string) => `${keys.prefix}payload:${entry}`;
-/** string, one hour or the retention if that is less: the answer of a file operation, sealed. A large answer to a question: one minute */
+/**
+ * string, one hour or the retention if that is less: the answer of a
+ * file operation, sealed. A large answer to a question: one minute
+ */
 export const answerKey = (keys: SessionKeys, entry: string) => `${keys.prefix}answer:${entry}`;
-/** stream, until the entry's end: unread chunks of an open stdin, sealed; each id is the offset at which the chunk ends */
+/**
+ * stream, until the entry's end: unread chunks of an open stdin, sealed; each id is the offset at which the chunk ends
+ */
 export const inputKey = (keys: SessionKeys, entry: string) => `${keys.prefix}input:${entry}`;
 /** string, for the retention: `<payload hash> <entry id>` */
 export const idempotencyKey = (keys: SessionKeys, keyHash: string) => `${keys.prefix}key:${keyHash}`;
@@ -85,7 +94,7 @@ export const driverKey = (keys: SessionKeys) => `${keys.prefix}driver`;
 
 /** Keys of one terminal of a session. They expire together, 30 s after the last call of its user. */
 export const terminalKeys = (keys: SessionKeys, terminal: string) => ({
-  /** hash: numbers of the last messages in and out, and the raw offset after the output */
+  /** Hash with the numbers of the last messages in and out, and the raw offset after the output. */
   terminal: `${keys.prefix}terminal:${terminal}`,
   /** stream, ids from 1-0: messages of its user, sealed */
   input: `${keys.prefix}terminal:${terminal}:input`,
@@ -96,8 +105,8 @@ export const terminalKeys = (keys: SessionKeys, terminal: string) => ({
 });
 
 /**
- * Keys of the approvals of one tenant, on one Cluster slot. No session id is empty, so they are no session's. Scripts write
- * them, but for the stream of answers: whoever answers adds to that one, and writes nothing else. An asker is
+ * Keys of the approvals of one tenant, on one Cluster slot. No session id is empty, so they are no session's. Scripts
+ * write them, but for the stream of answers: whoever answers adds to that one, and writes nothing else. An asker is
  * `<session> <generation> <entry>`: a held entry, or a file operation or tool call beside the mailboxes.
  */
 export function approvalKeys(namespace: string, tenant: string) {
@@ -107,21 +116,27 @@ export function approvalKeys(namespace: string, tenant: string) {
     tenant,
     /** Prefix of all of them. */
     prefix,
-    /** hash: keyed hash of what is asked → `<id> <question, sealed>`, of the question that is pending */
+    /** Hash of the pending questions: keyed hash of what is asked → `<id> <question, sealed>`. */
     questions: `${prefix}questions`,
     /** sorted set: asker → when its question expires (ms, by the clock of Redis) */
     pending: `${prefix}pending`,
-    /** hash: asker → `<id of its question> <binding>` */
+    /** Hash of the askers: asker → `<id of its question> <binding>`. */
     asked: `${prefix}asked`,
     /** stream, field `d`: answers, sealed, until a worker has applied them */
     answers: `${prefix}answers`,
-    /** sorted set: `<approve, deny or expire> <id> <asker>` whose session has not received it → when it was decided (ms) */
+    /**
+     * sorted set: `<approve, deny or expire> <id> <asker>` whose session has not received it → when it was decided (ms)
+     */
     decided: `${prefix}decided`,
-    /** sorted set: id of a grant → until when it is kept (ms, by the clock of Redis); infinity for one of scope `prefix` */
+    /**
+     * sorted set: id of a grant → until when it is kept (ms, by the clock of Redis); infinity for one of scope `prefix`
+     */
     grants: `${prefix}grants`,
-    /** sorted set: id of a pending question that no webhook has taken → when it is sent next (ms, by the clock of Redis) */
+    /**
+     * sorted set: id of a pending question that no webhook has taken → when it is sent next (ms, by the clock of Redis)
+     */
     unannounced: `${prefix}unannounced`,
-    /** hash: id of such a question → how often it was sent */
+    /** Hash of the same questions: id → how often it was sent to the webhook. */
     announcements: `${prefix}announcements`,
     /** pub/sub: an id of a question that has changed */
     feed: `${prefix}feed`,
@@ -133,13 +148,13 @@ export type ApprovalKeys = ReturnType<typeof approvalKeys>;
 export const askersKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}askers:${question}`;
 /** list, kept for the retention: files that were changed beside the commands since it was asked, each path sealed */
 export const approvalWrittenKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}written:${question}`;
-/** string: a grant, sealed; kept until it is revoked, and for the retention if it is not of scope `prefix` */
+/** String with a sealed grant, until it is revoked; kept for the retention if its scope is not `prefix`. */
 export const approvalGrantKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}grant:${question}`;
 /** string, kept for the retention: how a question ended, JSON */
 export const approvalEndKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}ended:${question}`;
 /**
- * string, kept for the retention: `<id of the question> <binding>`, the answer that holds for an asker; or `<id> session` for
- * whatever asks the same in a session, under `<session> <generation> <hash of what is asked>`
+ * string, kept for the retention: `<id of the question> <binding>`, the answer that holds for an asker; or `<id>
+ * session` for whatever asks the same in a session, under `<session> <generation> <hash of what is asked>`
  */
 export const answeredKey = (keys: ApprovalKeys, asker: string) => `${keys.prefix}answered:${asker}`;
 /** set, kept for the retention: ids of the approvals of scope `session` that a session has for folders */
@@ -151,36 +166,42 @@ export const denialsKey = (keys: ApprovalKeys, session: string) => `${keys.prefi
 /** set, kept for 10 s: hosts on which no start is under way on a grant that an answer has revoked */
 export const confirmedKey = (keys: ApprovalKeys, answer: string) => `${keys.prefix}confirmed:${answer}`;
 
-/** Keys of a fleet that belong to no session. Those of sessions and hosts share one Cluster slot (`{x0}`), those of tools another. */
+/**
+ * Keys of a fleet that belong to no session. Those of sessions and
+ * hosts share one Cluster slot (`{x0}`), those of tools another.
+ */
 export interface FleetKeys {
   namespace: string;
   /** prefix of the BullMQ queues of sessions, one for each placement class */
   sessionQueues: string;
   /**
-   * sorted set: session member → when upkeep looks at it: the time of its next look (ms, by the clock of Redis), or a negative number, the
-   * negated time at which a producer noted it last: at once
+   * sorted set: session member → when upkeep looks at it: the time of its next look (ms, by the clock of Redis), or a
+   * negative number, the negated time at which a producer noted it last: at once
    */
   index: string;
-  /** sorted set: session member → when the state of the closed session expires (ms, by the clock of Redis). One that was opened anew may be in it */
+  /**
+   * sorted set: session member → when the state of the closed session expires
+   * (ms, by the clock of Redis). One that was opened anew may be in it
+   */
   closed: string;
-  /** set: the placement classes that any host has offered, or any session has had */
+  /** Set of the placement classes that any host has offered, or any session has had. */
   classes: string;
   /**
-   * sorted set: tenant → infinity when it has asked since upkeep looked at it last, else when upkeep found that it asks something
-   * (ms, by the clock of Redis)
+   * sorted set: tenant → infinity when it has asked since upkeep looked at it last,
+   * else when upkeep found that it asks something (ms, by the clock of Redis)
    */
   asking: string;
-  /** hash: session member → `<fence> <host>` */
+  /** Hash of the owners: session member → `<fence> <host>`. */
   owners: string;
-  /** counter: the newest fence */
+  /** Counter with the newest fence. */
   fence: string;
-  /** string: how long the fleet keeps what has ended (ms) */
+  /** String with the time for which the fleet keeps what has ended (ms). */
   retention: string;
   /** sorted set: host id → time of its last heartbeat (ms) */
   hosts: string;
   /** string, 5 s: Redis lost data of the fleet, and its hosts declare what they serve */
   restoring: string;
-  /** hash: host id → id of the state folder in which its audit is; written every minute, never removed */
+  /** Hash, written every minute and never removed: host id → id of the state folder in which its audit is. */
   audits: string;
   /** string, expires: one host does the fleet's upkeep */
   upkeepLock: string;
@@ -194,7 +215,7 @@ export interface FleetKeys {
   sessionsWakeUps: string;
   /** prefix of the BullMQ queues of tools, one for each tool. They are on a Cluster slot of their own */
   tools: string;
-  /** hash: `<tenant>:<session> <sandbox>` of a container that is kept for a post-mortem → where, when, why, of which generation; JSON */
+  /** Hash of the containers kept for a post-mortem: `<tenant>:<session> <sandbox>` → KeptSandbox, JSON. */
   kept: string;
   /** sorted set: name of a tool → time at which a host last offered it (ms) */
   knownTools: string;
@@ -244,14 +265,17 @@ export function parseSessionJobId(jobId: string): { tenant: string; session: str
 export const toolQueue = (name: string) => `tool-${name}`;
 /** The prefix is needed because BullMQ treats a whole number as an id of its own. */
 export const toolJobId = (call: string) => `call-${call}`;
-/** string: the process that began the call, or that ended it before it began. Once it is set, the call never begins again. */
+/** String with the process that began the call, or ended it before it began. Once set, the call never begins again. */
 export const toolCallKey = (fleet: FleetKeys, call: string) => `${fleet.tools}:call:${call}`;
-/** string: the result of the call, sealed; the first one written counts */
+/** String with the sealed result of the call; the first one written counts. */
 export const toolResultKey = (fleet: FleetKeys, call: string) => `${fleet.tools}:result:${call}`;
 /** stream and channel: calls of a tenant that started and ended */
 export const toolEventsKey = (fleet: FleetKeys, tenant: string) => `${fleet.tools}:events:${tenant}`;
 
-/** Keys of one host. They are on the Cluster slot of the fleet's keys, because one transaction writes them with the list of hosts. */
+/**
+ * Keys of one host. They are on the Cluster slot of the fleet's
+ * keys, because one transaction writes them with the list of hosts.
+ */
 export const hostKeys = (namespace: string, host: string) => ({
   /** string with JSON, 4 s (`ALIVE_MS`): heartbeat of the worker. The time that it has left says when that was. */
   alive: `${hostPrefix(namespace, host)}:alive`,
@@ -259,13 +283,16 @@ export const hostKeys = (namespace: string, host: string) => ({
   boot: `${hostPrefix(namespace, host)}:boot`,
   /** string, until it is undone or the host is forgotten: an operator asked the host to take no new session */
   drain: `${hostPrefix(namespace, host)}:drain`,
-  /** string, for the retention: the host ended in order with no session, or was removed from the list. It is not listed while it is not alive */
+  /**
+   * string, for the retention: the host ended in order with no session,
+   * or was removed from the list. It is not listed while it is not alive
+   */
   left: `${hostPrefix(namespace, host)}:left`,
-  /** stream: calls to live shells */
+  /** Stream of calls to live shells. */
   calls: `${hostPrefix(namespace, host)}:calls`,
   /** string with JSON, 5 s: the tools that it offers */
   tools: `${hostPrefix(namespace, host)}:tools`,
-  /** hash: tenant → head of its audit chain on this host, with JSON; written every minute, never removed */
+  /** Hash, written every minute and never removed: tenant → head of its audit chain on this host, JSON. */
   audit: `${hostPrefix(namespace, host)}:audit`,
   /** pub/sub: wake-ups of this host */
   wakeUps: `${wakeUpsPrefix(namespace)}${host}`,

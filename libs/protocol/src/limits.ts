@@ -1,10 +1,13 @@
-/** Limits on the data that a producer may send. Sizes are bytes, times are milliseconds. Every rejection names the limit. */
+/**
+ * Limits on the data that a producer may send. Sizes are bytes,
+ * times are milliseconds. Every rejection names the limit.
+ */
 export const LIMITS = {
   idChars: 128,
   scriptBytes: 1_048_576,
   /** A stdin up to this size is stored with its command; a longer one is streamed by its submitter. */
   stdinBytes: 1_048_576,
-  /** Of an open stdin: the maximum of unread data in bytes and in chunks, and the largest chunk. */
+  /** Unread data of an open stdin in bytes and in chunks, and its largest chunk. */
   inputUnreadBytes: 4_194_304,
   inputUnreadChunks: 4_096,
   inputChunkBytes: 262_144,
@@ -19,7 +22,7 @@ export const LIMITS = {
   timeoutMs: 86_400_000,
   idempotencyKeyChars: 256,
   queuedPerSession: 100_000,
-  /** Of the sealed scripts, variables, stdins and file parts that wait in one session. */
+  /** Bytes of the sealed scripts, variables, stdins and file parts that wait in one session. */
   queuedBytesPerSession: 268_435_456,
   /** A longer payload is not carried by the wake-up of its entry: the host reads it from the mailbox. */
   wakeUpPayloadBytes: 16_384,
@@ -35,14 +38,17 @@ export const LIMITS = {
   startupCommands: 64,
   /** The most closed sessions that a fleet lists. Those that were closed before them are still found by their ids. */
   closedSessions: 100_000,
-  /** How long a finished command, its output and its idempotency key are kept in a fleet whose workers name no other time. */
+  /**
+   * How long a finished command, its output and its idempotency
+   * key are kept in a fleet whose workers name no other time.
+   */
   defaultRetentionMs: 86_400_000,
   /** The most that one session's stream may hold before its oldest finished commands are trimmed. */
   sessionStreamBytes: 67_108_864,
   streamBytes: 67_108_864,
   /** of each text of a Result */
   outputBytes: 1_048_576,
-  /** Of a Result as JSON. Texts that escaping makes larger are cut again. */
+  /** Bytes of a Result as JSON. Texts that escaping makes larger are cut again. */
   resultBytes: 4_194_304,
   outputLines: 1_000_000,
   /** The least that a session may ask for: the keeper's own files are no larger. */

@@ -17,7 +17,10 @@ export interface LogChunk {
   omittedBytes?: number;
 }
 
-/** A part of the log as its host returns it; `data` is base64. Bytes that are missing between two pieces of a stream no longer exist. */
+/**
+ * A part of the log as its host returns it; `data` is base64. Bytes
+ * that are missing between two pieces of a stream no longer exist.
+ */
 export const logPageSchema = z.object({
   pieces: z.array(z.object({ stream: z.enum(STREAM_NAMES), offset: z.number(), data: z.string() })),
   more: z.boolean(),

@@ -5,7 +5,7 @@ import type { OutputOptions, SessionSpec } from './session-spec.ts';
 export const TIMEOUT_PROFILES = {
   /** LangChain's shell tool: 30 s for a command, 30 s for the start, 10 s for the end. */
   langchain: { commandTimeoutMs: 30_000, startupTimeoutMs: 30_000, terminationTimeoutMs: 10_000 },
-  /** Codex: 10 s for a command. */
+  /** Codex gives a command 10 s. */
   codex: { commandTimeoutMs: 10_000 },
 } as const satisfies Record<string, SessionSpec>;
 
@@ -13,6 +13,6 @@ export const TIMEOUT_PROFILES = {
 export const OUTPUT_PROFILES = {
   /** LangChain's shell tool: 100 lines, from the start. It has no limit in bytes; this is the largest one here. */
   langchain: { maxLines: 100, maxBytes: LIMITS.outputBytes, keep: 'head' },
-  /** Codex: 10 KiB and 256 lines of each stream, from the start, whichever comes first. */
+  /** Codex keeps 10 KiB or 256 lines of each stream, from the start, whichever comes first. */
   codex: { maxLines: 256, maxBytes: 10_240, keep: 'head' },
 } as const satisfies Record<string, OutputOptions>;

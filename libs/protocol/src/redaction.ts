@@ -4,11 +4,15 @@ import { LIMITS } from './limits.ts';
 /** What a session replaces or blocks in its output. */
 export interface RedactionRule {
   /**
-   * A detector (`email`, `credit_card`, `ip`, `mac_address`, `url`), a kind of token (docs/output.md lists them), or a name of your own with a `pattern`.
+   * A detector (`email`, `credit_card`, `ip`, `mac_address`, `url`), a kind of
+   * token (docs/output.md lists them), or a name of your own with a `pattern`.
    * @limit 1 to 64 letters, digits, `_` or `-`, the first a letter
    */
   type: string;
-  /** `redact` puts `[REDACTED_TYPE]` in its place, `mask` keeps its last characters, `hash` puts a keyed hash; `block` withholds the output from there on, and the outcome is `blocked`. */
+  /**
+   * `redact` puts `[REDACTED_TYPE]` in its place, `mask` keeps its last characters, `hash` puts a keyed hash; `block`
+   * withholds the output from there on, and the outcome is `blocked`.
+   */
   strategy: 'block' | 'redact' | 'mask' | 'hash';
   /**
    * Regular expression of a rule of your own.

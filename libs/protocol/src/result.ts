@@ -12,8 +12,9 @@ export const OUTCOMES = [
 ] as const;
 
 /**
- * How a command ended. `success`, `failure`: by itself, with exit code 0 or another one, or by a signal. `timeout`, `cancellation`: it was
- * stopped, or never started. `denial`: a policy or an approver said no; nothing ran. `blocked`: it ran, and a redaction rule withholds its
+ * How a command ended. `success`, `failure`: by itself, with exit code 0 or another one, or by
+ * a signal. `timeout`, `cancellation`: it was stopped, or never started. `denial`: a policy or
+ * an approver said no; nothing ran. `blocked`: it ran, and a redaction rule withholds its
  * output. `lost`: it started and its end is not known. `error`: the fleet failed.
  */
 export type Outcome = (typeof OUTCOMES)[number];
@@ -31,13 +32,19 @@ export type Result =
 
 /** The fields of every Result. */
 export interface ResultFields {
-  /** `<session>.<ULID>`: what `fleet.command` finds it by. */
+  /** Id of the command, `<session>.<ULID>`, by which `fleet.command` finds it. */
   commandId: string;
   /** The session in which it ran. */
   sessionId: string;
-  /** The signal that ended it, such as `SIGKILL`, where the shell itself saw it; else null. A program of the command that dies by a signal is exit code 128 plus its number. */
+  /**
+   * The signal that ended it, such as `SIGKILL`, where the shell itself saw it; else null. A program of the command
+   * that dies by a signal is exit code 128 plus its number.
+   */
   signal: string | null;
-  /** Its stdout after redaction, within `output.maxBytes` and `output.maxLines` of the session. In `encoding` of its options. */
+  /**
+   * Its stdout after redaction, within `output.maxBytes` and
+   * `output.maxLines` of the session. In `encoding` of its options.
+   */
   stdout: string;
   /** Its stderr, likewise. */
   stderr: string;
@@ -51,7 +58,11 @@ export interface ResultFields {
   redactions: Record<string, number>;
   /** The idempotency key of the submit stood for this command, which was accepted before. */
   deduplicated: boolean;
-  /** The state of the shell after it: `kept`; `partial`: some of it could not be saved; `lost`: the next command gets a fresh one. `reason` says why, in words. `epoch` counts the shells of the session, from 1; 0 when no shell is concerned. */
+  /**
+   * The state of the shell after it: `kept`; `partial`: some of it could not be
+   * saved; `lost`: the next command gets a fresh one. `reason` says why, in words.
+   * `epoch` counts the shells of the session, from 1; 0 when no shell is concerned.
+   */
   shell: { state: 'kept' | 'partial' | 'lost'; reason?: string | undefined; epoch: number };
   /** In ms, from acceptance: waiting for its turn and its slot; opening the shell; running; all three. */
   timings: { queuedMs: number; startMs: number; runMs: number; totalMs: number };
@@ -59,21 +70,31 @@ export interface ResultFields {
   hostId: string | null;
   /** The digest of the image of the container in which it ran, `sha256:…`. Absent where it ran in none. */
   imageDigest?: string | undefined;
-  /** How often it was started, when more than once: with `retry: 'idempotent'`, or a second attempt outside its sandbox. */
+  /**
+   * How often it was started, when more than once: with `retry: 'idempotent'`, or a second attempt outside its sandbox.
+   */
   attempts?: number | undefined;
-  /** It ran outside the sandbox of its session. */
+  /** True when the command ran outside the sandbox of its session. */
   outside?: true | undefined;
   /** What its sandbox seems to have denied it, judged by its output. Only of a `failure` inside the sandbox. */
   denied?: SandboxDenied | undefined;
   /** Why there was no second attempt outside the sandbox, in words, after one was asked for. */
   refused?: string | undefined;
-  /** Of a second attempt: the exit code of the first one, and the end of its output, at most 500 bytes. The rest of the Result is about the second. */
+  /**
+   * Exit code of the first attempt, and the last 500 bytes of its output. The rest of the Result is about the second.
+   */
   firstAttempt?: FirstAttempt | undefined;
-  /** The rule that withholds the output from some point on. Always there when the outcome is `blocked`; also of a command that was stopped or lost. */
+  /**
+   * The rule that withholds the output from some point on. Always there when
+   * the outcome is `blocked`; also of a command that was stopped or lost.
+   */
   blocked?: BlockedOutput | undefined;
 }
 
-/** What a sandbox has denied a command. A guess from text: a program can print these lines, and can be denied something without one. */
+/**
+ * What a sandbox has denied a command. A guess from text: a program
+ * can print these lines, and can be denied something without one.
+ */
 export interface SandboxDenied {
   /** What the sandbox withheld. */
   what: 'files' | 'network' | 'system-call';
@@ -95,7 +116,7 @@ export interface FirstAttempt {
 export interface BlockedOutput {
   /** The type of the rule. */
   type: string;
-  /** `matched`: it found something. `too-slow`: it could not keep up with the output. */
+  /** Why the rule withholds it. `matched`: it found something. `too-slow`: it could not keep up with the output. */
   reason: 'matched' | 'too-slow';
 }
 
@@ -105,7 +126,7 @@ interface WithoutError {
   cancelReason?: undefined;
 }
 
-/** It ended by itself, with exit code 0. */
+/** Result of a command that ended by itself with exit code 0. */
 export interface SuccessResult extends ResultFields, WithoutError {
   outcome: 'success';
   /** 0 */
@@ -113,26 +134,26 @@ export interface SuccessResult extends ResultFields, WithoutError {
   reason: 'exited';
 }
 
-/** It ended by itself with another exit code, by a signal, or because memory ran out. */
+/** Result of a command that ended with another exit code, by a signal, or because memory ran out. */
 export interface FailureResult extends ResultFields, WithoutError {
   outcome: 'failure';
   /** 1 to 255; 128 plus the number of the signal when one ended it. */
   exitCode: number;
-  /** `signalled`: a signal ended it. `oom`: the kernel killed a process of it because memory ran out. */
+  /** How it ended. `signalled`: by a signal. `oom`: memory ran out, and the kernel killed one of its processes. */
   reason: 'exited' | 'signalled' | 'oom';
 }
 
-/** It was stopped at a limit of time, or had not started by its start deadline. */
+/** Result of a command that was stopped at a limit of time, or had not started by its start deadline. */
 export interface TimeoutResult extends ResultFields, WithoutError {
   outcome: 'timeout';
   exitCode: null;
-  /** `wall`: `timeoutMs`. `no-output`: `noOutputTimeoutMs`. `not-started`: `startDeadlineMs`; it was not run. */
+  /** The limit: `timeoutMs` (`wall`), `noOutputTimeoutMs`, or `startDeadlineMs` (`not-started`: it was not run). */
   reason: 'wall' | 'no-output' | 'not-started';
   /** The limit that ended it, in ms. Absent when it had not started. */
   limitMs?: number | undefined;
 }
 
-/** It was cancelled, before or after its start. */
+/** Result of a command that was cancelled, before or after its start. */
 export interface CancellationResult extends ResultFields {
   outcome: 'cancellation';
   exitCode: null;
@@ -149,7 +170,7 @@ export interface DenialResult extends ResultFields, WithoutError {
   reason: 'rules' | 'approver';
 }
 
-/** It ended by itself, and a redaction rule withholds its output. */
+/** Result of a command that ended by itself, and whose output a redaction rule withholds. */
 export interface BlockedResult extends ResultFields, WithoutError {
   outcome: 'blocked';
   /** Its own, 0 to 255. */
@@ -158,7 +179,7 @@ export interface BlockedResult extends ResultFields, WithoutError {
   blocked: BlockedOutput;
 }
 
-/** It started, and its end is not known; it may have taken effect. It is not run again. */
+/** Result of a command that started, and whose end is not known. It may have taken effect, and is not run again. */
 export interface LostResult extends ResultFields, WithoutError {
   outcome: 'lost';
   exitCode: null;

@@ -24,8 +24,9 @@ export interface RunOptionsInput extends ExecutionOptions {
   /**
    * Standard input. It ends with the command.
    * - A string or bytes up to 1 MiB are stored with the command.
-   * - More bytes, and the pieces of an iterable or a Readable, are streamed by the submitting process while the command runs. Do not change
-   *   the bytes until then. If that process ends first, the command is stopped and its Result has the error STDIN_INCOMPLETE.
+   * - More bytes, and the pieces of an iterable or a Readable, are streamed by the submitting
+   *   process while the command runs. Do not change the bytes until then. If that process
+   *   ends first, the command is stopped and its Result has the error STDIN_INCOMPLETE.
    * - `{ open: true }`: `command.write` and `command.closeStdin` supply it, from any process.
    *
    * A streamed or open stdin cannot be combined with `retry: 'idempotent'`, nor an iterable with `idempotencyKey`.
@@ -33,21 +34,21 @@ export interface RunOptionsInput extends ExecutionOptions {
    */
   stdin?: string | Uint8Array | StdinSource | OpenStdin | undefined;
   /**
-   * A second submit with the same key and command in this session returns the first command. With another command it rejects with
-   * IDEMPOTENCY_CONFLICT.
+   * A second submit with the same key and command in this session returns the
+   * first command. With another command it rejects with IDEMPOTENCY_CONFLICT.
    * @default none
    * @limit 1 to 256 visible ASCII characters
    */
   idempotencyKey?: string | undefined;
   /**
-   * `true`: submit resolves only when the command is on the disk of Redis; it rejects with DURABLE_UNSUPPORTED where Redis cannot guarantee
-   * that.
+   * Whether `submit` resolves only when the command is on the disk of Redis. Where Redis cannot guarantee that, it
+   * rejects with DURABLE_UNSUPPORTED.
    * @default false
    */
   durable?: boolean | undefined;
   /**
-   * `'idempotent'`: the command runs again, three times in all, when its shell or its host was lost while it ran. `attempts` of the Result
-   * counts.
+   * Whether the command runs again when its shell or its host was lost while it ran. `'idempotent'`: three times in
+   * all, which `attempts` of the Result counts.
    * @default 'never'
    */
   retry?: 'never' | 'idempotent' | undefined;
@@ -57,24 +58,25 @@ export interface RunOptionsInput extends ExecutionOptions {
    */
   encoding?: 'utf8' | 'base64' | undefined;
   /**
-   * `true`: `onOutput`, and `output()` of the command that `submit` returns, bring the whole output, whatever its size. The command is
-   * throttled to this one reader, as a program is to the reader of its pipe: it waits in its next write while more than about 12 MiB over
-   * the budget of the stream are unread. It goes on without the reader when that reads nothing for 60 s (`SHELLFLEET_READER_STALL` of the
-   * host), or is gone for 10 s. Bytes that the host's log no longer has then are counted in `omittedBytes`. Its `timeoutMs` goes on while
-   * it waits.
+   * Whether `onOutput`, and `output()` of the command that `submit` returns, bring the whole output, whatever its size.
+   * If so, the command is throttled to this one reader, as a program is to the reader of its pipe: it waits in its next
+   * write while more than about 12 MiB over the budget of the stream are unread. It goes on without the reader when
+   * that reads nothing for 60 s (`SHELLFLEET_READER_STALL` of the host), or is gone for 10 s. Bytes that the host's log
+   * no longer has then are counted in `omittedBytes`. Its `timeoutMs` goes on while it waits.
    * @default false
    */
   attachReader?: boolean | undefined;
   /**
-   * Time in ms from acceptance within which the command must start. Else it is not run, and its outcome is `timeout` with the reason
-   * `not-started`.
+   * Time in ms from acceptance within which the command must start. Else it
+   * is not run, and its outcome is `timeout` with the reason `not-started`.
    * @default no limit
    * @limit 1 to 86,400,000 ms (a day)
    */
   startDeadlineMs?: number | undefined;
   /**
-   * Asks to run outside the sandbox, once: in a shell of its own, in the wider sandbox that the operator of the host has named. A person is asked, unless the operator's rules
-   * allow it. Where nothing may be asked the outcome is `denial`; without a wider sandbox it is `error` (SANDBOX_UNAVAILABLE).
+   * Asks to run outside the sandbox, once: in a shell of its own, in the wider sandbox that the operator of the host
+   * has named. A person is asked, unless the operator's rules allow it. Where nothing may be asked the outcome is
+   * `denial`; without a wider sandbox it is `error` (SANDBOX_UNAVAILABLE).
    * @default it runs inside
    * @limit a justification of 1 to 1,024 characters
    */
@@ -129,7 +131,9 @@ export function isOpenStdin(stdin: unknown): stdin is OpenStdin {
 /** Sent while the command runs. */
 const isStreamed = (stdin: unknown) => typeof stdin === 'object' && !(stdin instanceof Uint8Array);
 
-/** The options of one command. Every field is optional. Unknown fields are rejected, so that a misspelt one is noticed. */
+/**
+ * The options of one command. Every field is optional. Unknown fields are rejected, so that a misspelt one is noticed.
+ */
 export const runOptionsSchema = optionsSchema.superRefine(({ stdin, retry, idempotencyKey }, context) => {
   const refuse = (message: string) => context.addIssue({ code: 'custom', path: ['stdin'], message });
   const isLong =

@@ -9,7 +9,8 @@ export type NetworkAccess = (typeof NETWORK_ACCESSES)[number];
 /** What the sandbox of a session lets it do. What a host cannot enforce it refuses (SANDBOX_UNAVAILABLE). */
 export interface SandboxOptions {
   /**
-   * What it may write: nothing but temporary files; its workspace as well; anything its user may; or whatever a sandbox around the whole host allows.
+   * What it may write: nothing but temporary files; its workspace as well;
+   * anything its user may; or whatever a sandbox around the whole host allows.
    * @default the mode of its policy, docs/sandboxes.md
    */
   mode?: SandboxMode | undefined;
@@ -30,7 +31,8 @@ export interface SandboxOptions {
    */
   selection?: 'auto' | 'require' | 'forbid' | undefined;
   /**
-   * Whether a command that the sandbox has denied something may be attempted a second time outside it, when the session's `approval` asks and a person allows it.
+   * Whether a command that the sandbox has denied something may be attempted a second time outside it, when the
+   * session's `approval` asks and a person allows it.
    * @default true
    */
   escalateOnFailure?: boolean | undefined;

@@ -2,11 +2,12 @@ import type { PolicyName } from './execution-policy.ts';
 import type { FieldIssue } from './field-issues.ts';
 import type { NetworkAccess, SandboxMode, SandboxOptions } from './sandbox-options.ts';
 
-// Sandbox mode × network × policy, as data. A cell says that the policy enforces the combination, or why it is refused: nothing weaker is
-// ever run in its place (invariant 9). docs/sandboxes.md has the same table, and a test compares them. The schema of a spec refuses what no host
-// can enforce; what a host allows of the rest is its operator's (libs/policy).
+// Sandbox mode × network × policy, as data. A cell says that the policy enforces the
+// combination, or why it is refused: nothing weaker is ever run in its place (invariant 9).
+// docs/sandboxes.md has the same table, and a test compares them. The schema of a spec refuses
+// what no host can enforce; what a host allows of the rest is its operator's (libs/policy).
 
-/** Undefined: the policy enforces it. Otherwise the reason of the refusal. */
+/** Reason of a refusal. Undefined where the policy enforces what is asked. */
 type Refusal = string | undefined;
 
 /** One mode of a policy: what a session may write in it, and whether each network can be had with it. */
@@ -75,7 +76,10 @@ export const SANDBOX_TABLE: Record<PolicyName, PolicyTable> = {
 export interface ResolvedSandbox {
   mode: SandboxMode;
   network: NetworkAccess;
-  /** Whether it counts as a sandbox when approvals are decided: in `danger-full-access` and `external` nothing holds a command back. */
+  /**
+   * Whether it counts as a sandbox when approvals are decided: in
+   * `danger-full-access` and `external` nothing holds a command back.
+   */
   sandboxed: boolean;
   /** The names that the network `limited` lets through. */
   allowedHosts: readonly string[];
@@ -87,7 +91,10 @@ export interface AskedSandbox {
   sandbox?: SandboxOptions | undefined;
 }
 
-/** What the spec asks for, with what its policy gives where the spec does not say. Whether it can be had: `checkSandbox`. */
+/**
+ * What the spec asks for, with what its policy gives where the
+ * spec does not say. Whether it can be had: `checkSandbox`.
+ */
 export function resolveSandbox({ policy, sandbox }: AskedSandbox): ResolvedSandbox {
   const { usual } = SANDBOX_TABLE[policy.type];
   const usualMode = sandbox?.selection === 'forbid' && isSandboxed(usual.mode) ? 'danger-full-access' : usual.mode;

@@ -5,9 +5,9 @@ import type { Result } from './result.ts';
 
 /** The `data` of an event, by its type. */
 export interface SessionEventData {
-  /** It has work, and waits for a slot. */
+  /** The session has work, and waits for a slot. */
   'session.queued': Record<string, never>;
-  /** Its first shell is ready. */
+  /** The first shell of the session is ready. */
   'session.opened': ShellEventData;
   /** Another worker, or a new process of the same one, took its living shell over. */
   'session.adopted': ShellEventData;
@@ -20,7 +20,7 @@ export interface SessionEventData {
     /** The host that had it. */
     hostId?: string | undefined;
   };
-  /** It is closed. The last event. */
+  /** The session is closed. No event comes after this one. */
   'session.closed': {
     /** Why, in words. Absent when a caller closed it. */
     reason?: string | undefined;
@@ -29,13 +29,13 @@ export interface SessionEventData {
   'host.unreachable': { hostId: string };
   /** An entry was accepted: a command, a step of a file operation, or a restart. */
   'command.accepted': { kind: 'command' | 'file' | 'restart' };
-  /** It began. `again`: it runs once more, for the `attempt`th time in all. */
+  /** The command began. `again`: it runs once more, for the `attempt`th time in all. */
   'command.started': { hostId: string; again?: true | undefined; attempt?: number | undefined };
-  /** A piece of its output. */
+  /** A piece of the output of a command. */
   'command.output': OutputChunk;
-  /** It ended. */
+  /** The command ended. */
   'command.completed': Result;
-  /** It waits for an answer of a person. */
+  /** The command waits for the answer of a person. */
   'approval.requested': ApprovalRequestedData;
   /** Somebody answered, or nobody did in time. */
   'approval.answered': ApprovalAnsweredData;
@@ -55,7 +55,7 @@ export interface ShellEventData {
 
 /** The question that an entry asks. */
 export interface ApprovalRequestedData {
-  /** Of the question, for `fleet.approvals`. Sessions that ask the same have the same. */
+  /** Id of the question, as `fleet.approvals` takes it. Sessions that ask the same question share one id. */
   id: string;
   /** Why it is asked, redacted. */
   reason: string;
@@ -65,9 +65,9 @@ export interface ApprovalRequestedData {
 
 /** How a question ended. */
 export interface ApprovalAnsweredData {
-  /** Of the question. */
+  /** Id of the question. */
   id: string;
-  /** `expired`: nobody answered in time. */
+  /** Answer to the question. `expired`: nobody answered in time. */
   decision: 'approved' | 'denied' | 'expired';
   /** How far an approval reaches. */
   scope?: ApprovalScope | undefined;
@@ -77,7 +77,10 @@ export interface ApprovalAnsweredData {
   reason?: string | undefined;
 }
 
-/** The fields of every event. Beside them it has `type`, and `data` as SessionEventData says; events of commands and approvals have a `commandId`. */
+/**
+ * The fields of every event. Beside them it has `type`, and `data` as
+ * SessionEventData says; events of commands and approvals have a `commandId`.
+ */
 export interface SessionEventFields {
   /** Its place in the session's stream: `events({ after: id })` continues behind it. */
   id: string;
@@ -88,7 +91,10 @@ export interface SessionEventFields {
 /** Events of one command. */
 export type CommandEventType = Extract<EventType, `command.${string}` | `approval.${string}`>;
 
-/** One event of a session. Its `type` tells the type of its `data`; events of commands and approvals have the id of the command. */
+/**
+ * One event of a session. Its `type` tells the type of its `data`;
+ * events of commands and approvals have the id of the command.
+ */
 export type SessionEvent = {
   [Type in EventType]: SessionEventFields & {
     type: Type;

@@ -12,9 +12,10 @@ export const SESSION_STATES = [
 ] as const;
 
 /**
- * `queued`: it waits for a slot, or has no command yet. `starting`: its shell is being opened. `ready`: its shell waits for a command.
- * `busy`: a command runs. `unreachable`: its host does not answer. `closing`, `closed`: it was asked to close, and is closed. `lost`: its
- * shell is gone; the next command gets a fresh one.
+ * State of a session. `queued`: it waits for a slot, or has no command yet.
+ * `starting`: its shell is being opened. `ready`: its shell waits for a command.
+ * `busy`: a command runs. `unreachable`: its host does not answer. `closing`, `closed`: it was asked to close, and is
+ * closed. `lost`: its shell is gone; the next command gets a fresh one.
  */
 export type SessionState = (typeof SESSION_STATES)[number];
 
@@ -30,13 +31,19 @@ export interface SessionInfo {
   epoch: number;
   /** Entries that wait to be started: commands, file operations, restarts. */
   queuedCommands: number;
-  /** Its position in the queue for a slot, from 1, among the sessions that wait for the same execution policy. Absent when it waits for none. */
+  /**
+   * Its position in the queue for a slot, from 1, among the sessions that
+   * wait for the same execution policy. Absent when it waits for none.
+   */
   position?: number;
   /** How many sessions wait in that queue, itself included. Absent when `position` is. */
   queueLength?: number;
   /** Estimated wait in ms, from how long sessions lately held a slot. Absent before any slot was freed. */
   etaMs?: number;
-  /** Why no live host can run the session, in a sentence. Absent when one can, or when its own host is alive. Its commands wait meanwhile. */
+  /**
+   * Why no live host can run the session, in a sentence. Absent when one
+   * can, or when its own host is alive. Its commands wait meanwhile.
+   */
   noHostReason?: string;
   /** The command that runs. Absent when none does. */
   runningCommandId?: string;

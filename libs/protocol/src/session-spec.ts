@@ -4,7 +4,10 @@ import type { PrefixRule } from './prefix-rule.ts';
 import type { RedactionRule } from './redaction.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
 
-/** How a session is set up. Every field is optional; `undefined` is the same as absent. Unknown fields are rejected, so that a misspelt one is noticed. */
+/**
+ * How a session is set up. Every field is optional; `undefined` is the same
+ * as absent. Unknown fields are rejected, so that a misspelt one is noticed.
+ */
 export interface SessionSpec {
   /**
    * Where the shell runs: the name of a policy, or `{ type: name, … }` with its options.
@@ -24,15 +27,16 @@ export interface SessionSpec {
    */
   env?: Record<string, string> | undefined;
   /**
-   * Directory in which a fresh shell starts; of a session whose `workspace` has a `target`, that one. `image`: the one that the image names
-   * (`WORKDIR`), under the policy `docker`.
+   * Directory in which a fresh shell starts; of a session whose `workspace` has a `target`, that one. `image`: the one
+   * that the image names (`WORKDIR`), under the policy `docker`.
    * @default /workspace
    * @limit an absolute path of at most 4,096 bytes
    */
   cwd?: string | undefined;
   /**
-   * Folder of the host that is mounted at `target`; the operator of the host must allow it. A missing one below a folder that the operator lists is
-   * made. Read-only, or at another place than `/workspace`, only under the policy `docker`.
+   * Folder of the host that is mounted at `target`; the operator of the host must
+   * allow it. A missing one below a folder that the operator lists is made.
+   * Read-only, or at another place than `/workspace`, only under the policy `docker`.
    * @default an empty folder that ends with the sandbox; writable, and mounted at /workspace
    * @limit absolute paths of at most 4,096 bytes; `target` is no folder of the system or the keeper
    */
@@ -87,8 +91,9 @@ export interface SessionSpec {
    */
   redaction?: RedactionRule[] | undefined;
   /**
-   * Whether tokens of well-known formats are replaced in what commands print. With `false` only the `secrets` and what `redaction` names are, so a
-   * patch with a fixture in it arrives unchanged; the operator of the host must allow it (`allow.redactFormats`).
+   * Whether tokens of well-known formats are replaced in what commands print. With `false`
+   * only the `secrets` and what `redaction` names are, so a patch with a fixture in it
+   * arrives unchanged; the operator of the host must allow it (`allow.redactFormats`).
    * @default true
    */
   redactFormats?: boolean | undefined;
@@ -106,8 +111,9 @@ export interface SessionSpec {
    */
   approval?: ApprovalPolicy | undefined;
   /**
-   * Which commands `approval` asks about when no rule decides: scripts that cannot be read (`unreadable`), or every command of a sandbox that is
-   * `read-only` or `workspace-write` (`sandboxed`). With `sandboxed`, `unless-trusted` asks always, and `never` and `on-failure` never.
+   * Which commands `approval` asks about when no rule decides: scripts that cannot be read (`unreadable`), or every
+   * command of a sandbox that is `read-only` or `workspace-write` (`sandboxed`). With `sandboxed`, `unless-trusted`
+   * asks always, and `never` and `on-failure` never.
    * @default 'unreadable'
    * @limit only with `approval`
    */
@@ -119,7 +125,8 @@ export interface SessionSpec {
    */
   approvalTimeoutMs?: number | undefined;
   /**
-   * Rules of the session, beside those of the operator. They can only narrow: an `allow` answers what `approval` would ask.
+   * Rules of the session, beside those of the operator. They can
+   * only narrow: an `allow` answers what `approval` would ask.
    * @default none
    * @limit 256 rules
    */
@@ -139,7 +146,8 @@ export interface SessionSpec {
    */
   maxLifetimeMs?: number | undefined;
   /**
-   * When its host is lost: `fail` ends the waiting commands with an error, `recreate` continues them in a fresh shell elsewhere.
+   * When its host is lost: `fail` ends the waiting commands with an
+   * error, `recreate` continues them in a fresh shell elsewhere.
    * @default 'fail'
    */
   onHostLoss?: 'fail' | 'recreate' | undefined;
@@ -150,8 +158,9 @@ export interface SessionSpec {
    */
   hostGraceMs?: number | undefined;
   /**
-   * Its container stays for a post-mortem, stopped, when the session ends after its last command failed (`failure`, `timeout`, `lost` or `error`), or
-   * when its shell is lost. Its host keeps as many, and for as long, as its operator allows. Only under the policy `docker`.
+   * Its container stays for a post-mortem, stopped, when the session ends after its last command
+   * failed (`failure`, `timeout`, `lost` or `error`), or when its shell is lost. Its host keeps
+   * as many, and for as long, as its operator allows. Only under the policy `docker`.
    * @default false
    */
   keepOnFailure?: boolean | undefined;
@@ -196,7 +205,10 @@ export interface OutputOptions {
   streamBytes?: number | undefined;
 }
 
-/** Resources of a sandbox. A host refuses what it cannot enforce. The defaults hold under the policy `docker`; under `host` only what is given holds. */
+/**
+ * Resources of a sandbox. A host refuses what it cannot enforce. The defaults
+ * hold under the policy `docker`; under `host` only what is given holds.
+ */
 export interface LimitOptions {
   /**
    * Memory of all its processes in bytes, the pages of `/tmp` and `/dev/shm` included.

@@ -173,7 +173,8 @@ export const sessionSpecSchema = fieldsSchema
   .superRefine(refuseDoubles)
   .transform((spec) => {
     const { cwd = workspaceOf(spec)?.target ?? defaults.cwd } = spec;
-    // A host without control groups cannot enforce all limits. There, defaults are not filled in, and limits that were asked for are refused.
+    // A host without control groups cannot enforce all limits. There,
+    // defaults are not filled in, and limits that were asked for are refused.
     return { ...spec, cwd, limits: spec.policy.type === 'docker' ? withDefaultLimits(spec.limits) : spec.limits };
   });
 export type ResolvedSessionSpec = z.infer<typeof sessionSpecSchema>;

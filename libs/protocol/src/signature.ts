@@ -12,7 +12,7 @@ export const signatureHeaderSchema = z.strictObject({
 /** The plain text of the signed end of an open stdin. */
 export const inputEndSchema = z.strictObject({
   closes: z.enum(['end', 'broken']),
-  /** Of the whole stdin. */
+  /** Length of the whole stdin. */
   bytes: z.number().int().min(0),
 });
 

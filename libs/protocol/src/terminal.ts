@@ -35,7 +35,9 @@ export const terminalInputMessageSchema = z.discriminatedUnion('type', [
 ]);
 export type TerminalInputMessage = z.infer<typeof terminalInputMessageSchema>;
 
-/** How a terminal ended: its shell ended, it was hung up, a rule blocked its output, or it was lost with its sandbox. */
+/**
+ * How a terminal ended: its shell ended, it was hung up, a rule blocked its output, or it was lost with its sandbox.
+ */
 export const terminalEndSchema = z.object({
   reason: z.enum(['exited', 'signalled', 'hung-up', 'blocked', 'lost']),
   exitCode: z.int().nullable(),

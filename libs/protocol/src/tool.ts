@@ -13,9 +13,9 @@ export interface ToolOffer {
   name: string;
   /** What it does, for a person or a model. */
   description?: string | undefined;
-  /** Of its arguments. */
+  /** JSON schema of its arguments. */
   inputSchema: Record<string, unknown>;
-  /** Of what it returns. */
+  /** JSON schema of its output. */
   outputSchema?: Record<string, unknown> | undefined;
   /** Limit in ms of a call whose caller sets none. */
   timeoutMs: number;
@@ -98,7 +98,10 @@ export const toolErrorSchema = z.object({
   context: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** The result of a call. The failure of a call is data, like the failure of a command. `callId`: the caller's own, else one that is made for it. */
+/**
+ * The result of a call. The failure of a call is data, like the failure
+ * of a command. `callId`: the caller's own, else one that is made for it.
+ */
 export type ToolResult = { callId: string; hostId: string | null } & (
   | { ok: true; output: unknown }
   | { ok: false; error: ToolError }
@@ -116,7 +119,10 @@ export const toolCallIdSchema = z
   .min(1, 'must not be empty')
   .max(256, 'must be at most 256 characters');
 
-/** What asks about tool calls, in the place of a session: no session has this id. The name of the tool stands in the place of its life. */
+/**
+ * What asks about tool calls, in the place of a session: no session
+ * has this id. The name of the tool stands in the place of its life.
+ */
 export const TOOL_ASKER = '@tool';
 
 /** The data of a call's job. The queue of the job determines the tool. */
@@ -130,7 +136,7 @@ export const toolJobSchema = z.strictObject({
   /** sealed */
   args: z.string(),
   timeoutMs: z.number().int().positive().max(LIMITS.timeoutMs).optional(),
-  /** By the clock of Redis. A call that has not started by then never starts. */
+  /** Time by the clock of Redis (ms) after which the call is not started any more. */
   deadline: z.number().int().positive().optional(),
   /** How long a question about it may wait for a person. */
   approvalTimeoutMs: z.number().int().positive().max(LIMITS.timeoutMs).optional(),

@@ -14,9 +14,9 @@ const carriedEntrySchema = z.object({
   inbox: z.string().max(200),
   acceptedAt: decimal,
   retry: z.enum(['never', 'idempotent']),
-  /** Empty: it is not started. */
+  /** Time at which the entry was started (ms). Empty when it was not. */
   startedAt: decimal.or(z.literal('')),
-  /** of the owner */
+  /** Fence of the owner. */
   fence: decimal,
 });
 export type CarriedEntry = z.infer<typeof carriedEntrySchema>;
@@ -24,11 +24,14 @@ export type CarriedEntry = z.infer<typeof carriedEntrySchema>;
 const sessionFields = { tenant: tenantIdSchema, session: sessionIdSchema };
 
 /**
- * A pub/sub message to hosts: there may be work. It can be lost, so its receiver also polls. It can be unfounded, so its receiver checks
- * for work before it acts.
+ * A pub/sub message to hosts: there may be work. It can be lost, so its receiver also polls. It can be unfounded, so
+ * its receiver checks for work before it acts.
  */
 const wakeUpSchema = z.discriminatedUnion('type', [
-  /** To its host: an idle session has work, or is closing. `entry`: what was submitted, if it is the head, or was started at once. */
+  /**
+   * To its host: an idle session has work, or is closing. `entry`:
+   * what was submitted, if it is the head, or was started at once.
+   */
   z.object({ type: z.literal('session'), ...sessionFields, entry: carriedEntrySchema.optional() }),
   /** To its host: something was written to the stdin of the running command. */
   z.object({ type: z.literal('input'), ...sessionFields }),
@@ -38,7 +41,9 @@ const wakeUpSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('calls') }),
   /** To all hosts: a session job was added. Hosts that do not offer its placement class ignore it. */
   z.object({ type: z.literal('sessions'), placementClass: z.string().max(100) }),
-  /** To all hosts: there are answers to questions of the tenant. `confirm`: the id of a revocation whose writer waits. */
+  /**
+   * To all hosts: there are answers to questions of the tenant. `confirm`: the id of a revocation whose writer waits.
+   */
   z.object({
     type: z.literal('answers'),
     tenant: tenantIdSchema,

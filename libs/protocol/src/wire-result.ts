@@ -28,7 +28,9 @@ const fields = {
     .object({ what: z.enum(['files', 'network', 'system-call']), line: z.string(), mayAsk: z.boolean() })
     .optional(),
   refused: z.string().optional(),
-  /** In place of what is in `stderr` of a denial, in `refused`, or in an `error`: it may quote the script, or the spec. */
+  /**
+   * In place of what is in `stderr` of a denial, in `refused`, or in an `error`: it may quote the script, or the spec.
+   */
   sealedReason: z.string().optional(),
   firstAttempt: firstAttemptSchema.optional(),
 };
@@ -36,7 +38,10 @@ const blockedSchema = z.object({ type: z.string(), reason: z.enum(['matched', 't
 const mayBlock = { blocked: blockedSchema.optional() };
 const ownEnd = z.enum(['exited', 'signalled', 'oom']);
 
-/** A Result as it is stored in the stream, whose entry has the ids. `output` is absent where it equals the only stream with output. */
+/**
+ * A Result as it is stored in the stream, whose entry has the ids.
+ * `output` is absent where it equals the only stream with output.
+ */
 export const wireResultSchema = z.discriminatedUnion('outcome', [
   z.object({ ...fields, outcome: z.literal('success'), exitCode: z.number(), reason: z.literal('exited') }),
   z.object({ ...fields, outcome: z.literal('failure'), exitCode: z.number(), reason: ownEnd }),

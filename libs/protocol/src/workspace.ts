@@ -4,7 +4,10 @@ import { sandboxPathSchema } from './field-schemas.ts';
 /** Where a workspace is mounted that names no other place. */
 const USUAL_TARGET = '/workspace';
 
-/** Nothing is mounted there, in one of them, or above one of them: a session would lose its programs, its devices or its keeper. */
+/**
+ * Nothing is mounted there, in one of them, or above one of them:
+ * a session would lose its programs, its devices or its keeper.
+ */
 const PROTECTED_TARGETS = [
   '/.shellfleet',
   '/.shellfleet-run',

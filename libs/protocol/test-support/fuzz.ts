@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { ERRORS, isShellfleetError, type ShellfleetError } from '../src/errors.ts';
 
-// Fuzzing of whatever parses input from outside this process. A failure prints its seed, its path and the smallest value that shows it;
-// `{ seed, path }` as the last argument runs it again.
+// Fuzzing of whatever parses input from outside this process. A failure prints its seed, its path and the smallest
+// value that shows it; `{ seed, path }` as the last argument runs it again.
 
 const RUNS = 400;
 /** Texts may be long. */
@@ -31,7 +31,10 @@ export async function fuzzAsync(
   );
 }
 
-/** Calls the check with arbitrary texts, with valid ones of which a part was cut or replaced, and with JSON of hostile values. */
+/**
+ * Calls the check with arbitrary texts, with valid ones of which
+ * a part was cut or replaced, and with JSON of hostile values.
+ */
 export function fuzzText(valid: readonly string[], check: (text: string) => void, options: FuzzOptions = {}): void {
   const any = fc.oneof(fc.string({ unit: 'binary' }), fc.string(), fc.constantFrom(...TEXTS));
   const cut = fc
@@ -58,8 +61,8 @@ export function fuzzBytes(
 }
 
 /**
- * Calls, and returns the error if it was a proper refusal: a ShellfleetError with a code of ours and a message of a sensible length, which names
- * every field of its issues. Anything else that is thrown fails the test.
+ * Calls, and returns the error if it was a proper refusal: a ShellfleetError with a code of ours and a message of a
+ * sensible length, which names every field of its issues. Anything else that is thrown fails the test.
  */
 export function refusalOf(call: () => unknown): ShellfleetError | undefined {
   try {

@@ -1,4 +1,7 @@
-/** A small fault that takes one behaviour of docs/behaviours.md away. The tests that the page names for the row must notice it. */
+/**
+ * A small fault that takes one behaviour of docs/behaviours.md
+ * away. The tests that the page names for the row must notice it.
+ */
 export interface RowFault {
   row: string;
   file: string;

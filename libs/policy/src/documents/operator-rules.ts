@@ -6,9 +6,9 @@ import { parseRulesDocument } from './rules-document.ts';
 /** The rules of all files that an operator lists. They hold together: the strictest wins. */
 export interface OperatorRules {
   enforced: readonly CompiledRules[];
-  /** Of the files with `reportOnly`. */
+  /** Rules of the files with `reportOnly`. */
   reported: readonly CompiledRules[];
-  /** Of everything in them; empty when no file has a rule. */
+  /** Digest of everything in the files; empty when no file has a rule. */
   digest: string;
 }
 

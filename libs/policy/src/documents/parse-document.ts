@@ -1,13 +1,18 @@
 import { isNode, LineCounter, parseDocument as parseYaml, type YAMLError } from 'yaml';
 import type { z } from 'zod';
 
-/** A document that an operator wrote is not valid: the message names the file, the line, the field and what is allowed. */
+/**
+ * A document that an operator wrote is not valid: the message names the file, the line, the field and what is allowed.
+ */
 export class DocumentError extends Error {}
 
 /** The most problems that one error lists. */
 const MOST_PROBLEMS = 8;
 
-/** Parses YAML (JSON is YAML as well) by a schema. `name`: of the file, for messages. An empty document is an empty object. Throws DocumentError. */
+/**
+ * Parses YAML (JSON is YAML as well) by a schema. `name`: of the file, for
+ * messages. An empty document is an empty object. Throws DocumentError.
+ */
 export function parseDocument<T extends z.ZodType>(text: string, schema: T, name: string): z.output<T> {
   const lines = new LineCounter();
   const document = parseYaml(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });

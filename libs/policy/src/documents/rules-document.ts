@@ -2,10 +2,15 @@ import { type PrefixRule, prefixRuleSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { parseDocument } from './parse-document.ts';
 
-/** A file of rules that the operator of a host lists. Its rules hold together with those of the other files: the strictest wins. */
+/**
+ * A file of rules that the operator of a host lists. Its rules
+ * hold together with those of the other files: the strictest wins.
+ */
 export interface RulesDocument {
   rules: PrefixRule[];
-  /** Where programs of these names are: a rule for `git` holds for `/usr/bin/git` only if that is listed, once `git` is. */
+  /**
+   * Where programs of these names are: a rule for `git` holds for `/usr/bin/git` only if that is listed, once `git` is.
+   */
   hostExecutables: { name: string; paths: string[] }[];
   /** What its rules say is recorded, and nothing is refused or asked because of them. */
   reportOnly: boolean;

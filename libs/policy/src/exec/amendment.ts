@@ -6,7 +6,8 @@ import { startsNothing } from './starts-nothing.ts';
 export function amendmentFor(command: CommandWords): PrefixRule | undefined {
   const pattern = command.map(({ text }) => text);
   if (!command.every(({ literal, text }) => literal && text.length > 0 && text.length <= 1_024)) return undefined;
-  // A name with a path is not on the list: what lies at a path may be what the session has put there, also after the answer.
+  // A name with a path is not on the list: what lies at a path
+  // may be what the session has put there, also after the answer.
   if (pattern.length > 64 || !startsNothing(pattern[0] ?? '')) return undefined;
   return { pattern, decision: 'allow' };
 }

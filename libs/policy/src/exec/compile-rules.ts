@@ -59,7 +59,7 @@ function addRule(compiled: CompiledRules, rule: PrefixRule): FieldIssue[] {
   ];
 }
 
-/** Undefined when the example is not one plain command. */
+/** Returns whether the rule alone matches the example; undefined when that is not one plain command. */
 function matchesExample(alone: CompiledRules, example: string): boolean | undefined {
   const { form, commands } = readScript(example);
   const [command] = commands;

@@ -25,12 +25,18 @@ export function addTo({ allow, strict }: CompiledRules, compiled: CompiledRule):
     index.set(key, [...(index.get(key) ?? []), compiled]);
 }
 
-/** Every rule that a command matches. Those that allow count for what is written out alone; the others for what it may become. */
+/**
+ * Every rule that a command matches. Those that allow count for
+ * what is written out alone; the others for what it may become.
+ */
 export function matchingRules(rules: CompiledRules, command: CommandWords): PrefixRule[] {
   return [...strictRules(rules, hiddenCommands(command).commands), ...allowRules(rules, command)];
 }
 
-/** Rules that prompt or forbid. They hold for the program under every path. Takes a command and what it runs in its turn. */
+/**
+ * Rules that prompt or forbid. They hold for the program under
+ * every path. Takes a command and what it runs in its turn.
+ */
 export function strictRules({ strict }: CompiledRules, commands: readonly CommandWords[]): PrefixRule[] {
   if (strict.size === 0) return [];
   const matching = new Set<PrefixRule>();

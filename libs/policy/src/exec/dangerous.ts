@@ -1,4 +1,5 @@
-// Commands that destroy, by their words. The list is advice: `cmd=rm; $cmd -rf /` is not found. The sandbox is what holds.
+// Commands that destroy, by their words. The list is advice:
+// `cmd=rm; $cmd -rf /` is not found. The sandbox is what holds.
 import { nameOf } from './hidden-commands.ts';
 import type { CommandWords } from './plain-script.ts';
 

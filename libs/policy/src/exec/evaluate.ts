@@ -5,11 +5,11 @@ import { type Decision, decide } from './decide.ts';
 export interface EvaluationContext {
   /** Rules of an operator. */
   execPolicy?: PrefixRule[];
-  /** Absent: nothing is asked but what a `prompt` rule names. */
+  /** Which commands a person is asked about. Default: those of `prompt` rules alone. */
   approval?: ApprovalPolicy;
   /** Which commands `approval` asks about when no rule decides. Default: 'unreadable'. */
   askByDefault?: AskByDefault;
-  /** Default: a sandbox. */
+  /** The sandbox in which the command would run. Default: one without options. */
   sandbox?: SandboxOptions;
   /** Whether the command asks to leave its sandbox. */
   escalate?: boolean;

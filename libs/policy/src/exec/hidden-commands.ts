@@ -3,19 +3,30 @@ import type { CommandWords, Word } from './plain-script.ts';
 import { readScript } from './read-script.ts';
 
 const DEEPEST = 3;
-/** Words of what a launcher starts that are looked at: more than a pattern may have. They bound the time that many words take. */
+/**
+ * Words of what a launcher starts that are looked at: more than
+ * a pattern may have. They bound the time that many words take.
+ */
 const MOST_WORDS = 65;
 /** Launchers among the words of a launcher. */
 const MOST_LAUNCHERS = 4;
 
 export interface HiddenCommands {
-  /** The command itself, and what it plainly starts in its turn: `sudo rm -f x` starts `rm -f x`, `sh -c 'rm -f x'` as well. */
+  /**
+   * The command itself, and what it plainly starts in its turn:
+   * `sudo rm -f x` starts `rm -f x`, `sh -c 'rm -f x'` as well.
+   */
   readonly commands: CommandWords[];
-  /** Whether the command starts something that is not written out, or that no parser can read: `sh -c "$x"`, `sudo $x`. */
+  /**
+   * Whether the command starts something that is not written out, or that no parser can read: `sh -c "$x"`, `sudo $x`.
+   */
   readonly unreadable: boolean;
 }
 
-/** Looks through launchers. For what makes a decision stricter, and never for what allows: every word of a launcher may begin a command. */
+/**
+ * Looks through launchers. For what makes a decision stricter, and
+ * never for what allows: every word of a launcher may begin a command.
+ */
 export function hiddenCommands(command: CommandWords): HiddenCommands {
   const commands: CommandWords[] = [];
   const unreadable = collect(command, 0, commands);
@@ -48,7 +59,10 @@ interface PlacedLauncher {
   launcher: Launcher;
 }
 
-/** The launcher that the command is, and those that its words name: `sudo sh -c 'make all'`. One of each kind: they read the same words. */
+/**
+ * The launcher that the command is, and those that its words name:
+ * `sudo sh -c 'make all'`. One of each kind: they read the same words.
+ */
 function launchersIn(command: CommandWords): PlacedLauncher[] {
   const outer = launcherAt(command, 0);
   if (!outer) return [];
@@ -92,7 +106,7 @@ function isScriptPlace(command: CommandWords, at: number): boolean {
 
 interface Script {
   text: string;
-  /** True: the text runs as a script. False: it is an argument that looks like a script, and may be any text. */
+  /** Whether the text runs as a script. Otherwise it is an argument that looks like one, and may be any text. */
   isScript: boolean;
 }
 
@@ -110,7 +124,10 @@ function scriptsIn(words: CommandWords, { joins, takesScripts, wraps }: Launcher
   return scripts;
 }
 
-/** What an option has in its own word: `--command='make all'`, `-c'make all'`, `-qc'make all'`, `-S'make all'`; and an alias' text. */
+/**
+ * What an option has in its own word: `--command='make all'`, `-c'make
+ * all'`, `-qc'make all'`, `-S'make all'`; and an alias' text.
+ */
 function attachedTo(text: string): string[] {
   const [, long] = /^(?:--)?[A-Za-z_][\w-]*=(.+)$/s.exec(text) ?? [];
   const [, short] = /^-[A-Za-z]*?[cS](.+)$/s.exec(text) ?? [];

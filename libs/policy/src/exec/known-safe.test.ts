@@ -26,7 +26,8 @@ describe('known to be safe', () => {
     expect(classify(script)).toBe('safe');
   });
 
-  // Fault 102: a program takes options after its operands, in one word with others or with their value, and abbreviated.
+  // Fault 102: a program takes options after its operands, in
+  // one word with others or with their value, and abbreviated.
   test.each([
     'sed -n 1p -fFILE',
     'sed -n 1p -f FILE',

@@ -1,8 +1,9 @@
 import { type HarmlessOptions, type ParsedOptions, parseOptions } from './parse-options.ts';
 
-// Commands that write nothing and start nothing. They are not asked about where an approval policy asks about everything else. That they read is
-// the sandbox's concern. This is a list of what is known: a program, an option or an action that is missing here is not safe. The real
-// programs are run with arguments of every order, and each that writes or starts something is found: tests/rules-trial/safe-programs.
+// Commands that write nothing and start nothing. They are not asked about where an approval policy asks about
+// everything else. That they read is the sandbox's concern. This is a list of what is known: a program, an option or an
+// action that is missing here is not safe. The real programs are run with arguments of every order, and each that
+// writes or starts something is found: tests/rules-trial/safe-programs.
 
 type Check = (args: readonly string[]) => boolean;
 
@@ -64,14 +65,20 @@ const FIND_WORDS = new Set(
 );
 const FIND_NUMBER = /^-[0-9]+[bcwkMG]?$/;
 const FIND_NEWER = /^-newer[aBcm][aBcmt]$/;
-/** Every word with a dash has to be known, whether it is a test or a value: actions that write or start something have a dash. */
+/**
+ * Every word with a dash has to be known, whether it is a test
+ * or a value: actions that write or start something have a dash.
+ */
 const find: Check = (args) =>
   args.every(
     (arg) =>
       !arg.startsWith('-') || FIND_WORDS.has(arg) || FIND_NUMBER.test(arg) || FIND_NEWER.test(arg) || arg === '-',
   );
 
-/** ripgrep takes no abbreviations, and options after operands. A program is started by `--pre`, `--hostname-bin`, `-z` and `--search-zip`. */
+/**
+ * ripgrep takes no abbreviations, and options after operands. A program
+ * is started by `--pre`, `--hostname-bin`, `-z` and `--search-zip`.
+ */
 const rg = withOptions(
   {
     short: 'abcFHhIiLlnNoPpqSsuUvwx0.A:B:C:E:e:f:g:j:M:m:r:T:t:',

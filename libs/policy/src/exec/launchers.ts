@@ -1,4 +1,5 @@
-// Programs and builtins that start what their words name. A list by hand: the rules look through these and through no others.
+// Programs and builtins that start what their words name. A list
+// by hand: the rules look through these and through no others.
 
 /** How a program finds the command that it starts. */
 export interface Launcher {
@@ -6,7 +7,10 @@ export interface Launcher {
   readonly wraps: boolean;
   /** Words before that command that are its own and no options: 1 for `timeout 5 make`. */
   readonly ownWords: number;
-  /** Every argument may be a script of a shell: `su -c 'make all'`. Elsewhere an argument with blanks or separators may be one. */
+  /**
+   * Every argument may be a script of a shell: `su -c 'make all'`.
+   * Elsewhere an argument with blanks or separators may be one.
+   */
   readonly takesScripts: boolean;
   /** Whether the launcher joins its arguments to one script: `ssh host make 'all; ls'`. */
   readonly joins: boolean;
@@ -50,7 +54,10 @@ const RUNS = /^(?:exec|run|x|dlx|shell)$/;
 const WRAPS_AFTER_ONE: Launcher = { ...NO_LAUNCHER, wraps: true, ownWords: 1 };
 const WRAPS_AFTER_TWO: Launcher = { ...NO_LAUNCHER, wraps: true, ownWords: 2 };
 
-/** Returns how the program starts others. Undefined: what it starts, if anything, is not looked at. `subcommand`: the word after its name. */
+/**
+ * Returns how the program starts others. Undefined: what it starts, if
+ * anything, is not looked at. `subcommand`: the word after its name.
+ */
 export function launcherOf(name: string, subcommand: string | undefined): Launcher | undefined {
   if (LINKER.test(name)) return WRAPS_AFTER_ONE;
   if (RUNS.test(subcommand ?? '')) {

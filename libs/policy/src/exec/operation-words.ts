@@ -1,12 +1,14 @@
 import type { PrefixRule } from '@shellfleet/protocol';
 import type { CompiledRules } from './compiled-rules.ts';
 
-// The words of what is judged beside commands: file operations and tool calls. The first word names the operation, the words behind it are
-// paths, or the name of a tool.
+// The words of what is judged beside commands: file operations and tool calls. The first word names the operation, the
+// words behind it are paths, or the name of a tool.
 //
 // WORDS-1. A path in a rule stands for itself and everything below it.
-// WORDS-2. `prompt` and `forbid` also count for what takes a whole folder that holds their path: its removal, its renaming, a walk through it.
-// WORDS-3. No rule about these words allows a command of a shell, where whoever writes files may choose what program a name means.
+// WORDS-2. `prompt` and `forbid` also count for what takes a whole folder that
+//          holds their path: its removal, its renaming, a walk through it.
+// WORDS-3. No rule about these words allows a command of a shell, where
+//          whoever writes files may choose what program a name means.
 
 export interface OperationWords {
   /** Absolute paths in it have neither `.` nor `..`, nor a slash at their end. */
@@ -15,7 +17,9 @@ export interface OperationWords {
   isSafe?: boolean;
   /** The operation reaches everything below its paths. */
   takesFolder?: boolean;
-  /** Other names of the same act, for rules that ask or forbid: what is renamed is also removed there and written here. */
+  /**
+   * Other names of the same act, for rules that ask or forbid: what is renamed is also removed there and written here.
+   */
   alsoStrict?: readonly (readonly string[])[];
 }
 

@@ -1,11 +1,14 @@
-// Reads the options of a program as getopt_long does, and accepts only options that are listed: whatever else a word may be to some version
-// of the program, it is not known. That covers abbreviations of long options too: `--fil` may be `--file` today and be ambiguous tomorrow.
+// Reads the options of a program as getopt_long does, and accepts only options that are listed:
+// whatever else a word may be to some version of the program, it is not known. That covers
+// abbreviations of long options too: `--fil` may be `--file` today and be ambiguous tomorrow.
 
 /** Options that are known to be harmless. */
 export interface HarmlessOptions {
   /** Letters as in getopt's option string: `nl:` is `-n` without a value and `-l` with one. */
   readonly short: string;
-  /** Long names, written out as a user does: `quiet`, `wrap=` with a value, `group[=]` with a value that may be missing. */
+  /**
+   * Long names, written out as a user does: `quiet`, `wrap=` with a value, `group[=]` with a value that may be missing.
+   */
   readonly long: readonly string[];
 }
 
@@ -16,8 +19,9 @@ export interface ParsedOptions {
 }
 
 /**
- * Returns both ways in which a program may read its words: options after the first operand count (GNU), or are operands (POSIXLY_CORRECT, and
- * programs of other systems). Returns undefined when a word is an option that is not listed, or lacks its value.
+ * Returns both ways in which a program may read its words: options after the first
+ * operand count (GNU), or are operands (POSIXLY_CORRECT, and programs of other systems).
+ * Returns undefined when a word is an option that is not listed, or lacks its value.
  */
 export function parseOptions(args: readonly string[], harmless: HarmlessOptions): ParsedOptions[] | undefined {
   const permuted = parse(args, harmless, true);

@@ -1,6 +1,6 @@
-// Reads the part of the shell language that bash, dash and busybox ash read alike, and nothing else: words, quotes, simple
-// variables, `;`, `&&`, `||`, `|`, `!`, new lines and comments. It is the second opinion on the parser: a script counts as
-// plain only when both read the same commands.
+// Reads the part of the shell language that bash, dash and busybox ash read alike, and nothing else: words, quotes,
+// simple variables, `;`, `&&`, `||`, `|`, `!`, new lines and comments. It is the second opinion on the parser: a script
+// counts as plain only when both read the same commands.
 
 /** A word of a command. */
 export interface Word {

@@ -62,14 +62,17 @@ const SIMPLE = new Set(
 
 interface Found {
   commands: CommandWords[];
-  /** It holds more than plain commands. */
+  /** Whether the script has more than plain commands. */
   compound: boolean;
-  /** The parser reports an error. */
+  /** Whether the parser reports an error. */
   broken: boolean;
   documents: number;
 }
 
-/** Every command in a tree, in substitutions too, in the order of the source. Undefined when there is more than is looked at. */
+/**
+ * Every command in a tree, in substitutions too, in the order of
+ * the source. Undefined when there is more than is looked at.
+ */
 function findCommands(tree: ParsedScript): Found | undefined {
   const found: Found = { commands: [], compound: false, broken: false, documents: 0 };
   const left: SyntaxNode[] = [tree];

@@ -1,7 +1,8 @@
 import type { ResolvedSandbox } from '@shellfleet/protocol';
 
-// Recognises that a failed command was denied something by its sandbox. Only programs report that, in text, so this is a guess: it may be
-// used to ask a person about a second attempt, never to start one. The exit code alone is no sign: grep's 1, and 2 and 127, are ordinary.
+// Recognises that a failed command was denied something by its sandbox. Only programs report
+// that, in text, so this is a guess: it may be used to ask a person about a second attempt,
+// never to start one. The exit code alone is no sign: grep's 1, and 2 and 127, are ordinary.
 
 interface FailedCommand {
   exitCode: number | null;
@@ -22,9 +23,9 @@ const LAST_LINES = 10;
 /** A line without an end is not searched as a whole. */
 const LINE_CHARACTERS = 1000;
 
-/** 126: the shell reports a file that may not be executed, with the words of a denial. */
+/** Exit code of a shell for a file that may not be executed. It prints the words of a denial then. */
 const NOT_EXECUTABLE = 126;
-/** 128 + SIGSYS. */
+/** Exit code of a shell for a program that a forbidden system call ended: 128 + SIGSYS. */
 const BAD_SYSTEM_CALL = 159;
 
 const FILES = [
@@ -49,7 +50,10 @@ const NETWORK = [
 const NOT_PERMITTED = /\boperation not permitted\b|\bEPERM\b|\[Errno 1\]/i;
 const ABOUT_SOCKETS = /\b(?:sockets?|connect|sendto)\b/i;
 
-/** Undefined: nothing that it printed reports a denial, or it has no sandbox that could have denied it. */
+/**
+ * Returns what the sandbox seems to have denied the command. Undefined when nothing that it printed reports a denial,
+ * or when it ran in no sandbox.
+ */
 export function sandboxDenial({ exitCode, output, sandbox }: FailedCommand): SandboxDenial | undefined {
   if (!sandbox.sandboxed || exitCode === null || exitCode === 0) return undefined;
   const lines = lastLines(output);
@@ -72,7 +76,9 @@ function lastLines(output: string): string[] {
     .reverse();
 }
 
-/** The line itself, or those before it where it names no file: the traceback of an exception ends with the reason alone. */
+/**
+ * The line itself, or those before it where it names no file: the traceback of an exception ends with the reason alone.
+ */
 function namesSocket(line: string, before: readonly string[]): boolean {
   return line.includes('/') ? ABOUT_SOCKETS.test(line) : before.some((other) => ABOUT_SOCKETS.test(other));
 }

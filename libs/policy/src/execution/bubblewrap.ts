@@ -1,8 +1,8 @@
 import { type ResolvedSessionSpec, resolveSandbox, workspaceOf } from '@shellfleet/protocol';
 import { type HostAllowances, type HostPlan, planHost } from './host.ts';
 
-// The bubblewrap policy as data: everything of the host policy (user, limits, workspace, private folders), and bubblewrap between that and the
-// shell. The session's root folder is empty but for what is listed here.
+// The bubblewrap policy as data: everything of the host policy (user, limits, workspace, private folders), and
+// bubblewrap between that and the shell. The session's root folder is empty but for what is listed here.
 
 export interface BubblewrapPlan extends HostPlan {
   readOnlyWorkspace: boolean;
@@ -45,7 +45,10 @@ export function planBubblewrap(spec: ResolvedSessionSpec, allowances: HostAllowa
   };
 }
 
-/** What bubblewrap is called with, before the program that it starts. Its root is a tmpfs, which nobody can write to once it is made. */
+/**
+ * What bubblewrap is called with, before the program that it starts.
+ * Its root is a tmpfs, which nobody can write to once it is made.
+ */
 export function bubblewrapArguments(
   { readOnlyWorkspace, sharesNetwork }: BubblewrapPlan,
   { programs, kernelFiles }: HostRoot,

@@ -2,8 +2,9 @@ import { type FieldIssue, type ResolvedSessionSpec, resolveSandbox } from '@shel
 import { type HostAllowances, type HostPlan, planHost } from './host.ts';
 import { refuse } from './refusal.ts';
 
-// The codex policy as data: everything of the host policy (user, limits, workspace, private folders), and the sandbox of the Codex CLI between that
-// and the shell. Codex decides what its sandbox lets through; this file decides with what settings it is called.
+// The codex policy as data: everything of the host policy (user, limits, workspace, private
+// folders), and the sandbox of the Codex CLI between that and the shell. Codex decides what
+// its sandbox lets through; this file decides with what settings it is called.
 
 export interface CodexPlan extends HostPlan {
   /** `-c key=value` of the call, by key. */

@@ -17,8 +17,8 @@ import { checkAllowed, DEFAULT_SANDBOX_ALLOWANCES, type SandboxAllowances } from
 import { type SessionImages, toDefaultImage, toWholeName } from './session-images.ts';
 import { DEFAULT_USER, type SessionUser, toSessionUser } from './user.ts';
 
-// The docker policy as data. A producer may ask for less freedom than the operator of a host allows, never for more.
-// A limit that cannot be enforced is refused, never weakened (invariant 9). The syntax of the spec was checked at submit;
+// The docker policy as data. A producer may ask for less freedom than the operator of a host allows, never for more. A
+// limit that cannot be enforced is refused, never weakened (invariant 9). The syntax of the spec was checked at submit;
 // this file checks it against the host that would run it.
 
 /** Everything that the operator of this host allows, and the resources of the host. */
@@ -29,7 +29,7 @@ export interface DockerAllowances {
   kept?: number;
   /** The whole names of `full` and `slim`. Default: those of a host on which no `up` has run. */
   sessionImages?: SessionImages | undefined;
-  /** `full`: that one where the host has it, else `slim`. */
+  /** Image of a session that names none. `full` means `slim` while the host does not have the full one. */
   defaultImage: string;
   /** 'root': uid or gid 0. 'image': user names, and the image's own default user. */
   users: readonly ('root' | 'image')[];
@@ -40,7 +40,7 @@ export interface DockerAllowances {
   bounds: HostBounds;
   /** Runtimes that a session may name. Default: none. */
   runtimes?: readonly string[];
-  /** Default: DEFAULT_SANDBOX_ALLOWANCES. */
+  /** Most that a session's sandbox may be given. Default: DEFAULT_SANDBOX_ALLOWANCES. */
   sandbox?: SandboxAllowances;
   /** Whether a session may have its output without the built-in redaction of formats. Default: no. */
   redactFormats?: boolean;
@@ -81,7 +81,10 @@ export interface DockerPlan {
   };
 }
 
-/** Throws SANDBOX_UNAVAILABLE, with every field that is refused. The caller has resolved the symbolic links of `spec.workspace`. */
+/**
+ * Throws SANDBOX_UNAVAILABLE, with every field that is refused.
+ * The caller has resolved the symbolic links of `spec.workspace`.
+ */
 export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowances): DockerPlan {
   const user = toSessionUser(spec.user ?? DEFAULT_USER);
   const { image, otherwise } =

@@ -12,7 +12,10 @@ export function checkWorkspace(workspace: string | undefined, allowed: readonly 
   return [{ path: 'workspace', message: withSetting(MOUNTS_NOT, 'SHELLFLEET_WORKSPACES') }];
 }
 
-/** The engine enters `cwd` before the container is closed off, so it must not name a file descriptor of the host (CVE-2024-21626). */
+/**
+ * The engine enters `cwd` before the container is closed off, so
+ * it must not name a file descriptor of the host (CVE-2024-21626).
+ */
 export function checkCwd(cwd: string): FieldIssue[] {
   const isKernels = ['/proc', '/sys', '/dev'].some((folder) => isWithin(cwd.replace(/\/+/g, '/'), folder));
   return isKernels || cwd.split('/').includes('..') ? [{ path: 'cwd', message: 'must be an ordinary folder' }] : [];

@@ -1,4 +1,5 @@
-// Patterns of host names: `example.org`, `*.example.org` (every name below it, not itself), each with `:port` for another port than 80 and 443.
+// Patterns of host names: `example.org`, `*.example.org` (every name below
+// it, not itself), each with `:port` for another port than 80 and 443.
 
 const USUAL_PORTS: readonly number[] = [80, 443];
 

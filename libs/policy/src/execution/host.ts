@@ -11,8 +11,8 @@ import { checkCwd, checkWorkspace } from './folders.ts';
 import { refuse } from './refusal.ts';
 import { checkAllowed, DEFAULT_SANDBOX_ALLOWANCES, type SandboxAllowances } from './sandbox-modes.ts';
 
-// The host policy as data: the settings of a session that runs on the host itself. The session sees the host's network, and
-// the host's files as far as its user may. The operator chooses that user; a spec cannot.
+// The host policy as data: the settings of a session that runs on the host itself. The session sees the host's network,
+// and the host's files as far as its user may. The operator chooses that user; a spec cannot.
 
 /** Everything that the operator of this host allows, and the resources of the host. */
 export interface HostAllowances {
@@ -21,7 +21,7 @@ export interface HostAllowances {
   bounds: HostBounds;
   /** Whether control groups can limit memory, processes and CPU of a session as a whole. */
   controlGroups: boolean;
-  /** Default: DEFAULT_SANDBOX_ALLOWANCES. */
+  /** Most that a session's sandbox may be given. Default: DEFAULT_SANDBOX_ALLOWANCES. */
   sandbox?: SandboxAllowances;
   /** Whether a session may have its output without the built-in redaction of formats. Default: no. */
   redactFormats?: boolean;
@@ -43,7 +43,10 @@ export interface HostPlan {
 
 const NO_GROUPS = 'this host has no control group for its sessions, so nothing can bound it';
 
-/** Throws SANDBOX_UNAVAILABLE, with every field that is refused. The caller has resolved the symbolic links of `spec.workspace`. */
+/**
+ * Throws SANDBOX_UNAVAILABLE, with every field that is refused.
+ * The caller has resolved the symbolic links of `spec.workspace`.
+ */
 export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances): HostPlan {
   const { limits } = spec;
   const { controlGroups } = allowances;
@@ -64,7 +67,10 @@ export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances):
   };
 }
 
-/** What of the spec this host refuses, and another may run. Also for the policies that put a wall around the host policy. */
+/**
+ * What of the spec this host refuses, and another may run. Also
+ * for the policies that put a wall around the host policy.
+ */
 export function checkHostOffer(spec: ResolvedSessionSpec, allowances: HostAllowances): FieldIssue[] {
   const { limits } = spec;
   const { controlGroups } = allowances;

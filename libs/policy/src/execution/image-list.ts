@@ -1,6 +1,6 @@
 /**
- * Whether the operator's list allows an image. An entry is a whole name, a repository (with any tag), or a prefix that ends
- * in '/'. The session spec's schema has checked the syntax of the name.
+ * Whether the operator's list allows an image. An entry is a whole name, a repository (with any tag), or a prefix that
+ * ends in '/'. The session spec's schema has checked the syntax of the name.
  */
 export function isListedImage(image: string, list: readonly string[]): boolean {
   const repository = repositoryOf(image);

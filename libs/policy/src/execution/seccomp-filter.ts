@@ -1,11 +1,12 @@
 import type { SeccompProfile, SeccompRule } from './seccomp.ts';
 import { type CallArchitecture, syscallNumbers } from './syscall-numbers.ts';
 
-// Compiles a seccomp profile to the program that the kernel runs before each system call: classic BPF over struct seccomp_data. For sandboxes
-// that take no profile in Docker's format, like bubblewrap (--seccomp).
+// Compiles a seccomp profile to the program that the kernel runs before each system call: classic BPF over struct
+// seccomp_data. For sandboxes that take no profile in Docker's format, like bubblewrap (--seccomp).
 //
-// A call by another calling convention (32 bits, x32) is answered as one that the profile does not name. The program finds a call by halving the
-// range of numbers, so that an ordinary call costs some ten instructions and not one for each rule.
+// A call by another calling convention (32 bits, x32) is answered as one that the
+// profile does not name. The program finds a call by halving the range of numbers,
+// so that an ordinary call costs some ten instructions and not one for each rule.
 
 const LOAD_WORD = 0x20;
 const JUMP = 0x05;

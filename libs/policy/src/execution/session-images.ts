@@ -7,8 +7,8 @@ const REPOSITORY = 'shellfleet/session';
 export const SESSION_IMAGES: SessionImages = { full: `${REPOSITORY}:full`, slim: `${REPOSITORY}:slim` };
 
 /**
- * Their names for one version and one owner, which is a state folder of `up`: another fleet or version on the same engine gives its images other names,
- * so that it never changes what this one uses.
+ * Their names for one version and one owner, which is a state folder of `up`: another fleet or version on the same
+ * engine gives its images other names, so that it never changes what this one uses.
  */
 export function ownSessionImages(version: string, owner: string): SessionImages {
   const tag = (variant: keyof SessionImages) => `${REPOSITORY}:${variant}-${version}-${owner}`;
@@ -24,8 +24,8 @@ export function toWholeName(image: string, names: SessionImages = SESSION_IMAGES
 }
 
 /**
- * The image of a session that names none, and the one to use where the host does not have it yet: a host's first `up` makes `slim` at once, and
- * `full` some minutes later.
+ * The image of a session that names none, and the one to use where the host does not have it yet: a host's first `up`
+ * makes `slim` at once, and `full` some minutes later.
  */
 export function toDefaultImage(
   image: string,

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { sessionSeccompProfile } from './seccomp.ts';
 import { syscallNumbers } from './syscall-numbers.ts';
 
-// The table against the headers of the kernel, which come with what the keeper is compiled with. The generic table is that of arm64, on every
-// machine; that of x64 is on machines of its kind.
+// The table against the headers of the kernel, which come with what the keeper is compiled with. The generic table is
+// that of arm64, on every machine; that of x64 is on machines of its kind.
 
 const HEADERS = {
   arm64: '/usr/include/asm-generic/unistd.h',
@@ -39,7 +39,10 @@ describe.each(onThisMachine)('the numbers of system calls of %s', (architecture)
   });
 });
 
-/** `__NR3264_…`: of calls that have another name where words have 32 bits. `__NR_syscalls` is how many there are. */
+/**
+ * Returns the number of each system call. `__NR3264_…` are those with another name where words have 32 bits;
+ * `__NR_syscalls` is their count.
+ */
 function readHeader(path: string): Map<string, number> {
   const lines = readFileSync(path, 'utf8').matchAll(/^#define __NR(?:3264)?_(\w+)\s+(\d+)\s*$/gm);
   const found = new Map([...lines].map(([, name = '', number]) => [name, Number(number)]));

@@ -1,5 +1,6 @@
-// The numbers of the system calls that the profile of sessions names, on the two architectures that the fleet supports. They are part of the
-// kernel's interface to programs, so they never change. `-`: the architecture does not have that call.
+// The numbers of the system calls that the profile of sessions names, on the two
+// architectures that the fleet supports. They are part of the kernel's interface to
+// programs, so they never change. `-`: the architecture does not have that call.
 
 /** `name x64 arm64`, of include/uapi/asm-generic/unistd.h and arch/x86/entry/syscalls/syscall_64.tbl of Linux. */
 const NUMBERS = `

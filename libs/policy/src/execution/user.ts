@@ -1,7 +1,7 @@
 import { DEFAULTS } from '@shellfleet/protocol';
 
-// The user of a session's processes. The image decides which uid a user name stands for, and that may be 0. So a name, or
-// the image's own user, is allowed only where the operator has listed it, like root.
+// The user of a session's processes. The image decides which uid a user name stands for, and that may be 0. So a name,
+// or the image's own user, is allowed only where the operator has listed it, like root.
 
 export const DEFAULT_USER = DEFAULTS.session.user;
 

@@ -14,8 +14,8 @@ import { WORKSPACE_PATH } from './folders.ts';
 import { isWithinPatterns } from './host-patterns.ts';
 import { checkSandbox, type SandboxAllowances } from './sandbox-modes.ts';
 
-// The sandbox of commands that leave that of their session: the same execution policy, with the mode and the network that the operator named.
-// What of the two a session has anyway stays as it is: no command gets less than its session.
+// The sandbox of commands that leave that of their session: the same execution policy, with the mode and the network
+// that the operator named. What of the two a session has anyway stays as it is: no command gets less than its session.
 
 /** The operator's `escalation`. At least one of the two is given. */
 interface Escalation {
@@ -23,7 +23,9 @@ interface Escalation {
   network?: NetworkAccess | undefined;
 }
 
-/** What the operator of a host says about sandboxes: what sessions may ask for, and what commands get that leave theirs. */
+/**
+ * What the operator of a host says about sandboxes: what sessions may ask for, and what commands get that leave theirs.
+ */
 export interface WiderSettings {
   escalation: Escalation;
   allow: SandboxAllowances;
@@ -56,8 +58,8 @@ const READS_FILES =
   'its shell is not plainly bash, dash, ash or sh of the system, and might read files of the session before the command';
 
 /**
- * The wider sandbox of a session's commands. `refusal`, the end of a sentence: why they cannot leave. `settings`: undefined where the
- * operator names none.
+ * The wider sandbox of a session's commands. `refusal`, the end of a sentence:
+ * why they cannot leave. `settings`: undefined where the operator names none.
  */
 export function widenSandbox(
   spec: ResolvedSessionSpec,
@@ -74,8 +76,8 @@ export function widenSandbox(
 }
 
 /**
- * Why no session of a host could ever leave its sandbox with these settings, the end of a sentence. `policies`: those of the host that have
- * files to share.
+ * Why no session of a host could ever leave its sandbox with these settings, the
+ * end of a sentence. `policies`: those of the host that have files to share.
  */
 export function checkEscalation(settings: WiderSettings, policies: readonly PolicyName[]): string | undefined {
   const { escalation, allow } = settings;
@@ -121,8 +123,8 @@ const SHELLS = ['bash', 'dash', 'ash', 'sh'];
 const HARMLESS_OPTIONS = ['--norc', '--noprofile', '--posix', '-p'];
 
 /**
- * Whether the shell of a session runs nothing but what it is given: plainly bash, dash, ash or sh of the system, without arguments that are a
- * script or make it read a file.
+ * Whether the shell of a session runs nothing but what it is given: plainly bash, dash, ash or sh of the system,
+ * without arguments that are a script or make it read a file.
  */
 export function isPlainShell(spec: Pick<ResolvedSessionSpec, 'shell' | 'workspace'>): boolean {
   return readsNoFile(spec.shell, [WORKSPACE_PATH, workspaceOf(spec)?.target ?? WORKSPACE_PATH]);

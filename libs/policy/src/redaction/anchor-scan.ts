@@ -20,15 +20,15 @@ const HASH_FACTOR = 0x9e3779b1;
 const MOST_BITS = 15;
 
 /**
- * Searches for thousands of anchors in one pass. The first three bytes of each anchor are in a hash table, and only a hit is
- * compared, so the speed hardly depends on the number of anchors.
+ * Searches for thousands of anchors in one pass. The first three bytes of each anchor are in a hash table, and only a
+ * hit is compared, so the speed hardly depends on the number of anchors.
  */
 export class AnchorScan implements Source {
   readonly #anchors: readonly Anchor[];
   readonly #spot: AnchorSpot;
   readonly #readsLeft: boolean;
   readonly #shift: number;
-  /** By hash of three bytes: the index in #chains, 0 for none. */
+  /** Index in #chains by the hash of three bytes; 0 for none. */
   readonly #heads: Uint16Array;
   readonly #chains: { trigram: number; anchors: Anchor[] }[][] = [[]];
   /** Anchors by their first byte and by their first two bytes, for the end of the text. */
@@ -58,7 +58,10 @@ export class AnchorScan implements Source {
     }
   }
 
-  /** The first two bytes of each anchor where it begins at an even offset, and the next two where it begins at an odd one. */
+  /**
+   * The first two bytes of each anchor where it begins at an
+   * even offset, and the next two where it begins at an odd one.
+   */
   mark(pairs: PairTable): void {
     for (const { trigram } of this.#chains.flat()) {
       pairs.add(trigram >> 16, (trigram >> 8) & 0xff, this.#spot.here);

@@ -15,7 +15,10 @@ export interface RedactionOptions {
   rules?: readonly RedactionRule[];
   /** Values by name. They are found in the written forms that docs/output.md lists, whatever the rules. */
   secrets?: Record<string, string>;
-  /** The tenant's key for the strategy `hash`: equal values of one tenant have equal hashes, which need the key to compute. */
+  /**
+   * The tenant's key for the strategy `hash`: equal values of
+   * one tenant have equal hashes, which need the key to compute.
+   */
   hashKey: Uint8Array;
   /** Whether tokens of well-known formats are found. Default: true. */
   tokens?: boolean;
@@ -73,7 +76,10 @@ export function validateRedaction(spec: {
   compileRedaction({ rules: spec.redaction, secrets: spec.secrets, hashKey: new Uint8Array(32) });
 }
 
-/** Creates a redactor from rules alone. It finds tokens too, and has a hash key of its own, so its hashes differ from all others. */
+/**
+ * Creates a redactor from rules alone. It finds tokens too, and
+ * has a hash key of its own, so its hashes differ from all others.
+ */
 export function createRedactor(rules: readonly RedactionRule[]): Redactor {
   return compileRedaction({ rules, hashKey: crypto.getRandomValues(new Uint8Array(32)) }).redactor();
 }
@@ -118,7 +124,9 @@ function shapeIssues(given: readonly RedactionRule[]): FieldIssue[] {
   return issues.map(({ path, message }) => ({ path: ['redaction', ...path.map(String)].join('.'), message }));
 }
 
-/** The order of strength: known secrets (0), rules that block, then the other rules; within each, the order of the list. */
+/**
+ * The order of strength: known secrets (0), rules that block, then the other rules; within each, the order of the list.
+ */
 function rankOf(strategy: Rule['strategy'], index: number): number {
   return strategy === 'block' ? 1 + index : 1_000 + index;
 }

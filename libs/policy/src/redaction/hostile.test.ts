@@ -15,15 +15,15 @@ const IDLE_CALIBRATION_MS = 6;
 const MOST_ROUNDS = 30;
 
 interface Times {
-  /** Of 100 KB, in milliseconds of an idle core: other work on the same core slows everything down alike. */
+  /** Milliseconds for 100 KB on an idle core: other work on the same core slows everything down alike. */
   idleMs: number;
   /** How many times as long twice the input takes. */
   ratio: number;
 }
 
 /**
- * The least processor times over some rounds. Other work on the machine can only add to a time, so the rounds go on until the
- * times are `good`, and to 30 at most.
+ * The least processor times over some rounds. Other work on the machine can only add to a time, so the rounds go on
+ * until the times are `good`, and to 30 at most.
  */
 function measure(rules: RedactionRule[], make: (bytes: number) => string, good: (times: Times) => boolean): Times {
   const redaction = compileRedaction({ rules, hashKey });

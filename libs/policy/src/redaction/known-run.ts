@@ -2,8 +2,8 @@ import { type ByteSet, runEnd } from './bytes.ts';
 import type { View } from './source.ts';
 
 /**
- * The last run of bytes of one set that was read in a scan. Where many candidates are in one run, it is read once, not once for
- * each of them.
+ * The last run of bytes of one set that was read in a scan. Where many
+ * candidates are in one run, it is read once, not once for each of them.
  */
 export class KnownRun {
   readonly #set: ByteSet;

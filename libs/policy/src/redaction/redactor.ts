@@ -10,8 +10,8 @@ import { HeldView } from './view.ts';
 // Redacts one stream of bytes. Text is "settled" when no later input can change what is found in it.
 //
 // REDACTION-1. Any chunking of the same input gives the same output, counts and block: only settled text is released.
-// REDACTION-2. The held bytes are the end of the input, from the earliest byte that is not settled. A new redactor that gets
-//     the last released bytes as `before`, and the input from there, continues exactly as this one would have.
+// REDACTION-2. The held bytes are the end of the input, from the earliest byte that is not settled. A new redactor that
+//     gets the last released bytes as `before`, and the input from there, continues exactly as this one would have.
 // REDACTION-3. At most 64 KiB are held. Text that is not settled by then counts as found: it is replaced and counted.
 // REDACTION-4. All rules search the raw text, in one pass. Findings that overlap become one replacement, named by the
 //     strongest rule. Replacements are not searched.
@@ -52,7 +52,10 @@ export interface RedactorOptions {
 const NEWLINE = 0x0a;
 const NOTHING = Buffer.alloc(0);
 const NO_COUNTS: Readonly<Record<string, number>> = Object.freeze({});
-/** Up to this many held bytes are searched again at every push. More are searched again only when they have grown by 1/16. */
+/**
+ * Up to this many held bytes are searched again at every push.
+ * More are searched again only when they have grown by 1/16.
+ */
 const CHEAP_TO_REPEAT_BYTES = 4096;
 const NARROW_WINDOW_BYTES = 1;
 
@@ -69,7 +72,10 @@ export class StreamRedactor implements Redactor {
   #leftFrom: number;
   #at: number;
   #end: number;
-  /** How far ahead findings may start: little while replacements follow each other directly, else as far as bytes are held. */
+  /**
+   * How far ahead findings may start: little while replacements
+   * follow each other directly, else as far as bytes are held.
+   */
   #windowBytes = MOST_HELD_BYTES;
   /** The next search waits until so many bytes are held. */
   #tryAgainAt = 0;
@@ -180,7 +186,10 @@ export class StreamRedactor implements Redactor {
     for (const source of sources) this.#findings.search(source, this.#view);
   }
 
-  /** Returns true when a replacement ends where its last byte changes what is found: the text from there must be searched again. */
+  /**
+   * Returns true when a replacement ends where its last byte changes
+   * what is found: the text from there must be searched again.
+   */
   #releaseSettled(to: number, end: number): boolean {
     let settledTo = Math.min(this.#findings.openAt, to);
     const spans = this.#findings.spans();
@@ -293,7 +302,10 @@ function isMasked({ rule }: Finding): boolean {
   return rule.strategy === 'mask';
 }
 
-/** At an even place and of an even length, so that it can be read two bytes at a time. Small ones are parts of Node's pool. */
+/**
+ * At an even place and of an even length, so that it can be read
+ * two bytes at a time. Small ones are parts of Node's pool.
+ */
 function evenBuffer(bytes: number): Buffer {
   const buffer = Buffer.allocUnsafe(bytes + (bytes & 1));
   return buffer.byteOffset % 2 === 0 ? buffer : Buffer.allocUnsafeSlow(buffer.length);

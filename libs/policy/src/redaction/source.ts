@@ -1,6 +1,9 @@
 import type { PairTable, Spots } from './spots.ts';
 
-/** How the findings of one type are replaced. Where findings overlap, the rule with the lowest rank names the replacement. */
+/**
+ * How the findings of one type are replaced. Where findings
+ * overlap, the rule with the lowest rank names the replacement.
+ */
 export interface Rule {
   type: string;
   strategy: 'block' | 'redact' | 'mask' | 'hash';
@@ -8,8 +11,8 @@ export interface Rule {
 }
 
 /**
- * The text that a source searches. Findings start in [from, to) and may extend to `end`. The byte before `from` is the one
- * that was released last. `complete`: the input ends at `end`.
+ * The text that a source searches. Findings start in [from, to) and may extend to `end`. The byte before `from` is the
+ * one that was released last. `complete`: the input ends at `end`.
  */
 export interface View {
   bytes: Buffer;
@@ -35,15 +38,18 @@ export interface Findings {
   readonly openAt: number;
   /** Whether the last finding of `rule` extends beyond `at`. */
   covers(rule: Rule, at: number): boolean;
-  /** Reports that [start, end) is to be replaced. The match begins at `from`: before `start` if a keyword is part of it, else at `start`. */
+  /**
+   * Reports that [start, end) is to be replaced. The match begins at
+   * `from`: before `start` if a keyword is part of it, else at `start`.
+   */
   found(rule: Rule, from: number, start: number, end: number): void;
   /** Reports that a match may start at `at`, which only later input decides. */
   open(rule: Rule, at: number): void;
 }
 
 /**
- * Finds the matches of one kind. Whether a match starts at a byte depends only on that byte, on the text after it and on one
- * byte before it. So a search can restart at any byte that no finding and no open start spans.
+ * Finds the matches of one kind. Whether a match starts at a byte depends only on that byte, on the text after it and
+ * on one byte before it. So a search can restart at any byte that no finding and no open start spans.
  */
 export interface Source {
   /** Marks the pairs of bytes that lead to its matches. Without it the source reads the whole text. */

@@ -1,7 +1,7 @@
 import type { ByteSet } from './bytes.ts';
 
-// Every source's matches contain one of a few pairs of bytes. One pass over the text, two bytes at a time, collects the places of all
-// pairs of all sources. Each source then looks at its own places only.
+// Every source's matches contain one of a few pairs of bytes. One pass over the text, two bytes at a time, collects the
+// places of all pairs of all sources. Each source then looks at its own places only.
 
 /** One bit for each kind of source. */
 export const SPOT = { email: 4, ip: 8, mac: 16, url: 32 } as const;
@@ -39,10 +39,16 @@ export class PairTable {
   }
 }
 
-/** Places of pairs in a text, in order. Only pairs that begin at an even offset are seen: sources mark pairs for both cases. */
+/**
+ * Places of pairs in a text, in order. Only pairs that begin at
+ * an even offset are seen: sources mark pairs for both cases.
+ */
 export class Spots {
   count = 0;
-  /** The offset of the first byte of each pair. It may be the byte before the text, and the second byte may be behind the end. */
+  /**
+   * The offset of the first byte of each pair. It may be the byte
+   * before the text, and the second byte may be behind the end.
+   */
   at = new Int32Array(0);
   bits = new Uint8Array(0);
 
@@ -67,7 +73,7 @@ export interface SpotLists {
   others: Spots;
 }
 
-/** `words`: the text from its first byte on. */
+/** Collects the spots from `from` to `to` of a text. `words` has the whole text, two bytes each. */
 export function collectSpots(lists: SpotLists, table: PairTable, words: Uint16Array, from: number, to: number): void {
   const first = from >> 1;
   const end = Math.min(words.length, (to + 1) >> 1);

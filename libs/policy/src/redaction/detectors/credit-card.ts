@@ -23,7 +23,9 @@ const GROUPINGS = [
   [4, 4, 5],
 ];
 
-/** 13 to 19 digits with a valid Luhn checksum, in one run or in the groups of a card, separated by spaces or hyphens. */
+/**
+ * 13 to 19 digits with a valid Luhn checksum, in one run or in the groups of a card, separated by spaces or hyphens.
+ */
 export function creditCards(rule: Rule): Source {
   return {
     scan(view, findings) {
@@ -41,8 +43,9 @@ export function creditCards(rule: Rule): Source {
 }
 
 /**
- * The offset of a digit of the next card, or `limit`. A card has at least 13 characters, and at least one of two neighbours is
- * a digit. So it is enough to read two of every twelve characters, from the last two that all possible cards contain.
+ * The offset of a digit of the next card, or `limit`. A card has at least 13
+ * characters, and at least one of two neighbours is a digit. So it is enough to read
+ * two of every twelve characters, from the last two that all possible cards contain.
  */
 function nextDigit(bytes: Uint8Array, from: number, limit: number): number {
   for (let at = from; at < limit; at += STRIDE) {

@@ -17,7 +17,10 @@ const ZERO = 0x30;
 const DOTS = byteSet('.');
 const COLONS = byteSet(':');
 
-/** IPv4 with four octets, and IPv6 in every form. Times, MAC addresses, versions of five parts and C++ names are not found. */
+/**
+ * IPv4 with four octets, and IPv6 in every form. Times, MAC
+ * addresses, versions of five parts and C++ names are not found.
+ */
 export function ipAddresses(rule: Rule): Source {
   return {
     /** The first dot is between two digits. The first colon is before a digit of hex, or another colon. */

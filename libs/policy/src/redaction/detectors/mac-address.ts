@@ -10,7 +10,7 @@ const LENGTH = 17;
 /** Six pairs of hex digits with the same separator. Parts of a longer fingerprint are not found. */
 export function macAddresses(rule: Rule): Source {
   return {
-    /** Of the first two separators one is at an odd offset: the second byte of its pair. */
+    /** Marks the pairs that end with a separator: one of the first two separators is at an odd offset. */
     mark: (pairs) => pairs.addAll(HEX, SEPARATOR, SPOT.mac),
     scan(view, findings) {
       const { bytes, spots } = view;

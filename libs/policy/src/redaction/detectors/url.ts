@@ -21,7 +21,10 @@ const SLASH = 0x2f;
 const W = 0x77;
 const DOT = 0x2e;
 const SLASHES = byteSet('/');
-/** Top-level domains that tell an address without a scheme from a path. Country codes that are also file extensions are left out. */
+/**
+ * Top-level domains that tell an address without a scheme from a
+ * path. Country codes that are also file extensions are left out.
+ */
 const TOP_LEVELS = codesOf(
   'com org net io dev app info biz edu gov mil int ai co uk de fr nl eu us ca au jp cn in br ru ch at be se no fi dk pl es it cz cloud tech online site xyz',
 );
@@ -30,7 +33,10 @@ const MOST_TOP_LEVEL = 6;
 /** http(s), ftp and ws addresses. Without a scheme: those that begin with `www.`, and hosts with a path. */
 export function urls(rule: Rule): Source {
   return {
-    /** Of `://` and `www.` the first two bytes, and the next two; a slash after a letter as the first byte, and as the second. */
+    /**
+     * Marks the first two bytes and the next two of `://` and of `www.`, and a slash after a letter as either byte of a
+     * pair.
+     */
     mark(pairs) {
       pairs.add(COLON, SLASH, SPOT.url);
       pairs.addAll(LETTERS, SLASHES, SPOT.url);

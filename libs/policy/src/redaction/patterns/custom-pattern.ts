@@ -35,7 +35,10 @@ function next(pattern: Pattern, machine: Machine, view: View, from: number): Out
   return complete ? { type: 'none' } : machine.run(view, startOfUndecided(pattern, view, from), to);
 }
 
-/** The earliest offset at which a start may still be open: after the last newline that no match crosses, within the longest match. */
+/**
+ * The earliest offset at which a start may still be open: after the
+ * last newline that no match crosses, within the longest match.
+ */
 function startOfUndecided({ matchesNewline, longest }: Pattern, { bytes, end }: View, from: number): number {
   const lineStart = matchesNewline ? from : Math.max(from, bytes.subarray(from, end).lastIndexOf(NEWLINE) + from + 1);
   // One character more, since an assertion may depend on the character after a match.

@@ -11,8 +11,9 @@ export type Outcome = { type: 'match'; start: number; end: number } | { type: 'o
 type Text = Pick<View, 'bytes' | 'leftFrom' | 'end' | 'complete'>;
 
 /**
- * Pike's virtual machine for a program of re2js. Each thread has the start of its match instead of capture groups. re2js finds
- * the same matches, but does not report incomplete ones, and takes time in proportion to the whole text for each match.
+ * Pike's virtual machine for a program of re2js. Each thread has the start of its
+ * match instead of capture groups. re2js finds the same matches, but does not report
+ * incomplete ones, and takes time in proportion to the whole text for each match.
  */
 export class Machine {
   readonly #pattern: Pattern;

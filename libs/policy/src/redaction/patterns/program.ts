@@ -99,7 +99,9 @@ function shortestOf({ inst, start }: Program): number {
   return Number.POSITIVE_INFINITY;
 }
 
-/** Depth first. Without recursion, since users write the patterns. A path that returns to itself has no greatest length. */
+/**
+ * Depth first. Without recursion, since users write the patterns. A path that returns to itself has no greatest length.
+ */
 function longestOf({ inst, start }: Program): number {
   const longest = new Map<number, number>();
   const under = new Set<number>();

@@ -29,8 +29,8 @@ export function wrappableEncodings(value: string): string[] {
 }
 
 /**
- * base64 of a longer text that contains the value, which may begin at any of three alignments. Characters at the edges depend
- * on the neighbouring bytes too: only characters that the value alone determines are kept.
+ * base64 of a longer text that contains the value, which may begin at any of three alignments. Characters at the edges
+ * depend on the neighbouring bytes too: only characters that the value alone determines are kept.
  */
 function base64Cores(value: string): string[] {
   const bytes = Buffer.from(value);
@@ -41,7 +41,9 @@ function base64Cores(value: string): string[] {
   return [...cores, ...cores.map((core) => core.replaceAll('+', '-').replaceAll('/', '_'))];
 }
 
-/** JSON, with and without escapes for '/' and for characters that are not ASCII; C, Go and Python strings; shell words. */
+/**
+ * JSON, with and without escapes for '/' and for characters that are not ASCII; C, Go and Python strings; shell words.
+ */
 function quoted(value: string): string[] {
   const json = JSON.stringify(value).slice(1, -1);
   const ascii = json.replace(/[\x7f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);

@@ -18,7 +18,10 @@ export function unmaskedSecrets(secrets: Record<string, string>): RedactionWarni
     .map((secret) => ({ secret, message: TOO_SHORT }));
 }
 
-/** Sources that find the session's secrets in the written forms that docs/output.md lists, and a warning for each secret that is too short. */
+/**
+ * Sources that find the session's secrets in the written forms that
+ * docs/output.md lists, and a warning for each secret that is too short.
+ */
 export function knownSecrets(
   secrets: Record<string, string>,
   rule: Rule,

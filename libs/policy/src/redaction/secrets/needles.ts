@@ -18,7 +18,10 @@ const LONGEST_NEEDLE_BYTES = 8 * 1024;
 /** A value with more lines is searched for as a whole only: lines that begin alike are all compared at each hit. */
 const MOST_SINGLE_LINES = 200;
 
-/** The texts to search for, so that `value` is found in every written form that docs/output.md lists. Undefined if it is too short. */
+/**
+ * The texts to search for, so that `value` is found in every written
+ * form that docs/output.md lists. Undefined if it is too short.
+ */
 export function needlesOf(value: string, rule: Rule): Anchor[] | undefined {
   if (isShort(value)) return undefined;
   const whole = textsOf(value);

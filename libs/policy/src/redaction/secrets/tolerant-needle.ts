@@ -37,7 +37,9 @@ export const wrappedForms = byTable((byte, isFirst) =>
   isFirst ? [Buffer.of(byte)] : [Buffer.of(byte), Buffer.of(0x0a, byte), Buffer.of(0x0d, 0x0a, byte)],
 );
 
-/** Between two bytes in hex: as certificates, `od` and `xxd -i` print them. A longer one comes before its own prefixes. */
+/**
+ * Between two bytes in hex: as certificates, `od` and `xxd -i` print them. A longer one comes before its own prefixes.
+ */
 const HEX_SEPARATORS = [':', '-', ' 0x', ' ', ', 0x', ',0x', ',\n  0x', '\n  0x', '\n ', '\n', '\r\n '];
 
 /** A number of two digits and a blank or a colon is common; that and another such number is not. */
@@ -63,8 +65,8 @@ const LETTER_ESCAPES: Record<number, string> = {
 };
 
 /**
- * Escapes with a backslash, as shells, JSON, C, Go, Perl and Python write them. Each of them escapes another set of bytes. In
- * the locale C, bash writes every byte that is not ASCII as an octal number.
+ * Escapes with a backslash, as shells, JSON, C, Go, Perl and Python write them. Each of them escapes another set of
+ * bytes. In the locale C, bash writes every byte that is not ASCII as an octal number.
  */
 export const escapedForms = byTable((byte) => {
   const character = Buffer.of(byte);
@@ -96,8 +98,8 @@ function byTable(formsOf: (byte: number, isFirst: boolean) => readonly Buffer[])
 }
 
 /**
- * Finds `value` with each of its bytes written in any of its ways. `anchorBytes`: so many bytes are compared before the judge is asked. More than
- * three where the first three are common in ordinary text.
+ * Finds `value` with each of its bytes written in any of its ways. `anchorBytes`: so many bytes are compared before the
+ * judge is asked. More than three where the first three are common in ordinary text.
  */
 export function tolerantAnchors(rule: Rule, value: Buffer, forms: Forms, anchorBytes = 3): Anchor[] {
   const judge = (view: View, at: number, findings: Findings): void => {
@@ -146,7 +148,10 @@ function formLength(forms: readonly Buffer[], { bytes, end, complete }: View, at
   return 0;
 }
 
-/** All ways to write the beginning, up to `most` bytes. Every way to write three bytes of the value has at least that many. */
+/**
+ * All ways to write the beginning, up to `most` bytes. Every
+ * way to write three bytes of the value has at least that many.
+ */
 function beginningsOf(value: Buffer, forms: Forms, most: number): Buffer[] {
   let beginnings = forms.first[value[0]!]!.forms;
   for (const byte of value.subarray(1, 3)) {

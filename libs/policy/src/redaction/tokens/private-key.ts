@@ -14,7 +14,9 @@ const SHORT_LINE = /^[\s"'>|]{0,40}[A-Za-z0-9+/=]{1,15}[\s"'+,;\\|]{0,16}$/;
 /** `Proc-Type: 4,ENCRYPTED` and the like, and empty lines. */
 const HEADER_LINE = /^[\s"'>|+]{0,40}(?:[A-Za-z-]{1,40}: .{0,200})?[\s"'+,;\\|]{0,16}$/;
 
-/** A private key in PEM, from its first line to its last. Where the last is missing: as far as lines of a key follow. */
+/**
+ * A private key in PEM, from its first line to its last. Where the last is missing: as far as lines of a key follow.
+ */
 export function judgePrivateKey(rule: Rule, view: View, at: number, findings: Findings): void {
   if (findings.covers(rule, at)) return;
   const text = view.latin1(at, Math.min(view.end, at + MOST_BEGIN_BYTES));

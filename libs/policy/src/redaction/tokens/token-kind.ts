@@ -45,7 +45,8 @@ export function assigned(
   valueChars: string,
   most = 256,
 ): TokenKind {
-  // The lookahead fails at once where the rest of a name is shorter than it could be: no operator begins with such a character.
+  // The lookahead fails at once where the rest of a name is shorter
+  // than it could be: no operator begins with such a character.
   const rest = String.raw`[A-Za-z0-9_.-]{0,40}(?![A-Za-z0-9_.-])\\?["'\]]{0,2}[ \t]{0,4}`;
   const operator = String.raw`(?:=>|:=|[=:,]|(?<=[ \t]))[ \t]{0,4}\\?["'\x60]?`;
   const anchor = `(?:${names.map((name) => name.replaceAll('.', '\\.')).join('|')})`;
