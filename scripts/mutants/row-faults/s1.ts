@@ -34,8 +34,8 @@ export const s1Faults: readonly RowFault[] = [
   {
     row: 'S1-08',
     file: 'apps/worker/src/session/hosted-session.ts',
-    text: '          next = await this.#runTaken(next.entry, parts);',
-    change: '          void this.#runTaken(next.entry, parts);\n          next = EMPTY;',
+    text: '        return this.#run(step, parts);',
+    change: '        void this.#run(step, parts);\n        return LOOK;',
   },
   {
     row: 'S1-09',

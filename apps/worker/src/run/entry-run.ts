@@ -2,26 +2,18 @@ import type { Entry, StoredOutput } from '@shellfleet/mailbox';
 import type { OutputEntry, WireResult } from '@shellfleet/protocol';
 import type { AttachedReader } from './attached-reader.ts';
 
-/** An entry that is about to get its Result. */
-export interface EndingEntry {
-  readonly entry: Entry;
-  /** Whether the step that stores the Result may start the next entry. */
-  mayTakeNext(): boolean;
-}
-
-/** What the session does for an entry that runs. */
-interface RunningSession {
-  mayTakeNext(): boolean;
-  /** Prepares the shell that has replaced the session's shell before the entry began. False: there is no shell, or the session is lost. */
-  makeShellReady(): Promise<boolean>;
-}
-
 /** One entry on this host, from started to finished: how it begins, and the calls that reach it while it runs. */
-export class EntryRun implements EndingEntry {
+export class EntryRun {
   readonly entry: Entry;
-  /** `resume`: an earlier owner, or an earlier process of this worker, has started it, and its shell is alive. */
+  /**
+   * How the entry begins here. It is resumed when an earlier owner, or an earlier process of this worker, has started
+   * it and its shell is alive.
+   */
   readonly from: 'start' | 'resume';
-  readonly mayTakeNext: () => boolean;
+  /**
+   * Prepares the shell that has replaced the session's shell before the entry began. Resolves to false when there is no
+   * shell, or the session is lost.
+   */
   readonly makeShellReady: () => Promise<boolean>;
   /** The output of which Redis has confirmed that it is stored. */
   stored: StoredOutput;
@@ -31,10 +23,9 @@ export class EntryRun implements EndingEntry {
   #onCancel: (() => void) | undefined;
   #onInput: (() => void) | undefined;
 
-  constructor(entry: Entry, from: 'start' | 'resume', { mayTakeNext, makeShellReady }: RunningSession) {
+  constructor(entry: Entry, from: 'start' | 'resume', makeShellReady: () => Promise<boolean>) {
     this.entry = entry;
     this.from = from;
-    this.mayTakeNext = mayTakeNext;
     this.makeShellReady = makeShellReady;
     this.stored = { ...entry.offsets, seq: entry.seq };
   }
@@ -51,7 +42,10 @@ export class EntryRun implements EndingEntry {
     this.reader?.close();
   }
 
-  /** `listener` is called when the entry is cancelled from now on. There is one listener at a time, and no AbortSignal: those are slow. */
+  /**
+   * Calls `listener` when the entry is cancelled from now on. There is one listener at a time, and no AbortSignal:
+   * those are slow.
+   */
   onCancel(listener: (() => void) | undefined): void {
     this.#onCancel = listener;
   }
@@ -69,11 +63,11 @@ export class EntryRun implements EndingEntry {
 /** How an entry ended, before that is stored. */
 export interface EntryResult {
   result: WireResult;
-  /** output that is not stored yet */
+  /** Output that is not stored yet. */
   output: OutputEntry[];
   /** The end of what a command printed, redacted, whatever part of it the Result keeps. */
   lastOutput?: () => string;
-  /** the answer of a file operation, as JSON */
+  /** Answer of a file operation, as JSON. */
   answer?: string;
   /** The audit has this end already. */
   noted?: true;

@@ -49,7 +49,7 @@ function stage(ends: FileCallEnd[], { sandboxDies = false } = {}) {
     spec: sessionSpecSchema.parse({}),
     takesRealPaths: () => false,
   };
-  const run = new EntryRun(entry, 'start', { mayTakeNext: () => false, makeShellReady: async () => true });
+  const run = new EntryRun(entry, 'start', async () => true);
   const ended = async (operation: FileOperation) => {
     const { result, answer } = await runFileOperation(run, operation, session as never, shell as never);
     const code = result.outcome === 'error' ? result.error.code : undefined;

@@ -5,7 +5,7 @@ import { sealPlace } from '@shellfleet/sealing';
 import { totalOf } from '../output/redactor.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import { askedToCancel } from './asked-requests.ts';
-import type { EndingEntry, EntryResult } from './entry-run.ts';
+import type { EntryResult } from './entry-run.ts';
 import { noteEnd } from './note-audit.ts';
 import { pauseClocksWhileDown } from './pause-clocks.ts';
 import { lostEntry, toCancelled } from './results.ts';
@@ -15,12 +15,17 @@ import { unstoredOutput } from './unstored-output.ts';
 
 const tracer = trace.getTracer('@shellfleet/worker');
 
-/** `triedNext`: the call asked for the next entry too, so an empty `next` means an empty mailbox. */
+/**
+ * An entry whose Result is stored. When `triedNext`, an empty `next` means an empty mailbox: the call asked for both.
+ */
 export type EntryFinished = (Finished | Fenced) & { triedNext: boolean };
 
-/** Stores the Result of an entry, once, over any number of attempts. The only place where this host makes an entry terminal. */
+/**
+ * Stores the Result of an entry, once, over any number of attempts. The only place where this host makes an entry
+ * terminal.
+ */
 export async function finishEntry(
-  { entry, mayTakeNext }: EndingEntry,
+  entry: Entry,
   ended: EntryResult,
   context: SessionContext,
   shell: SessionShell,
@@ -34,7 +39,8 @@ export async function finishEntry(
   let cancelReason: string | undefined;
   for (;;) {
     const call = (once: OwnedCalls) => {
-      triedNext = mayTakeNext();
+      triedNext = shell.ready && context.mayTakeNext();
+      if (triedNext) context.rest.mayBegin();
       return once.finish(entry.id, {
         result: sealError(entry.id, toStoredResult(entry, result, redaction), context),
         output,
@@ -101,7 +107,10 @@ function textsOf(result: WireResult) {
   return { ...texts, cancelReason: result.cancelReason };
 }
 
-/** The call that ended the entry may have sent no notice. It is only a hint and is not awaited: the Result is in the session's stream. */
+/**
+ * The call that ended the entry may have sent no notice. It is only a hint and is not awaited: the Result is in the
+ * session's stream.
+ */
 function notifyProducer(entry: Entry, event: string, { redis, keys }: Owner): void {
   const { namespace, tenant, session } = keys;
   void notify(redis, namespace, entry.inbox, { tenant, session, entryId: entry.id, event, result: '' }).catch(() => {});

@@ -1,4 +1,4 @@
-import type { Fenced } from '@shellfleet/mailbox';
+import type { Entry, Fenced } from '@shellfleet/mailbox';
 import {
   type CommandPayload,
   type EntryPayload,
@@ -13,7 +13,7 @@ import { noWiderSandbox } from '../admission/no-wider-sandbox.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import { toBegunId } from './begun-id.ts';
 import { networkOf } from './check-network.ts';
-import type { EndingEntry, EntryResult, EntryRun } from './entry-run.ts';
+import type { EntryResult, EntryRun } from './entry-run.ts';
 import { runFileOperation } from './file-operation.ts';
 import { type EntryFinished, finishEntry } from './finish-entry.ts';
 import { asksForSecond, endOfFirst, openFirstAttempt, putBackForSecond, withDenial } from './first-attempt.ts';
@@ -41,7 +41,10 @@ export interface ShellLost {
   result: WireResult;
 }
 
-/** Its sandbox has denied it something: it is the head of its mailbox again, for a second attempt that a person is asked about. */
+/**
+ * Its sandbox has denied it something: it is the head of its mailbox again, for a second attempt that a person is asked
+ * about.
+ */
 export interface PutBack {
   type: 'put-back';
 }
@@ -64,7 +67,7 @@ export async function runEntry(
     const put = await putBackForSecond(run.entry, { ...ended, result }, session);
     if (put.type !== 'refused') return put;
   }
-  return finishEntry(run, ended, session, shell); // the only place where an entry that was started becomes terminal
+  return finishEntry(run.entry, ended, session, shell); // the only place where an entry that was started becomes terminal
 }
 
 const mayRunAgain = ({ entry, isCancelled }: EntryRun) =>
@@ -77,15 +80,15 @@ const isShellLost = (result: WireResult) =>
   (result.error.code === 'CONTAINER_LOST' || result.error.code === 'SHELL_UNRESPONSIVE');
 
 /** Ends an entry whose run was lost, when it cannot run again after all. */
-export function finishNotAgain(ending: EndingEntry, result: WireResult, session: SessionContext, shell: SessionShell) {
-  return finishEntry(ending, { result, output: [] }, session, shell);
+export function finishNotAgain(entry: Entry, result: WireResult, session: SessionContext, shell: SessionShell) {
+  return finishEntry(entry, { result, output: [] }, session, shell);
 }
 
 /** Ends an entry as `lost`: its shell is gone, and whether it ran is not known, so it is never run again. */
-export function finishLost(ending: EndingEntry, reason: LossReason, session: SessionContext, shell: SessionShell) {
+export function finishLost(entry: Entry, reason: LossReason, session: SessionContext, shell: SessionShell) {
   return finishEntry(
-    ending,
-    { result: toLostResult(resultBase(ending.entry, session, shell), reason), output: [] },
+    entry,
+    { result: toLostResult(resultBase(entry, session, shell), reason), output: [] },
     session,
     shell,
   );
@@ -93,44 +96,47 @@ export function finishLost(ending: EndingEntry, reason: LossReason, session: Ses
 
 /** Ends an entry of which nothing has run with an error of the fleet. Also for the head of the mailbox, unstarted. */
 export async function finishFailed(
-  ending: EndingEntry,
+  entry: Entry,
   error: ShellfleetError,
   session: SessionContext,
   shell: SessionShell,
 ): Promise<EntryFinished> {
-  const first = await endOfFirst(ending.entry, error.message, session);
-  return finishEntry(ending, first ?? failedEntry(ending.entry, error, session, shell), session, shell);
+  const first = await endOfFirst(entry, error.message, session);
+  return finishEntry(entry, first ?? failedEntry(entry, error, session, shell), session, shell);
 }
 
 /** Ends an entry whose shell ended before it began, and for which no other shell could be opened. */
-export function finishNeverBegun(ending: EndingEntry, session: SessionContext, shell: SessionShell) {
-  return finishFailed(ending, neverBegun(session), session, shell);
+export function finishNeverBegun(entry: Entry, session: SessionContext, shell: SessionShell) {
+  return finishFailed(entry, neverBegun(session), session, shell);
 }
 
 /** Ends an entry that may not run: why is in the audit. */
-export function finishUnauthorized(ending: EndingEntry, session: SessionContext, shell: SessionShell) {
-  return finishFailed(ending, unauthorized(), session, shell);
+export function finishUnauthorized(entry: Entry, session: SessionContext, shell: SessionShell) {
+  return finishFailed(entry, unauthorized(), session, shell);
 }
 
 /** Ends an entry as `timeout`: its start deadline passed while it waited. */
-export function finishOverdue(ending: EndingEntry, session: SessionContext, shell: SessionShell) {
-  const { shell: shellState, timings, hostId } = resultBase(ending.entry, session, shell);
+export function finishOverdue(entry: Entry, session: SessionContext, shell: SessionShell) {
+  const { shell: shellState, timings, hostId } = resultBase(entry, session, shell);
   const result = newResult({ outcome: 'timeout', reason: 'not-started' }, { shell: shellState, timings, hostId });
-  return finishEntry(ending, { result, output: [] }, session, shell);
+  return finishEntry(entry, { result, output: [] }, session, shell);
 }
 
-/** Ends the unstarted head of the mailbox as `denial`. `reason` is redacted before it is stored. `by`: who denied it, if the rules did not. */
+/**
+ * Ends the unstarted head of the mailbox as `denial`. `reason` is redacted before it is stored. `by`: who denied it, if
+ * the rules did not.
+ */
 export async function finishDenied(
-  ending: EndingEntry,
+  entry: Entry,
   denial: { reason: string; by?: 'approver' },
   session: SessionContext,
   shell: SessionShell,
 ) {
-  const first = await endOfFirst(ending.entry, denial.reason, session);
-  return finishEntry(ending, first ?? deniedEntry(ending.entry, denial, session, shell), session, shell);
+  const first = await endOfFirst(entry, denial.reason, session);
+  return finishEntry(entry, first ?? deniedEntry(entry, denial, session, shell), session, shell);
 }
 
-/** `outside`: it ran in the wider sandbox. `payload`: of a command that ran in the session's own. */
+/** The end of an entry that ran in the wider sandbox (`outside`) or, with its `payload`, in the session's own. */
 interface Executed extends EntryResult {
   outside?: true;
   payload?: CommandPayload;

@@ -32,10 +32,9 @@ async function openShell() {
   };
   const shell = new SessionShell(deps, { epoch: 1, reportedEpoch: 1, lossReason: 'gone' });
   await shell.adopt(sandbox, 0, 1);
-  const entryRun = new EntryRun({ offsets: { stdout: 0, stderr: 0 }, seq: 0 } as never, 'start', {
-    mayTakeNext: () => false,
-    makeShellReady: () => shell.makeReady(new AbortController().signal).then(() => true),
-  });
+  const entryRun = new EntryRun({ offsets: { stdout: 0, stderr: 0 }, seq: 0 } as never, 'start', () =>
+    shell.makeReady(new AbortController().signal).then(() => true),
+  );
   const cancel = () => entryRun.cancel();
   let received = '';
   const run = (from: 'start' | 'resume', start = HOLD) =>

@@ -4,6 +4,7 @@ import type { RefusedEgress, SessionEgress } from '../egress/session-egress.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import type { SessionHost } from './host-services.ts';
 import type { Outside } from './outside.ts';
+import type { Rest } from './rest.ts';
 
 /** Everything of a session that stays the same while this host owns it, and its host. The logger redacts. */
 export interface SessionContext extends SessionHost {
@@ -14,8 +15,13 @@ export interface SessionContext extends SessionHost {
   readonly generation: string;
   readonly spec: ResolvedSessionSpec;
   readonly redaction: SessionRedaction;
-  /** Entries that this host stopped because nothing of them could be stored. Nobody asked for that: they end as lost. */
+  /**
+   * Entries that this host stopped because nothing of them could be stored. Nobody asked for that: they end as lost.
+   */
   readonly stoppedUnstored: Set<string>;
+  /** Returns whether the session may start entries now: it is served, and its lease is held (SESSION-2). */
+  mayTakeNext(): boolean;
+  readonly rest: Rest;
   /** Returns whether the path of a file operation was judged, so that it must not lead through a link. */
   takesRealPaths(operation: FileOperation): boolean;
   /** The proxy of its network, where that is limited. */

@@ -17,16 +17,15 @@ const ENTRY = { id: 'e', payload: 'p', first: undefined } as never;
 
 async function admit(verdict: object, holdsLease = true) {
   const admitted: string[] = [];
+  const approvals = { starts: { during: (_entry: unknown, start: () => unknown) => start() } };
   const parts = {
-    context: { mailbox },
+    context: { mailbox, approvals },
     shell: { ready: true },
     admission: { digest: 'd', judge: async () => verdict },
     lease: { held: () => holdsLease },
     admitted: { set: () => admitted.push('set'), clear: () => admitted.push('clear') },
   };
-  const approvals = { starts: { during: (_entry: unknown, start: () => unknown) => start() } };
-  const how = { makeReady: async () => true, mayTakeNext: () => true };
-  const next = await admitEntry(ENTRY, parts as never, approvals as never, how);
+  const next = await admitEntry(ENTRY, false, parts as never);
   return { next, cleared: staged.cleared, admitted };
 }
 
@@ -38,7 +37,7 @@ beforeEach(() => {
 // A host that stood still in between must not start a command on an approval that was revoked meanwhile.
 test('an entry on an approval is started until the time of its verdict, and judged again after it', async () => {
   expect(await admit({ type: 'admit', startBy: 123 })).toEqual({
-    next: { type: 'needs-admission', entry: ENTRY },
+    next: { type: 'judge', entry: ENTRY, opened: false },
     cleared: [['e', 'd', 123]],
     admitted: ['set', 'clear'],
   });
@@ -46,11 +45,11 @@ test('an entry on an approval is started until the time of its verdict, and judg
 
 test('an entry that the rules admit has no such time, and stays admitted once it is started', async () => {
   staged.reply = { type: 'started', entry: ENTRY };
-  const started = { next: staged.reply, cleared: [['e', 'd', undefined]], admitted: ['set'] };
+  const started = { next: { type: 'taken', entry: ENTRY }, cleared: [['e', 'd', undefined]], admitted: ['set'] };
   expect(await admit({ type: 'admit' })).toEqual(started);
 });
 
 test('an entry whose lease has lapsed is not started', async () => {
-  const unstarted = { next: { type: 'empty' }, cleared: [], admitted: ['set', 'clear'] };
+  const unstarted = { next: { type: 'look' }, cleared: [], admitted: ['set', 'clear'] };
   expect(await admit({ type: 'admit' }, false)).toEqual(unstarted);
 });

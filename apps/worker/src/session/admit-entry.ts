@@ -1,8 +1,6 @@
-import type { Entry, Fenced, Taken } from '@shellfleet/mailbox';
-import { ATTRIBUTES, ensureShellfleetError, type ShellfleetError, toCommandId } from '@shellfleet/protocol';
+import type { Entry } from '@shellfleet/mailbox';
+import { ATTRIBUTES, ensureShellfleetError, toCommandId } from '@shellfleet/protocol';
 import type { AdmissionQuestion, ApprovalQuestion, Verdict } from '../admission/admission.ts';
-import type { SessionApprovals } from '../approvals/host-approvals.ts';
-import type { EndingEntry } from '../run/entry-run.ts';
 import { openFirstAttempt } from '../run/first-attempt.ts';
 import { openSignedPayload } from '../run/open-payload.ts';
 import { finishDenied, finishFailed } from '../run/run-entry.ts';
@@ -10,58 +8,50 @@ import { sealReason } from '../run/seal-reason.ts';
 import { auditVerdict, noteHeld } from './audit-verdict.ts';
 import { directoryOf } from './directory-of.ts';
 import { aboutSession, type SessionParts } from './session-parts.ts';
+import { LOOK, type Step, toStep, toStepAfter } from './step.ts';
 
 // The step between the head of the mailbox and its start.
 //
-// ADMIT-1. An entry reaches the shell only when the session's admission admits it, and that is stored before it is started (`clear`).
+// ADMIT-1. An entry reaches the shell only when the session's admission admits it, and that is stored before it is
+//          started (`clear`).
 // ADMIT-2. In a session whose digest is empty everything is admitted: the mailbox starts its entries without this step.
-// ADMIT-3. A worker that dies within the step leaves the head as it was, held, started, or ended. The next one judges it only if it is as it was.
+// ADMIT-3. A worker that dies within the step leaves the head as it was, held, started, or ended. The next one judges
+//          it only if it is as it was.
 // ADMIT-4. An entry that cannot be judged is not started: it ends with the error.
-// ADMIT-5. A verdict holds under the digest under which it was asked for. When the rules change meanwhile, the entry is judged again.
+// ADMIT-5. A verdict holds under the digest under which it was asked for. When the rules change meanwhile, the entry is
+//          judged again.
 // ADMIT-6. An entry starts on the verdict that was asked for when its shell was ready.
 // ADMIT-7. A denial is in the audit before it takes effect.
-// ADMIT-8. Where entries are judged, the shell receives only what this process has admitted (AdmittedEntry). What counts as started in Redis
-//          and was not admitted here is judged again before its first byte (judge-started.ts).
-
-const EMPTY: Taken = { type: 'empty' };
+// ADMIT-8. Where entries are judged, the shell receives only what this process has admitted (AdmittedEntry). What
+//          counts as started in Redis and was not admitted here is judged again before its first byte
+//          (judge-started.ts).
 
 /**
- * Judges the head of the mailbox, which is not started, and returns the entry that runs afterwards, if any. `makeReady` opens the shell;
- * it is called only for an admitted entry. `mayTakeNext`: whether the end of a denied entry may start the next one.
+ * Judges the head of the mailbox, which is not started, and starts, holds or ends it. `opened`: the shell was opened
+ * for it. Returns the step `open` for an entry that is admitted while there is no shell.
  */
-export async function admitEntry(
-  entry: Entry,
-  parts: SessionParts,
-  approvals: SessionApprovals,
-  { makeReady, mayTakeNext }: { makeReady(): Promise<boolean>; mayTakeNext(): boolean },
-): Promise<Taken | Fenced> {
+export async function admitEntry(entry: Entry, opened: boolean, parts: SessionParts): Promise<Step> {
   const { context, shell, admission } = parts;
   const { digest } = admission;
-  const opens = !shell.ready;
+  if (opened && shell.ready) admission.opened();
+  const opens = opened || !shell.ready;
   const judged = () => judge(entry, opens, parts).catch(ensureShellfleetError);
-  let early: Verdict | ShellfleetError | undefined;
-  if (opens) {
-    // No shell is opened for an entry that would not start on it.
-    early = await judged();
-    if (!(early instanceof Error) && early.type === 'admit') {
-      if (!(await makeReady())) return EMPTY;
-      admission.opened();
-      early = undefined;
-    }
-  }
-  return approvals.starts.during({ ...aboutSession(parts), entryId: entry.id }, async (): Promise<Taken | Fenced> => {
+  // No shell is opened for an entry that would not start on it.
+  const early = shell.ready ? undefined : await judged();
+  if (early !== undefined && !(early instanceof Error) && early.type === 'admit')
+    return { type: 'open', next: { type: 'judge', entry, opened: true } };
+  return context.approvals.starts.during({ ...aboutSession(parts), entryId: entry.id }, async (): Promise<Step> => {
     const decided = early ?? (await judged());
-    if (digest !== admission.digest) return EMPTY;
+    if (digest !== admission.digest) return LOOK;
     const verdict = await auditVerdict(decided, entry, digest, parts);
-    const ending = { entry, mayTakeNext };
-    if (verdict instanceof Error) return nextOf(await finishFailed(ending, verdict, context, shell));
+    if (verdict instanceof Error) return toStepAfter(await finishFailed(entry, verdict, context, shell));
     switch (verdict.type) {
       case 'admit':
-        return shell.ready ? start(entry, digest, verdict.startBy, parts) : EMPTY;
+        return shell.ready ? start(entry, digest, verdict.startBy, parts) : LOOK;
       case 'hold':
-        return holdUntilAnswered(ending, digest, questionOf(entry, opens, parts), verdict.question, parts, approvals);
+        return holdUntilAnswered(entry, digest, questionOf(entry, opens, parts), verdict.question, parts);
       case 'deny':
-        return nextOf(await finishDenied(ending, verdict, context, shell));
+        return toStepAfter(await finishDenied(entry, verdict, context, shell));
     }
   });
 }
@@ -70,7 +60,10 @@ export async function judge(entry: Entry, opens: boolean, parts: SessionParts): 
   return parts.admission.judge(questionOf(entry, opens, parts));
 }
 
-/** `opens`: as it was before the shell was made ready for the entry, so that both judgements are about the same question. */
+/**
+ * Returns the question about an entry. `opens`: whether a shell is opened for it, also after that, so that both
+ * judgements are about the same question.
+ */
 function questionOf(entry: Entry, opens: boolean, parts: SessionParts): AdmissionQuestion {
   const { context } = parts;
   const { payload, signature } = openSignedPayload(entry, context);
@@ -82,47 +75,40 @@ function questionOf(entry: Entry, opens: boolean, parts: SessionParts): Admissio
   return { ...aboutSession(parts), entryId, opens, payload, signature, attempt, directory };
 }
 
-async function start(
-  entry: Entry,
-  digest: string,
-  startBy: number | undefined,
-  parts: SessionParts,
-): Promise<Taken | Fenced> {
+async function start(entry: Entry, digest: string, startBy: number | undefined, parts: SessionParts): Promise<Step> {
   // It starts the entry. The lease may have ended while the shell was opened.
   const mayStart = () => parts.lease.held() && digest === parts.admission.digest;
   // ADMIT-8: its reply may be lost, and the entry then be found as started.
   parts.admitted.set(entry, digest);
   const cleared = await parts.context.mailbox.retry(async (once) =>
-    mayStart() ? once.clear(entry.id, digest, startBy) : EMPTY,
+    mayStart() ? once.clear(entry.id, digest, startBy) : undefined,
   );
-  if (cleared.type !== 'started' && cleared.type !== 'running') parts.admitted.clear();
-  if (cleared.type !== 'not-head' && cleared.type !== 'too-late') return cleared;
-  return cleared.type === 'too-late' ? { type: 'needs-admission', entry } : EMPTY;
+  if (cleared?.type !== 'started' && cleared?.type !== 'running') parts.admitted.clear();
+  if (cleared === undefined || cleared.type === 'not-head') return LOOK;
+  return cleared.type === 'too-late' ? { type: 'judge', entry, opened: false } : toStep(cleared, LOOK);
 }
 
 /** The question is added first: an entry that is held always asks something, or is judged again. */
 async function holdUntilAnswered(
-  ending: EndingEntry,
+  entry: Entry,
   digest: string,
   question: AdmissionQuestion,
   asked: ApprovalQuestion,
   parts: SessionParts,
-  approvals: SessionApprovals,
-): Promise<Taken | Fenced> {
+): Promise<Step> {
   const { context, shell } = parts;
-  const { mailbox } = context;
-  const { entry } = ending;
+  const { approvals, mailbox } = context;
   const added = await approvals.ask(question, asked, context.redaction);
   switch (added.type) {
     case 'answered':
-      return { type: 'needs-admission', entry };
+      return { type: 'judge', entry, opened: false };
     case 'refused': {
       const denial = await auditVerdict({ type: 'deny', reason: added.reason }, entry, digest, parts);
-      if (denial instanceof Error) return nextOf(await finishFailed(ending, denial, context, shell));
-      return nextOf(await finishDenied(ending, added, context, shell));
+      if (denial instanceof Error) return toStepAfter(await finishFailed(entry, denial, context, shell));
+      return toStepAfter(await finishDenied(entry, added, context, shell));
     }
     case 'failed':
-      return nextOf(await finishFailed(ending, added.error, context, shell));
+      return toStepAfter(await finishFailed(entry, added.error, context, shell));
     case 'pending': {
       noteHeld(entry, added.data, asked.outside, digest, parts);
       const { id, reason, expiresAt } = added.data;
@@ -133,11 +119,7 @@ async function holdUntilAnswered(
         'command.held',
       );
       if (held.type === 'held') await approvals.held(question);
-      return EMPTY;
+      return LOOK;
     }
   }
-}
-
-function nextOf(finished: Awaited<ReturnType<typeof finishDenied>>): Taken {
-  return finished.type === 'finished' ? finished.next : EMPTY;
 }

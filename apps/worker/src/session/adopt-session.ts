@@ -7,6 +7,7 @@ import type { Sandbox } from '../sandbox/sandbox.ts';
 import { becomeOwner } from './become-owner.ts';
 import { leaveUnopened } from './leave-unopened.ts';
 import { tryOpenSpec } from './open-spec.ts';
+import type { SessionLife } from './session-life.ts';
 import { createSessionParts, type SessionParts } from './session-parts.ts';
 
 interface AdoptedSession {
@@ -16,28 +17,23 @@ interface AdoptedSession {
   isOffered: boolean;
 }
 
-export interface SessionEvents {
-  /** Is called when the mailbox refused a call because another host owns the session. */
-  onFenced(): void;
-  /** Is called when the shell has ended while no entry of the mailbox ran. */
-  onShellGone(): void;
-}
-
 /**
  * Becomes the owner of the session of a job that this host has locked. `found`: its sandbox, when one is alive. Returns
- * undefined when the session is another host's, has ended, or cannot be opened here: then its sandbox is removed and its
- * job is where it belongs.
+ * undefined when the session is another host's, has ended, or cannot be opened here: then its sandbox is removed and
+ * its job is where it belongs.
  */
 export async function adoptSession(
   job: SessionJob,
   keys: SessionKeys,
   found: Sandbox | undefined,
   lease: Lease,
-  signal: AbortSignal,
-  events: SessionEvents,
+  life: SessionLife,
   host: SessionHost,
 ): Promise<AdoptedSession | undefined> {
-  const mailbox = await becomeOwner(job, keys, host, { signal, onFenced: events.onFenced });
+  const mailbox = await becomeOwner(job, keys, host, {
+    signal: life.lost,
+    onFenced: () => life.become('fenced'),
+  });
   if (mailbox === undefined) {
     await found?.remove();
     return undefined;
@@ -52,13 +48,10 @@ export async function adoptSession(
   }
   const spec = tryOpenSpec(adopted, keys, host.sealer);
   if (isShellfleetError(spec)) {
-    await leaveUnopened(spec, { ...host, ...{ job, adopted, found, mailbox, lease, signal } });
+    await leaveUnopened(spec, { ...host, ...{ job, adopted, found, mailbox, lease, signal: life.lost } });
     return undefined;
   }
-  const parts = createSessionParts(
-    { job, adopted, spec, mailbox, lease, signal, onShellGone: events.onShellGone },
-    host,
-  );
+  const parts = createSessionParts({ job, adopted, spec, mailbox, lease, life }, host);
   lease.own(mailbox.owner.fence, LEASE_MS + spec.hostGraceMs);
   const isOffered = host.offers.includes(placementClass) && (await host.serves(spec));
   return { adopted, parts, isOffered };

@@ -1,22 +1,31 @@
 import type { Adopted, HostMailbox } from '@shellfleet/mailbox';
+import type { SessionJob } from '@shellfleet/placement';
 import type { ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { SessionAdmission } from '../admission/admission.ts';
 import { createSessionEgress } from '../egress/create-session-egress.ts';
+import type { Lease } from '../lease/leases.ts';
 import { createOutside } from '../outside/create-outside.ts';
 import { createSessionRedaction, redactLog } from '../redaction/session-redaction.ts';
 import type { SessionHost } from '../run/host-services.ts';
+import { Rest } from '../run/rest.ts';
 import type { SessionContext } from '../run/session-context.ts';
 import { auditEgress } from './audit-egress.ts';
+import type { SessionLife } from './session-life.ts';
 
-/** Creates the context of a session that was just adopted. `signal` aborts when the host loses the session. */
-export function createContext(
-  { generation }: Adopted,
-  spec: ResolvedSessionSpec,
-  mailbox: HostMailbox,
-  admission: SessionAdmission,
-  signal: AbortSignal,
-  host: SessionHost,
-): SessionContext {
+/** What a session begins with when this host has adopted it. */
+export interface SessionStart {
+  job: SessionJob;
+  adopted: Adopted;
+  spec: ResolvedSessionSpec;
+  mailbox: HostMailbox;
+  lease: Lease;
+  life: SessionLife;
+}
+
+/** Creates the context of a session that was just adopted, whose calls start only what is cleared under `admission`. */
+export function createContext(start: SessionStart, admission: SessionAdmission, host: SessionHost): SessionContext {
+  const { adopted, spec, mailbox, lease, life } = start;
+  const { generation } = adopted;
   const { keys } = mailbox.owner;
   const { tenant, session } = keys;
   const { escalation, allow } = host.settings.file;
@@ -26,7 +35,9 @@ export function createContext(
   const onEgressRefused = auditEgress(host.audit, { tenant, session, generation }, redaction);
   return {
     ...host,
-    ...{ mailbox, owner: mailbox.owner, generation, spec, redaction, logger, signal },
+    ...{ mailbox, owner: mailbox.owner, generation, spec, redaction, logger, signal: life.lost },
+    mayTakeNext: () => life.state === 'serving' && lease.held(),
+    rest: new Rest({ mailbox, journal: host.journal }),
     takesRealPaths: (operation) => admission.digest !== '' && admission.takesRealPaths(operation),
     stoppedUnstored: new Set(),
     egress: createSessionEgress(spec, allow, { logger, onRefused: onEgressRefused }),

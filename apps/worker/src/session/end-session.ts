@@ -5,7 +5,10 @@ import type { SessionParts } from './session-parts.ts';
 
 // The ways in which a session ends on this host.
 
-/** Why an idle session does not stay; undefined when it stays. `activeAt`: when it was last used, by `performance.now()`: the wall clock may jump. */
+/**
+ * Returns why an idle session does not stay; undefined when it stays. `activeAt`: when it was last used, by
+ * `performance.now()`: the wall clock may jump.
+ */
 export function whyGiveUp({ shell, context: { spec } }: SessionParts, activeAt: number): string | undefined {
   if (!shell.hasSandbox) return 'nothing waits';
   if (shell.death !== undefined || shell.live?.connected !== true) return 'its container is gone';
@@ -16,12 +19,12 @@ export function whyGiveUp({ shell, context: { spec } }: SessionParts, activeAt: 
 }
 
 /**
- * SESSION-3: ends the shell and releases the session. Returns whether it was released. It is not when something was started in this
- * host's name meanwhile (REST-2), or was submitted and the worker does not stop.
+ * Ends the shell and releases the session (SESSION-3). Returns whether it was released. It is not when something was
+ * started in this host's name meanwhile (REST-2), or was submitted and the worker does not stop.
  */
 export async function giveUp(parts: SessionParts, why: string, isStopping: () => boolean): Promise<boolean> {
-  const { shell, context, rest } = parts;
-  const { mailbox, logger } = context;
+  const { shell, context } = parts;
+  const { mailbox, logger, rest } = context;
   const hadShell = shell.hasSandbox;
   const head = hadShell ? await mailbox.peek() : undefined;
   if (head?.runnable === true && !isStopping()) return false;
@@ -62,8 +65,8 @@ export async function leaveToOthers(parts: SessionParts): Promise<void> {
 }
 
 /**
- * SESSION-5: gives the session, which has no living shell here, to the next host that takes it. It keeps its place in the line, with
- * everything that waits.
+ * Gives the session, which has no living shell here, to the next host that takes it (SESSION-5). It keeps its place in
+ * the line, with everything that waits.
  */
 export async function leaveInLine(parts: SessionParts): Promise<void> {
   const { context, shell, job, lease } = parts;
@@ -86,7 +89,7 @@ export async function handOver({ shell, late }: SessionParts): Promise<void> {
   await late.end();
 }
 
-/** SESSION-1: another host owns the session; this host's shell must not run beside the new one. */
+/** Removes the shell of a session that another host owns: it must not run beside the new one (SESSION-1). */
 export async function abandon({ context, shell }: SessionParts): Promise<void> {
   context.logger.warn({ [ATTRIBUTES.fence]: context.owner.fence }, 'lease.lost');
   await shell.abandon();
@@ -109,7 +112,10 @@ async function endShell({ admission, shell, context, terminals, late }: SessionP
   await late.end();
 }
 
-/** Removes the job, then checks again: an entry that was submitted in between found an owner, so its submitter added no job. */
+/**
+ * Removes the job, then checks again: an entry that was submitted in between found an owner, so its submitter added no
+ * job.
+ */
 async function removeJob({ job, lease, placement, context }: SessionParts): Promise<void> {
   const { mailbox, jobs, generation } = context;
   // A later renewal would lock a job that is gone.

@@ -1,30 +1,31 @@
 import { giveUp, whyGiveUp } from './end-session.ts';
 import type { SessionParts } from './session-parts.ts';
+import { LEFT, LOOK, type Step } from './step.ts';
 
 /** Longest wait of a command whose wake-up was lost. */
 const POLL_MS = 5_000;
 const LEASE_POLL_MS = 100;
 
-export type Idle =
-  | { type: 'given-up' }
-  /** Its driver is gone. Or somebody else closed it, as the mailbox says. */
-  | { type: 'closing' | 'closing-before' | 'fenced' }
-  /** It waits for at most so long. `asks`: its next entry waits for an approval. */
-  | { type: 'waits'; timeoutMs: number; asks: boolean };
-
-/** Gives up a session that has nothing to do, or begins to close it, when it is time for that. `activeAt`: when it was last used, by `performance.now()`. */
-export async function endIfUnused(parts: SessionParts, activeAt: number, isStopping: () => boolean): Promise<Idle> {
-  const { driver, lease } = parts;
-  if (lease.held()) {
-    const type = await driver.look(activeAt);
-    if (type !== 'stays') return { type };
-  }
-  const why = whyGiveUp(parts, activeAt);
-  if (why !== undefined && (await giveUp(parts, why, isStopping))) return { type: 'given-up' };
-  if (why !== undefined || !lease.held()) return { type: 'waits', timeoutMs: LEASE_POLL_MS, asks: false };
-  const { idleTimeoutMs } = parts.context.spec;
+/** Waits until something happens. A session that is unused for long enough is given up or closed instead. */
+export async function waitOrGiveUp(parts: SessionParts): Promise<Step> {
+  const { context, driver, files, lease, life, terminals } = parts;
+  if (terminals.count > 0) life.activeAt = performance.now();
+  const usedAt = Math.max(life.activeAt, files.usedAt);
+  const look = lease.held() ? await driver.look(usedAt) : 'stays';
+  if (look === 'closing-before') return { type: 'check-close' };
+  if (look === 'closing') life.close();
+  if (look !== 'stays') return LOOK;
+  const why = whyGiveUp(parts, usedAt);
+  if (why !== undefined && (await giveUp(parts, why, () => life.isStopping))) return LEFT;
+  if (why !== undefined || !lease.held()) return wait(LEASE_POLL_MS, false, parts);
+  const { idleTimeoutMs } = context.spec;
   const timeoutMs = Math.min(POLL_MS, idleTimeoutMs, driver.pauseMs ?? POLL_MS);
-  return { type: 'waits', timeoutMs, asks: await asks(parts) };
+  return wait(timeoutMs, await asks(parts), parts);
+}
+
+async function wait(timeoutMs: number, asks: boolean, { life }: SessionParts): Promise<Step> {
+  await life.during({ type: 'waits', asks }, () => life.wakeUps.wait({ timeoutMs }));
+  return LOOK;
 }
 
 async function asks({ admission, context }: SessionParts): Promise<boolean> {

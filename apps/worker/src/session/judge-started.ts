@@ -2,43 +2,28 @@ import type { Entry } from '@shellfleet/mailbox';
 import { ATTRIBUTES, ensureShellfleetError, type ShellfleetError, toCommandId } from '@shellfleet/protocol';
 import { unauthorized } from '@shellfleet/sealing';
 import type { Verdict } from '../admission/admission.ts';
-import type { SessionApprovals } from '../approvals/host-approvals.ts';
-import type { EndingEntry } from '../run/entry-run.ts';
-import type { EntryFinished } from '../run/finish-entry.ts';
 import { finishDenied, finishFailed } from '../run/run-entry.ts';
-import type { SessionContext } from '../run/session-context.ts';
-import type { SessionShell } from '../shell/session-shell.ts';
 import { judge } from './admit-entry.ts';
 import { auditVerdict } from './audit-verdict.ts';
 import { aboutSession, type SessionParts } from './session-parts.ts';
-
-/** Ends an entry that may not run. */
-export type EndRefused = (ending: EndingEntry, context: SessionContext, shell: SessionShell) => Promise<EntryFinished>;
+import type { EndUnrun } from './step.ts';
 
 /**
- * ADMIT-8: judges an entry that counts as started in Redis and that this process has not admitted: the worker was started again after it had
- * cleared it, its shell was replaced, or somebody has changed the records. Returns how it ends, or undefined when it may run.
+ * Judges an entry that counts as started in Redis and that this process has not admitted (ADMIT-8): the worker was
+ * started again after it had cleared it, its shell was replaced, or somebody has changed the records. Returns how it
+ * ends, or undefined when it may run.
  */
-export function judgeStarted(
-  entry: Entry,
-  parts: SessionParts,
-  approvals: Pick<SessionApprovals, 'starts'>,
-): Promise<EndRefused | undefined> | undefined {
+export function judgeStarted(entry: Entry, parts: SessionParts): Promise<EndUnrun | undefined> | undefined {
   const { digest } = parts.admission;
-  return digest === '' || parts.admitted.is(entry, digest) ? undefined : judgeAgain(entry, digest, parts, approvals);
+  return digest === '' || parts.admitted.is(entry, digest) ? undefined : judgeAgain(entry, digest, parts);
 }
 
-async function judgeAgain(
-  entry: Entry,
-  digest: string,
-  parts: SessionParts,
-  approvals: Pick<SessionApprovals, 'starts'>,
-): Promise<EndRefused | undefined> {
+async function judgeAgain(entry: Entry, digest: string, parts: SessionParts): Promise<EndUnrun | undefined> {
   const { admitted, context } = parts;
   const { owner, logger } = context;
   logger.info({ [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id) }, 'command.judged-again');
   let unanswered = false;
-  const verdict = await approvals.starts.during({ ...aboutSession(parts), entryId: entry.id }, async () => {
+  const verdict = await context.approvals.starts.during({ ...aboutSession(parts), entryId: entry.id }, async () => {
     const decided = await judgeAsAsked(entry, parts).catch(ensureShellfleetError);
     unanswered = !(decided instanceof Error) && decided.type === 'hold';
     return auditVerdict(withoutAsking(decided), entry, digest, parts);
@@ -47,20 +32,19 @@ async function judgeAgain(
   if (verdict.type === 'deny') {
     // Only an answer that no approver has signed can have started it.
     if (unanswered && context.sealer.verifies) return failing(unauthorized());
-    return (ending, ...of) => finishDenied(ending, verdict, ...of);
+    return (refused, ...of) => finishDenied(refused, verdict, ...of);
   }
   admitted.set(entry, digest);
   return undefined;
 }
 
-/** Whether an entry may run on another shell than the one that is gone. What was admitted for that shell is judged again. */
-export async function mayRunAgain(
-  entry: Entry,
-  parts: SessionParts,
-  approvals: Pick<SessionApprovals, 'starts'>,
-): Promise<boolean> {
+/**
+ * Whether an entry may run on another shell than the one that is gone. What was admitted for that shell is judged
+ * again.
+ */
+export async function mayRunAgain(entry: Entry, parts: SessionParts): Promise<boolean> {
   parts.admitted.clear();
-  return (await judgeStarted(entry, parts, approvals)) === undefined;
+  return (await judgeStarted(entry, parts)) === undefined;
 }
 
 /** The question may have been about the commands that opened its shell as well. */
@@ -76,6 +60,6 @@ function withoutAsking(verdict: Verdict | ShellfleetError): Exclude<Verdict, { t
 }
 
 const failing =
-  (error: ShellfleetError): EndRefused =>
-  (ending, ...of) =>
-    finishFailed(ending, error, ...of);
+  (error: ShellfleetError): EndUnrun =>
+  (entry, ...of) =>
+    finishFailed(entry, error, ...of);

@@ -1,7 +1,9 @@
 import { sessionKeys } from '@shellfleet/protocol';
 import { pino } from 'pino';
 import { expect, test, vi } from 'vitest';
+import { finishUnauthorized } from '../run/run-entry.ts';
 import { judgeTaken } from './judge-taken.ts';
+import type { Step } from './step.ts';
 
 const ENTRY = { id: 'e', retry: 'never', inbox: '' };
 
@@ -31,10 +33,17 @@ function taken(of: {
   const judged = Promise.resolve(
     judgeTaken({ ...ENTRY, retry, kind: called === undefined ? 'command' : 'file' } as never, parts as never),
   );
-  return judged.then((judgement) => ({
-    judgement,
+  return judged.then((step) => ({
+    judgement: describeStep(step),
     reports: refuse.mock.calls.map(([, problem]: unknown[]) => problem),
   }));
+}
+
+function describeStep(step: Step): string {
+  if (step.type === 'start') return 'never-began';
+  if (step.type === 'run') return step.from === 'resume' ? 'runs-here' : step.from;
+  if (step.type !== 'end') return step.type;
+  return step.how === finishUnauthorized ? 'replayed' : 'lost';
 }
 
 test.each([

@@ -8,14 +8,14 @@ const ENGINE_RETRY_MS = 20_000;
 const ENGINE_POLL_MS = 1_000;
 
 /**
- * Opens and prepares the shell, and returns whether it is ready. When it cannot be opened, the waiting entries fail with the error.
- * `unwanted` aborts the opening when no entry will run on the shell. `takesNew`: whether this host opens shells at present; when it does not,
- * the entries wait for another host instead of failing.
+ * Opens and prepares the shell, and returns whether it is ready. When it cannot be opened, the waiting entries fail
+ * with the error, or, while this host opens no shells, wait for another host. `leaving` aborts the opening when they
+ * are left to one.
  */
-export async function makeReady(parts: SessionParts, unwanted: AbortSignal, takesNew: () => boolean): Promise<boolean> {
-  const { context, shell, announcements } = parts;
+export async function makeReady(parts: SessionParts, leaving?: AbortSignal): Promise<boolean> {
+  const { context, shell, announcements, life } = parts;
   const from = Date.now();
-  const signal = AbortSignal.any([context.signal, unwanted]);
+  const signal = AbortSignal.any([life.lost, life.unwanted, ...(leaving === undefined ? [] : [leaving])]);
   if (!shell.hasSandbox) await announcements.starting();
   for (;;) {
     try {
@@ -31,7 +31,7 @@ export async function makeReady(parts: SessionParts, unwanted: AbortSignal, take
         await shell.abandon();
         return false;
       }
-      if (error.code === 'DOCKER_UNAVAILABLE' && !takesNew() && !shell.hasState) return false;
+      if (error.code === 'DOCKER_UNAVAILABLE' && !context.takesNew() && !shell.hasState) return false;
       if (error.code === 'DOCKER_UNAVAILABLE' && Date.now() - from < ENGINE_RETRY_MS) {
         await delay(ENGINE_POLL_MS);
         continue;

@@ -8,8 +8,8 @@ import { failWaiting } from './fail-waiting.ts';
 import type { SessionParts } from './session-parts.ts';
 
 /**
- * Ends everything that waits in a session whose job differs from its sealed spec, and gives the session up. Nothing is started. A session
- * that is submitted to afterwards gets a new job, made from the sealed spec.
+ * Ends everything that waits in a session whose job differs from its sealed spec, and gives the session up. Nothing is
+ * started. A session that is submitted to afterwards gets a new job, made from the sealed spec.
  */
 export async function refuse(
   differing: readonly string[],
@@ -22,7 +22,7 @@ export async function refuse(
   await found?.remove();
   // An earlier owner started it, from a job that did not differ.
   if (adopted.running !== undefined) {
-    await finishLost({ entry: adopted.running, mayTakeNext: () => false }, 'container-removed', context, shell);
+    await finishLost(adopted.running, 'container-removed', context, shell);
   }
   const error = jobRefused(job, differing);
   do await failWaiting(parts, error);

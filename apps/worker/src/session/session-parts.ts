@@ -1,6 +1,5 @@
-import type { Adopted, HostMailbox, Owner } from '@shellfleet/mailbox';
+import type { Adopted, Owner } from '@shellfleet/mailbox';
 import { type Placement, type SessionJob, toPlacement } from '@shellfleet/placement';
-import type { ResolvedSessionSpec } from '@shellfleet/protocol';
 import { sealMarkOf } from '@shellfleet/sealing';
 import type { AdmissionQuestion, SessionAdmission } from '../admission/admission.ts';
 import type { Lease } from '../lease/leases.ts';
@@ -16,13 +15,14 @@ import { auditTerminals } from '../terminals/terminal-audit.ts';
 import { admitFile } from './admit-file.ts';
 import { AdmittedEntry } from './admitted-entry.ts';
 import { Announcements } from './announcements.ts';
-import { createContext } from './create-context.ts';
+import { createContext, type SessionStart } from './create-context.ts';
 import { DriverWatch } from './driver-watch.ts';
 import { HeldHead } from './held-head.ts';
-import { Rest } from './rest.ts';
+import type { SessionLife } from './session-life.ts';
 
 /** The parts of a session that this host has adopted, for the steps of its loop. */
 export interface SessionParts {
+  readonly life: SessionLife;
   readonly context: SessionContext;
   readonly admission: SessionAdmission;
   readonly admitted: AdmittedEntry;
@@ -33,7 +33,6 @@ export interface SessionParts {
   readonly announcements: Announcements;
   readonly driver: DriverWatch;
   readonly heldHead: HeldHead;
-  readonly rest: Rest;
   readonly job: SessionJob;
   readonly lease: Lease;
   /** Where the session runs, by its sealed spec. */
@@ -42,29 +41,16 @@ export interface SessionParts {
   readonly adopted: { spec: string; createdAt: number; driven: boolean };
 }
 
-/** What a session begins with when this host has adopted it. */
-export interface SessionStart {
-  job: SessionJob;
-  adopted: Adopted;
-  spec: ResolvedSessionSpec;
-  mailbox: HostMailbox;
-  lease: Lease;
-  /** Aborts when the host loses the session. */
-  signal: AbortSignal;
-  /** Is called when the shell has ended while no entry of the mailbox ran. */
-  onShellGone(): void;
-}
-
 /** Creates the parts of a session that was just adopted. */
 export function createSessionParts(start: SessionStart, host: SessionHost): SessionParts {
-  const { job, adopted, spec, lease, signal } = start;
+  const { job, adopted, spec, lease, life } = start;
   const { namespace, tenant, session } = start.mailbox.owner.keys;
   const admission = host.hostAdmission.forSession(spec, { namespace, tenant, session });
   const mailbox = start.mailbox.under(() => admission.digest);
-  const context = createContext(adopted, spec, mailbox, admission, signal, host);
+  const context = createContext({ ...start, mailbox }, admission, host);
   const terminals = createTerminals(context, admission);
   const late = new LateOutput({
-    ...{ mailbox, signal, logger: context.logger },
+    ...{ mailbox, signal: life.lost, logger: context.logger },
     streamBytes: spec.output.streamBytes,
     createRedactor: context.redaction.createRedactor,
   });
@@ -76,11 +62,10 @@ export function createSessionParts(start: SessionStart, host: SessionHost): Sess
       admitFile(file, { context, admission, about: aboutSession({ context, shell }) }, host.approvals, begin),
   });
   return {
-    ...{ context, admission, admitted: new AdmittedEntry(), shell, late, terminals, files },
+    ...{ life, context, admission, admitted: new AdmittedEntry(), shell, late, terminals, files },
     announcements: new Announcements(context, shell, adopted.epoch),
     driver: new DriverWatch(mailbox, adopted.driven),
     heldHead: new HeldHead(mailbox, admission, adopted.epoch),
-    rest: new Rest({ mailbox, journal: host.journal }),
     ...{ job, lease, adopted },
     placement: toPlacement(spec, sealMarkOf(adopted.spec)),
   };
@@ -107,7 +92,7 @@ function createTerminals(context: SessionContext, admission: SessionAdmission): 
 }
 
 function createShell(
-  { adopted, onShellGone }: SessionStart,
+  { adopted, life }: SessionStart,
   context: SessionContext,
   terminals: SessionTerminals,
   late: LateOutput,
@@ -124,7 +109,7 @@ function createShell(
       }),
       onLate: late.push.bind(late),
       onAbandoned: () => void late.end(),
-      onGone: onShellGone,
+      onGone: () => life.wakeUps.notify(),
       onConnected: (shellTerminals) => terminals.connect(shellTerminals),
     },
     {

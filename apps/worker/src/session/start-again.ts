@@ -1,23 +1,25 @@
 import type { Entry } from '@shellfleet/mailbox';
 import { ranOutside } from '../run/runs-outside.ts';
-import type { SessionContext } from '../run/session-context.ts';
+import { mayRunAgain } from './judge-started.ts';
+import type { SessionParts } from './session-parts.ts';
+import type { EndUnrun, Step } from './step.ts';
 
 /**
- * Starts a running entry again whose shell was lost, if its submitter declared it idempotent, it has starts left, and `mayRun`: an answer was
- * about the shell that is gone. Undefined when it must not run again, or when no other shell could be opened for it.
+ * Starts a running entry again whose shell was lost, if its submitter declared it idempotent and it has starts left.
+ * It is judged again first: an answer was about the shell that is gone. Otherwise the entry ends as `orElse` says.
  */
-export async function startAgain(
-  entry: Entry,
-  context: SessionContext,
-  { mayRun, makeReady }: { mayRun(): Promise<boolean>; makeReady(): Promise<boolean> },
-): Promise<Entry | undefined> {
-  if (entry.retry !== 'idempotent' || ranOutside(entry, context) || !(await mayRun())) return undefined;
+export async function startAgain(entry: Entry, orElse: EndUnrun, parts: SessionParts): Promise<Step> {
+  const { context } = parts;
+  const ends: Step = { type: 'end', entry, how: orElse };
+  if (entry.retry !== 'idempotent' || ranOutside(entry, context)) return ends;
+  if (!(await mayRunAgain(entry, parts))) return ends;
   const { mailbox } = context;
   const again = await mailbox.rerun(entry);
-  if (again.type !== 'restarted' || !(await makeReady())) return undefined;
+  if (again.type !== 'restarted') return ends;
   const { fence, host } = mailbox.owner;
-  return {
+  const restarted: Entry = {
     ...{ ...entry, fence, host, starts: entry.starts + 1, startedAt: Date.now() },
     ...{ offsets: { stdout: 0, stderr: 0 }, seq: 0 },
   };
+  return { type: 'start', entry: restarted, orElse };
 }

@@ -1,21 +1,21 @@
-import type { Fenced, Taken } from '@shellfleet/mailbox';
 import type { SessionParts } from './session-parts.ts';
+import { LOOK, type Step, toStep, WAIT } from './step.ts';
 
-const EMPTY: Taken = { type: 'empty' };
-
-/** SESSION-2: takes the head of the mailbox, on a shell that `makeReady` opens if there is none. */
-export async function takeHead(parts: SessionParts, makeReady: () => Promise<boolean>): Promise<Taken | Fenced> {
+/** Takes the head of the mailbox when the shell is ready for it (SESSION-2). Otherwise the shell is opened first. */
+export async function takeHead(parts: SessionParts): Promise<Step> {
   const { context, heldHead, lease, shell } = parts;
   const { mailbox } = context;
+  if (!lease.held()) return WAIT;
   await heldHead.look();
   if (!shell.ready) {
     const head = await mailbox.peek();
-    if (head?.runnable !== true) return EMPTY;
+    if (head?.runnable !== true) return WAIT;
     // No shell is opened for an entry that is held or denied.
     const { digest } = parts.admission;
-    if (digest !== '' && digest !== head.cleared) return { type: 'needs-admission', entry: head.entry };
-    if (!(await makeReady())) return EMPTY;
+    if (digest !== '' && digest !== head.cleared) return { type: 'judge', entry: head.entry, opened: false };
+    return { type: 'open', next: LOOK };
   }
-  // The lease may end while a shell is opened, and while Redis is down.
-  return mailbox.retry(async (once) => (lease.held() ? once.take() : EMPTY));
+  // The lease may end while Redis is down.
+  const taken = await mailbox.retry(async (once) => (lease.held() ? once.take() : undefined));
+  return taken === undefined ? WAIT : toStep(taken, WAIT);
 }

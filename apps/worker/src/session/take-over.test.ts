@@ -1,4 +1,4 @@
-import type { Adopted, Entry, Taken } from '@shellfleet/mailbox';
+import type { Adopted, Entry } from '@shellfleet/mailbox';
 import { sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
 import { pino } from 'pino';
 import { beforeEach, expect, test, vi } from 'vitest';
@@ -7,9 +7,10 @@ import type { SessionParts } from './session-parts.ts';
 import { takeOver } from './take-over.ts';
 
 const stage = vi.hoisted(() => ({ failed: [] as unknown[] }));
-vi.mock('./fail-waiting.ts', () => ({
-  failWaiting: async (_parts: unknown, error: { code: string }, most: number) =>
-    void stage.failed.push([error.code, most]),
+vi.mock('../run/run-entry.ts', async (original) => ({
+  ...(await original<object>()),
+  finishLost: async ({ id }: Entry, reason: string) => `lost ${id}: ${reason}`,
+  finishNeverBegun: async ({ id }: Entry) => `${id} never began`,
 }));
 
 const ref = { namespace: 'ns', tenant: 't', session: 's' };
@@ -21,7 +22,10 @@ beforeEach(() => {
   stage.failed = [];
 });
 
-/** `keeperRan`: the entry that the living keeper reports as its last. `keeperCalled`: the file call that it has begun. */
+/**
+ * A session that is taken over. `keeperRan`: the entry that the living keeper reports as its last. `keeperCalled`: the
+ * file call that it has begun.
+ */
 function open({
   keeperRan,
   keeperCalled,
@@ -35,10 +39,7 @@ function open({
   onHostLoss?: 'fail' | 'recreate';
 } = {}) {
   const steps: string[] = [];
-  const note = (step: string): Taken => {
-    steps.push(step);
-    return { type: 'empty' };
-  };
+  const note = (step: string) => void steps.push(step);
   const announcements = {
     adopted: async () => note('announce adopted'),
     lost: async ({ reason }: { reason: string }) => note(`announce lost: ${reason}`),
@@ -53,22 +54,24 @@ function open({
   };
   const owner = { keys, host: HERE, fence: 2 };
   const context = {
-    ...{ owner, mailbox: { owner, rerun: async () => ({ type: 'restarted' }) } },
+    ...{ owner, mailbox: { owner, rerun: async () => note('rerun') ?? { type: 'restarted' } } },
     journal: { knows: ({ id }: { id: string }) => began.includes(id) },
     spec: sessionSpecSchema.parse({ onHostLoss }),
     logger: pino({ level: 'silent' }),
     signal: new AbortController().signal,
   };
-  const parts = { announcements, shell, context } as unknown as SessionParts;
+  const admitted = { clear() {} };
+  const parts = { announcements, shell, context, admission: { digest: '' }, admitted } as unknown as SessionParts;
   const run = async (adopted: Partial<Adopted>, found?: FakeSandbox) => {
     const all = { type: 'adopted', life: 'open', epoch: 1, epochBase: 0, preparedEpoch: 1, waiting: 3, ...adopted };
-    await takeOver(all as Adopted, found, parts, {
-      serve: () => void steps.push('serve'),
-      makeReady: async () => note('make ready') !== undefined,
-      mayRun: async () => true,
-      run: async ({ id }, from) => note(`${from} ${id}`),
-      finishLost: async ({ id }, reason) => note(`lost ${id}: ${reason}`),
-    });
+    const { isAdopted, next, failing } = await takeOver(all as Adopted, found, parts);
+    if (isAdopted) note('serve');
+    if (next.type === 'run') note(`${next.from} ${next.entry.id}`);
+    else if (next.type === 'start')
+      note(`start ${next.entry.id}, else ${await next.orElse(next.entry, context as never, shell as never)}`);
+    else if (next.type === 'end') note(`${await next.how(next.entry, context as never, shell as never)}`);
+    else expect(next).toEqual({ type: 'look' });
+    if (failing !== undefined) stage.failed.push([failing.error.code, failing.most]);
     return steps;
   };
   return { run };
@@ -85,7 +88,7 @@ test.each([
     'one that this host took and its keeper never began is started',
     'other',
     HERE,
-    ['announce adopted', 'serve', 'start e'],
+    ['announce adopted', 'serve', 'start e, else e never began'],
   ],
   [
     'one that another host took may have run there, and is lost',
@@ -102,7 +105,7 @@ test.each([
 
 test.each([
   ['its keeper has begun is resumed', 'e', HERE, 'resume e'],
-  ['its keeper never began is started', 'other', HERE, 'start e'],
+  ['its keeper never began is started', 'other', HERE, 'start e, else e never began'],
   ['another host took is lost', 'other', AWAY, 'lost e: host-lost'],
 ])('a living sandbox: a file operation that %s', async (_title, keeperCalled, startedOn, step) => {
   const { run } = open({ keeperRan: 'a command', keeperCalled });
@@ -112,7 +115,7 @@ test.each([
 
 test.each([
   ['that began there is lost', HERE, true, 'lost e: container-removed'],
-  ['that never began there is started', HERE, false, 'start e'],
+  ['that never began there is started', HERE, false, 'start e, else e never began'],
   ['that another host started is lost', AWAY, false, 'lost e: host-lost'],
 ])('a living sandbox, and an entry outside it %s (ATTEMPT-1)', async (_title, host, began, step) => {
   // The keeper of the session knows the first attempt.
@@ -142,8 +145,8 @@ test('an idempotent entry is run again on a fresh shell, without serving: it may
   const { run } = open();
   expect(await run({ shell: shellHere, running: entry(HERE, 'idempotent') })).toEqual([
     'announce lost: container-removed',
-    'make ready',
-    'start e',
+    'rerun',
+    'start e, else lost e: container-removed',
   ]);
 });
 

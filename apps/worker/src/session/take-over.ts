@@ -1,78 +1,70 @@
-import type { Adopted, Entry, Taken } from '@shellfleet/mailbox';
+import type { Adopted, Entry } from '@shellfleet/mailbox';
 import { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 import { toBegunId } from '../run/begun-id.ts';
-import type { LossReason } from '../run/results.ts';
 import { ranOutside } from '../run/runs-outside.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { ShellHello } from '../shell/shell.ts';
-import { failWaiting } from './fail-waiting.ts';
 import { hasBegun } from './has-begun.ts';
 import type { SessionParts } from './session-parts.ts';
 import { startAgain } from './start-again.ts';
+import { asLost, LOOK, type Step, toStart } from './step.ts';
 
-/** Steps of the session's loop, which writes the session's state. */
-export interface TakeOverSteps {
+/** What the loop does after a take-over. */
+export interface TakenOver {
   /** The living shell was adopted: entries may be started from here on. */
-  serve(): void;
-  makeReady(): Promise<boolean>;
-  /** Whether an entry may run on another shell than the one that is gone. */
-  mayRun(entry: Entry): Promise<boolean>;
-  /** Runs one entry and returns the entry that was started with its end. */
-  run(entry: Entry, from: 'start' | 'resume'): Promise<Taken>;
-  finishLost(entry: Entry, reason: LossReason): Promise<Taken>;
+  isAdopted: boolean;
+  /** Concerns the entry that ran. */
+  next: Step;
+  /** After the end of that entry, so many entries that waited when the host was lost end with the error. */
+  failing?: { error: ShellfleetError; most: number };
 }
 
-const EMPTY: Taken = { type: 'empty' };
-
 /**
- * SESSION-4: takes over the shell and the entry that ran on it. Returns the entry that the end of that entry started.
+ * Takes over the shell (SESSION-4), and returns what becomes of the entry that ran on it.
  * `found`: the session's sandbox, when one is alive on this host.
  */
-export async function takeOver(
-  adopted: Adopted,
-  found: Sandbox | undefined,
-  parts: SessionParts,
-  steps: TakeOverSteps,
-): Promise<Taken> {
+export async function takeOver(adopted: Adopted, found: Sandbox | undefined, parts: SessionParts): Promise<TakenOver> {
   const { running, shell: before } = adopted;
-  const { owner } = parts.context;
+  const { owner, spec } = parts.context;
   const hello = await adoptShell(adopted, found, parts);
   if (hello !== undefined) {
     await parts.announcements.adopted();
-    steps.serve();
-    if (running === undefined) return EMPTY;
-    if (ranOutside(running, parts.context)) return outsideAgain(running, parts, steps);
-    if (await hasBegun(running, hello, parts.shell)) return steps.run(running, 'resume');
-    // This host started it and its keeper never began it: the worker died in between. Started by another host, it may have run there.
-    return running.host === owner.host ? steps.run(running, 'start') : recover(running, 'host-lost', parts, steps);
+    const next = running === undefined ? LOOK : await followRunning(running, hello, parts);
+    return { isAdopted: true, next };
   }
   const hostLost = before !== undefined && before.host !== owner.host;
   const reason = hostLost ? 'host-lost' : 'container-removed';
   if (adopted.epoch > 0 && (before !== undefined || running !== undefined)) {
     await parts.announcements.lost({ reason, hostId: before?.host ?? adopted.previousHost });
   }
-  // Its end starts no waiting entry: those are judged below.
-  if (running !== undefined) await recover(running, reason, parts, steps);
-  if (hostLost && adopted.epoch > 0 && parts.context.spec.onHostLoss === 'fail') {
-    const error = new ShellfleetError(
-      'SESSION_LOST',
-      `Session ${owner.keys.session} was lost with its host ${before.host} before this command started. Its next command gets a new shell.`,
-    );
-    // Later entries were submitted when the loss may have been known.
-    await failWaiting(parts, error, adopted.waiting);
+  const next = running === undefined ? LOOK : await startAgain(running, asLost(reason), parts);
+  if (!hostLost || adopted.epoch === 0 || spec.onHostLoss !== 'fail') return { isAdopted: false, next };
+  const error = new ShellfleetError(
+    'SESSION_LOST',
+    `Session ${owner.keys.session} was lost with its host ${before.host} before this command started. Its next command gets a new shell.`,
+  );
+  // Later entries were submitted when the loss may have been known.
+  return { isAdopted: false, next, failing: { error, most: adopted.waiting } };
+}
+
+async function followRunning(entry: Entry, hello: ShellHello, parts: SessionParts): Promise<Step> {
+  const { owner, journal } = parts.context;
+  const startedHere = entry.host === owner.host;
+  if (ranOutside(entry, parts.context)) {
+    // Its wider sandbox ended with the process that had opened it. The journal knows whether it began there.
+    if (startedHere && !journal.knows(toBegunId(entry, owner.keys))) return toStart(entry);
+    return { type: 'end', entry, how: asLost(startedHere ? 'container-removed' : 'host-lost') };
   }
-  return EMPTY;
+  if (await hasBegun(entry, hello, parts.shell)) return { type: 'run', entry, from: 'resume' };
+  // This host started it and its keeper never began it: the worker died in between. Started by another host, it may
+  // have run there.
+  return startedHere ? toStart(entry) : startAgain(entry, asLost('host-lost'), parts);
 }
 
-/** The wider sandbox of an entry ended with the process that had opened it. The journal knows whether it began there. */
-async function outsideAgain(running: Entry, { context }: SessionParts, steps: TakeOverSteps): Promise<Taken> {
-  const { owner, journal } = context;
-  const neverBegan = running.host === owner.host && !journal.knows(toBegunId(running, owner.keys));
-  if (neverBegan) return steps.run(running, 'start');
-  return steps.finishLost(running, running.host === owner.host ? 'container-removed' : 'host-lost');
-}
-
-/** The keeper's hello when the living sandbox is the session's and could be adopted. Otherwise the sandbox is removed. */
+/**
+ * Returns the keeper's hello when the living sandbox is the session's and could be adopted. Otherwise the sandbox is
+ * removed.
+ */
 async function adoptShell(
   { shell: before, epochBase, preparedEpoch }: Adopted,
   found: Sandbox | undefined,
@@ -98,15 +90,4 @@ async function adoptShell(
     );
     return undefined;
   }
-}
-
-/** The shell of a running entry is gone: the entry is run again if its submitter declared it idempotent, and ends as `lost` otherwise. */
-async function recover(
-  entry: Entry,
-  reason: LossReason,
-  { context }: SessionParts,
-  steps: TakeOverSteps,
-): Promise<Taken> {
-  const again = await startAgain(entry, context, { ...steps, mayRun: () => steps.mayRun(entry) });
-  return again === undefined ? steps.finishLost(entry, reason) : steps.run(again, 'start');
 }

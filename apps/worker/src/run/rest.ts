@@ -1,12 +1,14 @@
 import { type Entry, type Fenced, type HostMailbox, type Rung, type Taken, toRung } from '@shellfleet/mailbox';
 import type { CarriedEntry } from '@shellfleet/protocol';
 import type { Journal } from '../journal/journal.ts';
-import { toBegunId } from '../run/begun-id.ts';
+import { toBegunId } from './begun-id.ts';
 
-// REST-1. While the session rests, `submit` starts its next entry in this host's name, and a wake-up brings it here. A wake-up can be lost, come
-//         late, or twice: what it does not bring, `take` finds as running.
-// REST-2. The rest is withdrawn before this host ends or leaves the shell. What was started until then runs, or is ended, first.
-// REST-3. A wake-up is believed only if its entry was started under this host's fence and never began here. Else the mailbox is asked.
+// REST-1. While the session rests, `submit` starts its next entry in this host's name, and a wake-up brings it here. A
+//         wake-up can be lost, come late, or twice: what it does not bring, `take` finds as running.
+// REST-2. The rest is withdrawn before this host ends or leaves the shell. What was started until then runs, or is
+//         ended, first.
+// REST-3. A wake-up is believed only if its entry was started under this host's fence and never began here. Else the
+//         mailbox is asked.
 
 const EMPTY: Taken = { type: 'empty' };
 
@@ -30,9 +32,9 @@ export class Rest {
     this.#deps = deps;
   }
 
-  /** A call that ends an entry, and takes the next, may report it. */
+  /** A call is made that ends an entry and takes the next one: the mailbox may store with it that the session rests. */
   mayBegin(): void {
-    this.#mayRest = true;
+    if (!this.#deps.mailbox.owner.admission) this.#mayRest = true;
   }
 
   /** A wake-up has brought an entry. */
@@ -46,8 +48,9 @@ export class Rest {
   }
 
   /**
-   * What a wake-up has brought, or what was started before the rest ended: where the host ends the session, and where it judges entries since
-   * (`judges`). An entry that is not started is brought only to a host that `takes` entries and judges them.
+   * What a wake-up has brought, or what was started before the rest ended: where the host ends the session, and where
+   * it judges entries since (`judges`). An entry that is not started is brought only to a host that `takes` entries and
+   * judges them.
    */
   async next(how: 'takes' | 'not-now' | 'ends', judges: boolean): Promise<Taken | Fenced> {
     const rung = this.#takeRung();

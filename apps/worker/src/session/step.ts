@@ -1,0 +1,71 @@
+import type { Entry, Fenced, Taken } from '@shellfleet/mailbox';
+import type { EntryFinished } from '../run/finish-entry.ts';
+import type { LossReason } from '../run/results.ts';
+import { finishLost, finishNeverBegun, finishOverdue } from '../run/run-entry.ts';
+import type { SessionContext } from '../run/session-context.ts';
+import type { SessionShell } from '../shell/session-shell.ts';
+
+/** Stores the Result of an entry that does not run, or does not run again. */
+export type EndUnrun = (entry: Entry, context: SessionContext, shell: SessionShell) => Promise<EntryFinished>;
+
+/** What a session does next. The session's loop executes a step, and that returns the next one. */
+export type Step =
+  /** Looks for an entry: in what a wake-up has brought, then in the mailbox. */
+  | { type: 'look' }
+  /** Waits until something happens: the mailbox has nothing that could be started. An unused session is given up. */
+  | { type: 'wait' }
+  /** Asks whether a producer has closed the session, as the mailbox reports. */
+  | { type: 'check-close' }
+  /** Opens the shell for an entry that waits and may run on another host as well. */
+  | { type: 'open'; next: Step }
+  /** Asks whether the head of the mailbox may start. `opened`: the shell was opened for it. */
+  | { type: 'judge'; entry: Entry; opened: boolean }
+  /** Finds out what became of an entry that the mailbox gave to this host as started. */
+  | { type: 'taken'; entry: Entry }
+  /** Checks that an entry which counts as started may reach the shell. Without a shell it ends as `orElse` says. */
+  | { type: 'start'; entry: Entry; orElse: EndUnrun }
+  /** Runs an entry on the shell, or follows it there (`resume`), to its end. */
+  | { type: 'run'; entry: Entry; from: 'start' | 'resume' }
+  /** Ends an entry without running it. */
+  | { type: 'end'; entry: Entry; how: EndUnrun }
+  /** The session has ended on this host. */
+  | { type: 'left' };
+
+export const LOOK: Step = { type: 'look' };
+export const WAIT: Step = { type: 'wait' };
+export const LEFT: Step = { type: 'left' };
+
+/** Returns the step that the mailbox's reply asks for. When nothing can be started, that is `ifEmpty`. */
+export function toStep(taken: Taken | Fenced, ifEmpty: Step): Step {
+  switch (taken.type) {
+    case 'empty':
+      // The call that announces a close may have been lost.
+      return taken.closing === true ? { type: 'check-close' } : ifEmpty;
+    case 'fenced':
+      return LOOK;
+    case 'overdue':
+      return { type: 'end', entry: taken.entry, how: finishOverdue };
+    case 'needs-admission':
+      return { type: 'judge', entry: taken.entry, opened: false };
+    case 'started':
+    // Started by a call whose reply was lost.
+    case 'running':
+      return { type: 'taken', entry: taken.entry };
+  }
+}
+
+/** Returns the step after the end of an entry: the entry that was started with it, if any. */
+export function toStepAfter(finished: EntryFinished | Fenced): Step {
+  return finished.type === 'finished' ? toStep(finished.next, finished.triedNext ? WAIT : LOOK) : LOOK;
+}
+
+/** Starts an entry that no shell of this host has begun. */
+export function toStart(entry: Entry): Step {
+  return { type: 'start', entry, orElse: finishNeverBegun };
+}
+
+/** Returns what ends an entry as lost. */
+export const asLost =
+  (reason: LossReason): EndUnrun =>
+  (entry, ...of) =>
+    finishLost(entry, reason, ...of);
