@@ -21,7 +21,9 @@ const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8
 const VERSION = (JSON.parse(manifest) as { version: string }).version;
 /** How long running commands may go on after the worker received the request to stop. */
 const GRACE_MS = 30_000;
-/** Time beyond that for an engine or Redis that does not answer; then the process exits, and its next start cleans up. */
+/**
+ * Time beyond that for an engine or Redis that does not answer; then the process exits, and its next start cleans up.
+ */
 const LAST_MS = 10_000;
 
 /** What a program gives to its worker instead of the usual. */
@@ -54,8 +56,8 @@ function describeFailedStart(error: unknown): string {
 }
 
 /**
- * A supervisor that ends before this worker is ready leaves a worker that no process has waited for: it ends too. Later the worker goes on
- * alone, for its sessions.
+ * A supervisor that ends before this worker is ready leaves a worker that no process has waited for: it ends too. Later
+ * the worker goes on alone, for its sessions.
  */
 function endWithoutSupervisor(): { becomeReady(): void } {
   const end = () => process.exit(1);
@@ -64,7 +66,10 @@ function endWithoutSupervisor(): { becomeReady(): void } {
   return { becomeReady: () => void process.off('disconnect', end) };
 }
 
-/** Resolves when a signal asks this process to stop. From the second one on, or when the end takes too long, it exits at once. */
+/**
+ * Resolves when a signal asks this process to stop. From the second one on, or when the end takes too long, it exits at
+ * once.
+ */
 function untilAskedToStop(): Promise<Stop> {
   const asked = withResolvers<Stop>();
   let stopping = false;
@@ -80,7 +85,8 @@ function untilAskedToStop(): Promise<Stop> {
 }
 
 async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
-  // A signal that arrives while this starts waits: sandboxes of an earlier worker, which SIGINT ends too, are found by then.
+  // A signal that arrives while this starts waits: sandboxes of an earlier worker, which SIGINT ends too, are found by
+  // then.
   const asked = untilAskedToStop();
   const given = readConfig();
   const logger = createLogger(given.logLevel);

@@ -1,21 +1,20 @@
 import { sendAnswer, storeAnswer } from '@shellfleet/mailbox';
 import { type AskCall, ensureShellfleetError, type SealedAnswer, sessionKeys } from '@shellfleet/protocol';
-import { type Sealer, sealPlace } from '@shellfleet/sealing';
-import type { Redis } from 'ioredis';
+import { sealPlace } from '@shellfleet/sealing';
+import type { HostServices } from '../run/host-services.ts';
 
 /** A larger answer is stored beside the inbox. */
 const INLINE_CHARS = 16_384;
 
-interface AnswerDeps {
-  redis: Redis;
-  namespace: string;
-  sealer: Sealer;
-  /** Finds the answer. An error that it throws is sent as the answer. */
-  find(call: AskCall): Promise<unknown>;
-}
-
-/** Answers one question about a session of this host: sends the sealed answer to the inbox of the process that asked. */
-export async function answerQuestion(call: AskCall, { redis, namespace, sealer, find }: AnswerDeps): Promise<void> {
+/**
+ * Answers one question about a session of this host: sends the answer that `find` finds, or the error that it throws,
+ * to the inbox of the process that asked.
+ */
+export async function answerQuestion(
+  call: AskCall,
+  { redis, namespace, sealer }: HostServices,
+  find: (call: AskCall) => Promise<unknown>,
+): Promise<void> {
   const answer: SealedAnswer = await find(call).then(
     (value) => ({ type: 'answer', value }),
     (error: unknown) => ({ type: 'refusal', error: ensureShellfleetError(error).toJSON() }),

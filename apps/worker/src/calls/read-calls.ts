@@ -1,19 +1,15 @@
 import { type HostCall, hostCallSchema, hostKeys } from '@shellfleet/protocol';
-import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
+import type { HostServices } from '../run/host-services.ts';
 
 /** A call may carry part of a file. */
 const PAGE = 20;
 
 /**
- * Reads the host's `calls` stream, passes each call on, and deletes it from the stream.
- * Calls are hints: the mailbox has the same facts. Each names a life of its session, so one that is late, passed on twice or lost does no harm.
+ * Reads the host's `calls` stream, passes each call on, and deletes it from the stream. Calls are hints: the mailbox
+ * has the same facts. Each names a life of its session, so one that is late, passed on twice or lost does no harm.
  */
 export async function readCalls(
-  redis: Redis,
-  namespace: string,
-  hostId: string,
-  logger: Logger,
+  { redis, namespace, hostId, logger }: HostServices,
   onCall: (call: HostCall) => void,
 ): Promise<void> {
   const { calls } = hostKeys(namespace, hostId);

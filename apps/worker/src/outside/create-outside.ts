@@ -20,14 +20,16 @@ import { isUnsafe } from './unsafe-variables.ts';
 
 // A command that leaves the sandbox of its session: a shell of its own in a second sandbox, beside that of the session.
 //
-// OUTSIDE-1. Of the session it has the files of its workspace, the directory, and the variables of the spec with its secrets. No variable,
-//            function, alias, trap or option of the session's shell is in it, and no startup command has run.
-// OUTSIDE-2. Its programs and libraries come from folders that the session cannot write to, and its shell reads no file before the command.
-// OUTSIDE-3. It runs one command. Its sandbox is removed with all processes in it before the Result is stored, however the command ended. A
-//            removal that the engine does not make then is made by the next sweep.
+// OUTSIDE-1. Of the session it has the files of its workspace, the directory, and the variables of the spec with its
+//            secrets. No variable, function, alias, trap or option of the session's shell is in it, and no startup
+//            command has run.
+// OUTSIDE-2. Its programs and libraries come from folders that the session cannot write to, and its shell reads no file
+//            before the command.
+// OUTSIDE-3. It runs one command. Its sandbox is removed with all processes in it before the Result is stored, however
+//            the command ended. A removal that the engine does not make then is made by the next sweep.
 // OUTSIDE-4. No worker takes its sandbox for that of the session: a worker that starts removes it.
 
-/** Returns how commands of a session run outside its sandbox. `settings` is undefined where the operator lets nothing out. */
+/** Returns how commands of a session leave its sandbox. `settings` is undefined where the operator lets nothing out. */
 export function createOutside(spec: ResolvedSessionSpec, settings: WiderSettings | undefined): Outside {
   const wider = widenSandbox(spec, settings);
   const refusal = 'refusal' in wider ? wider.refusal : refuseVariables({ ...spec.env, ...spec.secrets });
@@ -97,7 +99,7 @@ function explainCwd(result: WireResult, cwd: string, session: string): WireResul
   return { ...result, error: error.toJSON() };
 }
 
-/** OUTSIDE-2: who submits a command may not choose its programs either. */
+/** Refuses a command whose variables would choose its programs (OUTSIDE-2). */
 function refuseUnsafe({ env = {} }: CommandPayload, session: string): void {
   const names = Object.keys(env).filter(isUnsafe);
   if (names.length === 0) return;

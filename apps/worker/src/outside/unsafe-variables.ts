@@ -9,8 +9,8 @@ const UNSAFE = new Set([
 const UNSAFE_PREFIXES = ['LD_', 'BASH', '__sf_'];
 
 /**
- * Whether a variable chooses programs or libraries by itself, or what a shell does before and between the words of a script. Nobody may set
- * these outside the sandbox, also where a person would be asked.
+ * Whether a variable chooses programs or libraries by itself, or what a shell does before and between the words of a
+ * script. Nobody may set these outside the sandbox, also where a person would be asked.
  */
 export function isUnsafe(name: string): boolean {
   return UNSAFE.has(name) || UNSAFE_PREFIXES.some((prefix) => name.startsWith(prefix));

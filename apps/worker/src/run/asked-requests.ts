@@ -1,8 +1,9 @@
 import { isSignedClose, signedReason } from '@shellfleet/sealing';
 import type { SessionContext } from './session-context.ts';
 
-// The marks in the mailbox by which a caller has cancelled the running entry or closed the session. Where keys are configured, the host acts on
-// a mark only if a known producer signed it, and takes back any other: whoever writes to Redis stops nothing by that.
+// The marks in the mailbox by which a caller has cancelled the running entry or closed the session. Where keys are
+// configured, the host acts on a mark only if a known producer signed it, and takes back any other: whoever writes to
+// Redis stops nothing by that.
 
 /** The reason of a cancellation, as its producer signed it. Undefined: no producer has, and the mark is gone. */
 export async function askedToCancel(

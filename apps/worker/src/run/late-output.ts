@@ -8,8 +8,10 @@ import { LateEntry } from './late-entry.ts';
 
 // Stores late output (printed by processes that outlived their entry) in the session's stream.
 //
-// LATE-OUTPUT-1. It follows the terminal event of its entry, redacted like the entry's own output, in order, each byte once.
-// LATE-OUTPUT-2. It uses the rest of the entry's budget in the stream. Bytes over the budget are counted by offset, never dropped uncounted.
+// LATE-OUTPUT-1. It follows the terminal event of its entry, redacted like the entry's own output, in order, each byte
+//                once.
+// LATE-OUTPUT-2. It uses the rest of the entry's budget in the stream. Bytes over the budget are counted by offset,
+//                never dropped uncounted.
 // LATE-OUTPUT-3. It delays nothing else: memory for it is bounded, and reading from the keeper is never paused for it.
 
 /** Bytes of one session in memory. The limit is reached only while Redis is slow or down. */

@@ -7,8 +7,9 @@ import type { AttachedReader } from './attached-reader.ts';
 const PAGE = 200;
 
 /**
- * Restores the chain of an adopted entry from its stored output: first from the session's stream, then from the host's log. What the log has
- * counts as unread until the attached reader says what it has, so that the command does not run ahead of it meanwhile.
+ * Restores the chain of an adopted entry from its stored output: first from the session's stream, then from the host's
+ * log. What the log has counts as unread until the attached reader says what it has, so that the command does not run
+ * ahead of it meanwhile.
  */
 export async function restoreOutput(
   clean: CleanOutput,

@@ -15,9 +15,7 @@ export interface SessionContext extends SessionHost {
   readonly generation: string;
   readonly spec: ResolvedSessionSpec;
   readonly redaction: SessionRedaction;
-  /**
-   * Entries that this host stopped because nothing of them could be stored. Nobody asked for that: they end as lost.
-   */
+  /** Entries that this host stopped because it could store nothing of them. Nobody asked for that: they end as lost. */
   readonly stoppedUnstored: Set<string>;
   /** Returns whether the session may start entries now: it is served, and its lease is held (SESSION-2). */
   mayTakeNext(): boolean;

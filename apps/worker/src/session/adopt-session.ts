@@ -18,9 +18,9 @@ interface AdoptedSession {
 }
 
 /**
- * Becomes the owner of the session of a job that this host has locked. `found`: its sandbox, when one is alive. Returns
- * undefined when the session is another host's, has ended, or cannot be opened here: then its sandbox is removed and
- * its job is where it belongs.
+ * Becomes the owner of the session of a job that this host has locked. `found` is its sandbox, when one is alive.
+ * Returns undefined when the session is another host's, has ended, or cannot be opened here: then its sandbox is
+ * removed and its job is where it belongs.
  */
 export async function adoptSession(
   job: SessionJob,

@@ -2,7 +2,10 @@ import type { HostMailbox } from '@shellfleet/mailbox';
 
 /** How long a driven session has nothing to do before its driver is looked for, and how often it is then. */
 const LOOK_EVERY_MS = 1_000;
-/** A driver is gone when it is missing in two looks so far apart. It has this time to renew its sign of life in a Redis that was away. */
+/**
+ * A driver is gone when it is missing in two looks so far apart. It has this time to renew its sign of life in a Redis
+ * that was away.
+ */
 const MISSING_FOR_MS = 2_000;
 
 type Look = 'stays' | 'closing' | 'closing-before' | 'fenced';
@@ -31,7 +34,10 @@ export class DriverWatch {
     return this.#missingSince === undefined ? LOOK_EVERY_MS : MISSING_FOR_MS;
   }
 
-  /** Begins to close the session when its driver is gone. `closing-before`: somebody else has, it seems. `activeAt`: when the session last had something to do, by `performance.now()`. */
+  /**
+   * Begins to close the session when its driver is gone. Returns `closing-before` when somebody else seems to have.
+   * `activeAt` is when the session last had something to do, by `performance.now()`.
+   */
   look(activeAt: number): Look | Promise<Look> {
     const pauseMs = this.pauseMs;
     return pauseMs === undefined ? 'stays' : this.#look(activeAt, pauseMs);

@@ -1,7 +1,10 @@
 import type { HostMailbox } from '@shellfleet/mailbox';
 import type { SessionAdmission } from '../admission/admission.ts';
 
-/** The head of a session's mailbox, when it is held under rules that hold no more: it is judged again, and forbid wins over an answer to come. */
+/**
+ * Releases the head of a session's mailbox when it is held under rules that hold no more: it is judged again, so that
+ * `forbid` wins over an answer to come.
+ */
 export class HeldHead {
   readonly #mailbox: HostMailbox;
   readonly #admission: SessionAdmission;

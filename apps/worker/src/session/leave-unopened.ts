@@ -21,8 +21,9 @@ interface UnopenedSession {
 }
 
 /**
- * Leaves a session whose sealed spec this host cannot open. When its class needs a key or a version that this host does not have (any more),
- * the job goes back to its queue, for hosts that have it. Otherwise no host can open the spec: everything that waits ends with the error.
+ * Leaves a session whose sealed spec this host cannot open. When its class needs a key or a version that this host does
+ * not have (any more), the job goes back to its queue, for hosts that have it. Otherwise no host can open the spec:
+ * everything that waits ends with the error.
  */
 export async function leaveUnopened(error: ShellfleetError, session: UnopenedSession): Promise<void> {
   const { adopted, found, mailbox, job, jobs, signal } = session;

@@ -32,7 +32,9 @@ export interface ToolHostOptions {
 export interface ToolHost {
   /** A call of this tool was added. */
   wakeUp(tool: string): void;
-  /** `signed`: the request as its producer signed it. Nothing is cancelled where a signature is asked for and this is none. */
+  /**
+   * Cancels a call. `signed` is the request as its producer signed it; where keys are configured, it has to be valid.
+   */
   cancel(call: string, signed: string): void;
   /** Takes no new call, and stops running ones after `graceMs`. */
   close(graceMs: number): Promise<void>;

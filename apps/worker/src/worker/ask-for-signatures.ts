@@ -34,7 +34,10 @@ export function askForSignatures(
   };
 }
 
-/** Whoever can write to Redis can forge without end. What ends with UNAUTHORIZED waits until its record is on disk (`recorded`). */
+/**
+ * Whoever can write to Redis can forge without end. What ends with UNAUTHORIZED waits until its record is on disk
+ * (`recorded`).
+ */
 function countRefusals(audit: Pick<Audit, 'record'>) {
   const record = (tenant: string, event: AuditEvent) => void audit.record(tenant, event).catch(() => {});
   const byTenant = new Map<string, CountedEvents<Extract<AuditEvent, { type: 'unauthorized' }>>>();

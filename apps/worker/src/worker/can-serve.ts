@@ -2,32 +2,27 @@ import { readSealedSpec } from '@shellfleet/mailbox';
 import type { SessionJob } from '@shellfleet/placement';
 import { refusedByOffer } from '@shellfleet/policy';
 import { type HostOffer, isShellfleetError, type ResolvedSessionSpec, sessionKeys } from '@shellfleet/protocol';
-import type { Sealer } from '@shellfleet/sealing';
-import type { Redis } from 'ioredis';
+import type { HostServices } from '../run/host-services.ts';
 import { withRealWorkspace } from '../sandbox/real-workspace.ts';
 import { tryOpenSpec } from '../session/open-spec.ts';
 
-interface Deps {
-  redis: Redis;
-  namespace: string;
-  sealer: Sealer;
-}
-
-/** Decides by the sealed spec whether this host runs a session, so that it leaves the others in line for hosts that do. */
+/**
+ * Decides by the sealed spec whether this host runs a session, so that it leaves the others in line for hosts that do.
+ */
 export class CanServe {
-  readonly #deps: Deps;
+  readonly #host: HostServices;
   readonly #offer: HostOffer;
   readonly #defaultImage: string;
 
-  constructor(deps: Deps, offer: HostOffer, defaultImage: string) {
-    this.#deps = deps;
+  constructor(host: HostServices, offer: HostOffer, defaultImage: string) {
+    this.#host = host;
     this.#offer = offer;
     this.#defaultImage = defaultImage;
   }
 
   /** Also true for a session that this host shall end: one that was closed, or whose spec nobody can open. */
   async job({ tenant, session }: SessionJob): Promise<boolean> {
-    const { redis, namespace, sealer } = this.#deps;
+    const { redis, namespace, sealer } = this.#host;
     const keys = sessionKeys(namespace, tenant, session);
     const sealed = await readSealedSpec(redis, keys);
     if (sealed === undefined || sealed.life === 'closed') return true;

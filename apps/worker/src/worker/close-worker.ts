@@ -6,7 +6,7 @@ import type { RunningWorker } from './run-worker.ts';
 /** For the removal of sandboxes that did not end within the grace. */
 const DISCARD_MS = 5_000;
 
-/** Takes no new work, ends the sessions, and then everything else. Returns how many sessions ended, and how many are left. */
+/** Takes no new work, ends the sessions and then all else. Returns how many sessions ended, and how many are left. */
 export async function closeWorker(
   { host, sessions, heartbeat, wakeUps, stopping, closed }: OpenWorker,
   { tools, removed, fetching, subscription, anchoring, rounds }: RunningWorker,

@@ -5,7 +5,9 @@ import type { HostServices } from '../run/host-services.ts';
 /** How often the request is read without a call. */
 const POLL_MS = 2_000;
 
-/** An operator's request that this host takes nothing new. It is in Redis, so it holds for later processes of this host too. */
+/**
+ * An operator's request that this host takes nothing new. Redis has it, so it holds for later processes of this host.
+ */
 export interface DrainRequest {
   readonly isMade: boolean;
   /** Reads the request now. Never rejects. */

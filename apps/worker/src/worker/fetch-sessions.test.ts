@@ -1,9 +1,9 @@
 import { Notifier } from '@shellfleet/concurrency';
-import type { SessionJob, SessionJobs } from '@shellfleet/placement';
+import type { SessionJob } from '@shellfleet/placement';
 import { pino } from 'pino';
 import { expect, test, vi } from 'vitest';
-import type { HostedSession } from '../session/hosted-session.ts';
 import { fetchSessions } from './fetch-sessions.ts';
+import type { OpenWorker } from './open-worker.ts';
 
 const job = (session: string): SessionJob => ({ tenant: 't', session }) as SessionJob;
 
@@ -19,26 +19,24 @@ async function fetchAll(fetches: (SessionJob | Error | undefined)[], locked: Ses
     }),
     listOwn: vi.fn(async () => locked),
   };
-  await fetchSessions({
-    jobs: jobs as unknown as SessionJobs,
+  const logger = pino({ level: 'silent' });
+  const worker = {
+    host: { jobs, logger, settings: { slots: 10 }, takesNew: () => true },
     sessions: {
       get size() {
         return sessions.size;
       },
-      find: ({ session }) => sessions.get(session) as HostedSession | undefined,
-      serve(found) {
+      find: ({ session }: SessionJob) => sessions.get(session),
+      serve(found: SessionJob) {
         sessions.set(found.session, found);
         if (sessions.size > served) stopping.abort();
       },
     },
-    slots: 10,
     settling: { settled: true },
-    mayTake: () => true,
     wakeUps: new Notifier(),
-    readCalls: async () => {},
-    logger: pino({ level: 'silent' }),
-    stopping: stopping.signal,
-  });
+    stopping,
+  };
+  await fetchSessions(worker as unknown as OpenWorker, async () => {});
   return { served: [...sessions.keys()], calls: [jobs.fetch.mock.calls.length, jobs.listOwn.mock.calls.length] };
 }
 

@@ -24,9 +24,8 @@ export interface HostCallDeps extends SessionHost {
 
 /** Reads the calls to this host and carries each out. Never rejects. */
 export async function readHostCalls(deps: HostCallDeps): Promise<void> {
-  const { redis, namespace, hostId, logger } = deps;
-  await readCalls(redis, namespace, hostId, logger, (call) => carryOut(call, deps)).catch((err: unknown) =>
-    logger.warn({ err }, 'calls.failed'),
+  await readCalls(deps, (call) => carryOut(call, deps)).catch((err: unknown) =>
+    deps.logger.warn({ err }, 'calls.failed'),
   );
 }
 
@@ -48,14 +47,14 @@ function carryOut(call: HostCall, deps: HostCallDeps): void {
       if (isCancelled(call, deps)) deps.sessions.find(call)?.cancel(call.generation, call.entry);
       break;
     case 'ask':
-      void answerQuestion(call, { ...deps, find: (asked) => find(asked, deps) }).catch((err: unknown) =>
+      void answerQuestion(call, deps, (asked) => find(asked, deps)).catch((err: unknown) =>
         deps.logger.warn({ err }, 'calls.failed'),
       );
       break;
   }
 }
 
-/** A request that no known producer has signed is not carried out, where keys are configured. The mailbox may hold another one. */
+/** Returns whether a close is to be carried out: where keys are configured, only one that a known producer signed. */
 function isClosed(call: Extract<HostCall, { type: 'close' | 'purge' }>, { namespace, sealer }: HostCallDeps): boolean {
   const { tenant, session, generation, signed = '' } = call;
   return isSignedClose(sealer, sessionKeys(namespace, tenant, session), generation, signed);

@@ -25,7 +25,7 @@ export async function watchHostRoom(options: {
   stateFolder: string;
   least: LeastFree;
   logger: Logger;
-  /** It was short, and has room again. */
+  /** Is called when the host was short, and has room again. */
   onRoom(): void;
   intervalMs?: number;
 }): Promise<HostRoom> {

@@ -21,7 +21,7 @@ import { loadTools, type Tool } from '../tools/load-tools.ts';
 import { toolMark } from '../tools/tool-host.ts';
 import { askForSignatures } from './ask-for-signatures.ts';
 
-/** The services of a host that has not taken part in its fleet yet, and what else its start has found. */
+/** The services of a host that does not take part in its fleet yet, and what else its start has found. */
 export interface OpenServices {
   services: HostServices;
   /** What the tool modules of the settings offer. */
@@ -31,7 +31,7 @@ export interface OpenServices {
   folder: StateFolder;
 }
 
-/** Opens the state folder of a host, its connection to Redis, its sandboxes, logs and audit. Refuses what cannot work. */
+/** Opens the state folder of a host, its connection to Redis, its sandboxes, logs and audit. */
 export async function openServices(given: WorkerConfig, version: string, logger: Logger): Promise<OpenServices> {
   const folder = await openStateFolder(given.stateFolder, given.hostId);
   const { hostId, hostKey } = folder;

@@ -46,8 +46,8 @@ export interface WorkerOptions {
   /** Is called when another process acts as this host. */
   onReplaced(): void;
   /**
-   * Is called when Redis has another fleet: it was replaced, or emptied while no host of this one was up. The shells are
-   * to live on.
+   * Is called when Redis has another fleet: it was replaced, or emptied while no host of this one was up. The shells
+   * are to live on.
    */
   onOtherFleet(error: ShellfleetError): void;
   /** When sandboxes that nobody owns are removed, if not at the usual times. */

@@ -7,7 +7,7 @@ import { watchHosts } from '../upkeep/watch-hosts.ts';
 import { fetchSessions } from './fetch-sessions.ts';
 import { readHostCalls } from './host-calls.ts';
 import type { OpenWorker } from './open-worker.ts';
-import { requeueRegularly, STALLED_INTERVAL_MS } from './requeue-regularly.ts';
+import { requeueRegularly } from './requeue-regularly.ts';
 import { sweepLogsRegularly } from './sweep-logs-regularly.ts';
 import { sweepSandboxesRegularly } from './sweep-sandboxes-regularly.ts';
 import { takeBack } from './take-back.ts';
@@ -38,10 +38,13 @@ export interface RunningWorker {
   readonly rounds: readonly Closable[];
 }
 
-/** Continues the sessions that this host had before, then serves sessions and tool calls, and does its share of the upkeep. */
+/**
+ * Continues the sessions that this host had before, serves sessions and tool calls, and does its share of the upkeep.
+ */
 export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
   const { host, options, sessions, settling, drainRequest, wakeUps, isDraining } = open;
-  const { sandboxes, hostLog, audit, kept, jobs, approvals, settings, logger } = host;
+  const { audit, approvals } = host;
+  const { retentionMs } = host.settings;
   const { removed } = await takeBack(host, sessions);
   const tools = await createToolHost(host, {
     ...{ tools: options.tools, isDraining, decide: options.decideTool },
@@ -57,22 +60,16 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
   const subscription = await subscribeToWakeUps(host, { sessions, tools, approvals, jobs: wakeUps, readCalls });
   // Calls that came before the subscription.
   await readCalls();
-  const fetching = fetchSessions({
-    ...{ jobs, sessions, wakeUps, readCalls, settling, logger },
-    slots: settings.slots,
-    mayTake: host.takesNew,
-    stopping: open.stopping.signal,
-  });
+  const fetching = fetchSessions(open, readCalls);
   const upkeepTimes = { keyPatienceMs: KEY_PATIENCE_MS, intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS };
-  const { retentionMs } = settings;
   const rounds: (Closable | undefined)[] = [
     ...[draining, open.room, open.otherFleets, open.announcer],
-    requeueRegularly(jobs, settling, STALLED_INTERVAL_MS, logger),
+    requeueRegularly(host, settling),
     startUpkeep({ ...host, sealKeys: host.sealer.keyIds, retentionMs, ...upkeepTimes }, settling),
     watchHosts({ ...host, retentionMs }, settling, WATCH_INTERVAL_MS),
     startApprovalsUpkeep(host, settling),
-    sweepLogsRegularly(hostLog, logger),
-    sweepSandboxesRegularly({ ...host, sandboxes, kept, times: options.sweepTimes }),
+    sweepLogsRegularly(host),
+    sweepSandboxesRegularly(host, options.sweepTimes),
   ];
   const anchoring = anchorHeadsRegularly(audit, host);
   return {

@@ -1,11 +1,10 @@
 import { type Repetition, repeat } from '@shellfleet/concurrency';
-import type { Logger } from 'pino';
-import type { HostLog } from '../host-log/host-log.ts';
+import type { HostServices } from '../run/host-services.ts';
 
 const INTERVAL_MS = 60_000;
 
 /** Removes expired logs of commands now, and every minute until closed. */
-export function sweepLogsRegularly(hostLog: HostLog, logger: Logger): Repetition {
+export function sweepLogsRegularly({ hostLog, logger }: HostServices): Repetition {
   const rounds = repeat(() => hostLog.sweep(), {
     everyMs: INTERVAL_MS,
     onError: (err) => logger.warn({ err }, 'host-log.sweep-failed'),

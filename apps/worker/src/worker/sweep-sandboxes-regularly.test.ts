@@ -5,7 +5,7 @@ import { createGoneCheck } from './sweep-sandboxes-regularly.ts';
 test('a host is gone when the fleet has not known it for ten minutes, and not while it comes and goes', async () => {
   let [known, minutes] = [false, 0];
   const redis = { zscore: async () => (known ? '1' : null) };
-  const isGone = createGoneCheck({ redis: redis as never, fleet: fleetKeys('ns') }, () => minutes * 60_000);
+  const isGone = createGoneCheck({ redis: redis as never, fleet: fleetKeys('ns') }, undefined, () => minutes * 60_000);
   const at = async (minute: number, isKnown: boolean) => {
     [minutes, known] = [minute, isKnown];
     return isGone('h1');

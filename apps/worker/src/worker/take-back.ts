@@ -3,8 +3,8 @@ import type { Sandbox } from '../sandbox/sandbox.ts';
 import { type HostedSessions, memberOf } from './hosted-sessions.ts';
 
 /**
- * After a restart: continues the sessions whose job lock names this host, with their living sandboxes. Other sandboxes of this host are
- * removed; `removed` resolves when they are gone, and never rejects.
+ * Continues, after a restart, the sessions whose job lock names this host, with their living sandboxes. Other sandboxes
+ * of this host are removed; `removed` resolves when they are gone, and never rejects.
  */
 export async function takeBack(
   { jobs, sandboxes, logger }: SessionHost,

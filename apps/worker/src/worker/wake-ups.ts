@@ -9,7 +9,7 @@ export interface WakeUpTargets {
   sessions: HostedSessions;
   tools: ToolHost;
   approvals: HostApprovals;
-  /** Of the loop that fetches sessions. */
+  /** Wakes the loop that fetches sessions. */
   jobs: Notifier;
   readCalls(): Promise<void>;
 }

@@ -1,18 +1,8 @@
 import { repeat } from '@shellfleet/concurrency';
 import { parseKeyspace } from '@shellfleet/protocol';
-import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
-import type { Sandboxes } from '../sandbox/sandbox.ts';
+import type { HostServices } from '../run/host-services.ts';
 
 const INTERVAL_MS = 60_000;
-
-interface OtherFleetsDeps {
-  sandboxes: Pick<Sandboxes, 'otherFleets' | 'problem'>;
-  redis: Pick<Redis, 'pubsub'>;
-  /** The keyspace of this fleet. */
-  namespace: string;
-  logger: Logger;
-}
 
 export interface OtherFleets {
   /** What the operator of this host may want to know: a sentence for each place. */
@@ -21,10 +11,10 @@ export interface OtherFleets {
 }
 
 /**
- * Looks for other fleets of this namespace on this host's engine and in its Redis, now and every minute until closed. They do no harm; two
- * are more than most operators believe to have. Resolves after the first look.
+ * Looks for other fleets of this namespace on this host's engine and in its Redis, now and every minute until closed.
+ * They do no harm; two are more than most operators believe to have. Resolves after the first look.
  */
-export async function watchOtherFleets(deps: OtherFleetsDeps): Promise<OtherFleets> {
+export async function watchOtherFleets(deps: HostServices): Promise<OtherFleets> {
   let warnings: string[] = [];
   const look = async () => {
     const before = warnings;
@@ -38,7 +28,7 @@ export async function watchOtherFleets(deps: OtherFleetsDeps): Promise<OtherFlee
   return { warnings: () => warnings, close: rounds.close };
 }
 
-async function describeContainers({ sandboxes, namespace: keyspace }: OtherFleetsDeps): Promise<string[]> {
+async function describeContainers({ sandboxes, namespace: keyspace }: HostServices): Promise<string[]> {
   if (sandboxes.otherFleets === undefined || sandboxes.problem() !== undefined) return [];
   const { namespace } = parseKeyspace(keyspace);
   const found = await sandboxes.otherFleets();
@@ -49,7 +39,7 @@ async function describeContainers({ sandboxes, namespace: keyspace }: OtherFleet
 }
 
 /** One set of channels serves all databases of a Redis. */
-async function describeSubscribers({ redis, namespace: keyspace }: OtherFleetsDeps): Promise<string[]> {
+async function describeSubscribers({ redis, namespace: keyspace }: HostServices): Promise<string[]> {
   const { namespace, fleetId } = parseKeyspace(keyspace);
   const channels = (await redis.pubsub('CHANNELS', `${namespace}:*:{x0}:wakeups`)) as string[];
   const others = channels.map((name) => parseKeyspace(name).fleetId).filter((other) => other !== fleetId);
