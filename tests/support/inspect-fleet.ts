@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { hostKeys, sessionKeys } from '@shellfleet/protocol';
+import { openRedis, parseRedisUrl } from '@shellfleet/redis';
 import Docker from 'dockerode';
 import { Redis } from 'ioredis';
 import { inject } from 'vitest';
@@ -44,9 +45,15 @@ export interface FleetInspector extends AsyncDisposable {
   isAlive(hostId: string): Promise<boolean>;
 }
 
+/** Opens a connection whose calls wait for a Redis that is away: without a deadline where it is a single one. */
+function openPatiently(redisUrl: string): Redis {
+  const address = parseRedisUrl(redisUrl);
+  if (address.kind !== 'single') return openRedis(address, 'subscriber', 'inspector');
+  return new Redis(redisUrl, { lazyConnect: true, maxRetriesPerRequest: null }).on('error', () => {});
+}
+
 export function inspectFleet({ namespace, redisUrl }: Pick<TestFleet, 'namespace' | 'redisUrl'>): FleetInspector {
-  // It waits for a Redis that is away.
-  const redis = new Redis(redisUrl, { lazyConnect: true, maxRetriesPerRequest: null }).on('error', () => {});
+  const redis = openPatiently(redisUrl);
   const docker = new Docker({ socketPath: inject('dockerHost').replace(/^unix:\/\//, '') });
   const events = (sessionId: string) => readEvents(redis, sessionKeys(keyspaceOf(namespace), 'default', sessionId));
   const containers = async (sessionId?: string): Promise<SandboxContainer[]> => {
