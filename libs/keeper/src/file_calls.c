@@ -142,13 +142,15 @@ static void conclude(Call *call, int status) {
   if (!WIFSIGNALED(status)) call->end.error = WEXITSTATUS(status);
   else if (call->is_late) call->end.error = ETIMEDOUT;
   else call->end.signal = WTERMSIG(status);
-  Begun *own = find_begun(call->id);
-  if (own) {
-    own->error = call->end.error;
-    own->signal = call->end.signal;
-  }
   for (int s = 0; s < STREAMS; s++) call->end.total[s] = size_of(call->streams[s]);
-  if (call->end.total[0] + call->end.total[1] > ANSWER_BYTES) call->end = (End){.error = EFBIG};
+  if (call->end.total[0] + call->end.total[1] > ANSWER_BYTES) {
+    call->end.total[0] = call->end.total[1] = 0;
+    if (!call->end.error && !call->end.signal) call->end.error = EFBIG;
+  }
+  Begun *own = find_begun(call->id);
+  if (!own) return;
+  own->error = call->end.error;
+  own->signal = call->end.signal;
 }
 
 void file_calls_on_children(void) {

@@ -29,7 +29,7 @@ void folder_open(const char *path) {
   directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC); // on failure every file is checked every time
 }
 
-// The directory's time of change tells when a name in it was made, removed or replaced. It has the resolution of the
+// The directory's time of change shows when a name in it was made, removed or replaced. It has the resolution of the
 // kernel's clock tick, so a recent time may hide a second change. No process can set it, and its age is taken from the
 // same clock.
 void folder_look(void) {

@@ -1,18 +1,18 @@
 # The loop of the session's shell, for bash, dash, busybox ash and similar ones. The keeper puts some definitions before
 # it ($__sf_dir, $__sf_fd, $__sf_script, $__sf_loop, __sf_again) and starts the shell on it. For each command it reads a
 # line with a run token, sources the script at top level (so that declare, set and functions stay), and reports the end.
-# Besides it, only the user's traps and the saved state are evaluated. Scripts, and what surrounds and checks them, are
-# in sealed files of the keeper's, whose descriptors the shell has inherited. The last digit of the run token names that
-# of the script, the words before=, after=, check= and early= those of the others.
+# Nothing else is evaluated but the user's traps and the saved state. Scripts, and the texts that surround and check
+# them, are in sealed files of the keeper, whose descriptors the shell has inherited. The last digit of the run token is
+# that of the script's descriptor; the words before=, after=, check= and early= name the others.
 #
-# Between commands stdin is the FIFO `go` and stdout the FIFO `report`; during one all three are the command's.
+# Between commands stdin is the FIFO `go` and stdout the FIFO `report`; during a command all three are the command's.
 #
-# LOOP-1. But for those of the sealed files, which the keeper looks at before each command, no other descriptor is held,
-#     so a command may close or overwrite any of them.
-# LOOP-2. Every end of the shell but by a signal comes through the EXIT trap, which saves the state and re-executes the
+# LOOP-1. The loop holds no descriptors but those of the sealed files, which the keeper checks before each command. So a
+#     command may close or overwrite any other.
+# LOOP-2. Every end of the shell, except by a signal, runs the EXIT trap, which saves the state and re-executes the
 #     shell: the same process, directory, umask, descriptors and children. State that a shell cannot express is named in
-#     the report. A signal that nothing traps ends the shell, as it ends a script. bash runs its EXIT trap before: it
-#     saves the state, and the keeper continues with that in a new process.
+#     the report. A signal that nothing traps ends the shell, as it ends a script. bash runs its EXIT trap before
+#     that: it saves the state, and the keeper continues with it in a new process.
 # LOOP-3. SIGURG (23) asks a running command to come back. It is ignored by default, so it may be sent more than once,
 #     also to a shell that has just re-executed itself and has not set its traps yet.
 # LOOP-4. The user may redefine every name. Therefore code between commands is parsed before any code of the user's (no
@@ -22,7 +22,7 @@
 __sf_token='' __sf_rc=0 __sf_notes='' __sf_busy='' __sf_extra='' __sf_trace='' __sf_stopped='' __sf_status=''
 __sf_seen='' __sf_missed='' __sf_wants='' __sf_action='' __sf_denied='' __sf_errexit='' __sf_wrapped=''
 __sf_open='' __sf_parsed='' __sf_signalled=''
-# Whether the command, or the shell before it, has anything that needs more than to be run.
+# Set when a command, or the shell before it, needs more steps than sourcing the script.
 __sf_odd=1
 
 # Sets __sf_line to the file that the word before its number names.
@@ -33,14 +33,14 @@ __sf_find() {
 
 __sf_return() { command return "$1"; }
 
-# For shells other than bash, which has BASHPID: $$ in a subshell is the number of the shell itself.
+# Succeeds in a subshell, where $$ is still the pid of the shell itself. bash has BASHPID instead.
 __sf_is_subshell() {
   command read -r __sf_line </proc/self/stat
   case "${__sf_line%% *}" in "$$") command return 1 ;; esac
 }
 
-# A function named `command` would stop the loop. It is removed, and the report names that. (No text is parsed anew
-# here: a script that was just refused may have damaged the parser of bash.)
+# Removes a function named `command`, which would stop the loop, for the report to name. No text is parsed here: a
+# script that was just refused may have damaged the parser of bash.
 __sf_free_command() {
   command return 0 # which a function cannot do for its caller
   __sf_seen=command __sf_odd=1
@@ -54,8 +54,8 @@ __sf_free_command() {
   esac
 }
 
-# After a command: its status, and options that the loop cannot work with. Fails, so the loop goes on. Where no command
-# works any more it does not fail, and the shell ends.
+# Saves the status of a command, and switches off options that the loop cannot work with. It fails, so that the loop
+# goes on. In a shell in which no command works any more it succeeds, and the shell ends.
 __sf_settle() {
   __sf_status=$?
   case $- in
@@ -73,7 +73,7 @@ __sf_settle() {
   command return 1
 }
 
-# Is the variable exported? The file `before` wrote the list.
+# Succeeds when a variable is exported. The text `before` has written the list.
 __sf_exported() {
   while command read -r __sf_name; do
     case $__sf_name in "export $1" | "export $1="*) command return 0 ;; esac
@@ -81,7 +81,7 @@ __sf_exported() {
   command return 1
 }
 
-# __sf_give NAME VALUE: a variable for one command. Its old value is kept for __sf_take.
+# Sets a variable for one command: __sf_give NAME VALUE. Its old value is kept for __sf_take.
 __sf_give() {
   __sf_line=''
   case ${BASH_VERSION-} in
@@ -109,7 +109,7 @@ __sf_take() {
   esac 2>/dev/null || command true
 }
 
-# The directory of one command, and back.
+# Changes to the directory of one command. __sf_go_back returns.
 __sf_enter() {
   __sf_cwd=$PWD __sf_oldpwd=${OLDPWD-}
   CDPATH='' command cd -- "$1"
@@ -121,8 +121,8 @@ __sf_go_back() {
   command unset __sf_cwd __sf_oldpwd
 }
 
-# Takes the place of `trap` in a command that uses it: the loop's trap stays on EXIT. The user's runs when this command
-# exits the shell; otherwise it is kept for the end of the shell.
+# Replaces `trap` in a command that uses it, so that the loop's trap stays on EXIT. A trap of the user's on EXIT runs
+# when this command exits the shell; otherwise it is kept for the end of the shell.
 __sf_trap() {
   case ${BASH_VERSION-} in
     ?*) case $BASHPID in "$$") ;; *) command trap "$@" && command return ;; esac ;;
@@ -143,8 +143,8 @@ __sf_trap() {
   done
 }
 
-# For a command that contains the word `trap`: puts __sf_trap in its place, unless the user has something of that name.
-# In its POSIX mode bash has no functions with the names of such builtins, and expands aliases.
+# Makes `trap` call __sf_trap in a command that contains the word, unless the user has defined something of that name.
+# In POSIX mode bash has no functions with the names of such builtins, but expands aliases.
 __sf_wrap() {
   case ${BASH_VERSION:+:${SHELLOPTS-}:} in
     '' | *:posix:*) command alias trap >/dev/null 2>&1 || { __sf_wrapped=alias && command alias trap=__sf_trap; } ;;
@@ -207,8 +207,8 @@ __sf_find_open() {
   __sf_line=''
 }
 
-# Does the script in the file end before the line that begins with `exit`? The keeper puts it in braces, and both have
-# to be closed.
+# Succeeds when the script in the file ends before the line that begins with `exit`. The keeper puts it in braces, and
+# both have to be closed.
 __sf_ends_early() {
   __sf_parsed=0
   __sf_parse early "$1" || __sf_parsed=$?
