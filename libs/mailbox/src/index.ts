@@ -26,7 +26,7 @@ export {
   withdrawEnded,
   withdrawEndedOf,
 } from './approvals/end-asking.ts';
-export { type FoundAnswer, findAnswer } from './approvals/find.ts';
+export { findAnswer, type StoredAnswer } from './approvals/find.ts';
 export { openGrant, openPending, openQuestion } from './approvals/open-question.ts';
 export {
   isGranted,

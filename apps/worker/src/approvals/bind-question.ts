@@ -43,7 +43,7 @@ export function bindQuestion(
   const outside = asked.outside && { sandbox: question.outside.sandbox };
   // An answer about a command in a shell that is there says nothing about the commands that open one.
   const opening = opens && spec.startupCommands.length + spec.shutdownCommands.length > 0;
-  const digest = (of: unknown) => sealer.digest(toCanonicalJson(JSON.parse(JSON.stringify(of))));
+  const digest = digestWith(sealer);
   const what = digest([
     'approval',
     namespace,
@@ -60,8 +60,25 @@ export function bindQuestion(
   ]);
   const under = digest(['approval of a folder', namespace, tenant, session, generation, place, matchedRules]);
   const binding = digest(['approval of', what, session, generation, entryId, epoch]);
-  return { hash: toHex(what).slice(0, 20), binding, under };
+  return { hash: toHash(what), binding, under };
 }
 
-/** Returns a digest without the id of its key, in hexadecimal digits. */
-const toHex = (digest: string) => Buffer.from(digest.slice(digest.indexOf('.') + 1), 'base64url').toString('hex');
+/** Does the same for a tool call. The caller alone asks about it, so its answer holds for one call of one tenant. */
+export function bindToolCall(
+  { tenant, id, name, args }: { tenant: string; id: string; name: string; args: string },
+  { matchedRules = [], reason }: ApprovalQuestion,
+  namespace: string,
+  sealer: Sealer,
+): BoundQuestion {
+  const digest = digestWith(sealer);
+  const what = digest(['approval of a tool call', namespace, tenant, name, args, matchedRules, reason]);
+  return { hash: toHash(what), binding: digest(['approval of', what, id]), under: '' };
+}
+
+const digestWith = (sealer: Sealer) => (of: unknown) => sealer.digest(toCanonicalJson(JSON.parse(JSON.stringify(of))));
+
+/** Returns the first hexadecimal digits of a digest, without the id of its key. */
+const toHash = (digest: string) =>
+  Buffer.from(digest.slice(digest.indexOf('.') + 1), 'base64url')
+    .toString('hex')
+    .slice(0, 20);

@@ -3,10 +3,10 @@ import {
   answerHeld,
   askApproval,
   confirmAnswer,
-  type FoundAnswer,
   findAnswer,
   isAsking,
   keepWanted,
+  type StoredAnswer,
 } from '@shellfleet/mailbox';
 import {
   type ApprovalGrant,
@@ -77,6 +77,9 @@ export type AskedQuestion =
 /** An asker, with its tenant. */
 export type TenantAsker = Pick<AdmissionQuestion, 'tenant' | 'session' | 'generation' | 'entryId'>;
 
+/** What is found for a question. */
+export type FoundAnswer = Answer | { type: 'expired' };
+
 /** The part of HostApprovals that a session needs. */
 export type SessionApprovals = Pick<HostApprovals, 'ask' | 'keepWanted' | 'held' | 'starts'>;
 
@@ -100,16 +103,18 @@ export class HostApprovals implements Answers {
   ): Promise<Answer> {
     const bound = this.#bind(question, asked);
     if (bound === undefined) return { type: 'denied', reason: 'it cannot be written as a key for its answer' };
-    return this.findFor(question, bound, asked, allows);
+    const found = await this.findFor(question, bound, asked, allows);
+    if (found.type === 'expired') throw approvalExpired();
+    return found;
   }
 
-  /** Does the same as `find`, for a question that is bound already. */
+  /** Looks for the answer to a question that is bound already. */
   async findFor(
     question: TenantAsker,
     bound: BoundQuestion,
     asked: ApprovalQuestion,
     allows: (rules: readonly PrefixRule[]) => boolean,
-  ): Promise<Answer> {
+  ): Promise<FoundAnswer> {
     const { redis, namespace, signal } = this.#deps;
     const keys = approvalKeys(namespace, question.tenant);
     const looked = { ...bound, prefixes: asked.amendment !== undefined, folders: asked.covers !== undefined };
@@ -165,7 +170,8 @@ export class HostApprovals implements Answers {
       );
     let added = await add(false);
     // HOST-APPROVALS-4
-    if (added.type === 'answered' && (await this.#isOpen(question, bound, asked))) added = await add(true);
+    if (added.type === 'answered' && (await this.findFor(question, bound, asked, () => false)).type === 'open')
+      added = await add(true);
     switch (added.type) {
       case 'pending': {
         this.#deps.onAsked?.(question.tenant);
@@ -188,13 +194,6 @@ export class HostApprovals implements Answers {
   async keepWanted(asker: TenantAsker): Promise<void> {
     const { redis, namespace, signal } = this.#deps;
     await retryWhileRedisIsDown(() => keepWanted(redis, approvalKeys(namespace, asker.tenant), asker), signal);
-  }
-
-  /** Tells whether no answer to exactly this question can be used. */
-  async #isOpen(question: TenantAsker, bound: BoundQuestion, asked: ApprovalQuestion): Promise<boolean> {
-    // One that has expired throws here, and again when the entry is judged again: that ends the entry.
-    const answer = await this.findFor(question, bound, asked, () => false).catch(() => undefined);
-    return answer?.type === 'open';
   }
 
   /** Releases an entry that is held now, when its answer came between its question and its hold (HOST-APPROVALS-3). */
@@ -254,12 +253,12 @@ export class HostApprovals implements Answers {
 }
 
 function toAnswer(
-  { at, grant, end, prefixes, folders }: FoundAnswer,
+  { at, grant, end, prefixes, folders }: StoredAnswer,
   { hash, under }: BoundQuestion,
   { covers, directory }: ApprovalQuestion,
   open: (id: string, sealed: string) => ApprovalGrant | undefined,
   allows: (rules: readonly PrefixRule[]) => boolean,
-): Answer {
+): FoundAnswer {
   const granted = { type: 'granted', startBy: at + START_WITHIN_MS } as const;
   // Whatever the keys in Redis hold, the id of the grant has to begin with the hash of the question, and the grant
   // itself has its scope.
@@ -268,7 +267,7 @@ function toAnswer(
   const holdsAgain = opened?.scope === 'session' && !(directory && 'unknown' in directory);
   if (opened !== undefined && (holdsAgain || !grant?.ofSession)) return granted;
   if (end?.state === 'denied') return { type: 'denied', reason: describeDenial(end), by: 'approver' };
-  if (end?.state === 'expired') throw approvalExpired();
+  if (end?.state === 'expired') return { type: 'expired' };
   const isCovered = folders.some(({ id, sealed }) => {
     const of = open(id, sealed);
     const given = of?.scope === 'session' ? of.question.covers : undefined;

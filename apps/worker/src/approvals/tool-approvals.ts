@@ -1,15 +1,10 @@
 import { createHash } from 'node:crypto';
-import {
-  isShellfleetError,
-  type ShellfleetError,
-  type StoredQuestion,
-  TOOL_ASKER,
-  toCanonicalJson,
-} from '@shellfleet/protocol';
+import { type StoredQuestion, TOOL_ASKER } from '@shellfleet/protocol';
 import type { Sealer } from '@shellfleet/sealing';
 import type { ApprovalQuestion } from '../admission/admission.ts';
-import type { Answer } from '../admission/create-admission.ts';
-import type { HostApprovals, TenantAsker } from './host-approvals.ts';
+import { approvalExpired } from './answer-texts.ts';
+import { bindToolCall } from './bind-question.ts';
+import type { FoundAnswer, HostApprovals } from './host-approvals.ts';
 
 // The questions about tool calls. A call that asks has not begun, and waits in its caller, as a file operation does.
 
@@ -36,8 +31,6 @@ interface ToolApprovalsDeps {
   approvals: Pick<HostApprovals, 'findFor' | 'keepWanted' | 'askFor' | 'starts'>;
 }
 
-type Found<T> = { begun: T } | { answer: Answer | ShellfleetError };
-
 /** Less than START_WITHIN_MS of HOST-APPROVALS-1. */
 const BEGIN_WITHIN_MS = 1_000;
 
@@ -58,42 +51,29 @@ export class ToolApprovals {
     redact: (text: string) => string,
     begin: () => Promise<T>,
   ): Promise<{ begun: T } | ToolVerdict> {
-    const { approvals } = this.#deps;
+    const { approvals, namespace, sealer } = this.#deps;
     const asker = { tenant: call.tenant, session: TOOL_ASKER, generation: call.name, entryId: call.id };
-    const bound = this.#bind(call, asked, asker);
+    const bound = bindToolCall(call, asked, namespace, sealer);
     const denied = (reason: string) => ({ type: 'deny', code: 'denied', reason: `${asked.reason} ${reason}` }) as const;
     // Ends when the call is begun or denied, or a person is asked. An answer that comes meanwhile leads to one of them.
     for (;;) {
       const lookedAt = performance.now();
-      const found = await approvals.starts.during(asker, async (): Promise<Found<T>> => {
-        const answer = await approvals
-          .findFor(asker, bound, asked, () => false)
-          .catch((error: unknown) => {
-            if (isShellfleetError(error) && error.code === 'APPROVAL_EXPIRED') return error;
-            throw error;
-          });
+      const found = await approvals.starts.during(asker, async (): Promise<{ begun: T } | FoundAnswer> => {
+        const answer = await approvals.findFor(asker, bound, asked, () => false);
         const isInTime = performance.now() - lookedAt < BEGIN_WITHIN_MS;
-        return 'type' in answer && answer.type === 'granted' && isInTime ? { begun: await begin() } : { answer };
+        return answer.type === 'granted' && isInTime ? { begun: await begin() } : answer;
       });
       if ('begun' in found) return found;
-      const { answer } = found;
-      if (!('type' in answer)) return { type: 'deny', code: 'approval-expired', reason: answer.message };
-      if (answer.type === 'denied') return denied(answer.reason);
-      if (answer.type === 'granted') continue;
+      if (found.type === 'expired')
+        return { type: 'deny', code: 'approval-expired', reason: approvalExpired().message };
+      if (found.type === 'denied') return denied(found.reason);
+      if (found.type === 'granted') continue;
       await approvals.keepWanted(asker);
       const added = await approvals.askFor(asker, bound, asked, describe(call, asked, redact), call.approvalTimeoutMs);
       if (added.type === 'pending') return { type: 'asks', question: added.data.id };
       if (added.type === 'refused') return denied(added.reason);
       if (added.type === 'failed') return denied(added.error.message);
     }
-  }
-
-  #bind({ name, args }: ToolCallToAdmit, { matchedRules = [], reason }: ApprovalQuestion, asker: TenantAsker) {
-    const { sealer, namespace } = this.#deps;
-    const digest = (of: unknown) => sealer.digest(toCanonicalJson(JSON.parse(JSON.stringify(of))));
-    const what = digest(['approval of a tool call', namespace, asker.tenant, name, args, matchedRules, reason]);
-    const hex = Buffer.from(what.slice(what.indexOf('.') + 1), 'base64url').toString('hex');
-    return { hash: hex.slice(0, 20), binding: digest(['approval of', what, asker.entryId]), under: '' };
   }
 }
 

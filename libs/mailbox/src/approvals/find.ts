@@ -6,7 +6,7 @@ import { type Asker, toAsker } from './ask.ts';
 
 const script = defineApprovalsScript('find');
 
-export interface FoundAnswer {
+export interface StoredAnswer {
   /** Time of this look: ms, by the clock of Redis. */
   at: number;
   /** Number of answers that nobody has applied yet. The caller applies them and looks again. */
@@ -30,7 +30,7 @@ export async function findAnswer(
   keys: ApprovalKeys,
   asker: Asker,
   { binding, hash, prefixes, folders }: { binding: string; hash: string; prefixes: boolean; folders: boolean },
-): Promise<FoundAnswer> {
+): Promise<StoredAnswer> {
   const sameOfSession = `${asker.session} ${asker.generation} ${hash}`;
   const retention = retentionOf(redis, keys.namespace);
   const which = [prefixes, folders].map((reads) => (reads ? '1' : '0'));
