@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { fleetIdentityKey, parseKeyspace } from '@shellfleet/protocol';
+import { fleetIdentityKey, parseKeyspace, toFleetIdentity } from '@shellfleet/protocol';
 import Docker from 'dockerode';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
@@ -126,14 +126,14 @@ test('a worker whose Redis has another fleet now stops, leaves its shells alone,
   await session.run('X=alive');
   const redis = new Redis(`${own.url}/1`);
   const key = fleetIdentityKey(other.namespace);
-  await redis.set(key, 'eeeeeeeeeeee');
+  await redis.set(key, toFleetIdentity('eeeeeeeeeeee'));
   await until(
     async () => isAlive(worker.pid),
     (alive) => !alive,
   );
   expect(worker.log).toMatch(/"msg":"worker.other-fleet"/);
   await expect(worker.start()).rejects.toThrow(`belongs to the fleet ${fleetIdOf(other)}`);
-  await redis.set(key, fleetIdOf(other));
+  await redis.set(key, toFleetIdentity(fleetIdOf(other)));
   redis.disconnect();
   await worker.start();
   const again = await other.connect();

@@ -69,7 +69,7 @@ test('while only hosts of an older version are up, a newer session waits and say
 
   await second?.stop('SIGTERM');
   await expect(second?.start(newer('protocol'))).rejects.toThrow(
-    `Host h1, which is up, has version ${PROTOCOL_VERSION} of the protocol`,
+    `have version ${PROTOCOL_VERSION} of the protocol, and this process has version ${PROTOCOL_VERSION + 1}`,
   );
   await second?.start(newer('schema'));
   expect(await waiting).toMatchObject({ stdout: 'newer\n', hostId: 'h2' });

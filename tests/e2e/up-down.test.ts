@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { HostInfo } from '@shellfleet/protocol';
+import { type HostInfo, PROTOCOL_VERSION } from '@shellfleet/protocol';
 import { checkoutRoot } from '@shellfleet/setup';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
@@ -74,8 +74,8 @@ async function hosts(): Promise<HostInfo[]> {
 }
 
 /** A command line that goes on beside the test. */
-function follow(args: string[]) {
-  const child = spawn(shellfleet, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+function follow(args: string[], environment = env) {
+  const child = spawn(shellfleet, args, { env: environment, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
   besides.push(child);
   const texts = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const)
@@ -195,6 +195,75 @@ describe('up beside a fleet of another version', { timeout: 120_000 }, () => {
     expect(living(before)).toEqual([]);
     expect(await running.ended).not.toBe(0);
     expect((await run(shellfleet, ['exec', 'fresh', '--', 'echo on'], { env })).stdout).toBe('on\n');
+  });
+});
+
+describe('up beside keys of another version of the protocol', { timeout: 180_000 }, () => {
+  const OTHER = PROTOCOL_VERSION + 1;
+  /** The environment of a checkout that is one version newer. */
+  const newer = () => ({
+    ...env,
+    NODE_OPTIONS: `--import ${new URL('../fixtures/newer-version.ts', import.meta.url).href}`,
+    SHELLFLEET_TEST_NEWER: 'protocol',
+  });
+
+  test('refuses a fleet that runs; --replace drains it, reports what goes, and removes its keys', async () => {
+    await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
+    const before = await startedPids();
+    const script = 'until [ -e /tmp/end ]; do sleep 0.1; done; echo whole';
+    const running = follow(['exec', 'own', '--', script]);
+    await expect.poll(async () => (await hosts())[0], WAIT).toMatchObject({ sessions: 1, running: 1 });
+
+    const refused = await run(shellfleet, ['up', '--detach'], { env: newer() }).catch((error) => error);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(
+      new RegExp(
+        `A fleet runs whose keys have version ${PROTOCOL_VERSION} of the protocol: .* \\(this process has version ${OTHER}\\)\\. In use: 1 open session, 1 running command\\. Nothing was changed\\.`,
+      ),
+    );
+    const listed = await run(shellfleet, ['ps'], { env: newer() }).catch((error) => error);
+    expect(listed.stderr).toContain(
+      `version ${PROTOCOL_VERSION} of the protocol, and this process has version ${OTHER}`,
+    );
+    expect(living(before)).toEqual(before);
+
+    const replacing = follow(['up', '--detach', '--replace', '--slots', '2'], newer());
+    await expect.poll(replacing.said, WAIT).toContain('have 60 s to finish');
+    await run(shellfleet, ['cp', '/dev/null', 'own:/tmp/end'], { env });
+    expect([await running.ended, running.printed()]).toEqual([0, 'whole\n']);
+    expect([await replacing.ended, replacing.said()]).toEqual([
+      0,
+      expect.stringMatching(
+        new RegExp(
+          `Removing the keys of version ${PROTOCOL_VERSION} of the protocol in the namespace shellfleet: 2 sessions, [2-9] commands, \\d+ keys\\.`,
+        ),
+      ),
+    ]);
+    expect(living(before)).toEqual([]);
+    const { stdout } = await run(shellfleet, ['exec', 'fresh', '--', 'echo on'], { env: newer() });
+    expect(stdout).toBe('on\n');
+    const sessions = (await run(shellfleet, ['ps', '--all', '--json'], { env: newer() })).stdout;
+    expect(sessions).toContain('"id":"fresh"');
+    expect(sessions).not.toContain('"id":"own"');
+  });
+
+  test('refuses keys that a fleet which ended has left, and removes none without --replace', async () => {
+    await run(shellfleet, ['up', '--detach', '--slots', '1'], { env: newer() });
+    await run(shellfleet, ['exec', 'left', '--', 'echo on'], { env: newer() });
+    await run(shellfleet, ['down'], { env: newer() });
+    const refused = await run(shellfleet, ['up', '--detach'], { env }).catch((error) => error);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(
+      new RegExp(
+        `Redis has keys of version ${OTHER} of the protocol in the namespace shellfleet, and this process has version ${PROTOCOL_VERSION}: 2 sessions, [2-9] commands, \\d+ keys\\. Nothing was changed\\.`,
+      ),
+    );
+    await run(shellfleet, ['up', '--detach', '--slots', '1'], { env: newer() });
+    expect((await run(shellfleet, ['ps', '--all', '--json'], { env: newer() })).stdout).toContain('"id":"left"');
+    await run(shellfleet, ['down'], { env: newer() });
+    const { stderr } = await run(shellfleet, ['up', '--detach', '--replace', '--slots', '1'], { env });
+    expect(stderr).toContain(`Removing the keys of version ${OTHER} of the protocol`);
+    expect((await run(shellfleet, ['exec', 'again', '--', 'echo on'], { env })).stdout).toBe('on\n');
   });
 });
 

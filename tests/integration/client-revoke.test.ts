@@ -9,7 +9,7 @@ import { setClientStage } from '../support/client-stage.ts';
 const HOLDS_AFTER_MS = 2_000 - 5;
 
 const BEAT = hostBeatSchema.parse({
-  ...{ slots: 1, free: 1, policies: ['docker'], version: '0', protocol: 1, boot: 'b', draining: false },
+  ...{ slots: 1, free: 1, policies: ['docker'], version: '0', boot: 'b', draining: false },
   defaultImage: 'slim',
 });
 

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Fleet } from '@shellfleet/client';
-import { fleetIdentityKey } from '@shellfleet/protocol';
+import { fleetIdentityKey, toFleetIdentity } from '@shellfleet/protocol';
 import { connectRedis, declareFleet, joinFleet } from '@shellfleet/redis';
 import { joinOwnFleet } from '@shellfleet/worker/test-support';
 import type { Redis } from 'ioredis';
@@ -35,12 +35,12 @@ describe('The identity of a fleet', () => {
   test('is that of the first who declares one, whoever tries at once', async () => {
     const namespace = newNamespace();
     const declared = await Promise.all([...Array(20).keys()].map(() => joinFleet(redis, namespace, 'host')));
-    expect(new Set(declared)).toEqual(new Set([await redis.get(fleetIdentityKey(namespace))]));
+    expect(new Set(declared.map(toFleetIdentity))).toEqual(new Set([await redis.get(fleetIdentityKey(namespace))]));
   });
 
   test('of a host that was there before wins over a producer that is new, after Redis lost it', async () => {
     const namespace = newNamespace();
-    await redis.set(fleetIdentityKey(namespace), A);
+    await redis.set(fleetIdentityKey(namespace), toFleetIdentity(A));
     expect(await host(namespace)).toBe(`${namespace}:${A}`);
     await redis.del(fleetIdentityKey(namespace));
     const connecting = connect(namespace);
@@ -50,29 +50,29 @@ describe('The identity of a fleet', () => {
     );
     await host(namespace);
     await (await connecting).close();
-    expect(await redis.get(fleetIdentityKey(namespace))).toBe(A);
+    expect(await redis.get(fleetIdentityKey(namespace))).toBe(toFleetIdentity(A));
   });
 
   test('that a producer used is declared again by it to a Redis that lost it', async () => {
     const namespace = newNamespace();
-    await redis.set(fleetIdentityKey(namespace), A);
+    await redis.set(fleetIdentityKey(namespace), toFleetIdentity(A));
     await using fleet = await connect(namespace);
     await redis.del(fleetIdentityKey(namespace));
     await breakConnections();
     await until(
       () => redis.get(fleetIdentityKey(namespace)),
-      (declared) => declared === A,
+      (declared) => declared === toFleetIdentity(A),
     );
     expect(await fleet.hosts()).toEqual([]);
   });
 
   test('that is another now ends every wait and call of a producer, with both', async () => {
     const namespace = newNamespace();
-    await redis.set(fleetIdentityKey(namespace), A);
+    await redis.set(fleetIdentityKey(namespace), toFleetIdentity(A));
     await using fleet = await connect(namespace);
     const session = await fleet.session('s');
     const waiting = (await session.submit('true')).result().catch((error: unknown) => error);
-    await redis.set(fleetIdentityKey(namespace), B);
+    await redis.set(fleetIdentityKey(namespace), toFleetIdentity(B));
     await breakConnections();
     const conflict = { code: 'FLEET_CONFLICT', context: { namespace, fleetId: A, declared: B } };
     expect(await waiting).toMatchObject(conflict);
@@ -83,24 +83,24 @@ describe('The identity of a fleet', () => {
 
   test('of a host is in its folder, and keeps it from a Redis with another, which it leaves as it is', async () => {
     const namespace = newNamespace();
-    await redis.set(fleetIdentityKey(namespace), A);
+    await redis.set(fleetIdentityKey(namespace), toFleetIdentity(A));
     await host(namespace, 'kept');
     const path = join(folder, 'kept', `${namespace}.id`);
     expect(await readFile(path, 'utf8')).toBe(`${A}\n`);
-    await redis.set(fleetIdentityKey(namespace), B);
+    await redis.set(fleetIdentityKey(namespace), toFleetIdentity(B));
     await expect(host(namespace, 'kept')).rejects.toMatchObject({
       code: 'FLEET_CONFLICT',
       message: expect.stringMatching(new RegExp(`belongs to the fleet ${A} .*has the fleet ${B} .*prune --fleet ${A}`)),
       context: { path, fleetId: A, declared: B, namespace, place: 'the test' },
     });
-    expect(await redis.get(fleetIdentityKey(namespace))).toBe(B);
+    expect(await redis.get(fleetIdentityKey(namespace))).toBe(toFleetIdentity(B));
     // A host that was never part of a fleet takes the one that is there.
     expect(await host(namespace, 'new')).toBe(`${namespace}:${B}`);
   });
 
   test('tells two fleets of one namespace apart in two databases of one Redis', async () => {
     const namespace = newNamespace();
-    await redis.set(fleetIdentityKey(namespace), A);
+    await redis.set(fleetIdentityKey(namespace), toFleetIdentity(A));
     const { redis: other } = await connectRedis(`${own.url}/1`, 'producer', 'declares');
     await declareFleet(other, namespace, B);
     other.disconnect();

@@ -53,7 +53,6 @@ export const hostBeatSchema = z.object({
   held: z.number().default(0),
   policies: z.array(z.string()),
   version: z.string(),
-  protocol: z.number(),
   boot: z.string(),
   /** Ids of the seal keys that it has. */
   sealKeys: z.array(z.string()).default([]),

@@ -1,3 +1,5 @@
+import { PROTOCOL_VERSION } from './version.ts';
+
 /**
  * Every Redis key, queue and channel of Shellfleet. `<ns>` is the keyspace of a fleet, which these functions take as
  * `namespace`; a session's keys share one hash tag, so one Cluster slot.
@@ -21,8 +23,24 @@ export function parseKeyspace(keyspace: string): { namespace: string; fleetId: s
   return { namespace: keyspace.slice(0, colon), fleetId: keyspace.slice(colon + 1, end < 0 ? undefined : end) };
 }
 
-/** String with the identity of the fleet that has this namespace in this Redis. The only key without a keyspace. */
+/** String with the identity of the fleet of a namespace, and its version. The only key without a keyspace. */
 export const fleetIdentityKey = (namespace: string) => `${namespace}:{x0}:fleet`;
+
+/** The identity of a fleet, and the version of the protocol of its keys. */
+export interface FleetIdentity {
+  fleetId: string;
+  protocol: number;
+}
+
+/** Returns the value of `fleetIdentityKey` for a fleet whose keys are of this version: `<fleet id> <protocol>`. */
+export const toFleetIdentity = (fleetId: string) => `${fleetId} ${PROTOCOL_VERSION}`;
+
+/** Reads a value of `fleetIdentityKey`. Versions up to 4 recorded none. Returns undefined when it is no identity. */
+export function parseFleetIdentity(text: string): FleetIdentity | undefined {
+  const [fleetId = '', protocol = '4', ...others] = text.split(' ');
+  if (!FLEET_ID_PATTERN.test(fleetId) || !/^[1-9]\d{0,5}$/.test(protocol) || others.length > 0) return undefined;
+  return { fleetId, protocol: Number(protocol) };
+}
 
 /** Keys of one session. Only the mailbox scripts write them. */
 export interface SessionKeys {

@@ -7,9 +7,11 @@ export {
   joinFleet,
   noteLoss,
   RESTORING_MS,
+  readFleetIdentity,
   requireFleet,
   restoreFleet,
 } from './fleet/fleet-identity.ts';
+export { findKeysOfFleet, type KeysOfFleet, removeKeysOfFleet } from './fleet/other-protocol.ts';
 export { readRetention, recordRetention, retentionOf } from './fleet/retention.ts';
 export { parseInfo, type RedisHistory, type RedisIdentity, readRedisIdentity } from './identity.ts';
 export { REDIS_DEADLINE_MS } from './ioredis/call-rules.ts';

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readFleetFile } from '@shellfleet/client';
+import { PROTOCOL_VERSION } from '@shellfleet/protocol';
 import { findDocker, makeStateFolder, recordProcess, SetupError } from '@shellfleet/setup';
 import { VERSION } from '../program-file.ts';
 import { describeBuild } from './describe-build.ts';
@@ -13,7 +14,7 @@ import {
   removeFleetRecord,
   replaceFleetRecord,
 } from './fleet-record.ts';
-import { describeUse, tryToReadUse } from './fleet-use.ts';
+import { describeUse, readProtocol, tryToReadUse } from './fleet-use.ts';
 import { replaceFleet } from './replace-fleet.ts';
 
 const POLL_MS = 100;
@@ -70,15 +71,22 @@ function isDead(record: FleetRecord): boolean {
 
 /** Throws for a fleet that runs and that this version cannot use. */
 async function refuseUnusable(record: FleetRecord, env: NodeJS.ProcessEnv): Promise<void> {
-  const isOther = record.version !== VERSION;
-  if (!isOther && (await readFleetFile(env)) !== undefined) return;
-  const what = isOther
-    ? `A fleet of another version runs: ${record.build}, since ${record.startedAt} (this is ${VERSION}).`
-    : `A fleet of this version runs (process ${record.supervisor.pid}), but its connection file is gone.`;
+  const problem = await findProblem(record, env);
+  if (problem === undefined) return;
   throw new SetupError(
-    `${what} In use: ${describeUse(await tryToReadUse(record, env))}. Nothing was changed.`,
+    `${problem} In use: ${describeUse(await tryToReadUse(record, env))}. Nothing was changed.`,
     'up --replace lets its running commands finish, ends its sessions, and starts this version in its place',
   );
+}
+
+async function findProblem(record: FleetRecord, env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  if (record.version !== VERSION)
+    return `A fleet of another version runs: ${record.build}, since ${record.startedAt} (this is ${VERSION}).`;
+  if ((await readFleetFile(env)) === undefined)
+    return `A fleet of this version runs (process ${record.supervisor.pid}), but its connection file is gone.`;
+  const protocol = await readProtocol(env);
+  if (protocol === undefined || protocol === PROTOCOL_VERSION) return undefined;
+  return `A fleet runs whose keys have version ${protocol} of the protocol: ${record.build} (this process has version ${PROTOCOL_VERSION}).`;
 }
 
 function describeReused(record: FleetRecord, own: FleetRecord): string {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Fleet, readFleetFile } from '@shellfleet/client';
+import { connectToHosts, type FleetHosts, readFleetFile } from '@shellfleet/client';
 import type { FleetRecord } from './fleet-record.ts';
 
 /** Several intervals of heartbeats. */
@@ -19,14 +19,14 @@ export function hostsOf({ workers }: FleetRecord): string[] {
   return workers.flatMap(({ hostId }) => hostId ?? []);
 }
 
-/** Connects to the fleet that the connection file names, whatever else the environment names. Undefined: there is no file. */
-export async function connectToOwn(env: NodeJS.ProcessEnv): Promise<Fleet | undefined> {
-  const { redisUrl, namespace, sealKeys } = (await readFleetFile(env)) ?? {};
-  return redisUrl === undefined ? undefined : Fleet.connect({ redisUrl, namespace, sealKeys });
+/** Connects to the hosts of the fleet that the connection file names. Returns undefined when there is no file or no fleet. */
+export async function connectToOwn(env: NodeJS.ProcessEnv): Promise<FleetHosts | undefined> {
+  const file = await readFleetFile(env);
+  return file && connectToHosts(file.redisUrl, file.namespace);
 }
 
 /** Reads what is open from heartbeats that its hosts sent after the call, and from their last ones where none comes. */
-export async function readUse(fleet: Fleet, record: FleetRecord): Promise<FleetUse> {
+export async function readUse(fleet: FleetHosts, record: FleetRecord): Promise<FleetUse> {
   const own = hostsOf(record);
   const from = Date.now();
   let others: string[] = [];
@@ -46,10 +46,19 @@ export async function readUse(fleet: Fleet, record: FleetRecord): Promise<FleetU
 }
 
 /** Reads what is open in the fleet. Returns undefined when it cannot be read, such as without Redis. */
-export async function tryToReadUse(record: FleetRecord, env: NodeJS.ProcessEnv): Promise<FleetUse | undefined> {
+export function tryToReadUse(record: FleetRecord, env: NodeJS.ProcessEnv): Promise<FleetUse | undefined> {
+  return tryToRead(env, (fleet) => readUse(fleet, record));
+}
+
+/** Reads the version of the protocol of the fleet's keys. Returns undefined when it cannot be read. */
+export function readProtocol(env: NodeJS.ProcessEnv): Promise<number | undefined> {
+  return tryToRead(env, async ({ protocol }) => protocol);
+}
+
+async function tryToRead<T>(env: NodeJS.ProcessEnv, read: (fleet: FleetHosts) => Promise<T>): Promise<T | undefined> {
   const fleet = await connectToOwn(env).catch(() => undefined);
   try {
-    return fleet && (await readUse(fleet, record));
+    return fleet && (await read(fleet));
   } catch {
     return undefined;
   } finally {

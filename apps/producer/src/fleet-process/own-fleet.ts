@@ -1,6 +1,6 @@
 import { readFleetFile } from '@shellfleet/client';
 import { DEFAULTS } from '@shellfleet/protocol';
-import { connectRedis, findFleet } from '@shellfleet/redis';
+import { connectRedis, readFleetIdentity } from '@shellfleet/redis';
 
 export interface OwnFleet {
   namespace: string;
@@ -23,7 +23,8 @@ export async function findOwnFleet(
 async function readFleetId(redisUrl: string, namespace: string): Promise<string | undefined> {
   try {
     const { redis } = await connectRedis(redisUrl, 'producer', 'shellfleet-own-fleet');
-    return await findFleet(redis, namespace).finally(() => redis.disconnect());
+    const identity = await readFleetIdentity(redis, namespace).finally(() => redis.disconnect());
+    return identity?.fleetId;
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Fleet } from '@shellfleet/client';
+import type { FleetHosts } from '@shellfleet/client';
 import { endFleet } from './down.ts';
 import { type FleetRecord, readFleetRecord } from './fleet-record.ts';
 import { connectToOwn, count, describeUse, hostsOf, readUse } from './fleet-use.ts';
@@ -52,7 +52,7 @@ export async function replaceFleet(
 
 /** Resolves when no command runs, or when they had their time. Adds each host that it asked to `drained`. */
 async function drain(
-  fleet: Fleet,
+  fleet: FleetHosts,
   record: FleetRecord,
   drained: string[],
   { report, signal, drainMs }: Omit<Replacement, 'env'>,

@@ -16,6 +16,7 @@ import { type ClaimOptions, claimFleet } from './claim-fleet.ts';
 import { type FleetRecord, removeFleetRecord, replaceFleetRecord } from './fleet-record.ts';
 import { type FleetUse, tryToReadUse } from './fleet-use.ts';
 import { makeFullImage } from './full-image.ts';
+import { removeOtherProtocol } from './other-protocol.ts';
 import { ensureOwnImageNames } from './own-image-names.ts';
 import { ensureSealKey } from './seal-key.ts';
 import { superviseWorker, type WorkerProcess } from './worker-process.ts';
@@ -87,6 +88,8 @@ async function startParts(parts: FleetParts, options: UpOptions, { env, report, 
   parts.redis = redis;
   const sealKeys = await ensureSealKey(folder, env);
   const namespace = env.SHELLFLEET_NAMESPACE ?? 'shellfleet';
+  const { replace } = options;
+  await removeOtherProtocol({ redisUrl: redis.url, namespace }, { replace, report, signal });
   await writeFleetFile({ version: 1, namespace, redisUrl: redis.url, sealKeys }, env);
   await undoDrains(parts.drained, { redisUrl: redis.url, namespace, sealKeys });
   const log = createWriteStream(join(folder, 'workers.log'), { flags: 'a', mode: 0o600 });

@@ -30,7 +30,7 @@ async function readKept(path: string): Promise<string | undefined> {
   if (FLEET_ID_PATTERN.test(text.trim())) return text.trim();
   throw new ShellfleetError(
     'FLEET_CONFLICT',
-    `${path} holds no identity of a fleet (12 hexadecimal digits). Restore it: it is what Redis has at the key <namespace>:{x0}:fleet, and the label shellfleet.fleet of this host's containers.`,
+    `${path} holds no identity of a fleet (12 hexadecimal digits). Restore it: it is the first word of what Redis has at the key <namespace>:{x0}:fleet, and the label shellfleet.fleet of this host's containers.`,
     { path },
   );
 }

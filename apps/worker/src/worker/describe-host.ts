@@ -1,4 +1,4 @@
-import { type HostBeat, PROTOCOL_VERSION } from '@shellfleet/protocol';
+import type { HostBeat } from '@shellfleet/protocol';
 import type { SessionHost } from '../run/host-services.ts';
 import type { HostedSessions } from './hosted-sessions.ts';
 
@@ -7,6 +7,6 @@ export function describeHost({ settings, boot, version, hostEntries }: SessionHo
   const { slots, defaultImage, retentionMs } = settings;
   return {
     ...{ slots, free: Math.max(0, slots - sessions.size), sessions: sessions.size, held: sessions.asking },
-    ...{ running: hostEntries.count, version, protocol: PROTOCOL_VERSION, boot, defaultImage, retentionMs },
+    ...{ running: hostEntries.count, version, boot, defaultImage, retentionMs },
   } satisfies Partial<HostBeat>;
 }

@@ -10,7 +10,6 @@ import { Announcer } from '../approvals/announce-questions.ts';
 import type { AnswerCheck } from '../approvals/apply-answers.ts';
 import { HostApprovals } from '../approvals/host-approvals.ts';
 import { claimHostId } from '../lease/boot-claim.ts';
-import { refuseOtherProtocol } from '../lease/fleet-protocol.ts';
 import { refuseOtherRetention } from '../lease/fleet-retention.ts';
 import { type Heartbeat, startHeartbeat } from '../lease/heartbeat.ts';
 import { createHeldTimes } from '../lease/held-times.ts';
@@ -81,7 +80,6 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
   const { redis, fleet, hostId, settings, logger } = services;
   const { retentionMs } = settings;
   const claim = { hostId, machine: services.machine, boot: services.boot, ttlMs: LEASE_MS };
-  await refuseOtherProtocol(redis, fleet, hostId);
   await refuseOtherRetention(redis, fleet, hostId, retentionMs);
   await claimHostId(redis, services.namespace, claim);
 
@@ -116,7 +114,8 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
     ...{ redis, fleet, claim, leases: host.leases, logger, onReplaced: options.onReplaced },
     requireFleet: (via) =>
       requireFleet(via, services.namespace, describeRedis(settings.redisUrl)).catch((error: unknown) => {
-        if (isShellfleetError(error) && error.code === 'FLEET_CONFLICT') options.onOtherFleet(error);
+        const codes = ['FLEET_CONFLICT', 'PROTOCOL_MISMATCH'];
+        if (isShellfleetError(error) && codes.includes(error.code)) options.onOtherFleet(error);
         throw error;
       }),
     beat: () => ({

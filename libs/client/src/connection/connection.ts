@@ -1,5 +1,12 @@
 import { QueuedSessions } from '@shellfleet/placement';
-import { type FleetKeys, fleetKeys, parseKeyspace, ShellfleetError, toKeyspace } from '@shellfleet/protocol';
+import {
+  type FleetKeys,
+  fleetKeys,
+  isShellfleetError,
+  parseKeyspace,
+  ShellfleetError,
+  toKeyspace,
+} from '@shellfleet/protocol';
 import { connectRedis, joinFleet, type RedisHistory, readRetention, restoreFleet } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { SendWindow } from '../queue/send-window.ts';
@@ -19,7 +26,7 @@ export interface ConnectionUser extends NoticeReceiver {
   tenant: string;
   /** Redis is back after it was down. */
   onReconnected(): void;
-  /** Redis has another fleet in the namespace now: nothing that this user waits for comes. */
+  /** Redis has another fleet, or keys of another version, in the namespace now: nothing that this user waits for comes. */
   onOtherFleet(error: ShellfleetError): void;
 }
 
@@ -87,9 +94,12 @@ export class Connection {
     const known = this.#fleetIds.get(namespace);
     const declared = await (known === undefined
       ? joinFleet(this.redis, namespace, 'producer')
-      : restoreFleet(this.redis, toKeyspace(namespace, known)));
+      : restoreFleet(this.redis, toKeyspace(namespace, known)).catch((error: unknown) => {
+          if (isShellfleetError(error) && error.code === 'PROTOCOL_MISMATCH') this.#end(namespace, known, error);
+          throw error;
+        }));
     this.#fleetIds.set(namespace, declared);
-    if (known !== undefined && known !== declared) this.#end(namespace, known, declared);
+    if (known !== undefined && known !== declared) this.#end(namespace, known, otherFleet(namespace, known, declared));
     return toKeyspace(namespace, declared);
   }
 
@@ -160,12 +170,15 @@ export class Connection {
     this.#readRetentions();
   }
 
-  #end(namespace: string, known: string, declared: string): void {
-    const error = new ShellfleetError(
-      'FLEET_CONFLICT',
-      `This process used the fleet ${known}, and its Redis has the fleet ${declared} in the namespace ${namespace} now: it was replaced by another, or emptied while no host of ${known} was up. Connect anew to use ${declared}; what ${known} accepted is found where its Redis is.`,
-      { namespace, fleetId: known, declared },
-    );
+  #end(namespace: string, known: string, error: ShellfleetError): void {
     for (const user of this.#usersOf(toKeyspace(namespace, known))) user.onOtherFleet(error);
   }
+}
+
+function otherFleet(namespace: string, known: string, declared: string): ShellfleetError {
+  return new ShellfleetError(
+    'FLEET_CONFLICT',
+    `This process used the fleet ${known}, and its Redis has the fleet ${declared} in the namespace ${namespace} now: it was replaced by another, or emptied while no host of ${known} was up. Connect anew to use ${declared}; what ${known} accepted is found where its Redis is.`,
+    { namespace, fleetId: known, declared },
+  );
 }

@@ -1,6 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { FLEET_ID_PATTERN, fleetIdentityKey, fleetKeys, parseKeyspace, ShellfleetError } from '@shellfleet/protocol';
+import {
+  type FleetIdentity,
+  fleetIdentityKey,
+  fleetKeys,
+  PROTOCOL_VERSION,
+  parseFleetIdentity,
+  parseKeyspace,
+  ShellfleetError,
+  toFleetIdentity,
+} from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { throwQueueError, toQueueError } from '../queue-error.ts';
 
@@ -9,6 +18,7 @@ import { throwQueueError, toQueueError } from '../queue-error.ts';
 // IDENTITY-3. Whoever has learnt none waits for one before it declares a new one: after a loss, those who know it come first.
 // IDENTITY-4. A fleet that Redis lost is marked as being restored before its identity is back: its hosts declare their sessions first, and
 //             until then nobody begins a life of one.
+// IDENTITY-5. The version of the protocol is declared with the identity. Processes of another version use no key of the fleet.
 
 /** How long hosts have to declare what they serve. */
 export const RESTORING_MS = 5_000;
@@ -35,7 +45,7 @@ export async function declareFleet(redis: Redis, namespace: string, fleetId: str
   // Read first: a full Redis takes no write.
   const before = await findFleet(redis, namespace);
   if (before !== undefined) return before;
-  await redis.set(fleetIdentityKey(namespace), fleetId, 'NX').catch((error: unknown) => {
+  await redis.set(fleetIdentityKey(namespace), toFleetIdentity(fleetId), 'NX').catch((error: unknown) => {
     throw isForbidden(error) ? nothingDeclared(namespace) : toQueueError(error);
   });
   return (await findFleet(redis, namespace)) ?? fleetId;
@@ -87,17 +97,35 @@ function nothingDeclared(namespace: string): ShellfleetError {
   );
 }
 
-/** The identity that is declared for a namespace, if any. */
+/** Returns the id of the fleet that is declared for a namespace, if any. Throws PROTOCOL_MISMATCH for one of another version. */
 export async function findFleet(redis: Redis, namespace: string): Promise<string | undefined> {
+  const declared = await readFleetIdentity(redis, namespace);
+  if (declared !== undefined && declared.protocol !== PROTOCOL_VERSION) throw mismatch(namespace, declared.protocol);
+  return declared?.fleetId;
+}
+
+/** Returns what is declared for a namespace, if anything, whatever the version of its protocol. */
+export async function readFleetIdentity(redis: Redis, namespace: string): Promise<FleetIdentity | undefined> {
   const key = fleetIdentityKey(namespace);
-  const declared = await redis.get(key).catch((error: unknown) => {
-    throw toQueueError(error);
-  });
-  if (declared === null) return undefined;
-  if (FLEET_ID_PATTERN.test(declared)) return declared;
+  const text = await redis.get(key).catch(throwQueueError);
+  if (text === null) return undefined;
+  const declared = parseFleetIdentity(text);
+  if (declared !== undefined) return declared;
   throw new ShellfleetError(
     'REDIS_UNSUITABLE',
-    `The key ${key} of Redis holds no identity of a fleet (12 hexadecimal digits). Another program may use this namespace: choose another one (SHELLFLEET_NAMESPACE).`,
+    `The key ${key} of Redis holds no identity of a fleet (12 hexadecimal digits, and a version). Another program may use this namespace: choose another one (SHELLFLEET_NAMESPACE).`,
     { setting: 'namespace', key },
+  );
+}
+
+function mismatch(namespace: string, theirs: number): ShellfleetError {
+  const remedy =
+    theirs > PROTOCOL_VERSION
+      ? 'Upgrade this process.'
+      : 'Use the version that wrote them; or stop every worker of the fleet and give its sessions up: `shellfleet up --replace` removes them.';
+  return new ShellfleetError(
+    'PROTOCOL_MISMATCH',
+    `The keys of the namespace ${namespace} in Redis have version ${theirs} of the protocol, and this process has version ${PROTOCOL_VERSION}. ${remedy}`,
+    { namespace, theirs, ours: PROTOCOL_VERSION },
   );
 }

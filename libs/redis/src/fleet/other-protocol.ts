@@ -1,0 +1,63 @@
+import { fleetIdentityKey, fleetKeys, toFleetIdentity, toKeyspace } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { mastersOf } from '../open-redis.ts';
+import { toQueueError } from '../queue-error.ts';
+
+const KEYS_IN_CALL = 1_000;
+
+/** Keys of a fleet, with the number of sessions and commands in them. Those of its audit are not among them. */
+export interface KeysOfFleet {
+  sessions: number;
+  commands: number;
+  /** Hosts that are up. */
+  hosts: string[];
+  /** Keys by the node that has them. */
+  byNode: Map<Redis, string[]>;
+}
+
+/** Finds the keys of a fleet by their names alone, because keys of another version of the protocol cannot be read. */
+export async function findKeysOfFleet(redis: Redis, namespace: string, fleetId: string): Promise<KeysOfFleet> {
+  const keyspace = toKeyspace(namespace, fleetId);
+  const found: KeysOfFleet = { sessions: 0, commands: 0, hosts: [], byNode: new Map() };
+  const isAudit = (key: string) => key === fleetKeys(keyspace).audits || /:host:[^:]+:audit$/.test(key);
+  try {
+    for (const node of mastersOf(redis)) {
+      // A scan may return a key twice.
+      const keys = new Set<string>();
+      let cursor = '0';
+      do {
+        const [next, some] = await node.scan(cursor, 'MATCH', `${keyspace}:*`, 'COUNT', KEYS_IN_CALL);
+        for (const key of some) if (!isAudit(key)) keys.add(key);
+        cursor = next;
+      } while (cursor !== '0');
+      for (const key of keys) {
+        if (/\{[^}:]+:[^}]+\}:state$/.test(key)) found.sessions += 1;
+        if (/\{[^}:]+:[^}]+\}:record:[^:]+$/.test(key)) found.commands += 1;
+        found.hosts.push(...(/:host:([^:]+):alive$/.exec(key)?.slice(1) ?? []));
+      }
+      found.byNode.set(node, [...keys]);
+    }
+  } catch (error) {
+    throw toQueueError(error);
+  }
+  return found;
+}
+
+/** Removes these keys, then declares the fleet anew: what its processes write from now on has this version of the protocol. */
+export async function removeKeysOfFleet(
+  redis: Redis,
+  { namespace, fleetId }: { namespace: string; fleetId: string },
+  { byNode }: KeysOfFleet,
+): Promise<void> {
+  try {
+    for (const [node, keys] of byNode) {
+      for (let from = 0; from < keys.length; from += KEYS_IN_CALL) {
+        // Each in a call of its own: in a Cluster, one call reaches one slot.
+        await Promise.all(keys.slice(from, from + KEYS_IN_CALL).map((key) => node.unlink(key)));
+      }
+    }
+    await redis.set(fleetIdentityKey(namespace), toFleetIdentity(fleetId));
+  } catch (error) {
+    throw toQueueError(error);
+  }
+}
