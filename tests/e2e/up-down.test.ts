@@ -200,6 +200,11 @@ describe('up beside a fleet of another version', { timeout: 120_000 }, () => {
 
 describe('up beside keys of another version of the protocol', { timeout: 180_000 }, () => {
   const OTHER = PROTOCOL_VERSION + 1;
+  /** Without an engine, a fleet starts sooner. */
+  const ON_HOST = ['--slots', '1', '--policies', 'host'];
+  beforeEach(() => {
+    env.SHELLFLEET_HOST_USER = 'nobody';
+  });
   /** The environment of a checkout that is one version newer. */
   const newer = () => ({
     ...env,
@@ -227,7 +232,7 @@ describe('up beside keys of another version of the protocol', { timeout: 180_000
     );
     expect(living(before)).toEqual(before);
 
-    const replacing = follow(['up', '--detach', '--replace', '--slots', '2'], newer());
+    const replacing = follow(['up', '--detach', '--replace', '--slots', '1'], newer());
     await expect.poll(replacing.said, WAIT).toContain('have 60 s to finish');
     await run(shellfleet, ['cp', '/dev/null', 'own:/tmp/end'], { env });
     expect([await running.ended, running.printed()]).toEqual([0, 'whole\n']);
@@ -248,22 +253,24 @@ describe('up beside keys of another version of the protocol', { timeout: 180_000
   });
 
   test('refuses keys that a fleet which ended has left, and removes none without --replace', async () => {
-    await run(shellfleet, ['up', '--detach', '--slots', '1'], { env: newer() });
-    await run(shellfleet, ['exec', 'left', '--', 'echo on'], { env: newer() });
+    await run(shellfleet, ['up', '--detach', ...ON_HOST], { env: newer() });
+    await run(shellfleet, ['exec', '--policy', 'host', 'left', '--', 'echo on'], { env: newer() });
     await run(shellfleet, ['down'], { env: newer() });
-    const refused = await run(shellfleet, ['up', '--detach'], { env }).catch((error) => error);
+    const refused = await run(shellfleet, ['up', '--detach', ...ON_HOST], { env }).catch((error) => error);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(
       new RegExp(
         `Redis has keys of version ${OTHER} of the protocol in the namespace shellfleet, and this process has version ${PROTOCOL_VERSION}: 2 sessions, [2-9] commands, \\d+ keys\\. Nothing was changed\\.`,
       ),
     );
-    await run(shellfleet, ['up', '--detach', '--slots', '1'], { env: newer() });
+    await run(shellfleet, ['up', '--detach', ...ON_HOST], { env: newer() });
     expect((await run(shellfleet, ['ps', '--all', '--json'], { env: newer() })).stdout).toContain('"id":"left"');
     await run(shellfleet, ['down'], { env: newer() });
-    const { stderr } = await run(shellfleet, ['up', '--detach', '--replace', '--slots', '1'], { env });
+    const { stderr } = await run(shellfleet, ['up', '--detach', '--replace', ...ON_HOST], { env });
     expect(stderr).toContain(`Removing the keys of version ${OTHER} of the protocol`);
-    expect((await run(shellfleet, ['exec', 'again', '--', 'echo on'], { env })).stdout).toBe('on\n');
+    expect((await run(shellfleet, ['exec', '--policy', 'host', 'again', '--', 'echo on'], { env })).stdout).toBe(
+      'on\n',
+    );
   });
 });
 
