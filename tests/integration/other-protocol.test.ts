@@ -44,7 +44,7 @@ beforeEach(() => {
 
 const connect = () => Fleet.connect({ redisUrl: own.url, namespace, sealKeys: [sealKey] });
 
-/** Writes keys of a fleet: two sessions with three commands, a host, its audit. Returns those that are no part of the audit. */
+/** Writes keys of a fleet: two sessions with three commands, and its audit. Returns those that are not the audit's. */
 async function plant(redis: Redis, fleetId = ID, ns = namespace): Promise<string[]> {
   const keyspace = toKeyspace(ns, fleetId);
   const [one, two] = [sessionKeys(keyspace, 'default', 'one'), sessionKeys(keyspace, 'acme', 'two')];

@@ -50,7 +50,7 @@ function describeFailedStart(error: unknown): string {
   if (error instanceof ConfigError) return `shellfleet: ${error.message}\n`;
   const { code, message, hint, stack } = ensureShellfleetError(error);
   // Their messages have the next step of a host's operator; the hints are for producers.
-  const isWhole = code === 'QUEUE_UNAVAILABLE' || code === 'FLEET_CONFLICT';
+  const isWhole = ['QUEUE_UNAVAILABLE', 'FLEET_CONFLICT', 'PROTOCOL_MISMATCH'].includes(code);
   const step = isWhole ? '' : ` ${hint}`;
   return `${code === 'INTERNAL' ? `${stack}\n` : ''}shellfleet: ${message}${step}\n`;
 }

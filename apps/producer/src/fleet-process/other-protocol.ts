@@ -13,7 +13,7 @@ import { count } from './fleet-use.ts';
 const POLL_MS = 500;
 
 interface Removal {
-  /** True: the keys are removed. False: they stay, and a SetupError names them. */
+  /** Whether the keys are removed. Otherwise they stay, and a SetupError counts them. */
   replace: boolean;
   report: (line: string) => void;
   signal: AbortSignal;

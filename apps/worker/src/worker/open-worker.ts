@@ -45,7 +45,7 @@ export interface WorkerOptions {
   /** Is called when another process acts as this host. */
   onReplaced(): void;
   /**
-   * Is called when Redis has another fleet: it was replaced, or emptied while no host of this one was up. The shells
+   * Is called when Redis has another fleet, or another version of its keys: it was replaced, or emptied. The shells
    * are to live on.
    */
   onOtherFleet(error: ShellfleetError): void;

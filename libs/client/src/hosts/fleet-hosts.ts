@@ -13,7 +13,7 @@ export interface FleetHosts {
 }
 
 /**
- * Connects to the hosts of a fleet, whatever the version of the protocol of its keys: all versions have the keys of hosts.
+ * Connects to the hosts of a fleet, whatever the version of its keys: all versions have those of hosts.
  * Returns undefined when the namespace has no fleet. Rejects with QUEUE_UNAVAILABLE.
  */
 export async function connectToHosts(redisUrl: string, namespace: string): Promise<FleetHosts | undefined> {

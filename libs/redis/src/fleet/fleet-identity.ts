@@ -97,7 +97,7 @@ function nothingDeclared(namespace: string): ShellfleetError {
   );
 }
 
-/** Returns the id of the fleet that is declared for a namespace, if any. Throws PROTOCOL_MISMATCH for one of another version. */
+/** Returns the id of the fleet that is declared for a namespace, if any. Throws PROTOCOL_MISMATCH for another version. */
 export async function findFleet(redis: Redis, namespace: string): Promise<string | undefined> {
   const declared = await readFleetIdentity(redis, namespace);
   if (declared !== undefined && declared.protocol !== PROTOCOL_VERSION) throw mismatch(namespace, declared.protocol);

@@ -43,7 +43,7 @@ export async function findKeysOfFleet(redis: Redis, namespace: string, fleetId: 
   return found;
 }
 
-/** Removes these keys, then declares the fleet anew: what its processes write from now on has this version of the protocol. */
+/** Removes these keys, then declares the fleet again, with this version of the protocol. */
 export async function removeKeysOfFleet(
   redis: Redis,
   { namespace, fleetId }: { namespace: string; fleetId: string },
