@@ -13,6 +13,9 @@ const source = {
   environments: { __vitest__: { resolve: { conditions } } },
 };
 
+/** Test files of one process share its modules: evaluating them anew for each took more time than most files. */
+const sharing = { isolate: false, setupFiles: ['./scripts/testing/fresh-modules.ts'] };
+
 /** Tests that compare times under load with times before it, and fork bombs, which take the processors from every other test: each runs alone. */
 const figures = [
   'tests/integration/approvals-revoke.test.ts',
@@ -39,7 +42,17 @@ function dockerProject(
   const exclude = name === 'figures' ? [] : figures;
   return {
     ...source,
-    test: { ...rest, name, include, exclude, globalSetup, sequence, hookTimeout: 60_000, expect: expectation },
+    test: {
+      ...rest,
+      ...(name === 'figures' ? {} : sharing),
+      name,
+      include,
+      exclude,
+      globalSetup,
+      sequence,
+      hookTimeout: 60_000,
+      expect: expectation,
+    },
   };
 }
 
@@ -50,6 +63,7 @@ export default defineConfig({
       {
         ...source,
         test: {
+          ...sharing,
           name: 'unit',
           // Fast on an idle machine; on a busy one still no reason to fail.
           testTimeout: 30_000,
