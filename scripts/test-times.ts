@@ -1,15 +1,19 @@
 import { glob, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { root } from './steps.ts';
+import { readTestRecord, renderRecord } from './testing/test-record.ts';
 
 // node scripts/test-times.ts [COUNT]: shows how the last `npm test` spent its time, from the reports that it left in
-// .cache: each group of tests with its start and end, and the COUNT slowest files (20 if not given), in seconds.
+// .cache: its parts, the processor time by cause, each group of tests with its start and end, and the COUNT slowest
+// files (20 if not given), in seconds.
 
 type File = { path: string; group: string; from: number; to: number };
 
 async function main(count: number): Promise<void> {
   const files = await readFiles();
   if (files.length === 0) throw new Error('There is no report in .cache: run npm test first.');
+  const record = await readTestRecord();
+  if (record !== undefined) console.log(`${renderRecord(record)}\n`);
   const start = Math.min(...files.map(({ from }) => from));
   const seconds = (ms: number) => (ms / 1_000).toFixed(1).padStart(7);
   console.log('  start     end     sum  files  group');

@@ -13,6 +13,7 @@ import {
 import { runChecksAndUnitTests } from './nx/run-tasks.ts';
 import { measureSize, renderSize } from './repository/size.ts';
 import { root, runStep } from './steps.ts';
+import { recordRun } from './testing/test-record.ts';
 
 // `npm test`: checks, unit tests, and the tests on a real engine and a real Redis. The last line has the counts.
 
@@ -30,14 +31,18 @@ async function main(filters: string[]): Promise<number> {
       interrupted = true;
     });
   // In parallel: set-up waits for downloads and disks, checks and unit tests use the processor.
-  const settingUp = setUp();
+  await using record = recordRun();
+  const settingUp = record.part('set-up', setUp);
   const all = filters.length === 0;
   if (all) console.log(renderSize(await measureSize()));
   await using _ = all ? makeFullImage(settingUp) : undefined;
-  const [machine, tasks] = await Promise.all([settingUp, all ? runChecksAndUnitTests() : undefined]);
+  const [machine, tasks] = await Promise.all([
+    settingUp,
+    all ? record.part('checks and unit tests', runChecksAndUnitTests) : undefined,
+  ]);
   if (!machine) return close(tasks, notRun);
   try {
-    return close(tasks, interrupted ? notRun : await runTests(filters));
+    return close(tasks, interrupted ? notRun : await record.part('all other tests', () => runTests(filters)));
   } finally {
     if (machine.engine.startedHere) await stopDocker(process.env);
   }
