@@ -81,7 +81,7 @@ test('output comes while the command runs, and Ctrl-C cancels it: exit 130, part
   const { exitCode, stdout, stderr } = await running.end;
   expect({ exitCode, stdout: stdout.toString() }).toEqual({ exitCode: 130, stdout: 'begun\n' });
   expect(stderr).toMatch(/^shellfleet: Cancelling ctrl-c\.\w{26}; Ctrl-C again leaves at once\.\n/);
-  expect((await cli.text(['exec', 'ctrl-c', '--', 'pgrep -x sleep | wc -l'])).stdout).toBe('0\n');
+  expect((await cli.text(['exec', 'ctrl-c', '--', 'pgrep -r D,R,S,T -x sleep | wc -l'])).stdout).toBe('0\n');
 });
 
 test('a hang-up leaves the command running; wait and logs find it again', async () => {

@@ -96,7 +96,10 @@ describe.runIf(isRoot)('a fleet with the policy codex', () => {
       stdout: 'before\n',
       shell: { state: 'kept' },
     });
-    expect(await session.run('pgrep -x sleep; echo $kept')).toMatchObject({ outcome: 'success', stdout: 'yes\n' });
+    expect(await session.run('pgrep -r D,R,S,T -x sleep; echo $kept')).toMatchObject({
+      outcome: 'success',
+      stdout: 'yes\n',
+    });
   });
 
   test('what it denies fails in the words of the kernel, and the session goes on', async () => {

@@ -95,7 +95,7 @@ describe.runIf(isRoot)('the host policy', () => {
         reason: 'wall',
         stdout: 'part\n',
       });
-      expect((await session.run('pgrep -x sleep; echo $kept')).stdout).toBe('yes\n');
+      expect((await session.run('pgrep -r D,R,S,T -x sleep; echo $kept')).stdout).toBe('yes\n');
       const running = await session.submit('echo begun; sleep 8765');
       await until(
         async () => (await session.info()).runningCommandId,

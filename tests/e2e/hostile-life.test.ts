@@ -117,7 +117,7 @@ test('fifty restarts in a row are fifty fresh shells, in one sandbox', async () 
   const session = await stack.fleet.session('restarts', { startupCommands: ['echo up >> /tmp/ups'] });
   await session.run('sleep 4321 &');
   for (let index = 0; index < 50; index += 1) await session.restart();
-  const result = await session.run('wc -l < /tmp/ups; pgrep -x sleep | wc -l');
+  const result = await session.run('wc -l < /tmp/ups; pgrep -r D,R,S,T -x sleep | wc -l');
   expect(result).toMatchObject({ outcome: 'success', stdout: '51\n0\n', shell: { state: 'kept', epoch: 51 } });
   expect(await inspect.containers('restarts')).toHaveLength(1);
 });

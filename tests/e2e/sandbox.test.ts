@@ -211,7 +211,9 @@ describe('Limits', () => {
     const session = await stack.fleet.session('pids', { limits: { pids: 32 } });
     const result = await session.run('for i in $(seq 1 64); do sleep 4321 & done; echo done', { timeoutMs: 5_000 });
     expect(result.outcome).not.toBe('success');
-    expect(await session.run('pgrep -x sleep | wc -l | tr -d "\\n"; echo " on"', { timeoutMs: 5_000 })).toMatchObject({
+    expect(
+      await session.run('pgrep -r D,R,S,T -x sleep | wc -l | tr -d "\\n"; echo " on"', { timeoutMs: 5_000 }),
+    ).toMatchObject({
       outcome: 'success',
       stdout: expect.stringContaining(' on\n'),
     });

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { append, cancel, close, finish, release, submit, sweep, take } from '@shellfleet/mailbox';
 import { connectRedis, describeRedis, openRedis, parseRedisUrl, REDIS_DEADLINE_MS } from '@shellfleet/redis';
@@ -15,6 +14,7 @@ import {
   submitSome,
 } from '../support/mailbox-session.ts';
 import { startOwnRedis } from '../support/own-redis.ts';
+import { untilEvent } from '../support/until.ts';
 
 const refusal = (url: string) =>
   connectRedis(url, 'producer', 'test').then(
@@ -126,7 +126,7 @@ test('a subscription that is being made again when its connection is closed leav
   const unhandled: unknown[] = [];
   const note = (reason: unknown) => unhandled.push(reason);
   process.on('unhandledRejection', note);
-  const ended = once(redis, 'end');
+  const ended = untilEvent(redis, 'end');
   redis.once('ready', () => {
     redis.disconnect();
     (redis as unknown as { stream: Socket }).stream.destroy();

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connectRedis, REDIS_DEADLINE_MS, toQueueError } from '@shellfleet/redis';
 import { expect, test } from 'vitest';
 import { startOwnRedis } from '../support/own-redis.ts';
-import { until } from '../support/until.ts';
+import { until, untilEvent } from '../support/until.ts';
 
 const failed = (call: Promise<unknown>) =>
   call.then(
@@ -15,13 +14,13 @@ test('a call that a host makes while Redis is away fails at once and is not sent
   await using own = await startOwnRedis();
   const { redis, clockProblem } = await connectRedis(own.url, 'host', 'test');
   await clockProblem; // nothing is under way
-  const broken = once(redis, 'close');
+  const broken = untilEvent(redis, 'close');
   await own.kill();
   await broken;
   const from = performance.now();
   expect(await failed(redis.set('late', '1'))).not.toBe('answered');
   expect(performance.now() - from).toBeLessThan(REDIS_DEADLINE_MS);
-  const ready = once(redis, 'ready');
+  const ready = untilEvent(redis, 'ready');
   await own.start();
   await ready;
   expect(await redis.get('late')).toBeNull();
@@ -32,7 +31,7 @@ test('a call without a reply within its deadline ends the connection, with all c
   await using own = await startOwnRedis();
   const { redis } = await connectRedis(own.url, 'host', 'test');
   own.freeze();
-  const closed = once(redis, 'close');
+  const closed = untilEvent(redis, 'close');
   const first = failed(redis.ping());
   const large = Array.from({ length: 20 }, () => failed(redis.set('large', 'x'.repeat(1 << 20))));
   expect(await first).toBe('Command timed out');
@@ -60,7 +59,7 @@ test('what a producer called while Redis was frozen, and was told to have failed
   await failed(redis.ping());
   const late = Array.from({ length: 10 }, (_, index) => failed(redis.set(`late-${index}`, '1')));
   expect(await Promise.all(late)).not.toContain('answered');
-  const ready = once(redis, 'ready');
+  const ready = untilEvent(redis, 'ready');
   own.thaw();
   await ready;
   await redis.ping();

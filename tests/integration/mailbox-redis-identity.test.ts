@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { connectRedis, readRedisIdentity } from '@shellfleet/redis';
 import { expect, test } from 'vitest';
 import { startOwnRedis } from '../support/own-redis.ts';
-import { until } from '../support/until.ts';
+import { until, untilEvent } from '../support/until.ts';
 
 test('a connection knows, when it is ready again, whether it found the same Redis', async () => {
   await using own = await startOwnRedis();
@@ -10,12 +9,12 @@ test('a connection knows, when it is ready again, whether it found the same Redi
   const first = await readRedisIdentity(redis);
   expect(history).toEqual({ identity: first, changes: 0, changedAt: undefined });
 
-  const same = once(redis, 'ready').then(() => ({ ...history }));
+  const same = untilEvent(redis, 'ready').then(() => ({ ...history }));
   await own.redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
   expect(await same).toEqual({ identity: first, changes: 0, changedAt: undefined });
 
   const restartedAt = Date.now();
-  const other = once(redis, 'ready').then(() => ({ ...history }));
+  const other = untilEvent(redis, 'ready').then(() => ({ ...history }));
   await own.restart();
   const restarted = await other;
   expect(restarted).toEqual({ identity: await readRedisIdentity(redis), changes: 1, changedAt: expect.any(Number) });

@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Polls `ask` until `accept` returns true for its value, and returns that value. For conditions without an event. */
@@ -26,4 +27,14 @@ export async function untilFound<T>(
     throw new Error(`Not found in time: ${what}`, { cause });
   });
   return found as T;
+}
+
+/**
+ * Resolves at the next event of this name. `once` of node:events rejects at an `error` before it, which a connection
+ * has for each attempt that Redis refuses.
+ */
+export function untilEvent(emitter: EventEmitter, name: string): Promise<void> {
+  return new Promise((resolve) => {
+    emitter.once(name, () => resolve());
+  });
 }
