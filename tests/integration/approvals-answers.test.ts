@@ -16,8 +16,10 @@ import { createSealer, createSealKey, createSigner, createVerifier, sealPlace } 
 import { auditAnswers, HostApprovals, logErrorsInto } from '@shellfleet/worker/test-support';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { newNamespace } from '../support/mailbox-session.ts';
-import { redis } from '../support/open-mailbox.ts';
+import { redis, useMailbox } from '../support/open-mailbox.ts';
 import { storeWaitingEntry } from '../support/waiting-entry.ts';
+
+useMailbox();
 
 // What a host makes of answers, of whatever stands in Redis.
 

@@ -19,7 +19,9 @@ import { encodeWakeUp, hostKeys, payloadKey, recordKey } from '@shellfleet/proto
 import { beforeEach, describe, expect, test } from 'vitest';
 import { idsOf, keysWithoutExpiry, outcomesOf, readEvents } from '../support/invariants.ts';
 import { finishAs, newSubmission, own, resultOf, submitSome } from '../support/mailbox-session.ts';
-import { generation, keys, redis } from '../support/open-mailbox.ts';
+import { generation, keys, redis, useMailbox } from '../support/open-mailbox.ts';
+
+useMailbox();
 
 // MAILBOX-5: An entry that is not cleared under the owner's admission rules is not started; a held head waits for an answer, and is then judged again.
 

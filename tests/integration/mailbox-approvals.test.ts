@@ -19,8 +19,10 @@ import {
 import { type ApprovalKeys, approvalEndKey, approvalGrantKey, approvalKeys, fleetKeys } from '@shellfleet/protocol';
 import { beforeEach, expect, test } from 'vitest';
 import { newNamespace } from '../support/mailbox-session.ts';
-import { redis } from '../support/open-mailbox.ts';
+import { redis, useMailbox } from '../support/open-mailbox.ts';
 import { storeWaitingEntry } from '../support/waiting-entry.ts';
+
+useMailbox();
 
 // The scripts of approvals (APPROVALS-1 to APPROVALS-4).
 

@@ -3,7 +3,9 @@ import { recordKey } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import { idsOf, outputGaps, outputOf, overlapping, readEvents } from '../support/invariants.ts';
 import { finishAs, newSubmission, own, pieceAfter } from '../support/mailbox-session.ts';
-import { generation, keys, redis, startOne } from '../support/open-mailbox.ts';
+import { generation, keys, redis, startOne, useMailbox } from '../support/open-mailbox.ts';
+
+useMailbox();
 
 /** An entry that has printed `own` and ended. */
 async function endOne(host = 'h1') {

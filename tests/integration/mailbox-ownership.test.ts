@@ -15,7 +15,9 @@ import type { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { idsOf, outcomesOf, readEvents } from '../support/invariants.ts';
 import { finishAs, grantTo, newKeys, newSubmission, own, pieceAfter, submitSome } from '../support/mailbox-session.ts';
-import { generation, keys, redis, startOne } from '../support/open-mailbox.ts';
+import { generation, keys, redis, startOne, useMailbox } from '../support/open-mailbox.ts';
+
+useMailbox();
 
 const typesOf = async () => (await readEvents(redis, keys)).map(({ type }) => type);
 

@@ -4,7 +4,9 @@ import { encodeWakeUp, hostKeys, idempotencyKey, payloadKey, recordKey } from '@
 import { describe, expect, test } from 'vitest';
 import { idsOf, keysWithoutExpiry, leftovers, outcomesOf, readEvents } from '../support/invariants.ts';
 import { finishAs, newKeys, newSubmission, openSession, own, submitSome } from '../support/mailbox-session.ts';
-import { generation, keys, redis } from '../support/open-mailbox.ts';
+import { generation, keys, redis, useMailbox } from '../support/open-mailbox.ts';
+
+useMailbox();
 
 /** Messages on a channel, from now on; `settled` resolves when everything published before it has come. */
 async function listen(channel: string) {

@@ -20,7 +20,9 @@ import { newResult, recordKey, type WireResult, wireResultSchema } from '@shellf
 import { beforeEach, describe, expect, test } from 'vitest';
 import { idsOf, outputOf, readEvents } from '../support/invariants.ts';
 import { atTheStart, finishAs, newSubmission, own, pieceAfter, resultOf } from '../support/mailbox-session.ts';
-import { generation, keys, redis, startOne } from '../support/open-mailbox.ts';
+import { generation, keys, redis, startOne, useMailbox } from '../support/open-mailbox.ts';
+
+useMailbox();
 
 // ATTEMPT-1 to ATTEMPT-4 in the mailbox: a first attempt that is over, and what becomes of its entry.
 

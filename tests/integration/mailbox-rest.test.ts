@@ -18,7 +18,9 @@ import type { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { idsOf, outcomesOf, readEvents } from '../support/invariants.ts';
 import { finishAs, newSubmission, own } from '../support/mailbox-session.ts';
-import { generation, keys, redis, startOne } from '../support/open-mailbox.ts';
+import { generation, keys, redis, startOne, useMailbox } from '../support/open-mailbox.ts';
+
+useMailbox();
 
 // MAILBOX-6: what `submit` starts in the name of an owner that rests.
 

@@ -13,7 +13,9 @@ import {
   submitSome,
 } from '../support/mailbox-session.ts';
 
-import { generation, keys, redis, startOne } from '../support/open-mailbox.ts';
+import { generation, keys, redis, startOne, useMailbox } from '../support/open-mailbox.ts';
+
+useMailbox();
 
 const typesOf = async () => (await readEvents(redis, keys)).map(({ type }) => type);
 

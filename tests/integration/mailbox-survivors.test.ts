@@ -14,7 +14,9 @@ import { ulid } from 'ulid';
 import { expect, test } from 'vitest';
 import { outcomesOf, readEvents } from '../support/invariants.ts';
 import { atTheStart, finishAs, openSession, own, pieceAfter, submitSome } from '../support/mailbox-session.ts';
-import { generation, keys, redis, startOne } from '../support/open-mailbox.ts';
+import { generation, keys, redis, startOne, useMailbox } from '../support/open-mailbox.ts';
+
+useMailbox();
 
 // Changes of the scripts that no other test noticed.
 

@@ -3,7 +3,9 @@ import { recordKey } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import { idsOf, outcomesOf, outputGaps, outputOf, readEvents } from '../support/invariants.ts';
 import { finishAs, newKeys, newSubmission, own, pieceAfter, submitSome } from '../support/mailbox-session.ts';
-import { generation, keys, redis } from '../support/open-mailbox.ts';
+import { generation, keys, redis, useMailbox } from '../support/open-mailbox.ts';
+
+useMailbox();
 
 const DAY = 86_400_000;
 const AMPLE = { retentionMs: DAY, streamBytes: 2 ** 40 };

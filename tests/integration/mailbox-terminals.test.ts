@@ -4,7 +4,9 @@ import { encodeWakeUp, hostKeys, TERMINAL_TTL_MS, terminalKeys } from '@shellfle
 import { ulid } from 'ulid';
 import { beforeEach, expect, test } from 'vitest';
 import { own } from '../support/mailbox-session.ts';
-import { generation, keys, redis } from '../support/open-mailbox.ts';
+import { generation, keys, redis, useMailbox } from '../support/open-mailbox.ts';
+
+useMailbox();
 
 let terminal: string;
 beforeEach(() => {

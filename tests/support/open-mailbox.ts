@@ -4,22 +4,23 @@ import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { connectTestRedis, newKeys, newSubmission, openSession, type TestRedis } from './mailbox-session.ts';
 
-// Importing this gives each test of the file an open session of its own, on one connection to the run's Redis.
-
 export let redis: Redis;
 export let keys: SessionKeys;
 export let generation: string;
-let connected: TestRedis;
 
-beforeAll(async () => {
-  connected = await connectTestRedis();
-  redis = connected.redis;
-});
-afterAll(() => connected[Symbol.asyncDispose]());
-beforeEach(async () => {
-  keys = newKeys();
-  generation = await openSession(redis, keys);
-});
+/** Gives each test of the file an open session of its own, on one connection to the run's Redis. */
+export function useMailbox(): void {
+  let connected: TestRedis;
+  beforeAll(async () => {
+    connected = await connectTestRedis();
+    redis = connected.redis;
+  });
+  afterAll(() => connected[Symbol.asyncDispose]());
+  beforeEach(async () => {
+    keys = newKeys();
+    generation = await openSession(redis, keys);
+  });
+}
 
 /** Submits one entry and starts it. */
 export async function startOne(owner: Owner, rest = {}) {
