@@ -119,11 +119,11 @@ export function open(
 /** The state after an earlier process of the worker: a living sandbox whose shell runs an entry. */
 export function adoptable(
   { mailbox }: ReturnType<typeof open>,
-  entry: { id: string; cancelReason?: string; host?: string },
+  entry: { id: string; cancelReason?: string; host?: string; retry?: 'idempotent' },
 ) {
   const sandbox = new FakeSandbox('living', ref);
-  const { id, cancelReason, host = HOST } = entry;
-  mailbox.submit({ id, script: 'hold' });
+  const { id, cancelReason, host = HOST, retry } = entry;
+  mailbox.submit({ id, script: 'hold', ...(retry && { retry }) });
   mailbox.running = { ...mailbox.waiting.shift()!, startedAt: 2, host, ...(cancelReason && { cancelReason }) };
   mailbox.shell = { host: HOST, sandbox: sandbox.id };
   mailbox.epoch = 1;

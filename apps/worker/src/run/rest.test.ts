@@ -13,9 +13,9 @@ const HEAD: CarriedEntry = { ...STARTED, startedAt: '' };
 
 const next = entryIdSchema.parse('01M83GJZ7TQZQ9XE36XT5S64R0');
 
-function setUp() {
+function setUp(admission = '') {
   const begun = new Set<string>();
-  const owner = { fence: 7, host: 'h1', keys: sessionKeys('ns', 't', 's') } as Owner;
+  const owner = { fence: 7, host: 'h1', keys: sessionKeys('ns', 't', 's'), admission } as Owner;
   const journal = { knows: (entry: BegunId) => begun.has(entry.id) };
   const withdraw = vi.fn();
   return { begun, withdraw, rest: new Rest({ mailbox: { owner, withdraw }, journal }) };
@@ -75,6 +75,13 @@ test('REST-2: the mailbox is asked to withdraw once after each rest, and says wh
   expect(await rest.withdraw()).toEqual({ type: 'running', entry: { id } });
   expect(await rest.withdraw()).toEqual({ type: 'empty' });
   expect(withdraw).toHaveBeenCalledTimes(1);
+});
+
+test('under rules `submit` starts nothing, so there is nothing to withdraw', async () => {
+  const { rest, withdraw } = setUp('digest');
+  rest.mayBegin();
+  expect(await rest.withdraw()).toEqual({ type: 'empty' });
+  expect(withdraw).not.toHaveBeenCalled();
 });
 
 test('an entry that is not started is brought only to a host that takes entries and judges them', async () => {

@@ -1,6 +1,6 @@
 import type { Adopted } from '@shellfleet/mailbox';
 import type { SessionJob } from '@shellfleet/placement';
-import { isShellfleetError, type SessionKeys } from '@shellfleet/protocol';
+import { isShellfleetError, sessionKeys } from '@shellfleet/protocol';
 import { LEASE_MS, type Lease } from '../lease/leases.ts';
 import type { SessionHost } from '../run/host-services.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
@@ -24,12 +24,12 @@ interface AdoptedSession {
  */
 export async function adoptSession(
   job: SessionJob,
-  keys: SessionKeys,
   found: Sandbox | undefined,
   lease: Lease,
   life: SessionLife,
   host: SessionHost,
 ): Promise<AdoptedSession | undefined> {
+  const keys = sessionKeys(host.namespace, job.tenant, job.session);
   const mailbox = await becomeOwner(job, keys, host, {
     signal: life.lost,
     onFenced: () => life.become('fenced'),

@@ -271,6 +271,32 @@ describe('A sandbox that is lost while a command runs', () => {
   );
 });
 
+describe('an entry that ran when the worker died', () => {
+  test.each([
+    ['runs again in a fresh sandbox after its startup commands', 0, 'a success'],
+    ['is lost when a startup command fails', 7, 'a lost'],
+  ])('is idempotent, its sandbox is gone: it %s', async (_title, exitCode, outcome) => {
+    const it = open({ startupCommands: ['hold on'] });
+    adoptable(it, { id: 'a', retry: 'idempotent' });
+    void serve(it);
+    await expect.poll(() => it.keeper()?.begun.length).toBe(2);
+    it.keeper().end({ exitCode });
+    if (exitCode === 0) {
+      await expect.poll(() => it.keeper().begun).toContain('a');
+      it.keeper().end();
+    }
+    await expect.poll(() => outcomes(it.mailbox)).toEqual([outcome]);
+  });
+
+  test('is not idempotent, its sandbox is gone: it is lost, and what waits runs', async () => {
+    const it = open();
+    adoptable(it, { id: 'a' });
+    it.mailbox.submit({ id: 'b', script: 'true' });
+    void serve(it);
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a lost', 'b success']);
+  });
+});
+
 describe('cancel', () => {
   test('an entry that runs is stopped', async () => {
     const it = open();
@@ -288,6 +314,15 @@ describe('cancel', () => {
     void serve(it);
     await expect.poll(() => outcomes(it.mailbox)).toEqual(['a cancellation']);
     expect(it.keeper().stops).toEqual(['a']);
+  });
+
+  test('a life that is closed before this host has adopted it cancels the entry that runs', async () => {
+    const it = open();
+    const sandbox = adoptable(it, { id: 'a' });
+    sandbox.keeper.begin('a');
+    it.session.closeLife('one');
+    expect(await serve(it, sandbox)).toBe('ended');
+    expect([outcomes(it.mailbox), it.mailbox.released]).toEqual([['a cancellation'], 'queued']);
   });
 
   test('a call for an earlier life of the session, to close it or to cancel an entry, does nothing', async () => {

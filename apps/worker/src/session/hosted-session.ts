@@ -1,8 +1,7 @@
 import type { Fenced } from '@shellfleet/mailbox';
 import { differences, type SessionJob } from '@shellfleet/placement';
-import { ATTRIBUTES, type CarriedEntry, type SessionKeys, sessionKeys } from '@shellfleet/protocol';
+import { ATTRIBUTES, type CarriedEntry } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
 import { FIRST_LOCK_MS, type Lease } from '../lease/leases.ts';
 import { askedToCancel, askedToClose } from '../run/asked-requests.ts';
 import { EntryRun } from '../run/entry-run.ts';
@@ -44,17 +43,13 @@ import { untilHeld } from './until-held.ts';
 export class HostedSession {
   readonly job: SessionJob;
   readonly #host: SessionHost;
-  readonly #keys: SessionKeys;
-  readonly #logger: Logger;
   readonly #life = new SessionLife();
   /** The parts that exist once this host has adopted the session. */
   #parts: SessionParts | undefined;
 
   constructor(job: SessionJob, host: SessionHost) {
     this.job = job;
-    this.#host = host;
-    this.#keys = sessionKeys(host.namespace, job.tenant, job.session);
-    this.#logger = host.logger.child({ [ATTRIBUTES.sessionId]: job.session });
+    this.#host = { ...host, logger: host.logger.child({ [ATTRIBUTES.sessionId]: job.session }) };
   }
 
   /** Something was submitted, perhaps `entry`, or what the host admits has changed. */
@@ -148,7 +143,7 @@ export class HostedSession {
       await this.#serveUnder(lease, found);
       return 'ended';
     } catch (err) {
-      (this.#parts?.context.logger ?? this.#logger).error({ err }, 'session.failed');
+      (this.#parts?.context ?? this.#host).logger.error({ err }, 'session.failed');
       await this.#parts?.shell.discard();
       return 'failed';
     } finally {
@@ -159,7 +154,7 @@ export class HostedSession {
 
   async #serveUnder(lease: Lease, found: Sandbox | undefined): Promise<void> {
     const life = this.#life;
-    const owned = await adoptSession(this.job, this.#keys, found, lease, life, { ...this.#host, logger: this.#logger });
+    const owned = await adoptSession(this.job, found, lease, life, this.#host);
     if (owned === undefined) return;
     const { adopted, parts, isOffered } = owned;
     const { context } = parts;
