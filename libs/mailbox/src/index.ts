@@ -7,27 +7,26 @@ export {
 export {
   type AppliedAnswer,
   applyAnswer,
+  confirmAnswer,
   dropAnswer,
   isAnswerWaiting,
   readAnswers,
+  readConfirmed,
   wakeForAnswers,
   writeAnswer,
 } from './approvals/answers.ts';
 export { type Asked, type Asker, askApproval, type NewQuestion, parseAsker, toAsker } from './approvals/ask.ts';
 export { forgetQuietTenants, keepAsking, readAskingTenants } from './approvals/asking-tenants.ts';
-export { confirmAnswer, readConfirmed } from './approvals/confirm.ts';
 export { type Decided, forgetDecided, readDecided } from './approvals/decided.ts';
-export { digestOfQuestion } from './approvals/digest-question.ts';
 export {
   expireQuestions,
-  isAsking,
   readAskers,
   withdrawAskers,
   withdrawEnded,
   withdrawEndedOf,
 } from './approvals/end-asking.ts';
 export { findAnswer, type StoredAnswer } from './approvals/find.ts';
-export { openGrant, openPending, openQuestion } from './approvals/open-question.ts';
+export { digestOfQuestion, openGrant, openPending, openQuestion } from './approvals/open-question.ts';
 export {
   isGranted,
   type PendingQuestion,
@@ -37,8 +36,7 @@ export {
   readQuestion,
   readQuestions,
 } from './approvals/read.ts';
-export { stillAsks } from './approvals/still-asks.ts';
-export { keepWanted, readAsked } from './approvals/wanted.ts';
+export { isAsking, keepWanted, readAsked, stillAsks } from './approvals/still-asks.ts';
 export { recordWritten } from './approvals/written-files.ts';
 export { type Adopted, adopt } from './host/adopt.ts';
 export { announce } from './host/announce.ts';

@@ -1,4 +1,4 @@
-import { type ApprovalEnd, type ApprovalKeys, encodeWakeUp, fleetKeys } from '@shellfleet/protocol';
+import { type ApprovalEnd, type ApprovalKeys, confirmedKey, encodeWakeUp, fleetKeys } from '@shellfleet/protocol';
 import { asArray, asNumber, retentionOf, runScript, throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { defineApprovalsScript } from '../scripts.ts';
@@ -13,6 +13,8 @@ const FIRST_PAUSE_MS = 10_000;
 const LONGEST_PAUSE_MS = 600_000;
 const ASKERS_OF_ONE_CALL = 500;
 const PAGE = 100;
+/** Time for which the confirmations of an answer are kept. */
+const CONFIRMED_MS = 10_000;
 
 /** Adds an answer, and returns its id in the stream. The caller wakes the hosts next. Throws QUEUE_UNAVAILABLE. */
 export async function writeAnswer(redis: Redis, keys: ApprovalKeys, sealed: string): Promise<string> {
@@ -74,4 +76,21 @@ export async function applyAnswer(
     if (code === 2) continue; // ends when nobody asks the question any more
     return { type: code === 1 ? 'applied' : code === 0 ? 'applied-before' : 'over' };
   }
+}
+
+/** Reports that no start is under way on this host on a grant that this answer, or an earlier one, has revoked. */
+export async function confirmAnswer(redis: Redis, keys: ApprovalKeys, answer: string, hostId: string): Promise<void> {
+  const key = confirmedKey(keys, answer);
+  await redis
+    .multi()
+    .sadd(key, hostId)
+    .pexpire(key, CONFIRMED_MS)
+    .publish(keys.feed, answer)
+    .exec()
+    .catch(throwQueueError);
+}
+
+/** Reads the ids of the hosts that have confirmed an answer. Throws QUEUE_UNAVAILABLE. */
+export async function readConfirmed(redis: Redis, keys: ApprovalKeys, answer: string): Promise<string[]> {
+  return redis.smembers(confirmedKey(keys, answer)).catch(throwQueueError);
 }

@@ -59,8 +59,3 @@ export async function readAskers(redis: Redis, keys: ApprovalKeys, from: number,
   const members = await redis.zrange(keys.pending, String(from), String(from + most - 1)).catch(throwQueueError);
   return members.flatMap((member) => parseAsker(member) ?? []);
 }
-
-/** Tells whether an asker asks a question that is pending. Throws QUEUE_UNAVAILABLE. */
-export async function isAsking(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<boolean> {
-  return (await redis.hexists(keys.asked, toAsker(asker)).catch(throwQueueError)) === 1;
-}

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   type Approval,
   type ApprovalGrant,
@@ -6,6 +7,7 @@ import {
   approvalQuestionSchema,
   type StoredQuestion,
   TOOL_ASKER,
+  toCanonicalJson,
   toCommandId,
   tryJson,
 } from '@shellfleet/protocol';
@@ -48,6 +50,11 @@ export function openPending(sealer: Opener, keys: ApprovalKeys, pending: Pending
     expiresAt: new Date(expiresAt).toISOString(),
     ...(filesWritten.length === 0 ? {} : { filesWritten: [...new Set(filesWritten)] }),
   };
+}
+
+/** Returns a digest of everything that is shown of a question. A signed answer has it beside the id of the question. */
+export function digestOfQuestion(question: StoredQuestion): string {
+  return createHash('sha256').update(toCanonicalJson(question)).digest('hex');
 }
 
 function open(sealer: Opener, sealed: string, place: SealPlace): unknown {
