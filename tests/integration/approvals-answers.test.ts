@@ -21,7 +21,7 @@ import { storeWaitingEntry } from '../support/waiting-entry.ts';
 
 useMailbox();
 
-// What a host makes of answers, of whatever stands in Redis.
+// How a host judges the answers to questions, whatever Redis contains.
 
 const sealKey = createSealKey();
 const [ada, earlier] = [generateKeyPairSync('ed25519'), generateKeyPairSync('ed25519')];
@@ -62,7 +62,9 @@ interface Host {
   find(session: string, more?: Parameters<typeof questionOf>[1]): Promise<unknown>;
 }
 
-/** `approvers`: the keys that it knows; without them, it takes answers from anybody who has the seal key. */
+/**
+ * Starts a host that accepts answers signed with the keys in `approvers`, or, without them, each one with the seal key.
+ */
 function startHost(approvers?: { publicKey: KeyObject }[]): Host {
   const known = approvers?.map(({ publicKey }) => ({ id: 'ada', tenants: ['*'], publicKey }));
   const verifier = known && createVerifier({ producers: [], approvers: known }, () => {});
@@ -99,7 +101,7 @@ const DESCRIBED: StoredQuestion = {
   amendment: RULE,
 };
 
-/** Writes an answer as an approver whose clock is `ahead`. */
+/** Writes an answer, signed by an approver whose clock is ahead by `aheadMs`. */
 async function answer(
   given: Partial<ApprovalAnswer> & { id: string },
   {
@@ -126,8 +128,8 @@ async function answer(
 const GRANTED = { type: 'granted', startBy: expect.any(Number) };
 const OPEN = { type: 'open' };
 
-describe('an answer', () => {
-  test('of an approver is applied and written down, once on how many hosts ever', async () => {
+describe('an answer to a question', () => {
+  test('is applied and recorded once, however many hosts read it', async () => {
     const hosts = [startHost([ada]), startHost([ada]), startHost([ada])] as const;
     const id = await hosts[0].ask('s1');
     await answer({ id });
@@ -138,7 +140,7 @@ describe('an answer', () => {
     ]);
   });
 
-  test('to a question of one tenant answers none of another, though the question is the same', async () => {
+  test('leaves the same question of another tenant open', async () => {
     const host = startHost([ada]);
     const id = await host.ask('s1');
     await answer({ id }, { keys: keysOf('t2') });
@@ -146,7 +148,7 @@ describe('an answer', () => {
     expect(await redis.xlen(keysOf().answers)).toBe(0);
   });
 
-  test('of an approver whose clock is behind by more than an answer is valid is refused, and the question waits on; by less, and ahead, it counts', async () => {
+  test('is refused if the clock of its approver is behind by more than an hour', async () => {
     const host = startHost([ada]);
     const id = await host.ask('s1');
     await answer({ id }, { aheadMs: -2 * HOUR_MS });
@@ -167,14 +169,14 @@ describe('an answer', () => {
     expect(await host.find('s2')).toEqual(GRANTED);
   });
 
-  test('that was given to another question than the one that is pending is refused', async () => {
+  test('is refused if it was given to another question than the pending one', async () => {
     const host = startHost([ada]);
     const id = await host.ask('s1');
     await answer({ id }, { asked: { ...DESCRIBED, script: 'make clean' } });
     expect(await host.find('s1')).toEqual(OPEN);
   });
 
-  test('that comes again after its question has ended, or that is no answer, changes nothing', async () => {
+  test('changes nothing if its question has ended or if it cannot be parsed', async () => {
     const host = startHost();
     const id = await host.ask('s1');
     await answer({ id, type: 'deny' });
@@ -188,7 +190,7 @@ describe('an answer', () => {
 });
 
 describe('an approval', () => {
-  test('of a command, written by hand among those of a prefix or of its session, allows nothing more', async () => {
+  test('keeps the scope `command`, though its id is copied to the grants of wider scopes', async () => {
     const host = startHost([ada]);
     const id = await host.ask('s1');
     await answer({ id });
@@ -199,7 +201,7 @@ describe('an approval', () => {
     expect(await host.find('s2')).toEqual(OPEN);
   });
 
-  test('copied to another question is none', async () => {
+  test('grants nothing after it is copied to the id of another question', async () => {
     const host = startHost();
     const id = await host.ask('s1');
     await answer({ id, scope: 'prefix' });
@@ -210,7 +212,7 @@ describe('an approval', () => {
     expect(await host.find('s3')).toEqual(OPEN);
   });
 
-  test('of an approver whose key a host does not know any more is asked about anew there, and not looked for without end', async () => {
+  test('is ignored by a host without the key of its approver, which asks again', async () => {
     const before = startHost([ada, earlier]);
     const id = await before.ask('s1');
     await answer({ id }, { key: earlier });
@@ -223,7 +225,7 @@ describe('an approval', () => {
     expect(await after.find('s1')).toEqual(GRANTED);
   });
 
-  test('of a session ends with the life of the session, though the next one has the same id', async () => {
+  test('of the scope `session` ends with the generation of the session', async () => {
     const host = startHost();
     const id = await host.ask('s1');
     await answer({ id, scope: 'session' });
@@ -232,31 +234,33 @@ describe('an approval', () => {
   });
 });
 
-test('who revokes waits for the starts that have found the approval, and not for those that ask a person', async () => {
-  const host = startHost();
-  const { approvals } = host;
-  const id = await host.ask('s1');
-  await answer({ id, scope: 'prefix' });
-  const [found, cleared] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const starting = approvals.starts.during(questionOf('s2'), async () => {
-    await host.find('s2');
-    found.resolve();
-    await cleared.promise;
+describe('a revocation', () => {
+  test('waits for starts that have found the approval, not for those that ask', async () => {
+    const host = startHost();
+    const { approvals } = host;
+    const id = await host.ask('s1');
+    await answer({ id, scope: 'prefix' });
+    const [found, cleared] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const starting = approvals.starts.during(questionOf('s2'), async () => {
+      await host.find('s2');
+      found.resolve();
+      await cleared.promise;
+    });
+    const held = Promise.withResolvers<void>();
+    const asking = approvals.starts.during(questionOf('s3', { script: 'other' }), async () => {
+      await approvals.find(questionOf('s3', { script: 'other' }), { reason: 'it asks' }, () => false);
+      await held.promise;
+    });
+    await found.promise;
+    await answer({ id, type: 'revoke' });
+    const confirming = approvals.wakeUp('t1', '1-1');
+    await expect.poll(() => redis.exists(approvalGrantKey(keysOf(), id))).toBe(0);
+    const confirmed = () => redis.smembers(`${keysOf().prefix}confirmed:1-1`);
+    expect(await confirmed()).toEqual([]);
+    cleared.resolve();
+    await confirming;
+    expect(await confirmed()).toEqual(['h1']);
+    held.resolve();
+    await Promise.all([starting, asking]);
   });
-  const held = Promise.withResolvers<void>();
-  const asking = approvals.starts.during(questionOf('s3', { script: 'other' }), async () => {
-    await approvals.find(questionOf('s3', { script: 'other' }), { reason: 'it asks' }, () => false);
-    await held.promise;
-  });
-  await found.promise;
-  await answer({ id, type: 'revoke' });
-  const confirming = approvals.wakeUp('t1', '1-1');
-  await expect.poll(() => redis.exists(approvalGrantKey(keysOf(), id))).toBe(0);
-  const confirmed = () => redis.smembers(`${keysOf().prefix}confirmed:1-1`);
-  expect(await confirmed()).toEqual([]);
-  cleared.resolve();
-  await confirming;
-  expect(await confirmed()).toEqual(['h1']);
-  held.resolve();
-  await Promise.all([starting, asking]);
 });

@@ -5,9 +5,9 @@ import { ASKING, type FakeShellWorker, newFleet, startFakeShellWorker } from '..
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';
 
-// What becomes of a command while it waits for a person: two real workers whose shells are in memory, and a Redis with an append-only file.
+// Commands that wait for a person. Two real workers have shells in memory, and Redis has an append-only file.
 
-/** The rules of both hosts, which forbid these scripts since they were read again. */
+/** Scripts that the rules of both hosts forbid since the hosts read the rules again. */
 const forbidden: string[] = [];
 const rules: Rules = {
   ...ASKING,
@@ -42,7 +42,7 @@ afterAll(async () => {
   await own?.[Symbol.asyncDispose]();
 });
 
-/** More than the other tests ask at once. */
+/** Limit of pending questions, which is higher than what the other tests ask at once. */
 const MOST_PENDING = 16;
 let sessions = 0;
 const open = (spec: SessionSpec = {}) => fleet.session(`s${++sessions}`, spec);
@@ -61,7 +61,7 @@ const hasBegun = ({ id, sessionId }: Command) => {
   const keepers = workers.flatMap(({ sandboxes }) => sandboxes.made.map(({ keeper }) => keeper));
   return keepers.some(({ begun }) => begun.includes(id.slice(sessionId.length + 1)));
 };
-/** A session whose shell is there. */
+/** Opens a session whose shell has started. */
 async function openReady(): Promise<Session> {
   const session = await open();
   await session.run('true');
@@ -69,7 +69,7 @@ async function openReady(): Promise<Session> {
 }
 
 describe.concurrent('a command that waits for a person', { timeout: 60_000 }, () => {
-  test('is the same one for whoever submits it again under its idempotency key; another payload is a conflict', async () => {
+  test('is returned for its idempotency key, and conflicts with another payload', async () => {
     const session = await open();
     const key = { idempotencyKey: 'once' };
     const command = await session.submit('ask once', key);
@@ -87,23 +87,20 @@ describe.concurrent('a command that waits for a person', { timeout: 60_000 }, ()
   test.each([
     ['without a shell', open],
     ['with a shell', openReady],
-  ])(
-    'is not started after its start deadline in a session %s; its question goes, and what waits behind it runs',
-    async (how, openOne) => {
-      const session = await openOne();
-      const script = `ask until late ${how}`;
-      const command = await session.submit(script, { startDeadlineMs: 5_000 });
-      const behind = await session.submit('true');
-      const { id } = await untilAsked(script);
-      expect(await command.result()).toMatchObject({ outcome: 'timeout', reason: 'not-started' });
-      expect(await behind.result()).toMatchObject({ outcome: 'success' });
-      await untilGone(script);
-      await expect(fleet.approvals.approve(id)).rejects.toMatchObject({ code: 'APPROVAL_NOT_FOUND' });
-      expect(hasBegun(command)).toBe(false);
-    },
-  );
+  ])('in a session %s, ends at its start deadline, and the next command runs', async (how, openOne) => {
+    const session = await openOne();
+    const script = `ask until late ${how}`;
+    const command = await session.submit(script, { startDeadlineMs: 5_000 });
+    const behind = await session.submit('true');
+    const { id } = await untilAsked(script);
+    expect(await command.result()).toMatchObject({ outcome: 'timeout', reason: 'not-started' });
+    expect(await behind.result()).toMatchObject({ outcome: 'success' });
+    await untilGone(script);
+    await expect(fleet.approvals.approve(id)).rejects.toMatchObject({ code: 'APPROVAL_NOT_FOUND' });
+    expect(hasBegun(command)).toBe(false);
+  });
 
-  test('leaves its question to those that ask the same when it is cancelled, or its session is closed', async () => {
+  test('leaves its question to other sessions after its cancellation or the close of its session', async () => {
     const all = await Promise.all(['cancel', 'close', 'stay'].map(() => open()));
     const commands = await Promise.all(all.map((session) => session.submit('ask together')));
     const [cancelled, closed, stays] = commands as [Command, Command, Command];
@@ -119,7 +116,7 @@ describe.concurrent('a command that waits for a person', { timeout: 60_000 }, ()
   });
 
   // S3-27
-  test('asks the same as others only with the same variables and secrets of its session, and anew in its next life', async () => {
+  test('shares a question only with sessions of equal variables and secrets, within one generation', async () => {
     const spec = { env: { STAGE: 'test' }, secrets: { TOKEN: 'a secret of one' } };
     const other = { ...spec, secrets: { TOKEN: 'a secret of two' } };
     const opened = await Promise.all([spec, spec, other, { ...spec, env: { STAGE: 'live' } }].map(open));
@@ -143,7 +140,7 @@ describe.concurrent('a command that waits for a person', { timeout: 60_000 }, ()
   test.each([
     ['without a shell, once it is approved', open, true],
     ['with a shell, at once', openReady, false],
-  ])('is denied by rules that forbid it since, in a session %s', async (how, openOne, approves) => {
+  ])('is denied in a session %s by rules that the host has read since', async (how, openOne, approves) => {
     const session = await openOne();
     const script = `ask before rules ${how}`;
     const command = await session.submit(script);
@@ -161,7 +158,7 @@ describe.concurrent('a command that waits for a person', { timeout: 60_000 }, ()
     await untilGone(script);
   });
 
-  test('is not asked about when so many of its tenant wait; once one is answered there is room again', async () => {
+  test('is refused while too many questions of its tenant are pending, until one is answered', async () => {
     const asking = await Promise.all(Array.from({ length: MOST_PENDING }, (_, index) => capped.session(`c${index}`)));
     const commands = await Promise.all(asking.map((session) => session.submit('ask in a crowd')));
     const question = await until(
@@ -186,19 +183,21 @@ describe.concurrent('a command that waits for a person', { timeout: 60_000 }, ()
   });
 });
 
-test('a question whose time is over while Redis is away has expired when it is back, and one with time left waits on', {
-  timeout: 60_000,
-}, async () => {
-  const [short, long] = await Promise.all([open({ approvalTimeoutMs: 5_000 }), open()]);
-  const [expires, waits] = await Promise.all([short.submit('ask for now'), long.submit('ask for later')]);
-  const [{ expiresAt }, { id }] = await Promise.all([untilAsked('ask for now'), untilAsked('ask for later')]);
-  await own.kill();
-  await until(Date.now, (now) => now > Date.parse(expiresAt));
-  await own.start();
-  expect(await expires.result()).toMatchObject({ outcome: 'error', error: { code: 'APPROVAL_EXPIRED' } });
-  expect(await untilAsked('ask for later')).toMatchObject({ id });
-  expect(await pending('ask for now')).toEqual([]);
-  await fleet.approvals.approve(id);
-  expect(await waits.result()).toMatchObject({ outcome: 'success' });
-  expect(hasBegun(expires)).toBe(false);
+describe('a pending question', () => {
+  test('expires during an outage of Redis if its time is over, and waits otherwise', {
+    timeout: 60_000,
+  }, async () => {
+    const [short, long] = await Promise.all([open({ approvalTimeoutMs: 5_000 }), open()]);
+    const [expires, waits] = await Promise.all([short.submit('ask for now'), long.submit('ask for later')]);
+    const [{ expiresAt }, { id }] = await Promise.all([untilAsked('ask for now'), untilAsked('ask for later')]);
+    await own.kill();
+    await until(Date.now, (now) => now > Date.parse(expiresAt));
+    await own.start();
+    expect(await expires.result()).toMatchObject({ outcome: 'error', error: { code: 'APPROVAL_EXPIRED' } });
+    expect(await untilAsked('ask for later')).toMatchObject({ id });
+    expect(await pending('ask for now')).toEqual([]);
+    await fleet.approvals.approve(id);
+    expect(await waits.result()).toMatchObject({ outcome: 'success' });
+    expect(hasBegun(expires)).toBe(false);
+  });
 });

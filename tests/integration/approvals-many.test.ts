@@ -3,12 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Command, Fleet, type Session } from '@shellfleet/client';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type FakeShellWorker, newFleet, startFakeShellWorker } from '../support/fake-shell-workers.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';
 
-// Hundreds of sessions that ask, on real workers whose shells are in memory.
+// Hundreds of sessions that ask questions, on real workers with shells in memory.
 
 let folder: string;
 let own: OwnRedis;
@@ -23,7 +23,8 @@ const startWorkers = async () => {
 const closeWorkers = () => Promise.all(workers.map(({ worker }) => worker.close('end', 2_000)));
 
 beforeAll(async () => {
-  // Every write is in the file before it is acknowledged. The file is in memory: a disk would make the test three times as long.
+  // Every write is in the file before it is acknowledged. The file is in memory, because a disk would triple the time
+  // of the test.
   folder = await mkdtemp(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'shellfleet-redis-'));
   own = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always', '--dir', folder);
   await startWorkers();
@@ -48,32 +49,34 @@ const endsOf = async (commands: readonly Command[]) => {
 };
 const shown = async () => (await fleet.approvals.list()).map(({ script, count }) => `${script}: ${count}`).sort();
 
-test('1000 sessions ask one of two questions: both are shown, no slot is busy, and a kill of Redis and a restart of every worker change nothing; one answer lets 500 go on, another ends 500, and once the first is revoked none of the 500 starts another', {
-  timeout: 120_000,
-}, async () => {
-  const [left, right] = [await open('left', 500), await open('right', 500)];
-  const commands = [await submitAll(left, 'ask left'), await submitAll(right, 'ask right')] as const;
-  const both = ['ask left: 500', 'ask right: 500'];
-  await until(shown, (list) => list.join() === both.join(), 60_000);
-  await until(busySlots, (busy) => busy === 0, 60_000);
-  const before = await fleet.approvals.list();
-  await closeWorkers();
-  await own.restart();
-  await startWorkers();
-  await until(
-    () => shown().catch(() => []),
-    (list) => list.join() === both.join(),
-  );
-  expect(await fleet.approvals.list()).toEqual(before);
-  expect(begun()).toBe(0);
-  const idOf = (script: string) => before.find((approval) => approval.script === script)?.id ?? '';
-  await fleet.approvals.approve(idOf('ask left'), { scope: 'session' });
-  await fleet.approvals.deny(idOf('ask right'));
-  expect(await endsOf(commands[1])).toEqual(['denial']);
-  expect(await endsOf(commands[0])).toEqual(['success']);
-  expect(begun()).toBe(500);
-  await fleet.approvals.revoke(idOf('ask left'));
-  await submitAll(left, 'ask left');
-  await until(shown, (list) => list.join() === 'ask left: 500', 60_000);
-  expect(begun()).toBe(500);
+describe('two questions of 1000 sessions', () => {
+  test('survive a kill of Redis and restarts of all workers, and one answer settles 500', {
+    timeout: 120_000,
+  }, async () => {
+    const [left, right] = [await open('left', 500), await open('right', 500)];
+    const commands = [await submitAll(left, 'ask left'), await submitAll(right, 'ask right')] as const;
+    const both = ['ask left: 500', 'ask right: 500'];
+    await until(shown, (list) => list.join() === both.join(), 60_000);
+    await until(busySlots, (busy) => busy === 0, 60_000);
+    const before = await fleet.approvals.list();
+    await closeWorkers();
+    await own.restart();
+    await startWorkers();
+    await until(
+      () => shown().catch(() => []),
+      (list) => list.join() === both.join(),
+    );
+    expect(await fleet.approvals.list()).toEqual(before);
+    expect(begun()).toBe(0);
+    const idOf = (script: string) => before.find((approval) => approval.script === script)?.id ?? '';
+    await fleet.approvals.approve(idOf('ask left'), { scope: 'session' });
+    await fleet.approvals.deny(idOf('ask right'));
+    expect(await endsOf(commands[1])).toEqual(['denial']);
+    expect(await endsOf(commands[0])).toEqual(['success']);
+    expect(begun()).toBe(500);
+    await fleet.approvals.revoke(idOf('ask left'));
+    await submitAll(left, 'ask left');
+    await until(shown, (list) => list.join() === 'ask left: 500', 60_000);
+    expect(begun()).toBe(500);
+  });
 });

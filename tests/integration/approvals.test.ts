@@ -31,7 +31,7 @@ const asked = (script: string) =>
     async () => (await fleet.approvals.list()).find((approval) => approval.script === script),
     (found) => found !== undefined,
   ).then((found) => found!);
-/** What the hosts wrote down about it. */
+/** Returns what the hosts' audit logs record about the end of a command. */
 const endsOf = (commandId: string) =>
   workers
     .flatMap(({ audited }) => audited)
@@ -57,7 +57,7 @@ const eventsOf = async (session: Session) => {
 };
 
 describe('a question', () => {
-  test('is shown with everything that will run, and starts once it is approved', async () => {
+  test('shows everything that will run, and starts the command once it is approved', async () => {
     const session = await open({ image: 'debian' });
     const command = await session.submit('ask me', { cwd: '/tmp', env: { NAME: 'v' }, stdin: 'abc' });
     const approval = await asked('ask me');
@@ -88,7 +88,7 @@ describe('a question', () => {
   });
 
   // seeds Wrong 7
-  test('that quotes the script of its command stands in Redis sealed, and so does the reason of a denial', async () => {
+  test('is sealed in Redis, together with the reason of a denial', async () => {
     const session = await open();
     const command = await session.submit('ask quoted-word');
     const approval = await asked('ask quoted-word');
@@ -107,7 +107,7 @@ describe('a question', () => {
     await session.close();
   });
 
-  test('about a restart that is denied rejects it with the words of the denial, as a rule does', async () => {
+  test('about a restart rejects the restart with the text of the denial', async () => {
     const forbidden = await open({ env: { RESTART: 'forbid' } });
     const of = { code: 'RESTART_DENIED', retryable: false };
     await expect(forbidden.restart()).rejects.toMatchObject({
@@ -129,40 +129,37 @@ describe('a question', () => {
   });
 
   // fault 108
-  test.each(['cancel', 'close'] as const)(
-    'that loses its first asker by a %s is shown as that of the next',
-    async (how) => {
-      const script = `ask the same, ${how}`;
-      const [gone, stays] = [await open(), await open()];
-      const first = await gone.submit(script);
-      const { id } = await asked(script);
-      const second = await stays.submit(script);
-      await until(
-        () => fleet.approvals.list(),
-        (all) => all.some((one) => one.id === id && one.count === 2),
-      );
-      if (how === 'cancel') await first.cancel();
-      else await gone.close();
-      // At once: before upkeep looks at it.
-      const shown = { id, sessionId: stays.id, commandId: second.id, count: 1 };
-      expect(await fleet.approvals.list()).toMatchObject([shown]);
-      expect(await fleet.approvals.list({ sessionId: gone.id })).toEqual([]);
-      expect(await fleet.approvals.list({ sessionId: stays.id })).toMatchObject([shown]);
-      await fleet.approvals.approve(id, { scope: 'session' });
-      expect(await second.result()).toMatchObject({ outcome: 'success' });
-      await stays.close();
-      if (how === 'close') return;
-      // It grants nothing to the session whose command was cancelled.
-      const again = await gone.submit(script);
-      await fleet.approvals.deny((await asked(script)).id);
-      expect(await again.result()).toMatchObject({ outcome: 'denial' });
-      await gone.close();
-    },
-  );
+  test.each(['cancel', 'close'] as const)('is shown as that of the next asker after a %s of the first', async (how) => {
+    const script = `ask the same, ${how}`;
+    const [gone, stays] = [await open(), await open()];
+    const first = await gone.submit(script);
+    const { id } = await asked(script);
+    const second = await stays.submit(script);
+    await until(
+      () => fleet.approvals.list(),
+      (all) => all.some((one) => one.id === id && one.count === 2),
+    );
+    if (how === 'cancel') await first.cancel();
+    else await gone.close();
+    // At once: before upkeep looks at it.
+    const shown = { id, sessionId: stays.id, commandId: second.id, count: 1 };
+    expect(await fleet.approvals.list()).toMatchObject([shown]);
+    expect(await fleet.approvals.list({ sessionId: gone.id })).toEqual([]);
+    expect(await fleet.approvals.list({ sessionId: stays.id })).toMatchObject([shown]);
+    await fleet.approvals.approve(id, { scope: 'session' });
+    expect(await second.result()).toMatchObject({ outcome: 'success' });
+    await stays.close();
+    if (how === 'close') return;
+    // It grants nothing to the session whose command was cancelled.
+    const again = await gone.submit(script);
+    await fleet.approvals.deny((await asked(script)).id);
+    expect(await again.result()).toMatchObject({ outcome: 'denial' });
+    await gone.close();
+  });
 
   // fault 108
   test.each(['approve', 'deny'] as const)(
-    'whose only asker was cancelled is not found by %s, and grants nothing',
+    'is gone for `%s` after its only asker was cancelled, and grants nothing',
     async (how) => {
       const script = `ask in vain, ${how}`;
       const session = await open();
@@ -178,7 +175,8 @@ describe('a question', () => {
     },
   );
 
-  test('S3-01: that is denied ends its command, with who and why; what waits behind it goes on, or is cancelled with abort', async () => {
+  // S3-01
+  test('ends its command as a denial that names the person and the reason', async () => {
     const session = await open();
     const denied = await session.submit('ask no');
     const behind = await session.submit('true');
@@ -196,7 +194,7 @@ describe('a question', () => {
     expect(await cancelled.result()).toMatchObject({ outcome: 'cancellation' });
   });
 
-  test('that two persons answer at the same time takes one answer, and the other one learns which', async () => {
+  test('accepts one of two simultaneous answers, and tells the other person which', async () => {
     const command = await (await open()).submit('ask both');
     const { id } = await asked('ask both');
     const [approved, denied] = await Promise.allSettled([
@@ -210,14 +208,14 @@ describe('a question', () => {
     expect((await command.result()).outcome).toBe(approved.status === 'fulfilled' ? 'success' : 'denial');
   });
 
-  test('that nobody answers ends its command with an error, which is no denial', async () => {
+  test('ends its command with an error, but no denial, if nobody answers in time', async () => {
     const session = await open({ approvalTimeoutMs: 300 });
     const command = await session.submit('ask in time');
     expect(await command.result()).toMatchObject({ outcome: 'error', error: { code: 'APPROVAL_EXPIRED' } });
     expect(await fleet.approvals.list()).toEqual([]);
   });
 
-  test('does not run down the timeout of its command, and gives the slot back while no shell is there', async () => {
+  test('stops the timeout of its command, and frees the slot without a shell', async () => {
     const session = await open();
     const command = await session.submit('ask for long', { timeoutMs: 400 });
     const { id } = await asked('ask for long');
@@ -230,7 +228,7 @@ describe('a question', () => {
     expect(await command.result()).toMatchObject({ outcome: 'success' });
   });
 
-  test('of a session with a shell keeps the slot, shown as such and counted by its host, until the session is idle for too long', async () => {
+  test('keeps the slot of a session with a shell until its idle timeout', async () => {
     const session = await open({ idleTimeoutMs: 1_500 });
     await session.run('true');
     const command = await session.submit('ask with a shell');
@@ -245,7 +243,7 @@ describe('a question', () => {
       () => session.info(),
       (info) => info.hostId === null,
     );
-    // The shell that would have run it is gone, so it is asked again.
+    // The shell that would have run the command is gone, so the command is asked about again.
     await fleet.approvals.approve(id);
     const again = await until(
       async () => (await fleet.approvals.list()).find(({ script }) => script === 'ask with a shell'),
@@ -256,7 +254,7 @@ describe('a question', () => {
     expect((await session.info()).heldCommandId).toBeUndefined();
   });
 
-  test('that Redis has lost is asked again', async () => {
+  test('is asked again after Redis has lost it', async () => {
     const session = await open();
     const command = await session.submit('ask after a loss');
     const { id } = await asked('ask after a loss');
@@ -268,7 +266,7 @@ describe('a question', () => {
     expect(await command.result()).toMatchObject({ outcome: 'success' });
   });
 
-  test('is withdrawn when its command is cancelled, or its session closed', async () => {
+  test('is withdrawn if its command is cancelled or its session closed', async () => {
     const session = await open();
     const command = await session.submit('ask and cancel');
     const { id } = await asked('ask and cancel');
@@ -285,7 +283,7 @@ describe('a question', () => {
     await expect(fleet.approvals.approve(id)).rejects.toMatchObject({ code: 'APPROVAL_NOT_FOUND' });
   });
 
-  test('is watched: when it is asked, by how many, and how it ended', async () => {
+  test('reports to watchers its start, the number of askers and its end', async () => {
     const stop = new AbortController();
     const seen: string[] = [];
     const watching = (async () => {
@@ -315,7 +313,8 @@ describe('a question', () => {
 });
 
 describe('an approval', () => {
-  test('S3-04: of a command holds for what asked, and not for the next that asks the same', async () => {
+  // S3-04
+  test('of the scope `command` covers its asker, not the next equal command', async () => {
     const session = await open();
     const command = await session.submit('ask once');
     const { id } = await asked('ask once');
@@ -327,13 +326,14 @@ describe('an approval', () => {
     await expect(fleet.approvals.approve(id)).rejects.toMatchObject({ code: 'APPROVAL_NOT_FOUND' });
     await fleet.approvals.deny(next.id);
     expect(await again.result()).toMatchObject({ outcome: 'denial' });
-    // Nor is it denied because it was once.
+    // A denial, too, covers one command only.
     const third = await session.submit('ask once');
     await fleet.approvals.approve((await asked('ask once')).id);
     expect(await third.result()).toMatchObject({ outcome: 'success' });
   });
 
-  test('S3-02, S3-03: of a session holds there for the same question, in no other session and for nothing else', async () => {
+  // S3-02, S3-03
+  test('of the scope `session` covers that question in that session only', async () => {
     const [session, other] = [await open(), await open()];
     const first = await session.submit('ask of session');
     await fleet.approvals.approve((await asked('ask of session')).id, { scope: 'session' });
@@ -347,7 +347,8 @@ describe('an approval', () => {
     expect(await changed.result()).toMatchObject({ outcome: 'denial' });
   });
 
-  test('S3-01, S3-28: of a prefix holds for every session of the tenant until it is revoked, and lifts nothing that is forbidden', async () => {
+  // S3-01, S3-28
+  test('of the scope `prefix` covers all sessions of the tenant until it is revoked', async () => {
     const first = await (await open()).submit('ask prefix 1');
     const { id } = await asked('ask prefix 1');
     await fleet.approvals.approve(id, { scope: 'prefix', answeredBy: 'dave' });
@@ -366,59 +367,63 @@ describe('an approval', () => {
   });
 });
 
-test('questions of a session that were denied several times in a row are not shown for a while', async () => {
-  const session = await open();
-  for (const attempt of [1, 2, 3, 4]) {
-    const command = await session.submit(`ask again ${attempt}`);
-    await fleet.approvals.deny((await asked(`ask again ${attempt}`)).id);
+describe('questions of a session', () => {
+  test('are hidden for a while after several denials in a row', async () => {
+    const session = await open();
+    for (const attempt of [1, 2, 3, 4]) {
+      const command = await session.submit(`ask again ${attempt}`);
+      await fleet.approvals.deny((await asked(`ask again ${attempt}`)).id);
+      await command.result();
+    }
+    const refused = await session.run('ask again 5');
+    expect(refused).toMatchObject({ outcome: 'denial', reason: 'rules' });
+    expect(refused.stderr).toContain('denied several times in a row');
+    expect(decisionsOn(refused.commandId)).toEqual([['deny', undefined]]);
+  });
+});
+
+describe('the audit log', () => {
+  test('records which question a command asked, who answered, and how the command ended', async () => {
+    const session = await open();
+    const command = await session.submit('ask for the record');
+    const { id } = await asked('ask for the record');
+    await fleet.approvals.approve(id);
     await command.result();
-  }
-  const refused = await session.run('ask again 5');
-  expect(refused).toMatchObject({ outcome: 'denial', reason: 'rules' });
-  expect(refused.stderr).toContain('denied several times in a row');
-  expect(decisionsOn(refused.commandId)).toEqual([['deny', undefined]]);
+    // Each host has its own log. The command may have started on another host than the one that held it.
+    expect(decisionsOn(command.id).toSorted()).toEqual([
+      ['admit', undefined],
+      ['hold', id],
+    ]);
+    const denied = await session.submit('ask for nothing');
+    await fleet.approvals.deny((await asked('ask for nothing')).id);
+    await denied.result();
+    const expired = await (await open({ approvalTimeoutMs: 100 })).submit('ask nobody');
+    await expired.result();
+    await expect.poll(() => endsOf(denied.id)).toEqual([['denial', undefined]]);
+    await expect.poll(() => endsOf(expired.id)).toEqual([['error', 'APPROVAL_EXPIRED']]);
+  });
 });
 
-test('the audit tells which question a command asked, and so who answered it, and how it ended without having started', async () => {
-  const session = await open();
-  const command = await session.submit('ask for the record');
-  const { id } = await asked('ask for the record');
-  await fleet.approvals.approve(id);
-  await command.result();
-  // Each host has its own: it may have started on another one than the one that held it.
-  expect(decisionsOn(command.id).toSorted()).toEqual([
-    ['admit', undefined],
-    ['hold', id],
-  ]);
-  const denied = await session.submit('ask for nothing');
-  await fleet.approvals.deny((await asked('ask for nothing')).id);
-  await denied.result();
-  const expired = await (await open({ approvalTimeoutMs: 100 })).submit('ask nobody');
-  await expired.result();
-  await expect.poll(() => endsOf(denied.id)).toEqual([['denial', undefined]]);
-  await expect.poll(() => endsOf(expired.id)).toEqual([['error', 'APPROVAL_EXPIRED']]);
-});
-
-test.each([
-  [
-    'cleared and held no more',
-    async (keys: SessionKeys, id: string) => {
-      const record = recordKey(keys, id);
-      await own.redis.hset(record, 'cleared', (await own.redis.hget(record, 'held')) ?? '');
-      await own.redis.hdel(keys.state, 'held');
-    },
-  ],
-  [
-    'started',
-    async (keys: SessionKeys, id: string) => {
-      const { fence = '', host = '' } = await own.redis.hgetall(keys.state);
-      await own.redis.hset(recordKey(keys, id), { state: 'running', fence, host, startedAt: Date.now() });
-      await own.redis.multi().lrem(keys.queue, 0, id).hset(keys.state, 'running', id).exec();
-    },
-  ],
-])(
-  'no byte of a held command reaches a shell when its record is changed by hand into one that is %s (ADMIT-8)',
-  async (_how, change) => {
+describe('a held command', () => {
+  // ADMIT-8
+  test.each([
+    [
+      'cleared and held no more',
+      async (keys: SessionKeys, id: string) => {
+        const record = recordKey(keys, id);
+        await own.redis.hset(record, 'cleared', (await own.redis.hget(record, 'held')) ?? '');
+        await own.redis.hdel(keys.state, 'held');
+      },
+    ],
+    [
+      'started',
+      async (keys: SessionKeys, id: string) => {
+        const { fence = '', host = '' } = await own.redis.hgetall(keys.state);
+        await own.redis.hset(recordKey(keys, id), { state: 'running', fence, host, startedAt: Date.now() });
+        await own.redis.multi().lrem(keys.queue, 0, id).hset(keys.state, 'running', id).exec();
+      },
+    ],
+  ])('reaches no shell if its record is changed by hand into one that is %s', async (_how, change) => {
     const session = await open();
     await session.run('true');
     const begun = () => workers.reduce((sum, worker) => sum + worker.begun(), 0);
@@ -436,34 +441,37 @@ test.each([
       stderr: 'Denied: it asks No answer allows it.\n',
     });
     expect(begun()).toBe(before);
-  },
-);
+  });
 
-test('an answer that no process of the fleet has sealed is refused', async () => {
-  const command = await (await open()).submit('ask a forger');
-  const { id } = await asked('ask a forger');
-  const keys = approvalKeys(of.keyspace, 'default');
-  await own.redis.xadd(
-    keys.answers,
-    '*',
-    'd',
-    JSON.stringify({ type: 'approve', id, scope: 'command', answeredBy: 'x' }),
-  );
-  await until(
-    () => own.redis.xlen(keys.answers),
-    (length) => length === 0,
-  );
-  expect(await asked('ask a forger')).toMatchObject({ id });
-  await command.cancel();
+  test('ignores an answer that no process of the fleet has sealed', async () => {
+    const command = await (await open()).submit('ask a forger');
+    const { id } = await asked('ask a forger');
+    const keys = approvalKeys(of.keyspace, 'default');
+    await own.redis.xadd(
+      keys.answers,
+      '*',
+      'd',
+      JSON.stringify({ type: 'approve', id, scope: 'command', answeredBy: 'x' }),
+    );
+    await until(
+      () => own.redis.xlen(keys.answers),
+      (length) => length === 0,
+    );
+    expect(await asked('ask a forger')).toMatchObject({ id });
+    await command.cancel();
+  });
 });
 
-test('S3-28: an approval of a session holds as before when every worker was restarted', async () => {
-  const session = await open();
-  const command = await session.submit('ask before the restart');
-  await fleet.approvals.approve((await asked('ask before the restart')).id, { scope: 'session' });
-  await command.result();
-  await Promise.all(workers.map(({ worker }) => worker.close('hand-over', 0)));
-  const redisUrl = own.url;
-  workers = await Promise.all(['h1', 'h2'].map((id) => startFakeShellWorker({ redisUrl, ...of, id })));
-  expect(await session.run('ask before the restart')).toMatchObject({ outcome: 'success' });
+describe('an approval of the scope `session`', () => {
+  // S3-28
+  test('outlives a restart of every worker', async () => {
+    const session = await open();
+    const command = await session.submit('ask before the restart');
+    await fleet.approvals.approve((await asked('ask before the restart')).id, { scope: 'session' });
+    await command.result();
+    await Promise.all(workers.map(({ worker }) => worker.close('hand-over', 0)));
+    const redisUrl = own.url;
+    workers = await Promise.all(['h1', 'h2'].map((id) => startFakeShellWorker({ redisUrl, ...of, id })));
+    expect(await session.run('ask before the restart')).toMatchObject({ outcome: 'success' });
+  });
 });

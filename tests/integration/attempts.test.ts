@@ -7,7 +7,8 @@ import { type FakeShellWorker, newFleet, startFakeShellWorker } from '../support
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';
 
-// What leaves its sandbox: who is asked, when, and what the Result tells. Two real workers whose shells are in memory, and so is the wider one.
+// Commands that leave their sandbox: who is asked, when, and what the Result contains. Two real workers have shells in
+// memory, and so has the wider sandbox.
 
 const wider = vi.hoisted(() => ({ refusal: undefined as string | undefined, ran: [] as string[] }));
 vi.mock('../../apps/worker/src/outside/create-outside.ts', () => ({
@@ -65,8 +66,9 @@ const FIRST = {
   denied: { what: 'files', line: DENIED.trim(), mayAsk: true },
 };
 
-describe('S3-25: a command that its sandbox has denied something', () => {
-  test('is asked about with the exit code and the end of its output, and runs once more, outside, when a person says so', async () => {
+// S3-25
+describe('a command that its sandbox denied something', () => {
+  test('runs once more in the wider sandbox if a person approves', async () => {
     const session = await open();
     const command = await session.submit('denied once');
     const question = await asked(session);
@@ -92,7 +94,7 @@ describe('S3-25: a command that its sandbox has denied something', () => {
     ['denied', (id: string) => fleet.approvals.deny(id, 'no', { answeredBy: 'bob' }), 'bob denied it: no', 600_000],
     ['not answered in time', async () => {}, /^Nobody answered its question in time/, 300],
   ] as const)(
-    'ends with the failure of its first attempt when the second is %s',
+    'ends with the failure of its first attempt if the second is %s',
     async (_how, answer, refused, approvalTimeoutMs) => {
       const session = await open({ approvalTimeoutMs });
       const command = await session.submit('denied once');
@@ -106,7 +108,7 @@ describe('S3-25: a command that its sandbox has denied something', () => {
     },
   );
 
-  test('is a cancellation with the output of its first attempt when it is cancelled, or its session closed, meanwhile', async () => {
+  test('keeps the output of its first attempt if it is cancelled during the question', async () => {
     const session = await open();
     const command = await session.submit('denied once');
     await asked(session);
@@ -127,30 +129,28 @@ describe('S3-25: a command that its sandbox has denied something', () => {
     expect(wider.ran).toEqual([]);
   });
 
-  // S2-17: what the Result keeps of the output is another question.
+  // S2-17: the question does not depend on what the Result keeps of the output.
   test.each([
     ['keep: head', { keep: 'head', maxLines: 10 }],
     ['keep: tail', { keep: 'tail', maxBytes: 10 }],
     ['keep: head-tail', { keep: 'head-tail', maxBytes: 20 }],
     ['the profile codex', OUTPUT_PROFILES.codex],
     ['the profile langchain', OUTPUT_PROFILES.langchain],
-  ] as const)(
-    'is asked about when the denial stands behind output that its Result leaves out: %s',
-    async (_name, output) => {
-      const session = await open({ output });
-      const command = await session.submit('denied behind much');
-      const { id, firstAttempt } = await asked(session);
-      expect(firstAttempt).toEqual({ exitCode: 1, output: `${'a line before it\n'.repeat(40)}${DENIED}`.slice(-500) });
-      await fleet.approvals.deny(id, 'no', { answeredBy: 'bob' });
-      expect(await command.result()).toMatchObject({
-        ...{ outcome: 'failure', denied: FIRST.denied, refused: 'bob denied it: no' },
-        totals: { stdoutLines: 4_001 },
-      });
-      await session.close();
-    },
-  );
+  ] as const)('asks about a denial in output that its Result leaves out: %s', async (_name, output) => {
+    const session = await open({ output });
+    const command = await session.submit('denied behind much');
+    const { id, firstAttempt } = await asked(session);
+    expect(firstAttempt).toEqual({ exitCode: 1, output: `${'a line before it\n'.repeat(40)}${DENIED}`.slice(-500) });
+    await fleet.approvals.deny(id, 'no', { answeredBy: 'bob' });
+    expect(await command.result()).toMatchObject({
+      ...{ outcome: 'failure', denied: FIRST.denied, refused: 'bob denied it: no' },
+      totals: { stdoutLines: 4_001 },
+    });
+    await session.close();
+  });
 
-  test('S3-09: is asked about although its first attempt was approved: exactly that question counts, and is not asked again', async () => {
+  // S3-09
+  test('asks again for the second attempt, though its first attempt was approved', async () => {
     const session = await open();
     const ask = async () => ({ command: await session.submit('denied twice'), first: await asked(session) });
     const { command, first } = await ask();
@@ -162,7 +162,7 @@ describe('S3-25: a command that its sandbox has denied something', () => {
     );
     await fleet.approvals.approve(second.id, { scope: 'session' });
     expect(await command.result()).toMatchObject({ outside: true });
-    // Both were approved for this session.
+    // Both questions were approved for this session.
     expect(await session.run('denied twice')).toMatchObject({ outside: true, attempts: 2 });
     const other = await open();
     const again = await other.submit('denied twice');
@@ -172,12 +172,12 @@ describe('S3-25: a command that its sandbox has denied something', () => {
     expect(wider.ran).toHaveLength(2);
   });
 
-  test('is asked about again by the next host, and its first attempt does not run again', async () => {
+  test('is asked about again by the next host, which does not repeat the first attempt', async () => {
     const session = await open({ idleTimeoutMs: 500 });
     const command = await session.submit('denied once');
     const { id } = await asked(session);
     const before = begun();
-    // The shell is ended, and the question stays.
+    // The shell has ended, and the question stays.
     await until(
       () => session.info(),
       ({ hostId }) => hostId === null,
@@ -191,28 +191,27 @@ describe('S3-25: a command that its sandbox has denied something', () => {
     expect(begun()).toBe(before);
   });
 
+  // S3-08, S3-11
   test.each([
     ['never', { approval: 'never' }, false],
     ['on-request', { approval: 'on-request' }, true],
     ['reject sandbox questions', { approval: { reject: { sandboxApproval: true } } }, false],
     ['escalateOnFailure: false', { sandbox: { escalateOnFailure: false } }, true],
     ['selection: require', { sandbox: { selection: 'require' } }, false],
-  ] as const)(
-    'S3-08, S3-11: is a failure that tells of the denial, and nobody is asked, under %s',
-    async (_name, spec, mayAsk) => {
-      const session = await open(spec);
-      expect(await session.run('denied once')).toMatchObject({
-        ...FIRST,
-        denied: { ...FIRST.denied, mayAsk },
-      });
-      expect(await fleet.approvals.list({ sessionId: session.id })).toEqual([]);
-    },
-  );
+  ] as const)('fails with the denial in its Result, and asks nobody, under %s', async (_name, spec, mayAsk) => {
+    const session = await open(spec);
+    expect(await session.run('denied once')).toMatchObject({
+      ...FIRST,
+      denied: { ...FIRST.denied, mayAsk },
+    });
+    expect(await fleet.approvals.list({ sessionId: session.id })).toEqual([]);
+  });
 
+  // S3-11
   test.each([
     ['unless-trusted', 'unless-trusted'],
     ['reject of other questions', { reject: { rules: false } }],
-  ] as const)('S3-11: is asked about a second time under %s', async (_name, approval) => {
+  ] as const)('asks a second time under %s', async (_name, approval) => {
     const session = await open({ approval });
     const command = await session.submit('denied once');
     if (approval === 'unless-trusted') await fleet.approvals.approve((await asked(session)).id);
@@ -223,7 +222,7 @@ describe('S3-25: a command that its sandbox has denied something', () => {
     await command.cancel();
   });
 
-  test('is a failure where its host has no wider sandbox', async () => {
+  test('fails on a host without a wider sandbox', async () => {
     wider.refusal = 'this host has no wider sandbox';
     const session = await open();
     const result = await session.run('denied once');
@@ -232,30 +231,32 @@ describe('S3-25: a command that its sandbox has denied something', () => {
   });
 });
 
-test('no record in Redis lets a command out of its sandbox: what a host has not sealed is no first attempt (ATTEMPT-2)', async () => {
-  const session = await open({ approval: 'unless-trusted' });
-  const command = await session.submit('write');
-  const { id } = await asked(session);
-  const before = begun();
-  const keys = sessionKeys(of.keyspace, 'default', session.id);
-  const firstEnd = JSON.stringify({ outcome: 'failure', exitCode: 1, reason: 'exited' });
-  await own.redis.hset(recordKey(keys, command.id.slice(session.id.length + 1)), { first: 'forged', firstEnd });
-  await fleet.approvals.approve(id);
-  expect(await command.result()).toMatchObject({ outcome: 'error', stdout: '' });
-  expect([begun(), wider.ran]).toEqual([before, []]);
+describe('a record in Redis', () => {
+  // ATTEMPT-2
+  test('lets no command out of its sandbox unless a host has sealed its first attempt', async () => {
+    const session = await open({ approval: 'unless-trusted' });
+    const command = await session.submit('write');
+    const { id } = await asked(session);
+    const before = begun();
+    const keys = sessionKeys(of.keyspace, 'default', session.id);
+    const firstEnd = JSON.stringify({ outcome: 'failure', exitCode: 1, reason: 'exited' });
+    await own.redis.hset(recordKey(keys, command.id.slice(session.id.length + 1)), { first: 'forged', firstEnd });
+    await fleet.approvals.approve(id);
+    expect(await command.result()).toMatchObject({ outcome: 'error', stdout: '' });
+    expect([begun(), wider.ran]).toEqual([before, []]);
+  });
 });
 
-test.each([
-  ['command', 'is not run again: it ends as its lost run did', { outcome: 'error', error: { code: 'CONTAINER_LOST' } }],
-  ['session', 'runs again there', { outcome: 'success', attempts: 2 }],
-] as const)(
-  'what was approved for its %s, and lost its shell, %s, also when it is idempotent',
-  async (scope, _what, expected) => {
+describe('an idempotent command that lost its shell', () => {
+  test.each([
+    ['command', 'ends with CONTAINER_LOST', { outcome: 'error', error: { code: 'CONTAINER_LOST' } }],
+    ['session', 'runs again', { outcome: 'success', attempts: 2 }],
+  ] as const)('with an approval for its %s, %s', async (scope, _what, expected) => {
     const session = await open({ approval: 'unless-trusted' });
     const command = await session.submit('hold on', { retry: 'idempotent' });
     await fleet.approvals.approve((await asked(session)).id, { scope });
     const entry = command.id.slice(session.id.length + 1);
-    // The sandboxes in which it began.
+    // The sandboxes in which the command began.
     const ranIn = (count: number) =>
       until(
         async () =>
@@ -266,13 +267,15 @@ test.each([
     if (scope === 'session') (await ranIn(2)).at(-1)?.keeper.end();
     expect(await command.result()).toMatchObject(expected);
     expect(await fleet.approvals.list({ sessionId: session.id })).toEqual([]);
-  },
-);
+  });
+});
 
-describe('S2-01: a command that asks to leave its sandbox', () => {
+// S2-01
+describe('a command that asks to leave its sandbox', () => {
   const escalate = { justification: 'it writes to /etc' };
 
-  test('S3-10: is asked about before it starts, with its justification, and runs outside as its only attempt', async () => {
+  // S3-10
+  test('waits for a person with its justification, then runs outside as its only attempt', async () => {
     const session = await open({ approval: 'on-request' });
     const before = begun();
     const command = await session.submit('write', { escalate });
@@ -287,7 +290,7 @@ describe('S2-01: a command that asks to leave its sandbox', () => {
     expect([begun(), wider.ran.length]).toEqual([before, 1]);
   });
 
-  test('is a denial when a person says no, and where nothing may be asked', async () => {
+  test('is denied if a person refuses, or if its session may ask nothing', async () => {
     const session = await open({ approval: 'on-request' });
     const command = await session.submit('write', { escalate });
     await fleet.approvals.deny((await asked(session)).id);
@@ -300,7 +303,8 @@ describe('S2-01: a command that asks to leave its sandbox', () => {
     expect(wider.ran).toEqual([]);
   });
 
-  test('S3-19: is refused before anybody is asked where its host has no wider sandbox', async () => {
+  // S3-19
+  test('is refused without a question on a host without a wider sandbox', async () => {
     wider.refusal = 'this host has no wider sandbox';
     const session = await open({ approval: 'on-request' });
     expect(await session.run('write', { escalate })).toMatchObject({

@@ -41,7 +41,7 @@ const figuresSchema = z.object({
 });
 
 describe('the benchmark', () => {
-  it('measures every row in one run and writes down what it found', { timeout: 120_000 }, async () => {
+  it('measures every row in one run, and writes down the figures', { timeout: 120_000 }, async () => {
     const program = join(checkoutRoot, 'tests/bench/main.ts');
     const flags = ['--conditions=@shellfleet/source', '--no-warnings'];
     const { stdout } = await promisify(execFile)(process.execPath, [...flags, program, '--quick', '--no-gate']);

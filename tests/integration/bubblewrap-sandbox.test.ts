@@ -24,7 +24,8 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
   afterAll(() => boxes?.close());
   const run = (script: string) => shared.client.run(script);
 
-  test('S2-10: is offered on this machine, and refused with what is missing where there is no bwrap', async () => {
+  // S2-10
+  test('is available on this machine, and names what is missing without bwrap', async () => {
     await boxes.sandboxes.check();
     await expect(openBubblewrap(boxes.options.folder, '/nonexistent')).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',
@@ -32,7 +33,7 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
     });
   });
 
-  test('a host where bubblewrap cannot make its namespaces does not offer it, with the words of bubblewrap', async () => {
+  test('is refused with the error of bubblewrap where that cannot make its namespaces', async () => {
     const wall = boxes.options.wall;
     if (wall === undefined) throw new Error('there is no wall');
     const blocked = await createHostSandboxes({
@@ -52,8 +53,8 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
     });
   });
 
-  describe('what a session sees', () => {
-    test('its root folder is empty but for programs, settings and its own folders, and nobody can write to it', async () => {
+  describe('a session', () => {
+    test('sees a root directory with programs, settings and its own directories, all write-protected', async () => {
       const { out } =
         await run(`ls -A / | tr '\\n' ' '; echo; ls -A /sys /var; touch /new /usr/new /etc/new /dev/new /sys/new 2>&1 | wc -l
         ls -A /run /home /root /opt /srv /boot 2>&1 | grep -vc 'No such file'; ls /etc | grep -E 'shadow|sudoers|ssh|docker|hosts|resolv'`);
@@ -76,7 +77,7 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
       expect(rest.join('\n')).toBe('/sys:\nfs\n\n/var:\ntmp\n5\n0\n');
     });
 
-    test('it is the operator’s user, without capabilities, new privileges or other groups, behind the filter of system calls', async () => {
+    test('runs as the operator’s user, without capabilities, new privileges or other groups', async () => {
       const { out } = await run(
         `id -u; id -g; id -G; grep -E '^(Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t'`,
       );
@@ -87,7 +88,7 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
       ]);
     });
 
-    test('the environment is clean, the name is not the host’s, and a process of the host cannot be seen', async () => {
+    test('sees a clean environment, a name of its own and no process of the host', async () => {
       const { out } = await run(
         `env | cut -d= -f1 | sort | grep -v '^_$' | tr '\\n' ' '; echo; uname -n; ls -d /proc/[0-9]* | wc -l; cat /proc/net/dev`,
       );
@@ -97,7 +98,8 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
       expect(Number(processes)).toBeLessThan(8);
     });
 
-    test('S3-18: the environment names the way to the proxy where the network is limited, and nowhere else', async () => {
+    // S3-18
+    test('has proxy variables in its environment only if its network is limited', async () => {
       const own = await boxes.start();
       const limited = { network: 'limited' as const, allowedHosts: ['a.test'] };
       const outer = sessionSpecSchema.parse({ policy: 'bubblewrap', sandbox: limited });
@@ -118,7 +120,7 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
       }
     });
 
-    test('the kernel answers forbidden calls as the profile says', async () => {
+    test('gets the results of forbidden system calls that the profile specifies', async () => {
       const [ring, trace, unshare, keyctl] = process.arch === 'x64' ? [425, 101, 272, 250] : [425, 117, 97, 219];
       const calls = [
         ...['$$', `${ring}, 1, 0`, `${trace}, 0, 0`, `${unshare}, 0x10000000`, `${keyctl}, 0, 0`],
@@ -133,8 +135,8 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
     });
   });
 
-  describe('a shell behind it is a shell like any other', () => {
-    test('state, exit, files, input, a terminal and a background process', async () => {
+  describe('a shell in the sandbox', () => {
+    test('keeps state, files and background processes, and has input and terminals', async () => {
       const { client } = await boxes.start();
       await client.run('kept=yes; cd /tmp; sleep 1000 &');
       expect((await client.run('exit 3')).code).toBe(3);
@@ -149,7 +151,7 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
       );
     });
 
-    test('a timeout ends the whole tree and keeps the shell', async () => {
+    test('survives a timeout, which ends the whole process tree', async () => {
       const { client } = await boxes.start();
       await client.run('kept=yes');
       const ended = await client.run(`trap '' TERM INT; sh -c 'trap "" TERM INT; sleep 8765 & sleep 8765'`, {
@@ -161,7 +163,7 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
       expect((await client.run('pgrep -r D,R,S,T -x sleep; echo $kept')).out).toBe('yes\n');
     });
 
-    test('a session that is out of memory dies as one, and the host knows why', async () => {
+    test('is reported as out of memory when its session exceeds the limit', async () => {
       const { sandbox, client } = await boxes.start({ limits: { memoryBytes: 64 * MIB, pids: 64 } });
       const bomb = await client.run(`python3 -c 'x = bytearray(200 * 2**20)'`).catch(() => undefined);
       if (bomb === undefined) expect((await sandbox.died).reason).toBe('oom');
@@ -169,7 +171,7 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
     });
   });
 
-  describe('its workspace', () => {
+  describe('the workspace of a session', () => {
     let folder: string;
     beforeAll(async () => {
       folder = await mkdtemp('/var/lib/sf-wall-');
@@ -181,7 +183,7 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
     });
     afterAll(() => rm(folder, { recursive: true }));
 
-    test('a folder of the host is written to, and with read-only only read; temporary files can always be written', async () => {
+    test('is a directory of the host, which `read-only` protects from writes', async () => {
       const path = join(folder, 'project');
       const writes = await boxes.start({ workspace: path });
       await writes.client.run('echo first > f; echo $PWD');
@@ -196,7 +198,7 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
       }
     });
 
-    test('a session that names none has one of its own, which goes with it', async () => {
+    test('is a new directory if the spec names none, and is removed with the session', async () => {
       const { sandbox, client } = await boxes.start();
       await client.run('echo mine > f');
       expect((await boxes.filesOf(sandbox)).length).toBeGreaterThanOrEqual(3);
@@ -205,7 +207,7 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
     });
   });
 
-  test('a new worker finds the shells that run, with everything in them, and takes them over', async () => {
+  test('adopts the running shells and their state after a restart of the worker', async () => {
     const { sandbox, client } = await boxes.start();
     await client.run('kept=yes; fn() { echo "fn $1"; }');
     const restarted = await createHostSandboxes(boxes.options);
@@ -218,7 +220,7 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
     await restarted.close();
   });
 
-  test('a worker without root has it too, as its own user', async () => {
+  test('works for a worker without root, as the worker’s own user', async () => {
     const place = await mkdtemp(join(tmpdir(), 'sf-launch-'));
     const own = (name: string) => join(place, name);
     await copyFile(await launcherPath(), own('launch'));
@@ -243,18 +245,15 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
     await rm(place, { recursive: true });
   });
 
-  test.each(['keeper', 'wall', 'launcher'] as const)(
-    'when the %s is killed the whole session ends with it',
-    async (victim) => {
-      const others = await processesOf(UID);
-      const { sandbox, client } = await boxes.start();
-      await client.run('(setsid sleep 3457 &) ; sleep 3457 & true');
-      const pids = await boxes.processesOf(sandbox);
-      process.kill(victim === 'keeper' ? await childOf(pids.wall) : pids[victim], 'SIGKILL');
-      expect(await sandbox.died).toEqual({ reason: 'killed', exitCode: null });
-      await expect.poll(() => processesOf(UID)).toEqual(others);
-    },
-  );
+  test.each(['keeper', 'wall', 'launcher'] as const)('ends the whole session when the %s is killed', async (victim) => {
+    const others = await processesOf(UID);
+    const { sandbox, client } = await boxes.start();
+    await client.run('(setsid sleep 3457 &) ; sleep 3457 & true');
+    const pids = await boxes.processesOf(sandbox);
+    process.kill(victim === 'keeper' ? await childOf(pids.wall) : pids[victim], 'SIGKILL');
+    expect(await sandbox.died).toEqual({ reason: 'killed', exitCode: null });
+    await expect.poll(() => processesOf(UID)).toEqual(others);
+  });
 });
 
 async function childOf(parent: number): Promise<number> {

@@ -3,12 +3,13 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { type ClientStage, setClientStage } from '../support/client-stage.ts';
 import { follow } from '../support/run-cli.ts';
 import { until } from '../support/until.ts';
 
-// The completion scripts in the shells that they are for. zsh and fish are installed where `npm test` can; elsewhere their tests fail.
+// Runs the completion scripts in their shells. `npm test` installs zsh and fish where it can; elsewhere their tests
+// fail.
 
 const run = promisify(execFile);
 let stage: ClientStage;
@@ -38,7 +39,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** What is typed, and what the shell makes of it when Tab is pressed. */
+/** Typed texts, and the last word of the line after Tab. */
 const completed: [string, string][] = [
   ['shellfleet resta', 'restart '],
   ['shellfleet exec --idle', '--idle-timeout '],
@@ -48,50 +49,52 @@ const completed: [string, string][] = [
   ['shellfleet cp ./local-file.txt buil', 'build-1:'],
 ];
 
-test.each([
-  ['bash', ['--norc', '--noprofile', '-i'], 'source <(shellfleet completion bash)'],
-  ['zsh', ['-f', '-i'], 'autoload -U compinit && compinit -u -D && source <(shellfleet completion zsh)'],
-])('%s completes verbs, flags, values, sessions and files', async (shell, args, load) => {
-  const words = [shell, ...args].join(' ');
-  const child = spawn('script', ['-qefc', words, '/dev/null'], { env, cwd: folder, stdio: ['pipe', 'pipe', 'pipe'] });
-  const { output, end } = follow(child);
-  const lines = () =>
-    output()
-      .stdout.toString()
-      .split(/[\r\n]+/);
-  // zsh takes the space behind a word back when something else than a word follows.
-  const untilShown = (line: string) =>
-    until(lines, (all) => all.includes(line) || all.includes(line.replace(' ]', ']')));
-  child.stdin.write(`${load}; echo lo""aded\n`);
-  await untilShown('loaded');
-  for (const [typed, word] of completed) {
-    // Ctrl-A and Ctrl-E: the line itself becomes the text that it prints.
-    child.stdin.write(`${typed}\t\u0001echo '[\u0005]'\n`);
-    await untilShown(`[${typed.slice(0, typed.lastIndexOf(' ') + 1)}${word}]`);
-  }
-  child.stdin.write('exit\n');
-  await end;
-});
-
-test('fish completes verbs, flags, values, sessions and files', async () => {
-  const queries = completed.map(([typed]) => `complete -C '${typed}' | head -n 1`);
-  const script = ['shellfleet completion fish | source', ...queries].join('; ');
-  const { stdout } = await run('fish', ['--no-config', '-c', script], { env, cwd: folder });
-  const words = stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => line.split('\t')[0]);
-  expect(words).toEqual(completed.map(([, word]) => word.trim()));
-});
-
-test('without a fleet, verbs and flags are completed all the same, without a word on stderr', async () => {
-  const complete = async (...words: string[]) =>
-    run(join(folder, 'shellfleet'), ['__complete', '--', ...words], {
-      env: { ...env, SHELLFLEET_REDIS_URL: 'redis://127.0.0.1:1' },
-    });
-  expect(await complete('clos')).toEqual({
-    stdout: 'close\tend sessions, their commands and their sandboxes\n',
-    stderr: '',
+describe('`shellfleet completion`', () => {
+  test.each([
+    ['bash', ['--norc', '--noprofile', '-i'], 'source <(shellfleet completion bash)'],
+    ['zsh', ['-f', '-i'], 'autoload -U compinit && compinit -u -D && source <(shellfleet completion zsh)'],
+  ])('completes verbs, flags, values, sessions and files in %s', async (shell, args, load) => {
+    const words = [shell, ...args].join(' ');
+    const child = spawn('script', ['-qefc', words, '/dev/null'], { env, cwd: folder, stdio: ['pipe', 'pipe', 'pipe'] });
+    const { output, end } = follow(child);
+    const lines = () =>
+      output()
+        .stdout.toString()
+        .split(/[\r\n]+/);
+    // zsh removes the space after a word again if something else than a word follows.
+    const untilShown = (line: string) =>
+      until(lines, (all) => all.includes(line) || all.includes(line.replace(' ]', ']')));
+    child.stdin.write(`${load}; echo lo""aded\n`);
+    await untilShown('loaded');
+    for (const [typed, word] of completed) {
+      // Ctrl-A and Ctrl-E enclose the line in a command that prints it.
+      child.stdin.write(`${typed}\t\u0001echo '[\u0005]'\n`);
+      await untilShown(`[${typed.slice(0, typed.lastIndexOf(' ') + 1)}${word}]`);
+    }
+    child.stdin.write('exit\n');
+    await end;
   });
-  expect(await complete('close', '')).toEqual({ stdout: '', stderr: '' });
+
+  test('completes verbs, flags, values, sessions and files in fish', async () => {
+    const queries = completed.map(([typed]) => `complete -C '${typed}' | head -n 1`);
+    const script = ['shellfleet completion fish | source', ...queries].join('; ');
+    const { stdout } = await run('fish', ['--no-config', '-c', script], { env, cwd: folder });
+    const words = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split('\t')[0]);
+    expect(words).toEqual(completed.map(([, word]) => word.trim()));
+  });
+
+  test('completes verbs and flags without a fleet, and prints nothing to stderr', async () => {
+    const complete = async (...words: string[]) =>
+      run(join(folder, 'shellfleet'), ['__complete', '--', ...words], {
+        env: { ...env, SHELLFLEET_REDIS_URL: 'redis://127.0.0.1:1' },
+      });
+    expect(await complete('clos')).toEqual({
+      stdout: 'close\tend sessions, their commands and their sandboxes\n',
+      stderr: '',
+    });
+    expect(await complete('close', '')).toEqual({ stdout: '', stderr: '' });
+  });
 });

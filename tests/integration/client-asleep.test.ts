@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { readRecord } from '@shellfleet/mailbox';
 import { recordKey, sessionKeys } from '@shellfleet/protocol';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ClientStage, setClientStage } from '../support/client-stage.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { untilFound } from '../support/until.ts';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => own?.[Symbol.asyncDispose]());
 
-/** The next message of a child; throws when it ends before one. */
+/** Returns the next message of a child; throws if the child ends before one. */
 async function nextMessage(child: ChildProcess): Promise<string> {
   const [message] = await Promise.race([
     once(child, 'message'),
@@ -27,7 +27,7 @@ async function nextMessage(child: ChildProcess): Promise<string> {
   return message;
 }
 
-/** Ends the connections of a stopped producer: the Result is not delivered to it. */
+/** Ends the connections of a stopped producer, so that the Result is not delivered to it. */
 async function cutOff({ redis }: ClientStage): Promise<void> {
   const clients = String(await redis.client('LIST')).split('\n');
   const ids = clients
@@ -36,31 +36,33 @@ async function cutOff({ redis }: ClientStage): Promise<void> {
   await Promise.all(ids.map((id) => redis.client('KILL', 'ID', id as string)));
 }
 
-test.each([
-  ['its record is gone', (keys: string[], record: string) => keys.filter((key) => key === record)],
-  ['the session is gone too', (keys: string[]) => keys.filter((key) => key.includes('default:s}'))],
-])('a producer that slept until %s gets RESULT_EXPIRED, and its command runs once', async (_what, choose) => {
-  await using stage = await setClientStage(own);
-  const child = fork(sleepingProducer, [own.url, stage.namespace, stage.sealKey], {
-    execArgv: ['--conditions=@shellfleet/source', '--no-warnings'],
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+describe('a producer that slept for longer than the retention', () => {
+  test.each([
+    ['its record is gone', (keys: string[], record: string) => keys.filter((key) => key === record)],
+    ['the session is gone too', (keys: string[]) => keys.filter((key) => key.includes('default:s}'))],
+  ])('gets RESULT_EXPIRED when %s, and its command runs once', async (_what, choose) => {
+    await using stage = await setClientStage(own);
+    const child = fork(sleepingProducer, [own.url, stage.namespace, stage.sealKey], {
+      execArgv: ['--conditions=@shellfleet/source', '--no-warnings'],
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    try {
+      const entryId = (await nextMessage(child)).slice('s.'.length);
+      child.kill('SIGSTOP');
+      await cutOff(stage);
+      const keys = sessionKeys(stage.keyspace, 'default', 's');
+      const host = await stage.startHost();
+      const ended = async () => (await readRecord(stage.redis, keys, entryId))?.state === 'ended';
+      await untilFound('its command has ended', ended);
+      // The deletion stands for the end of the retention.
+      await stage.redis.del(...choose(await stage.keys(), recordKey(keys, entryId)));
+      const answer = nextMessage(child);
+      child.kill('SIGCONT');
+      expect(await answer).toBe('RESULT_EXPIRED');
+      expect(host.began.map(({ script }) => script)).toEqual(['echo ran']);
+      expect(await stage.redis.exists(recordKey(keys, entryId), keys.queue)).toBe(0);
+    } finally {
+      child.kill('SIGKILL');
+    }
   });
-  try {
-    const entryId = (await nextMessage(child)).slice('s.'.length);
-    child.kill('SIGSTOP');
-    await cutOff(stage);
-    const keys = sessionKeys(stage.keyspace, 'default', 's');
-    const host = await stage.startHost();
-    const ended = async () => (await readRecord(stage.redis, keys, entryId))?.state === 'ended';
-    await untilFound('its command has ended', ended);
-    // Stands for the retention passing.
-    await stage.redis.del(...choose(await stage.keys(), recordKey(keys, entryId)));
-    const answer = nextMessage(child);
-    child.kill('SIGCONT');
-    expect(await answer).toBe('RESULT_EXPIRED');
-    expect(host.began.map(({ script }) => script)).toEqual(['echo ran']);
-    expect(await stage.redis.exists(recordKey(keys, entryId), keys.queue)).toBe(0);
-  } finally {
-    child.kill('SIGKILL');
-  }
 });

@@ -1,12 +1,12 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { setClientStage } from '../support/client-stage.ts';
 
-// A session of a batch that is closed at the one moment in which its next driver has seen it open and has not opened it yet.
+// Closes a session of a batch at the moment when the next driver has seen it open and has not opened it yet.
 
-/** Called when a driver has read what an earlier one began. */
+/** Called after a driver has read what an earlier one began. */
 let onSeen = async () => {};
 vi.mock('@shellfleet/mailbox', async (load) => {
   const mailbox = await load<typeof import('@shellfleet/mailbox')>();
@@ -20,38 +20,40 @@ vi.mock('@shellfleet/mailbox', async (load) => {
   };
 });
 
-test('a task whose session is closed while its next driver looks is begun anew, with its first script', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-batch-close-'));
-  await using stage = await setClientStage();
-  await stage.startHost();
-  const fleet = await stage.connect();
-  const ran = join(folder, 'ran');
-  const task = { id: 'a', script: [`echo 1 >> ${ran}`, `echo 2 >> ${ran}`] };
-  // A driver that is gone when the second script is submitted.
-  const reached = Promise.withResolvers<string>();
-  let submits = 0;
-  const dying = await stage.connect({
-    interceptors: [
-      async (input, next) => {
-        if (++submits < 2) return next(input);
-        reached.resolve(input.sessionId);
-        return new Promise(() => {});
-      },
-    ],
+describe('a task of a batch', () => {
+  test('begins again with its first script if its session closes while a driver resumes it', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'shellfleet-batch-close-'));
+    await using stage = await setClientStage();
+    await stage.startHost();
+    const fleet = await stage.connect();
+    const ran = join(folder, 'ran');
+    const task = { id: 'a', script: [`echo 1 >> ${ran}`, `echo 2 >> ${ran}`] };
+    // This driver ends before it submits the second script.
+    const reached = Promise.withResolvers<string>();
+    let submits = 0;
+    const dying = await stage.connect({
+      interceptors: [
+        async (input, next) => {
+          if (++submits < 2) return next(input);
+          reached.resolve(input.sessionId);
+          return new Promise(() => {});
+        },
+      ],
+    });
+    void dying
+      .batch([task], { name: 'window' })
+      .run()
+      .catch(() => {});
+    const sessionId = await reached.promise;
+    await dying.close();
+    let closing: Promise<unknown> | undefined;
+    onSeen = async () => {
+      closing ??= fleet.attach(sessionId).then((session) => session?.close());
+      await closing;
+    };
+    const results = await Array.fromAsync(fleet.batch([task], { name: 'window' }));
+    expect(results).toMatchObject([{ outcome: 'success', attempts: 2 }]);
+    expect(await readFile(ran, 'utf8')).toBe('1\n1\n2\n');
+    await rm(folder, { recursive: true });
   });
-  void dying
-    .batch([task], { name: 'window' })
-    .run()
-    .catch(() => {});
-  const sessionId = await reached.promise;
-  await dying.close();
-  let closing: Promise<unknown> | undefined;
-  onSeen = async () => {
-    closing ??= fleet.attach(sessionId).then((session) => session?.close());
-    await closing;
-  };
-  const results = await Array.fromAsync(fleet.batch([task], { name: 'window' }));
-  expect(results).toMatchObject([{ outcome: 'success', attempts: 2 }]);
-  expect(await readFile(ran, 'utf8')).toBe('1\n1\n2\n');
-  await rm(folder, { recursive: true });
 });

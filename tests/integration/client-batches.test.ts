@@ -7,7 +7,7 @@ import { type ClientStage, type StageHost, setClientStage } from '../support/cli
 import { runCli, startCli } from '../support/run-cli.ts';
 import { until } from '../support/until.ts';
 
-// Batches on a host whose commands run on this machine, so that each run of a task can leave a line in a file.
+// Batches on a host whose commands run on this machine, so that each run of a task can append a line to a file.
 
 let stage: ClientStage;
 let host: StageHost;
@@ -29,32 +29,34 @@ const toJsonLines = (tasks: readonly Task[]) => tasks.map((task) => `${JSON.stri
 const resultsIn = async (path: string): Promise<TaskResult[]> => (await linesOf(path)).map((line) => JSON.parse(line));
 const runAll = (tasks: Task[], name: string, by = fleet) => Array.fromAsync(by.batch(tasks, { name }));
 
-test('a batch of 60 tasks whose driver is killed three times runs each task once, and has one line of each', async () => {
-  const [file, out, ran] = [join(folder, 'killed.jsonl'), join(folder, 'killed.out'), join(folder, 'killed.ran')];
-  const ids = Array.from({ length: 60 }, (_, index) => `t${index}`);
-  const tasks = ids.map((id) => ({ id, script: [`sleep 0.1; echo ${id} >> ${ran}`, `echo ${id}`] }));
-  await writeFile(file, toJsonLines(tasks));
-  const batch = ['batch', 'run', file, '--out', out, '--concurrency', '6'];
-  for (const [index, atLeast] of [10, 25, 40].entries()) {
-    const driver = startCli(stage, index === 0 ? batch : [...batch, '--resume']);
-    await until(
-      () => linesOf(ran),
-      (lines) => lines.length >= atLeast,
+describe('a batch of 60 tasks', () => {
+  test('runs each task once, though its driver is killed three times', async () => {
+    const [file, out, ran] = [join(folder, 'killed.jsonl'), join(folder, 'killed.out'), join(folder, 'killed.ran')];
+    const ids = Array.from({ length: 60 }, (_, index) => `t${index}`);
+    const tasks = ids.map((id) => ({ id, script: [`sleep 0.1; echo ${id} >> ${ran}`, `echo ${id}`] }));
+    await writeFile(file, toJsonLines(tasks));
+    const batch = ['batch', 'run', file, '--out', out, '--concurrency', '6'];
+    for (const [index, atLeast] of [10, 25, 40].entries()) {
+      const driver = startCli(stage, index === 0 ? batch : [...batch, '--resume']);
+      await until(
+        () => linesOf(ran),
+        (lines) => lines.length >= atLeast,
+      );
+      driver.child.kill('SIGKILL');
+      await driver.end;
+    }
+    const { exitCode, stderr } = await runCli(stage, [...batch, '--resume']);
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 0, stderr: expect.stringContaining(' 0 did not,') });
+    expect((await linesOf(ran)).sort()).toEqual([...ids].sort());
+    const results = await resultsIn(out);
+    expect(results.map(({ id, outcome, attempts }) => `${id} ${outcome} ${attempts}`).sort()).toEqual(
+      ids.map((id) => `${id} success 1`).sort(),
     );
-    driver.child.kill('SIGKILL');
-    await driver.end;
-  }
-  const { exitCode, stderr } = await runCli(stage, [...batch, '--resume']);
-  expect({ exitCode, stderr }).toMatchObject({ exitCode: 0, stderr: expect.stringContaining(' 0 did not,') });
-  expect((await linesOf(ran)).sort()).toEqual([...ids].sort());
-  const results = await resultsIn(out);
-  expect(results.map(({ id, outcome, attempts }) => `${id} ${outcome} ${attempts}`).sort()).toEqual(
-    ids.map((id) => `${id} success 1`).sort(),
-  );
-}, 120_000);
+  }, 120_000);
+});
 
-describe('A later batch of the same name', () => {
-  test('gets the Results of closed sessions, opens none, and runs nothing; another name runs everything', async () => {
+describe('a later batch of the same name', () => {
+  test('returns the Results of closed sessions without opening sessions or running anything', async () => {
     const tasks = [
       { id: 'a', script: ['echo 1', 'echo 2'] },
       { id: 'b', script: ['exit 3', 'echo never'] },
@@ -80,7 +82,7 @@ describe('A later batch of the same name', () => {
     expect(host.began.length - began).toBe(3);
   });
 
-  /** A driver that is gone when the second script of its task is submitted. */
+  /** Starts a driver that ends before it submits the second script of its task. */
   async function leaveBetweenScripts(task: Task, name: string): Promise<string> {
     const reached = Promise.withResolvers<string>();
     let submits = 0;
@@ -99,7 +101,7 @@ describe('A later batch of the same name', () => {
     return sessionId;
   }
 
-  test('goes on behind the last script of a session that is still open', async () => {
+  test('continues after the last script in a session that is still open', async () => {
     const ran = join(folder, 'open.ran');
     const task = { id: 'a', script: [`echo 1 >> ${ran}`, `echo 2 >> ${ran}`] };
     await leaveBetweenScripts(task, 'open');
@@ -107,7 +109,7 @@ describe('A later batch of the same name', () => {
     expect(await linesOf(ran)).toEqual(['1', '2']);
   });
 
-  test('begins a task anew whose session was closed between two scripts', async () => {
+  test('repeats a task whose session was closed between two scripts', async () => {
     const ran = join(folder, 'closed.ran');
     const task = { id: 'a', script: [`echo 1 >> ${ran}`, `echo 2 >> ${ran}`] };
     const sessionId = await leaveBetweenScripts(task, 'closed');
@@ -116,7 +118,7 @@ describe('A later batch of the same name', () => {
     expect(await linesOf(ran)).toEqual(['1', '1', '2']);
   });
 
-  test('runs a task again that was cancelled, and refuses one that has become another', async () => {
+  test('ends a cancelled task with IDEMPOTENCY_CONFLICT if its timeout has changed', async () => {
     const stop = new AbortController();
     const batch = fleet.batch([{ id: 'a', script: 'exec sleep 600' }], { name: 'cancelled', signal: stop.signal });
     const running = batch.run();
@@ -132,8 +134,8 @@ describe('A later batch of the same name', () => {
   });
 });
 
-describe('The verb batch run', () => {
-  test('refuses an --out that exists, and leaves it as it is, unless it is told to go on with it or to replace it', async () => {
+describe('the verb `batch run`', () => {
+  test('refuses an existing --out file and leaves it unchanged, without --resume or --force', async () => {
     const [file, out] = [join(folder, 'kept.jsonl'), join(folder, 'kept.out')];
     await writeFile(file, toJsonLines([{ id: 'a', script: 'true' }]));
     await writeFile(out, 'precious\n');
@@ -181,7 +183,7 @@ describe('The verb batch run', () => {
     await expect(readFile(out)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  test('has a time limit, retries and repeats', async () => {
+  test('applies a time limit, retries and repeats to every task', async () => {
     const [out, first] = [join(folder, 'common.out'), join(folder, 'first')];
     const stdin = toJsonLines([
       { id: 'slow', script: 'exec sleep 600' },
@@ -197,7 +199,7 @@ describe('The verb batch run', () => {
     expect(results.map(({ id, outcome }) => `${id} ${outcome}`).sort()).toEqual([
       ...['flaky#1 success', 'flaky#2 success', 'slow#1 timeout', 'slow#2 timeout'],
     ]);
-    // One of the two made the folder, failed and was run again.
+    // One of the two made the directory, failed and was run again.
     expect(results.map(({ attempts }) => attempts).sort()).toEqual([1, 2, 2, 2]);
   });
 
@@ -206,7 +208,7 @@ describe('The verb batch run', () => {
     [['--spec', '/etc/hostname'], /\/etc\/hostname is not JSON/],
     [['--name', 'a b'], /name: must be 1 to 64 of/],
     [['--resume', '--force'], /cannot be used with option/],
-  ])('refuses %j, exit code 2', async (flags, words) => {
+  ])('refuses %j with exit code 2', async (flags, words) => {
     const run = await runCli(stage, ['batch', 'run', '-', '--out', join(folder, 'none'), ...flags], { stdin: '' });
     expect(run).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(words) });
     expect((await readdir(folder)).filter((name) => name.startsWith('none'))).toEqual([]);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ClientStage, setClientStage } from '../support/client-stage.ts';
 
 let stage: ClientStage;
@@ -12,52 +12,54 @@ const CLOSED = {
   message: 'This Fleet was closed. Accepted commands go on; fleet.command(id) of a new one finds them.',
 };
 
-test('after its close, and while it closes, every call of a Fleet rejects with those words', async () => {
-  const fleet = await stage.connect();
-  const session = await fleet.session('s');
-  const command = await session.submit('echo waits');
-  const first = async <T>(items: AsyncIterable<T>) => {
-    for await (const item of items) return item;
-    throw new Error('it ended');
-  };
-  const calls = {
-    session: () => fleet.session('t'),
-    attach: () => fleet.attach('s'),
-    sessions: () => first(fleet.sessions()),
-    run: () => fleet.run('true'),
-    command: () => fleet.command(command.id),
-    hosts: () => fleet.hosts(),
-    drain: () => fleet.drainHost('h'),
-    tools: () => fleet.tools.list(),
-    call: () => fleet.tools.call('t', {}),
-    submit: () => session.submit('true'),
-    info: () => session.info(),
-    events: () => first(session.events({ after: '9999999999999-0' })),
-    restart: () => session.restart(),
-    close: () => session.close(),
-    read: () => session.files.read('/etc/hostname'),
-    terminal: () => session.attach(),
-    result: () => command.result(),
-    cancel: () => command.cancel(),
-    output: () => first(command.output()),
-  };
-  const underWay = [calls.result(), calls.restart(), calls.read(), calls.events(), calls.output()].map((call) =>
-    call.then(
-      () => 'resolved',
-      (error: unknown) => error,
-    ),
-  );
-  await session.info();
-  await fleet.close();
-  for (const end of await Promise.all(underWay)) expect(end).toMatchObject(CLOSED);
-  const ends = await Promise.all(
-    Object.entries(calls).map(async ([name, call]) => {
-      const end = await call().then(
+describe('a Fleet', () => {
+  test('rejects every call while it closes and afterwards', async () => {
+    const fleet = await stage.connect();
+    const session = await fleet.session('s');
+    const command = await session.submit('echo waits');
+    const first = async <T>(items: AsyncIterable<T>) => {
+      for await (const item of items) return item;
+      throw new Error('it ended');
+    };
+    const calls = {
+      session: () => fleet.session('t'),
+      attach: () => fleet.attach('s'),
+      sessions: () => first(fleet.sessions()),
+      run: () => fleet.run('true'),
+      command: () => fleet.command(command.id),
+      hosts: () => fleet.hosts(),
+      drain: () => fleet.drainHost('h'),
+      tools: () => fleet.tools.list(),
+      call: () => fleet.tools.call('t', {}),
+      submit: () => session.submit('true'),
+      info: () => session.info(),
+      events: () => first(session.events({ after: '9999999999999-0' })),
+      restart: () => session.restart(),
+      close: () => session.close(),
+      read: () => session.files.read('/etc/hostname'),
+      terminal: () => session.attach(),
+      result: () => command.result(),
+      cancel: () => command.cancel(),
+      output: () => first(command.output()),
+    };
+    const underWay = [calls.result(), calls.restart(), calls.read(), calls.events(), calls.output()].map((call) =>
+      call.then(
         () => 'resolved',
-        ({ code, message }) => ({ code, message }),
-      );
-      return [name, end] as const;
-    }),
-  );
-  expect(Object.fromEntries(ends)).toEqual(Object.fromEntries(Object.keys(calls).map((name) => [name, CLOSED])));
+        (error: unknown) => error,
+      ),
+    );
+    await session.info();
+    await fleet.close();
+    for (const end of await Promise.all(underWay)) expect(end).toMatchObject(CLOSED);
+    const ends = await Promise.all(
+      Object.entries(calls).map(async ([name, call]) => {
+        const end = await call().then(
+          () => 'resolved',
+          ({ code, message }) => ({ code, message }),
+        );
+        return [name, end] as const;
+      }),
+    );
+    expect(Object.fromEntries(ends)).toEqual(Object.fromEntries(Object.keys(calls).map((name) => [name, CLOSED])));
+  });
 });
