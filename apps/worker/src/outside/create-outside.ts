@@ -39,15 +39,15 @@ export function createOutside(spec: ResolvedSessionSpec, settings: WiderSettings
   return {
     refusal: undefined,
     sandbox: wider.spec.sandbox,
-    async run(run, payload, session, shell) {
+    async run(run, payload, session) {
       try {
-        if (run.from === 'resume') return lostEntry(run.entry, 'container-removed', session, shell);
-        return await runOutside(run, payload, session, shell, wider);
+        if (run.from === 'resume') return lostEntry(run.entry, 'container-removed', session);
+        return await runOutside(run, payload, session, wider);
       } catch (error) {
         // Nothing runs any more (OUTSIDE-3). The session's own shell is as it was.
         return error instanceof OutputForgotten
-          ? lostEntry(run.entry, 'begun-before', session, shell)
-          : failedEntry(run.entry, ensureShellfleetError(error), session, shell);
+          ? lostEntry(run.entry, 'begun-before', session)
+          : failedEntry(run.entry, ensureShellfleetError(error), session);
       }
     },
   };
@@ -57,9 +57,9 @@ async function runOutside(
   run: EntryRun,
   payload: CommandPayload,
   session: SessionContext,
-  shell: SessionShell,
   { spec, allowances }: { spec: ResolvedSessionSpec; allowances: Beside['allowances'] },
 ): Promise<EntryResult> {
+  const { shell } = session;
   const { session: id } = session.owner.keys;
   refuseUnsafe(payload, id);
   const { sandboxId } = shell;
@@ -79,7 +79,7 @@ async function runOutside(
   session.signal.addEventListener('abort', discard, { once: true });
   try {
     await wide.makeReady(session.signal);
-    const ended = await runCommand(run, { ...payload, cwd }, outside, wide);
+    const ended = await runCommand(run, { ...payload, cwd }, { ...outside, shell: wide });
     return { ...ended, result: { ...explainCwd(ended.result, cwd, id), shell: describeShell(shell) } };
   } finally {
     session.signal.removeEventListener('abort', discard);

@@ -23,7 +23,7 @@ function stage() {
     live: { files: { call } },
   };
   const context = {
-    owner: { keys },
+    ...{ owner: { keys }, shell },
     generation: 'g',
     signal: new AbortController().signal,
     audit: NO_AUDIT,
@@ -39,7 +39,6 @@ function stage() {
   };
   const calls = new FileCalls({
     context: context as never,
-    shell: shell as never,
     isHeld: () => state.held,
     admit: async (_file, begin) => begin(),
   });

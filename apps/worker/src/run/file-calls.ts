@@ -16,7 +16,6 @@ import { type Signature, sealPlace } from '@shellfleet/sealing';
 import pLimit from 'p-limit';
 import { ulid } from 'ulid';
 import type { KeeperFileOperation } from '../shell/keeper-operation.ts';
-import type { SessionShell } from '../shell/session-shell.ts';
 import type { FileCallEnd } from '../shell/shell-files.ts';
 import { answerOf, fileTimeoutMs, toFileError, toKeeperOperation } from './keeper-file.ts';
 import { noteFileCall, noteFileEnd } from './note-audit.ts';
@@ -24,8 +23,8 @@ import type { SessionContext } from './session-context.ts';
 
 // The file operations of one session beside the entries of its mailbox.
 //
-// FILES-1. An operation that changes something is done at most once in one sandbox, however often it is asked for: its id
-//          is known here while it is under way, and by the keeper afterwards.
+// FILES-1. An operation that changes something is done at most once in one sandbox, however often it is asked for: its
+//          id is known here while it is under way, and by the keeper afterwards.
 // FILES-2. At most AT_ONCE operations run at a time, and MOST_WAITING wait; more are refused before they are opened.
 // FILES-3. Nothing is given to the keeper while the lease may have run out.
 
@@ -53,7 +52,6 @@ type Admit = <T>(file: FileToAdmit, begin: () => { begun: T }) => Promise<{ begu
 
 export interface FileCallsDeps {
   context: SessionContext;
-  shell: SessionShell;
   isHeld(): boolean;
   admit: Admit;
 }
@@ -129,8 +127,8 @@ export class FileCalls {
   }
 
   /**
-   * Throws unless the parts of a file have the size and digest that a person was shown. Checked before the last part puts
-   * the file in its place.
+   * Throws unless the parts of a file have the size and digest that a person was shown. Checked before the last part
+   * puts the file in its place.
    */
   async #checkWhole(operation: FileOperation): Promise<void> {
     if (operation.name !== 'write' || !operation.last || operation.whole === undefined) return;
@@ -166,7 +164,8 @@ export class FileCalls {
 
   /** Starts the operation in the keeper. Returns undefined when there is no shell: nothing was begun. */
   #callKeeper(id: string, operation: KeeperFileOperation, timeoutMs: number): Promise<FileCallEnd> | undefined {
-    const { shell, context, isHeld } = this.#deps;
+    const { context, isHeld } = this.#deps;
+    const { shell } = context;
     if (!shell.ready || shell.live === undefined || !isHeld() || context.signal.aborted) return undefined;
     return shell.live.files.call(id, operation, timeoutMs);
   }
@@ -174,7 +173,9 @@ export class FileCalls {
   #toAnswer(operation: FileOperation, end: FileCallEnd | undefined): Answer {
     if (end === undefined) return { state: 'no-shell' };
     const answer = answerOf(operation, end);
-    return answer === undefined ? { state: 'unknown' } : { state: 'done', epoch: this.#deps.shell.epoch, answer };
+    return answer === undefined
+      ? { state: 'unknown' }
+      : { state: 'done', epoch: this.#deps.context.shell.epoch, answer };
   }
 }
 

@@ -15,7 +15,10 @@ const DONE_BEFORE: FileCallEnd = { type: 'done-before', failure: undefined };
 
 const entry = { id: 'e', acceptedAt: 0, startedAt: 0, offsets: { stdout: 0, stderr: 0 }, seq: 0 } as unknown as Entry;
 
-/** An ordered operation whose keeper answers its calls with these ends, one after another; a call beyond them waits until it is stopped. */
+/**
+ * An ordered operation whose keeper answers its calls with these ends, one after another; a call beyond them waits
+ * until it is stopped.
+ */
 function stage(ends: FileCallEnd[], { sandboxDies = false } = {}) {
   const asked: string[] = [];
   const stops: string[] = [];
@@ -45,13 +48,13 @@ function stage(ends: FileCallEnd[], { sandboxDies = false } = {}) {
     giveUp: async () => undefined,
   };
   const session = {
-    owner: { keys: sessionKeys('ns', 't', 's'), host: 'here' },
+    ...{ owner: { keys: sessionKeys('ns', 't', 's'), host: 'here' }, shell },
     spec: sessionSpecSchema.parse({}),
     takesRealPaths: () => false,
   };
   const run = new EntryRun(entry, 'start', async () => true);
   const ended = async (operation: FileOperation) => {
-    const { result, answer } = await runFileOperation(run, operation, session as never, shell as never);
+    const { result, answer } = await runFileOperation(run, operation, session as never);
     const code = result.outcome === 'error' ? result.error.code : undefined;
     return { outcome: result.outcome, ...(code && { code }), ...(answer && { answer: JSON.parse(answer) }) };
   };

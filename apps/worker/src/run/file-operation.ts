@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type FileAnswer, type FileOperation, isShellfleetError, newResult } from '@shellfleet/protocol';
 import { ulid } from 'ulid';
-import type { SessionShell } from '../shell/session-shell.ts';
 import type { EntryResult, EntryRun } from './entry-run.ts';
 import { answerOf, fileTimeoutMs, stoppedOperation, toKeeperOperation } from './keeper-file.ts';
 import { resultBase, toErrorResult } from './results.ts';
@@ -20,11 +19,10 @@ export async function runFileOperation(
   run: EntryRun,
   operation: FileOperation,
   session: SessionContext,
-  shell: SessionShell,
 ): Promise<EntryResult> {
-  const base = resultBase(run.entry, session, shell);
+  const base = resultBase(run.entry, session);
   try {
-    const answer = JSON.stringify(await answerOfKeeper(run, operation, session, shell));
+    const answer = JSON.stringify(await answerOfKeeper(run, operation, session));
     const { timings, hostId } = base;
     const end = { outcome: 'success', exitCode: 0, reason: 'exited' } as const;
     return { result: newResult(end, { shell: base.shell, timings, hostId }), output: [], answer };
@@ -36,12 +34,8 @@ export async function runFileOperation(
   }
 }
 
-async function answerOfKeeper(
-  run: EntryRun,
-  operation: FileOperation,
-  session: SessionContext,
-  shell: SessionShell,
-): Promise<FileAnswer> {
+async function answerOfKeeper(run: EntryRun, operation: FileOperation, session: SessionContext): Promise<FileAnswer> {
+  const { shell } = session;
   const toDo = toKeeperOperation(operation, session.takesRealPaths(operation));
   const timeoutMs = fileTimeoutMs(operation);
   let id = run.entry.id;
@@ -54,7 +48,7 @@ async function answerOfKeeper(
     const end = await ended;
     if (end.type === 'gone') {
       idleConnections += 1;
-      const again = await reconnect(idleConnections, session, shell);
+      const again = await reconnect(idleConnections, session);
       if (again.type === 'failed') throw again.error;
     } else if (end.type === 'busy') {
       idleConnections = 0;

@@ -3,7 +3,6 @@ import { type Entry, type Fenced, type Finished, notify, type OwnedCalls, type O
 import { ATTRIBUTES, ensureShellfleetError, SPANS, toCommandId, type WireResult } from '@shellfleet/protocol';
 import { sealPlace } from '@shellfleet/sealing';
 import { totalOf } from '../output/redactor.ts';
-import type { SessionShell } from '../shell/session-shell.ts';
 import { askedToCancel } from './asked-requests.ts';
 import type { EntryResult } from './entry-run.ts';
 import { noteEnd } from './note-audit.ts';
@@ -24,13 +23,8 @@ export type EntryFinished = (Finished | Fenced) & { triedNext: boolean };
  * Stores the Result of an entry, once, over any number of attempts. The only place where this host makes an entry
  * terminal.
  */
-export async function finishEntry(
-  entry: Entry,
-  ended: EntryResult,
-  context: SessionContext,
-  shell: SessionShell,
-): Promise<EntryFinished> {
-  const { mailbox, owner, sealer, redaction } = context;
+export async function finishEntry(entry: Entry, ended: EntryResult, context: SessionContext): Promise<EntryFinished> {
+  const { mailbox, owner, sealer, redaction, shell } = context;
   let { result, output } = ended;
   result = await auditedFirst(result, context);
   const place = sealPlace('answer', owner.keys, entry.id);
@@ -61,7 +55,7 @@ export async function finishEntry(
       const unstored = unstoredOutput(output, finished.offsets);
       if (unstored !== undefined) output = unstored;
       // Redis came back without output that it had stored.
-      else ({ result, output } = lostEntry(entry, 'begun-before', context, shell));
+      else ({ result, output } = lostEntry(entry, 'begun-before', context));
     } else {
       if (finished.type === 'finished') {
         if (finished.endedBefore) notifyProducer(entry, finished.event, owner);

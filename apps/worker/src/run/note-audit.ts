@@ -2,12 +2,13 @@ import type { Entry } from '@shellfleet/mailbox';
 import type { AuditEvent, EntryPayload, FileOperation, ShellfleetError, WireResult } from '@shellfleet/protocol';
 import type { Signature } from '@shellfleet/sealing';
 import { type AuditedEntry, endEvent, submissionEvent } from '../audit/session-events.ts';
-import type { SessionShell } from '../shell/session-shell.ts';
 import type { SessionContext } from './session-context.ts';
 
 // What a host writes down about its entries, when there is time: nothing here waits for a disk.
 
-/** By session: the entry that was noted last. One that a person was asked about is judged again, and is the same. */
+/**
+ * The entry of each session that was noted last. One that a person was asked about is judged again, and is the same.
+ */
 const submitted = new WeakMap<SessionContext, string>();
 
 /** This host sees an entry before it starts. */
@@ -25,14 +26,8 @@ export function noteSubmission(
 }
 
 /** The step before the first byte of an entry reaches the shell. */
-export function noteStart(
-  entry: Entry,
-  payload: EntryPayload,
-  outside: boolean,
-  session: SessionContext,
-  shell: SessionShell,
-): void {
-  const { owner, audit } = session;
+export function noteStart(entry: Entry, payload: EntryPayload, outside: boolean, session: SessionContext): void {
+  const { owner, audit, shell } = session;
   // Where entries are judged, that step has seen it.
   if (owner.admission === undefined || owner.admission === '') noteSubmission(entry, payload, undefined, session);
   const how = { ...(entry.first !== undefined && { attempt: 2 }), ...(outside && { outside: true as const }) };
@@ -60,7 +55,7 @@ export function noteFileCall(
   );
 }
 
-/** `error`: what it failed with. */
+/** Writes down that a file operation beside the mailbox has ended; `error` is what it failed with. */
 export function noteFileEnd(
   id: string,
   error: ShellfleetError | undefined,

@@ -1,5 +1,4 @@
 import type { CommandPayload, ResolvedSessionSpec } from '@shellfleet/protocol';
-import type { SessionShell } from '../shell/session-shell.ts';
 import type { EntryResult, EntryRun } from './entry-run.ts';
 import type { SessionContext } from './session-context.ts';
 
@@ -10,8 +9,9 @@ export interface Outside {
   /** The wider sandbox. Undefined: none of them can leave. */
   readonly sandbox: ResolvedSessionSpec['sandbox'];
   /**
-   * Runs one command in a shell of its own in the wider sandbox, which is removed afterwards. `shell`: the session's own; it has to be ready
-   * and idle, and is kept. What keeps the wider one from starting is an error in the Result: then nothing was run.
+   * Runs one command in a shell of its own in the wider sandbox, which is removed afterwards. The shell
+   * of the session has to be ready and idle, and is kept. What keeps the wider one from starting is an error in the
+   * Result: then nothing was run.
    */
-  run(run: EntryRun, payload: CommandPayload, session: SessionContext, shell: SessionShell): Promise<EntryResult>;
+  run(run: EntryRun, payload: CommandPayload, session: SessionContext): Promise<EntryResult>;
 }

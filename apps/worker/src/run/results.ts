@@ -28,8 +28,9 @@ export interface ResultBase {
   timings: WireResult['timings'];
 }
 
-/** `end`: when the shell reported one. */
-export function resultBase(entry: Entry, session: SessionContext, shell: SessionShell, end?: ShellEnd): ResultBase {
+/** Returns what all Results of an entry have; `end` is the end that its shell reported, if it did. */
+export function resultBase(entry: Entry, session: SessionContext, end?: ShellEnd): ResultBase {
+  const { shell } = session;
   return {
     sessionId: session.owner.keys.session,
     hostId: session.owner.host,
@@ -40,13 +41,8 @@ export function resultBase(entry: Entry, session: SessionContext, shell: Session
 }
 
 /** An entry that ends with an error of the fleet, without output or answer. */
-export function failedEntry(
-  entry: Entry,
-  error: ShellfleetError,
-  session: SessionContext,
-  shell: SessionShell,
-): EntryResult {
-  return { result: toErrorResult(error, resultBase(entry, session, shell)), output: [] };
+export function failedEntry(entry: Entry, error: ShellfleetError, session: SessionContext): EntryResult {
+  return { result: toErrorResult(error, resultBase(entry, session)), output: [] };
 }
 
 /** An entry that a rule or a person denied. `reason` is redacted. `by`: who denied it, if the rules did not. */
@@ -54,25 +50,29 @@ export function deniedEntry(
   entry: Entry,
   { reason, by }: { reason: string; by?: 'approver' },
   session: SessionContext,
-  shell: SessionShell,
 ): EntryResult {
-  const { shell: shellState, timings, hostId } = resultBase(entry, session, shell);
+  const { shell: shellState, timings, hostId } = resultBase(entry, session);
   const rest = { sealedReason: sealReason(entry.id, reason, session), shell: shellState, timings, hostId };
   return { result: newResult({ outcome: 'denial', reason: by ?? 'rules' }, rest), output: [] };
 }
 
 /** An entry that started and whose end is not known, without output or answer. */
-export function lostEntry(entry: Entry, reason: LossReason, session: SessionContext, shell: SessionShell): EntryResult {
-  return { result: toLostResult(resultBase(entry, session, shell), reason), output: [] };
+export function lostEntry(entry: Entry, reason: LossReason, session: SessionContext): EntryResult {
+  return { result: toLostResult(resultBase(entry, session), reason), output: [] };
 }
 
-/** The error of an entry of which nothing was run, since its shell ended before it began and no other could be opened. */
+/**
+ * The error of an entry of which nothing was run, since its shell ended before it began and no other could be opened.
+ */
 export function neverBegun({ owner }: Pick<SessionContext, 'owner'>): ShellfleetError {
   const message = `The shell of session ${owner.keys.session} ended before this command began, and no other could be opened, so nothing was run.`;
   return new ShellfleetError('SESSION_START_FAILED', message);
 }
 
-/** Splits the time since acceptance into queueing, opening the shell and running. Clocks of Redis and of the host may differ, so each is at least 0. */
+/**
+ * Splits the time since acceptance into queueing, opening the shell and running. Clocks of Redis and of the host may
+ * differ, so each is at least 0.
+ */
 function toTimings(entry: Entry, opened: SessionShell['opened'], runMs: number): WireResult['timings'] {
   const waited = Math.max(0, entry.startedAt - entry.acceptedAt);
   const startMs = Math.min(waited, Math.max(0, opened.to - Math.max(entry.acceptedAt, opened.from)));
@@ -159,7 +159,10 @@ function missingCwd(sessionId: string, cwd: string) {
   ).toJSON();
 }
 
-/** `begun-before`: an earlier start of it is known, and nothing else, because Redis lost the rest. Such a Result has no reason. */
+/**
+ * Why the end of an entry is not known. With `begun-before` an earlier start of it is known, and nothing else, because
+ * Redis lost the rest. Such a Result has no reason.
+ */
 export type LossReason = 'host-lost' | 'container-removed' | 'begun-before';
 
 /** The Result of an entry that started and whose end is not known. */

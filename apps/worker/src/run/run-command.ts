@@ -3,7 +3,6 @@ import { checkInputEnd, sealPlace } from '@shellfleet/sealing';
 import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput } from '../output/clean-output.ts';
 import { createCommandChain } from '../output/output-chains.ts';
-import type { SessionShell } from '../shell/session-shell.ts';
 import type { CommandStart, EntryHandlers } from '../shell/shell.ts';
 import { createAppend } from './append-output.ts';
 import { AttachedReader } from './attached-reader.ts';
@@ -22,7 +21,6 @@ export async function runCommand(
   run: EntryRun,
   payload: CommandPayload,
   session: SessionContext,
-  shell: SessionShell,
 ): Promise<EntryResult> {
   const { entry } = run;
   const { killGraceMs } = payload;
@@ -31,9 +29,9 @@ export async function runCommand(
   if (payload.reader === 'attached') run.reader = attachReader(run, session);
   const log = session.hostLog.ofCommand(session.owner.keys, entry.id, session.spec.output.maxBytes);
   if (run.from === 'resume') await restoreOutput(clean, entry, session.mailbox, log, run.reader);
-  const store = openOutputStore(run, clean, log, session, shell);
+  const store = openOutputStore(run, clean, log, session);
   const endUse = session.egress?.begin(networkOf(payload, session.spec));
-  const input = payload.input === undefined ? undefined : feedInput(run, killGraceMs, session, shell);
+  const input = payload.input === undefined ? undefined : feedInput(run, killGraceMs, session);
   const start: CommandStart = { ...payload, entryId: entry.id, stdin: toStdin(payload) };
   const handlers: EntryHandlers = {
     onOutput: (stream, offset, bytes) => store.push(stream, offset, bytes),
@@ -46,7 +44,7 @@ export async function runCommand(
   };
   let end: RunEnd;
   try {
-    end = await runOnShell(start, run, session, shell, handlers);
+    end = await runOnShell(start, run, session, handlers);
   } finally {
     endUse?.();
     input?.close();
@@ -55,7 +53,7 @@ export async function runCommand(
   const output = await store.end();
   const texts = clean.texts();
   const toResult = (): WireResult => {
-    const base = resultBase(entry, session, shell, end.type === 'ended' ? end.end : undefined);
+    const base = resultBase(entry, session, end.type === 'ended' ? end.end : undefined);
     if (end.type === 'lost') return { ...toLostResult(base, 'begun-before'), ...texts };
     if (end.type === 'failed') return toErrorResult(end.error, base, texts, end.reason);
     // Redis had forgotten that it runs. A cancellation that somebody asked for is applied when the Result is stored.
@@ -68,15 +66,9 @@ export async function runCommand(
   return { result: withBlocked(toResult(), clean.blocked), output, lastOutput: () => clean.last() };
 }
 
-function openOutputStore(
-  run: EntryRun,
-  clean: CleanOutput,
-  log: CommandLog,
-  session: SessionContext,
-  shell: SessionShell,
-): OutputStore {
+function openOutputStore(run: EntryRun, clean: CleanOutput, log: CommandLog, session: SessionContext): OutputStore {
   const { entry, from } = run;
-  const { mailbox, logger, hostEntries } = session;
+  const { mailbox, logger, hostEntries, shell } = session;
   const appendCall = createAppend(entry.id);
   const store = new OutputStore({
     clean,
@@ -113,8 +105,8 @@ function attachReader({ entry, isCancelled }: EntryRun, { mailbox, settings }: S
 }
 
 /** Forwards the entry's open stdin from the mailbox to the shell, over reconnections. */
-function feedInput(run: EntryRun, killGraceMs: number, session: SessionContext, shell: SessionShell): InputFeed {
-  const { mailbox, owner, sealer } = session;
+function feedInput(run: EntryRun, killGraceMs: number, session: SessionContext): InputFeed {
+  const { mailbox, owner, sealer, shell } = session;
   const { id } = run.entry;
   const place = sealPlace('input', owner.keys, id);
   const clocks = pauseClocksWhileDown(shell);

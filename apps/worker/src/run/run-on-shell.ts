@@ -30,6 +30,8 @@ interface RunFailed {
 /** Greatest number of reconnections in a row without new output; then the keeper is considered unresponsive. */
 const MOST_IDLE_CONNECTIONS = 5;
 
+type ShellSession = Pick<SessionContext, 'owner' | 'spec' | 'shell'>;
+
 /**
  * Starts an entry on the session's shell, or resumes one that runs, and follows it over broken connections until it has
  * ended. A cancel of the entry stops it, on every connection anew, also when the cancel came before the start.
@@ -37,10 +39,10 @@ const MOST_IDLE_CONNECTIONS = 5;
 export async function runOnShell(
   start: ShellStart,
   run: Pick<EntryRun, 'from' | 'isCancelled' | 'onCancel' | 'makeShellReady'>,
-  session: Pick<SessionContext, 'owner' | 'spec'>,
-  shell: SessionShell,
+  session: ShellSession,
   handlers: EntryHandlers,
 ): Promise<RunEnd> {
+  const { shell } = session;
   const killGraceMs = start.type === 'command' ? (start.killGraceMs ?? 0) : 0;
   const stop = () => shell.live?.stop(start.entryId, { killGraceMs });
   const begin = (how: 'start' | 'resume'): Promise<EntryEnd> => {
@@ -52,7 +54,7 @@ export async function runOnShell(
   };
   run.onCancel(stop);
   try {
-    return await follow(begin, start.entryId, run, session, shell, handlers);
+    return await follow(begin, start.entryId, run, session, handlers);
   } finally {
     run.onCancel(undefined);
   }
@@ -67,10 +69,10 @@ async function follow(
   begin: (how: 'start' | 'resume') => Promise<EntryEnd>,
   entryId: string,
   { from, makeShellReady }: Pick<EntryRun, 'from' | 'makeShellReady'>,
-  session: Pick<SessionContext, 'owner' | 'spec'>,
-  shell: SessionShell,
+  session: ShellSession,
   { received }: Pick<EntryHandlers, 'received'>,
 ): Promise<RunEnd> {
+  const { shell } = session;
   let ended = await begin(from);
   let receivedBefore = total(received());
   let idleConnections = 0;
@@ -95,7 +97,7 @@ async function follow(
         const now = total(received());
         idleConnections = now > receivedBefore ? 0 : idleConnections + 1;
         receivedBefore = now;
-        const again = await reconnect(idleConnections, session, shell);
+        const again = await reconnect(idleConnections, session);
         if (again.type === 'failed') return again;
         // The hello shows whether the start frame reached the keeper.
         ended = await begin(again.hello.entryId === entryId ? 'resume' : 'start');
@@ -110,9 +112,9 @@ async function follow(
  */
 export async function reconnect(
   idleConnections: number,
-  session: Pick<SessionContext, 'owner' | 'spec'>,
-  shell: SessionShell,
+  session: ShellSession,
 ): Promise<{ type: 'connected'; hello: ShellHello } | RunFailed> {
+  const { shell } = session;
   const hello = idleConnections > MOST_IDLE_CONNECTIONS ? await shell.giveUp() : await shell.reconnect();
   if (hello !== undefined) return { type: 'connected', hello };
   return shell.unresponsive ? unresponsive(session) : died(shell.death, session);

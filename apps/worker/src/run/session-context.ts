@@ -2,6 +2,7 @@ import type { HostMailbox, Owner } from '@shellfleet/mailbox';
 import type { FileOperation, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { RefusedEgress, SessionEgress } from '../egress/session-egress.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
+import type { SessionShell } from '../shell/session-shell.ts';
 import type { SessionHost } from './host-services.ts';
 import type { Outside } from './outside.ts';
 import type { Rest } from './rest.ts';
@@ -27,6 +28,7 @@ export interface SessionContext extends SessionHost {
   /** Is to be called with each request that a proxy of the session refuses. */
   onEgressRefused(refused: RefusedEgress): void;
   readonly outside: Outside;
+  readonly shell: SessionShell;
   /** Aborts when this host lost the session: it must not write to it any more. */
   readonly signal: AbortSignal;
 }

@@ -44,14 +44,14 @@ export async function admitEntry(entry: Entry, opened: boolean, parts: SessionPa
     const decided = early ?? (await judged());
     if (digest !== admission.digest) return LOOK;
     const verdict = await auditVerdict(decided, entry, digest, parts);
-    if (verdict instanceof Error) return toStepAfter(await finishFailed(entry, verdict, context, shell));
+    if (verdict instanceof Error) return toStepAfter(await finishFailed(entry, verdict, context));
     switch (verdict.type) {
       case 'admit':
         return shell.ready ? start(entry, digest, verdict.startBy, parts) : LOOK;
       case 'hold':
         return holdUntilAnswered(entry, digest, questionOf(entry, opens, parts), verdict.question, parts);
       case 'deny':
-        return toStepAfter(await finishDenied(entry, verdict, context, shell));
+        return toStepAfter(await finishDenied(entry, verdict, context));
     }
   });
 }
@@ -96,7 +96,7 @@ async function holdUntilAnswered(
   asked: ApprovalQuestion,
   parts: SessionParts,
 ): Promise<Step> {
-  const { context, shell } = parts;
+  const { context } = parts;
   const { approvals, mailbox } = context;
   const added = await approvals.ask(question, asked, context.redaction);
   switch (added.type) {
@@ -104,11 +104,11 @@ async function holdUntilAnswered(
       return { type: 'judge', entry, opened: false };
     case 'refused': {
       const denial = await auditVerdict({ type: 'deny', reason: added.reason }, entry, digest, parts);
-      if (denial instanceof Error) return toStepAfter(await finishFailed(entry, denial, context, shell));
-      return toStepAfter(await finishDenied(entry, added, context, shell));
+      if (denial instanceof Error) return toStepAfter(await finishFailed(entry, denial, context));
+      return toStepAfter(await finishDenied(entry, added, context));
     }
     case 'failed':
-      return toStepAfter(await finishFailed(entry, added.error, context, shell));
+      return toStepAfter(await finishFailed(entry, added.error, context));
     case 'pending': {
       noteHeld(entry, added.data, asked.outside, digest, parts);
       const { id, reason, expiresAt } = added.data;

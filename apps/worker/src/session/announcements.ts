@@ -1,17 +1,16 @@
 import type { EventType } from '@shellfleet/protocol';
 import type { SessionContext } from '../run/session-context.ts';
-import type { SessionShell } from '../shell/session-shell.ts';
 
-/** Reports the state of a session's shell: to the mailbox, for the next owner, and as events in the session's stream. */
+/**
+ * Reports the state of a session's shell: to the mailbox, for the next owner, and as events in the session's stream.
+ */
 export class Announcements {
   readonly #context: SessionContext;
-  readonly #shell: SessionShell;
   #epoch: number;
 
-  /** `epoch`: the last that an earlier owner, or an earlier process of this worker, announced. */
-  constructor(context: SessionContext, shell: SessionShell, epoch: number) {
+  /** `epoch` is the last that an earlier owner, or an earlier process of this worker, announced. */
+  constructor(context: SessionContext, epoch: number) {
     this.#context = context;
-    this.#shell = shell;
     this.#epoch = epoch;
   }
 
@@ -22,7 +21,7 @@ export class Announcements {
 
   /** Entries can be started on the shell. A new shell is also an event. */
   ready(): Promise<void> {
-    const { epoch } = this.#shell;
+    const { epoch } = this.#context.shell;
     if (epoch === this.#epoch) return this.#store('ready');
     return this.#announce(epoch === 1 ? 'session.opened' : 'session.restarted');
   }
@@ -39,7 +38,7 @@ export class Announcements {
 
   #announce(type: EventType): Promise<void> {
     const { owner, logger } = this.#context;
-    const { epoch, ready, image } = this.#shell;
+    const { epoch, ready, image } = this.#context.shell;
     this.#epoch = epoch;
     logger.info({ epoch }, type);
     return this.#store(ready ? 'ready' : 'starting', type, {
@@ -51,7 +50,7 @@ export class Announcements {
 
   async #store(status: 'starting' | 'ready', type?: EventType, data: Record<string, unknown> = {}): Promise<void> {
     const { mailbox, redaction } = this.#context;
-    const { epoch, epochBase, sandboxId = '', image } = this.#shell;
+    const { epoch, epochBase, sandboxId = '', image } = this.#context.shell;
     const event = type === undefined ? undefined : { type, data: redaction.value(data) };
     const state = { epoch, epochBase, status, sandbox: status === 'ready' ? sandboxId : '', image };
     await mailbox.announce(state, event);

@@ -22,8 +22,14 @@ export interface SessionStart {
   life: SessionLife;
 }
 
-/** Creates the context of a session that was just adopted, whose calls start only what is cleared under `admission`. */
-export function createContext(start: SessionStart, admission: SessionAdmission, host: SessionHost): SessionContext {
+/** The context of a session before its shell is made. */
+export type ShelllessContext = Omit<SessionContext, 'shell'>;
+
+/**
+ * Creates the context of a session that was just adopted, but for its shell. The calls of its mailbox start only what
+ * is cleared under `admission`.
+ */
+export function createContext(start: SessionStart, admission: SessionAdmission, host: SessionHost): ShelllessContext {
   const { adopted, spec, mailbox, lease, life } = start;
   const { generation } = adopted;
   const { keys } = mailbox.owner;

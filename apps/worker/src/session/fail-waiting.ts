@@ -7,14 +7,14 @@ import type { SessionParts } from './session-parts.ts';
  * counts as running. Their ends start nothing: no shell is ready then, or the session is not served yet.
  */
 export async function failWaiting(
-  { context, shell }: SessionParts,
+  { context }: SessionParts,
   error: ShellfleetError,
   most = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   for (let failed = 0; failed < most; failed += 1) {
     const head = await context.mailbox.peek();
     if (head === undefined) return;
-    const finished = await finishFailed(head.entry, error, context, shell);
+    const finished = await finishFailed(head.entry, error, context);
     if (finished.type !== 'finished') return;
   }
 }

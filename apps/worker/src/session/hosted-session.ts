@@ -130,7 +130,7 @@ export class HostedSession {
    * not answer.
    */
   async background(): Promise<BackgroundProcess[]> {
-    return this.#parts === undefined ? [] : backgroundOf(this.#parts.shell, this.#parts.context);
+    return this.#parts === undefined ? [] : backgroundOf(this.#parts.context);
   }
 
   /**
@@ -188,7 +188,7 @@ export class HostedSession {
   }
 
   async #execute(step: Step, parts: SessionParts): Promise<Step> {
-    const { context, shell } = parts;
+    const { context } = parts;
     switch (step.type) {
       case 'look':
         return (await this.#beforeTaking(parts)) ?? takeHead(parts);
@@ -209,7 +209,7 @@ export class HostedSession {
       case 'run':
         return this.#run(step, parts);
       case 'end':
-        return this.#afterEnd(await step.how(step.entry, context, shell), parts);
+        return this.#afterEnd(await step.how(step.entry, context), parts);
       case 'left':
         return step;
     }
@@ -255,11 +255,11 @@ export class HostedSession {
   }
 
   async #run({ entry, from }: Extract<Step, { type: 'run' }>, parts: SessionParts): Promise<Step> {
-    const { context, lease, shell } = parts;
+    const { context, lease } = parts;
     const life = this.#life;
     const run = new EntryRun(entry, from, async () => (await makeReady(parts)) && untilHeld(lease, context.signal));
     const finished = await life.during({ type: 'runs', run }, () =>
-      context.hostEntries.during(entry.id, () => runEntry(run, context, shell)),
+      context.hostEntries.during(entry.id, () => runEntry(run, context)),
     );
     switch (finished.type) {
       case 'put-back':

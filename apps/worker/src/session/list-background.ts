@@ -1,6 +1,5 @@
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import type { SessionContext } from '../run/session-context.ts';
-import type { SessionShell } from '../shell/session-shell.ts';
 import type { BackgroundProcess, Shell } from '../shell/shell.ts';
 
 const SHOWN_CHARS = 200;
@@ -8,9 +7,9 @@ const SHOWN_CHARS = 200;
 const CUT_FROM_BYTES = 508;
 
 /** The processes in a session's sandbox besides the shell, redacted; none while there is no shell. */
-export async function backgroundOf(shell: SessionShell, context: SessionContext): Promise<BackgroundProcess[]> {
+export async function backgroundOf({ shell, redaction, signal }: SessionContext): Promise<BackgroundProcess[]> {
   if (shell.live === undefined || shell.death !== undefined) return [];
-  return listBackground(shell.live, context.redaction, context.signal);
+  return listBackground(shell.live, redaction, signal);
 }
 
 /** The processes beside the shell, redacted: command lines may contain secrets. */

@@ -17,12 +17,12 @@ export async function refuse(
   found: Sandbox | undefined,
   parts: SessionParts,
 ): Promise<void> {
-  const { context, shell, job } = parts;
+  const { context, job } = parts;
   context.logger.error({ differing }, 'session.refused');
   await found?.remove();
   // An earlier owner started it, from a job that did not differ.
   if (adopted.running !== undefined) {
-    await finishLost(adopted.running, 'container-removed', context, shell);
+    await finishLost(adopted.running, 'container-removed', context);
   }
   const error = jobRefused(job, differing);
   do await failWaiting(parts, error);

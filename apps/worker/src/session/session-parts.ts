@@ -15,7 +15,7 @@ import { auditTerminals } from '../terminals/terminal-audit.ts';
 import { admitFile } from './admit-file.ts';
 import { AdmittedEntry } from './admitted-entry.ts';
 import { Announcements } from './announcements.ts';
-import { createContext, type SessionStart } from './create-context.ts';
+import { createContext, type SessionStart, type ShelllessContext } from './create-context.ts';
 import { DriverWatch } from './driver-watch.ts';
 import { HeldHead } from './held-head.ts';
 import type { SessionLife } from './session-life.ts';
@@ -47,23 +47,24 @@ export function createSessionParts(start: SessionStart, host: SessionHost): Sess
   const { namespace, tenant, session } = start.mailbox.owner.keys;
   const admission = host.hostAdmission.forSession(spec, { namespace, tenant, session });
   const mailbox = start.mailbox.under(() => admission.digest);
-  const context = createContext({ ...start, mailbox }, admission, host);
-  const terminals = createTerminals(context, admission);
+  const made = createContext({ ...start, mailbox }, admission, host);
+  const terminals = createTerminals(made, admission);
   const late = new LateOutput({
-    ...{ mailbox, signal: life.lost, logger: context.logger },
+    ...{ mailbox, signal: life.lost, logger: made.logger },
     streamBytes: spec.output.streamBytes,
-    createRedactor: context.redaction.createRedactor,
+    createRedactor: made.redaction.createRedactor,
   });
-  const shell = createShell(start, context, terminals, late);
+  const shell = createShell(start, made, terminals, late);
+  const context = { ...made, shell };
   const files = new FileCalls({
-    ...{ context, shell },
+    context,
     isHeld: () => lease.held(),
     admit: (file, begin) =>
-      admitFile(file, { context, admission, about: aboutSession({ context, shell }) }, host.approvals, begin),
+      admitFile(file, { context, admission, about: aboutSession({ context }) }, host.approvals, begin),
   });
   return {
     ...{ life, context, admission, admitted: new AdmittedEntry(), shell, late, terminals, files },
-    announcements: new Announcements(context, shell, adopted.epoch),
+    announcements: new Announcements(context, adopted.epoch),
     driver: new DriverWatch(mailbox, adopted.driven),
     heldHead: new HeldHead(mailbox, admission, adopted.epoch),
     ...{ job, lease, adopted },
@@ -71,7 +72,7 @@ export function createSessionParts(start: SessionStart, host: SessionHost): Sess
   };
 }
 
-function createTerminals(context: SessionContext, admission: SessionAdmission): SessionTerminals {
+function createTerminals(context: ShelllessContext, admission: SessionAdmission): SessionTerminals {
   const { owner, generation, spec, redaction, journal, egress } = context;
   const { keys } = owner;
   return new SessionTerminals({
@@ -93,7 +94,7 @@ function createTerminals(context: SessionContext, admission: SessionAdmission): 
 
 function createShell(
   { adopted, life }: SessionStart,
-  context: SessionContext,
+  context: ShelllessContext,
   terminals: SessionTerminals,
   late: LateOutput,
 ): SessionShell {
@@ -123,9 +124,8 @@ function createShell(
 
 /** What a verdict about an entry of this session can depend on, beside the entry. */
 export function aboutSession({
-  context: { owner, generation, spec, outside },
-  shell,
-}: Pick<SessionParts, 'context' | 'shell'>): Omit<AdmissionQuestion, 'entryId' | 'opens' | 'payload' | 'attempt'> {
+  context: { owner, generation, spec, outside, shell },
+}: Pick<SessionParts, 'context'>): Omit<AdmissionQuestion, 'entryId' | 'opens' | 'payload' | 'attempt'> {
   const { tenant, session } = owner.keys;
   // A shell that is lost is replaced by another one.
   const epoch = shell.hasState ? shell.epoch : shell.epoch + 1;

@@ -3,10 +3,9 @@ import type { EntryFinished } from '../run/finish-entry.ts';
 import type { LossReason } from '../run/results.ts';
 import { finishLost, finishNeverBegun, finishOverdue } from '../run/run-entry.ts';
 import type { SessionContext } from '../run/session-context.ts';
-import type { SessionShell } from '../shell/session-shell.ts';
 
 /** Stores the Result of an entry that does not run, or does not run again. */
-export type EndUnrun = (entry: Entry, context: SessionContext, shell: SessionShell) => Promise<EntryFinished>;
+export type EndUnrun = (entry: Entry, context: SessionContext) => Promise<EntryFinished>;
 
 /** What a session does next. The session's loop executes a step, and that returns the next one. */
 export type Step =

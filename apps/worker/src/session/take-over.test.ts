@@ -68,8 +68,8 @@ function open({
     if (isAdopted) note('serve');
     if (next.type === 'run') note(`${next.from} ${next.entry.id}`);
     else if (next.type === 'start')
-      note(`start ${next.entry.id}, else ${await next.orElse(next.entry, context as never, shell as never)}`);
-    else if (next.type === 'end') note(`${await next.how(next.entry, context as never, shell as never)}`);
+      note(`start ${next.entry.id}, else ${await next.orElse(next.entry, context as never)}`);
+    else if (next.type === 'end') note(`${await next.how(next.entry, context as never)}`);
     else expect(next).toEqual({ type: 'look' });
     if (failing !== undefined) stage.failed.push([failing.error.code, failing.most]);
     return steps;
