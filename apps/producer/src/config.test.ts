@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readConfig } from './config.ts';
+import { readCliConfig } from './config.ts';
 
 test.each<[string, NodeJS.ProcessEnv, boolean, { progress: boolean; color: boolean }]>([
   ['a terminal', {}, true, { progress: true, color: true }],
@@ -11,5 +11,5 @@ test.each<[string, NodeJS.ProcessEnv, boolean, { progress: boolean; color: boole
   ['CI switched off', { CI: 'false' }, true, { progress: true, color: true }],
   ['a dumb terminal', { TERM: 'dumb' }, true, { progress: false, color: true }],
 ])('%s', (_what, env, terminal, expected) => {
-  expect(readConfig(env, terminal)).toMatchObject(expected);
+  expect(readCliConfig(env, terminal)).toMatchObject(expected);
 });

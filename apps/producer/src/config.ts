@@ -13,7 +13,7 @@ export interface Config {
   env: NodeJS.ProcessEnv;
 }
 
-export function readConfig(env: NodeJS.ProcessEnv, terminal = process.stderr.isTTY === true): Config {
+export function readCliConfig(env: NodeJS.ProcessEnv, terminal = process.stderr.isTTY === true): Config {
   return {
     version: VERSION,
     debug: isOn(env.SHELLFLEET_DEBUG),

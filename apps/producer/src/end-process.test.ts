@@ -4,10 +4,10 @@ import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 
 const PROGRAM = `
-import { endProcess } from ${JSON.stringify(new URL('./end-process.ts', import.meta.url).href)};
+import { exitWhenWritten } from ${JSON.stringify(new URL('./end-process.ts', import.meta.url).href)};
 process.stdout.on('error', () => {});
 process.stdout.write('x'.repeat(4_000_000));
-await endProcess(3);
+await exitWhenWritten(3);
 `;
 
 function start() {

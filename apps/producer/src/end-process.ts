@@ -1,5 +1,5 @@
 /** Ends this process as soon as what it wrote has reached its readers. Node would take everything in memory apart first, which takes some ms. */
-export async function endProcess(exitCode: number): Promise<void> {
+export async function exitWhenWritten(exitCode: number): Promise<void> {
   process.exitCode = exitCode;
   // What was sent to a parent process may still be on its way. It ends by itself then.
   if (process.channel !== undefined) return;

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 import { useCompileCache } from './compile-cache.ts';
-import { endProcess } from './end-process.ts';
+import { exitWhenWritten } from './end-process.ts';
 import './plain-schemas.ts';
 
 useCompileCache(process.env);
 // Imported only now, so that the cache serves it.
 const { start } = await import('./start.ts');
-await endProcess(await start(process.argv.slice(2), process.env));
+await exitWhenWritten(await start(process.argv.slice(2), process.env));

@@ -6,7 +6,7 @@ import { findFullImage, findSessionImage } from './images/ensure-session-image.t
 import { findProgram } from './run-program.ts';
 
 /** One required or optional part of the fleet on this machine. `absent`: an optional part, so not a fault. `missing`: comes with a fix. */
-export type Finding = {
+export type MachinePart = {
   name: string;
   state: 'present' | 'installable' | 'missing' | 'absent';
   detail: string;
@@ -14,7 +14,7 @@ export type Finding = {
 };
 
 /** Checks everything that set-up would ensure, and changes nothing. */
-export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
+export async function diagnose(env: NodeJS.ProcessEnv): Promise<MachinePart[]> {
   const canInstall = await canInstallPackages();
   const engine = await findDocker(env);
   return [
@@ -29,7 +29,7 @@ export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
 
 type Engine = Awaited<ReturnType<typeof findDocker>>;
 
-function checkNode(): Finding {
+function checkNode(): MachinePart {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const detail = `${process.version} at ${process.execPath}`;
   if (isCheckout)
@@ -40,7 +40,7 @@ function checkNode(): Finding {
   return missing('node', `${detail} is none of 20.17, 22.9 and newer ones`, 'install Node 24');
 }
 
-async function checkDocker(engine: Engine, env: NodeJS.ProcessEnv, canInstall: boolean): Promise<Finding> {
+async function checkDocker(engine: Engine, env: NodeJS.ProcessEnv, canInstall: boolean): Promise<MachinePart> {
   if (engine) return present('docker', `${engine.version} at ${engine.endpoint.dockerHost}`);
   const detail = `no engine answers${env.DOCKER_HOST ? ` at ${env.DOCKER_HOST}` : ''}`;
   if (env.DOCKER_HOST) return missing('docker', detail, 'start that engine, or unset DOCKER_HOST');
@@ -51,20 +51,20 @@ async function checkDocker(engine: Engine, env: NodeJS.ProcessEnv, canInstall: b
   return missing('docker', detail, isInstalled ? 'sudo systemctl start docker' : 'sudo apt-get install docker.io');
 }
 
-async function checkSessionImage(engine: Engine): Promise<Finding> {
+async function checkSessionImage(engine: Engine): Promise<MachinePart> {
   const name = 'session image';
   if (!engine) return missing(name, 'it needs a Docker engine', 'start the Docker engine first');
   const image = await findSessionImage({ endpoint: engine.endpoint, root: checkoutRoot });
   return image ? present(name, image) : installable(name, 'not there yet');
 }
 
-async function checkFullImage(engine: Engine): Promise<Finding> {
+async function checkFullImage(engine: Engine): Promise<MachinePart> {
   const image = engine && (await findFullImage({ endpoint: engine.endpoint, root: checkoutRoot }));
   if (image) return present('image full', image);
   return { name: 'image full', state: 'absent', detail: 'not there yet: npm start makes it behind the fleet' };
 }
 
-async function checkCompiler(canInstall: boolean): Promise<Finding> {
+async function checkCompiler(canInstall: boolean): Promise<MachinePart> {
   if (isPrebuilt) return present('keeper', 'its package holds it');
   if (process.platform !== 'linux') return present('compiler', 'the keeper is built in a container');
   return checkProgram('compiler', 'cc', 'gcc libc6-dev', canInstall);
@@ -76,7 +76,7 @@ async function checkProgram(
   packages: string,
   canInstall: boolean,
   given?: string,
-): Promise<Finding> {
+): Promise<MachinePart> {
   if (given) return present(name, 'the one that SHELLFLEET_REDIS_URL names');
   const path = await findProgram(program);
   if (path) return present(name, path);
@@ -90,15 +90,15 @@ function installCommand(packages: string): string {
     : `sudo apt-get install ${packages}`;
 }
 
-function present(name: string, detail: string): Finding {
+function present(name: string, detail: string): MachinePart {
   return { name, state: 'present', detail };
 }
 
 /** A missing part that set-up can install. */
-function installable(name: string, detail: string): Finding {
+function installable(name: string, detail: string): MachinePart {
   return { name, state: 'installable', detail, fix: isCheckout ? 'npm start' : 'npx shellfleet up --detach' };
 }
 
-function missing(name: string, detail: string, fix: string): Finding {
+function missing(name: string, detail: string, fix: string): MachinePart {
   return { name, state: 'missing', detail, fix };
 }

@@ -1,6 +1,6 @@
 export { checkoutRoot, isCheckout } from './checkout.ts';
 export type { Report } from './debian-packages.ts';
-export { diagnose, type Finding } from './diagnose.ts';
+export { diagnose, type MachinePart } from './diagnose.ts';
 export { ensureBubblewrap } from './ensure-bubblewrap.ts';
 export { type DockerEngine, ensureDocker, findDocker, stopDocker } from './ensure-docker.ts';
 export {

@@ -12,7 +12,7 @@ export interface RecordedProcess {
 }
 
 /** A process that runs now. */
-export interface LiveProcess {
+export interface FoundProcess {
   startedAt: string;
   /** Title or command line. */
   command: string;
@@ -47,12 +47,12 @@ export async function endProcess(
 }
 
 /** Undefined: there is no such process, it is a zombie, or nothing certain can be read about it. */
-export function readProcess(pid: number, platform: NodeJS.Platform = process.platform): LiveProcess | undefined {
+export function readProcess(pid: number, platform: NodeJS.Platform = process.platform): FoundProcess | undefined {
   if (!Number.isSafeInteger(pid) || pid < 1) return undefined;
   return platform === 'linux' ? readFromProc(pid) : askPs(pid);
 }
 
-function readFromProc(pid: number): LiveProcess | undefined {
+function readFromProc(pid: number): FoundProcess | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The name in parentheses may contain any character.
@@ -67,7 +67,7 @@ function readFromProc(pid: number): LiveProcess | undefined {
   }
 }
 
-function askPs(pid: number): LiveProcess | undefined {
+function askPs(pid: number): FoundProcess | undefined {
   const env = { PATH: '/bin:/usr/bin', LC_ALL: 'C', TZ: 'UTC' };
   const args = ['-ww', '-o', 'state=,lstart=,command=', '-p', String(pid)];
   const { status, stdout } = spawnSync('ps', args, { env, encoding: 'utf8', timeout: 5_000 });

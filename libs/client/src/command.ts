@@ -1,14 +1,14 @@
 import { abortable } from '@shellfleet/concurrency';
 import { fromWireResult, type LogChunk, type OutputChunk, type Result, toCommandId } from '@shellfleet/protocol';
 import type { Pending } from './results/pending-results.ts';
-import { OpenStdin, type WriteOptions } from './stdin/write-stdin.ts';
+import { StdinWriter, type WriteOptions } from './stdin/write-stdin.ts';
 import { type LogOptions, readLog } from './stream/command-log.ts';
 import { followOutput } from './stream/command-output.ts';
 import { openResult } from './stream/open-reason.ts';
 import { parseCursor } from './stream/stream-reader.ts';
 import { followWholeOutput } from './stream/whole-output.ts';
 import { cancelEntry } from './submit/cancel-entry.ts';
-import type { View } from './view.ts';
+import type { FleetView } from './view.ts';
 
 /** Where reading begins, and when it ends. */
 export interface FollowOptions {
@@ -43,20 +43,20 @@ export class Command {
   readonly id: string;
   /** The session in which it runs. */
   readonly sessionId: string;
-  readonly #view: View;
+  readonly #view: FleetView;
   readonly #pending: Pending;
   readonly #state: CommandState;
   readonly #delivered: Promise<void> | undefined;
-  readonly #stdin: OpenStdin;
+  readonly #stdin: StdinWriter;
 
   /** @internal */
-  constructor(view: View, pending: Pending, state: CommandState) {
+  constructor(view: FleetView, pending: Pending, state: CommandState) {
     this.#view = view;
     this.#pending = pending;
     this.#state = state;
     this.sessionId = pending.keys.session;
     this.id = toCommandId(this.sessionId, pending.entryId);
-    this.#stdin = new OpenStdin(view, pending.keys, pending.entryId);
+    this.#stdin = new StdinWriter(view, pending.keys, pending.entryId);
     this.#delivered = state.onOutput === undefined ? undefined : this.#deliver(state.onOutput);
     // result() rejects with its error.
     this.#delivered?.catch(() => {});

@@ -24,7 +24,7 @@ import { attachSession, openSession, type SessionOptions } from './submit/open-s
 import { checkCommand, type RunOptions } from './submit/parse-command.ts';
 import { purgeSession } from './submit/purge-session.ts';
 import { Tools } from './tools/tools.ts';
-import { openView, type View } from './view.ts';
+import { type FleetView, openView } from './view.ts';
 
 /**
  * One tenant of a fleet, over a connection that all fleets of this process share if they name the same Redis and user: at most five
@@ -39,13 +39,13 @@ import { openView, type View } from './view.ts';
  * ```
  */
 export class Fleet implements AsyncDisposable {
-  readonly #view: View;
+  readonly #view: FleetView;
   /** Functions that hosts offer, each call in a process of its own. */
   readonly tools: Tools;
   /** The commands that wait for a person, and the answers to them. */
   readonly approvals: Approvals;
 
-  private constructor(view: View) {
+  private constructor(view: FleetView) {
     this.#view = view;
     this.tools = new Tools(view);
     this.approvals = new Approvals(view);

@@ -4,7 +4,7 @@ import { Session } from './session.ts';
 import { beginClose } from './submit/close-session.ts';
 import { openSession } from './submit/open-session.ts';
 import type { RunOptions } from './submit/parse-command.ts';
-import type { View } from './view.ts';
+import type { FleetView } from './view.ts';
 
 /** How often another caller with the same idempotency key may close the session before this one's command is in it. */
 const MOST_ATTEMPTS = 5;
@@ -19,7 +19,12 @@ export function oneShotSessionId(idempotencyKey?: string): string {
 }
 
 /** Runs one command in a session of its own, and closes that. */
-export async function runOneShot(view: View, script: string, options: RunOptions, spec?: SessionSpec): Promise<Result> {
+export async function runOneShot(
+  view: FleetView,
+  script: string,
+  options: RunOptions,
+  spec?: SessionSpec,
+): Promise<Result> {
   const { idempotencyKey, signal } = options;
   for (let attempt = 1; ; attempt++) {
     const opened = await openSession(view, oneShotSessionId(idempotencyKey), spec, { driven: true });

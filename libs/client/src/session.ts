@@ -15,7 +15,7 @@ import { parseCommand, type RunOptions } from './submit/parse-command.ts';
 import { sendEntry } from './submit/send-entry.ts';
 import { type AttachOptions, openTerminal } from './terminal/open-terminal.ts';
 import type { Terminal } from './terminal/terminal.ts';
-import type { View } from './view.ts';
+import type { FleetView } from './view.ts';
 
 /**
  * A persistent shell: its commands run one at a time, in the order in which they were accepted, and share directory, variables and functions.
@@ -31,14 +31,14 @@ export class Session implements AsyncDisposable {
   readonly isNew: boolean;
   /** Its files. */
   readonly files: Files;
-  readonly #view: View;
+  readonly #view: FleetView;
   readonly #open: OpenSession;
   readonly #order = new CallOrder();
   /** Present when this object drives the session. */
   readonly #driving: Disposable | undefined;
 
   /** @internal */
-  constructor(view: View, open: OpenSession, driving?: Disposable) {
+  constructor(view: FleetView, open: OpenSession, driving?: Disposable) {
     this.#view = view;
     this.#open = open;
     this.#driving = driving;

@@ -12,7 +12,7 @@ import { Feeds } from './connection/feeds.ts';
 import { acquireConnection, type ConnectionLease } from './connection/shared-connections.ts';
 import type { SendWindow } from './queue/send-window.ts';
 import type { ToolsQueue } from './queue/tools-queue.ts';
-import { Answers } from './results/answers.ts';
+import { PendingAnswers } from './results/pending-answers.ts';
 import { PendingResults } from './results/pending-results.ts';
 import { Interceptors } from './submit/interceptors.ts';
 import { LostSessions } from './submit/lost-sessions.ts';
@@ -22,7 +22,7 @@ import type { OpenSession } from './submit/open-session.ts';
 // VIEW-2. A closed view sends nothing more, though its connection may live on.
 
 /** One tenant of one fleet, as this process uses it over a connection that it may share. */
-export class View {
+export class FleetView {
   /** Identifies this view in writes to an open stdin: their numbers rise per view. */
   readonly id: string;
   readonly inboxId: string;
@@ -39,7 +39,7 @@ export class View {
   readonly tools: ToolsQueue;
   readonly pending: PendingResults;
   readonly lost: LostSessions;
-  readonly answers = new Answers();
+  readonly answers = new PendingAnswers();
   readonly driven: DrivenSessions;
   readonly feeds: Feeds;
   /** Limits the mailbox calls in flight on the connection. */
@@ -145,7 +145,7 @@ export class View {
   }
 }
 
-export async function openView(settings: ConnectSettings): Promise<View> {
+export async function openView(settings: ConnectSettings): Promise<FleetView> {
   // Invalid keys are reported before anything is connected.
   const hasKey = settings.sealKeys.length > 0;
   if (hasKey) createSealer(settings.sealKeys);
@@ -162,7 +162,7 @@ export async function openView(settings: ConnectSettings): Promise<View> {
       isRestoring(redis, keyspace),
       readRetention(redis, keyspace),
     ]);
-    return new View(settings, keyspace, sealer, durability, lease, wasRestoring);
+    return new FleetView(settings, keyspace, sealer, durability, lease, wasRestoring);
   } catch (error) {
     await lease.release();
     throw error;

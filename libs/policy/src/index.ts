@@ -7,9 +7,9 @@ export type { CompiledRules } from './exec/compiled-rules.ts';
 export { type Decision, type DecisionContext, decide, type Segment } from './exec/decide.ts';
 export { coversAll, decideOperations, type OperationDecision, rulesNameFiles } from './exec/decide-operation.ts';
 export { asksAfterDenial, rulingFor } from './exec/decision-table.ts';
-export { type DefaultRequirement, defaultRequirement } from './exec/default-requirement.ts';
 export { type Evaluation, type EvaluationContext, evaluate } from './exec/evaluate.ts';
 export { normalizePath, type OperationWords } from './exec/operation-words.ts';
+export { type RequirementWithoutRule, requirementWithoutRule } from './exec/requirement-without-rule.ts';
 export { type SandboxDenial, sandboxDenial } from './exec/sandbox-denial.ts';
 export {
   type BubblewrapPlan,
@@ -23,7 +23,7 @@ export {
 export { type CodexForm, type CodexPlan, codexArguments, planCodex, readCodexForm } from './execution/codex.ts';
 export { type DockerAllowances, type DockerPlan, planDocker, USERS_SETTING } from './execution/docker.ts';
 export { checkCwd, WORKSPACE_PATH } from './execution/folders.ts';
-export { type HostAllowances, type HostPlan, planHost } from './execution/host.ts';
+export { type HostAllowances, type HostPolicyPlan, planHost } from './execution/host.ts';
 export { refusedByOffer } from './execution/host-offer.ts';
 export { isWithinPatterns, matchesPatterns } from './execution/host-patterns.ts';
 export { withSetting } from './execution/refusal.ts';

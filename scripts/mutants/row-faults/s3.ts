@@ -81,7 +81,7 @@ export const s3Faults: readonly RowFault[] = [
   },
   {
     row: 'S3-14',
-    file: 'libs/policy/src/exec/default-requirement.ts',
+    file: 'libs/policy/src/exec/requirement-without-rule.ts',
     text: "if (!wouldAsk && approval !== 'unless-trusted')",
     change: 'if (!wouldAsk)',
   },

@@ -6,7 +6,7 @@ import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { CANCELLED } from './exit-codes.ts';
 import { addSessionFlags, type SessionFlags, toSpec } from './session-flags.ts';
-import type { Terminal } from './terminal.ts';
+import type { CliOutput } from './terminal.ts';
 import { parseCount, parseDuration } from './units.ts';
 import { watchBatch } from './watch-batch.ts';
 
@@ -124,7 +124,7 @@ function parseRetries(text: string): NonNullable<BatchOptions['retries']> {
 }
 
 /** The first Ctrl-C cancels the running tasks and starts no further one; the second leaves. */
-function listenForInterrupt(terminal: Terminal): Disposable & {
+function listenForInterrupt(terminal: CliOutput): Disposable & {
   signal: AbortSignal;
   readonly hopeless: ShellfleetError | undefined;
   giveUp(reason: ShellfleetError): void;

@@ -1,21 +1,21 @@
 import type { Fleet } from '@shellfleet/client';
 import type { Command } from 'commander';
 import type { Config } from '../config.ts';
-import type { Terminal } from './terminal.ts';
+import type { CliOutput } from './terminal.ts';
 
 /** Passed to every verb. */
 export interface Context {
   config: Config;
-  terminal: Terminal;
+  terminal: CliOutput;
   setExitCode(code: number): void;
   /** Connects, runs the verb, and disconnects, also after an error. */
   withFleet(use: (fleet: Fleet) => Promise<void>): Promise<void>;
 }
 
-export function createContext(
+export function createVerbContext(
   program: Command,
   config: Config,
-  terminal: Terminal,
+  terminal: CliOutput,
   setExitCode: (code: number) => void,
 ): Context {
   return {

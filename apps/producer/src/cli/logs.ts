@@ -14,7 +14,7 @@ import type { Context } from './context.ts';
 import { sayRedactedFormats } from './redacted-formats.ts';
 import { showChunk } from './show-command.ts';
 import { TailLines } from './tail-lines.ts';
-import type { Terminal } from './terminal.ts';
+import type { CliOutput } from './terminal.ts';
 import { parseCount, parseSize } from './units.ts';
 
 interface Flags {
@@ -115,7 +115,7 @@ async function show<T extends Piece>(log: Log<T>, { tail, follow = false }: Flag
 }
 
 /** The whole log of a command, as far as it is still stored. */
-function readCommandLog(terminal: Terminal, command: FleetCommand, flags: Flags): Log<LogChunk> {
+function readCommandLog(terminal: CliOutput, command: FleetCommand, flags: Flags): Log<LogChunk> {
   const { stream, offset, length } = flags;
   const range = { ...(stream && { stream }), ...(offset && { offset }), ...(length !== undefined && { length }) };
   return {
@@ -128,7 +128,7 @@ function readCommandLog(terminal: Terminal, command: FleetCommand, flags: Flags)
 
 /** The output that the session's stream has, of a command or of all commands. `ended` gets the Results of those that had something replaced. */
 function readStored(
-  terminal: Terminal,
+  terminal: CliOutput,
   source: FleetCommand | Session,
   flags: Flags,
   ended: Map<string, Result>,
@@ -151,7 +151,7 @@ function cutPiece<T extends Piece>(piece: T, at: number): T {
   return { ...piece, data, text: Buffer.from(data).toString(), omittedBytes: undefined };
 }
 
-async function showLogChunk(terminal: Terminal, chunk: LogChunk, json: boolean): Promise<void> {
+async function showLogChunk(terminal: CliOutput, chunk: LogChunk, json: boolean): Promise<void> {
   const { id, stream, offset, data, text, omittedBytes } = chunk;
   if (json) {
     const base64 = Buffer.from(data).toString('base64');

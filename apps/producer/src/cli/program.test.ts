@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { afterAll, beforeEach, expect, test, vi } from 'vitest';
-import { readConfig } from '../config.ts';
+import { readCliConfig } from '../config.ts';
 import { toRunOptions } from './command-flags.ts';
 import { EXAMPLES } from './examples.ts';
 import { leafVerbs } from './help.ts';
 import { createProgram } from './program.ts';
 import { endOptionsAtScript, toScript } from './script-words.ts';
 import { toSpec } from './session-flags.ts';
-import { Terminal } from './terminal.ts';
+import { CliOutput } from './terminal.ts';
 import { loadVerbs } from './verbs.ts';
 
 // What is understood of a command line. No verb runs.
@@ -19,7 +19,7 @@ import { loadVerbs } from './verbs.ts';
 const folder = mkdtempSync(join(tmpdir(), 'shellfleet-arguments-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const terminal = new Terminal(readConfig({}, false));
+const terminal = new CliOutput(readCliConfig({}, false));
 
 const verbs = await loadVerbs();
 
@@ -30,7 +30,7 @@ beforeEach(() => {
 });
 
 function newProgram(env: NodeJS.ProcessEnv = {}): Command {
-  const config = readConfig(env, false);
+  const config = readCliConfig(env, false);
   const program = createProgram(config, terminal, verbs, () => {});
   const say = (text: string) => {
     said += text;

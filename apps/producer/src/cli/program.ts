@@ -1,25 +1,25 @@
 import { ensureShellfleetError, isOn, ShellfleetError } from '@shellfleet/protocol';
 import { Command, CommanderError, Option } from 'commander';
 import type { Config } from '../config.ts';
-import { createContext } from './context.ts';
+import { createVerbContext } from './context.ts';
 import { exitCodeOfError, OURS, USAGE } from './exit-codes.ts';
 import { addExamples, configureHelp, leafVerbs } from './help.ts';
 import { toPrintable } from './printable.ts';
 import { endOptionsAtScript, firstWord, takesScript } from './script-words.ts';
 import { showWarnings } from './show-warnings.ts';
-import { Terminal } from './terminal.ts';
+import { CliOutput } from './terminal.ts';
 import { loadVerbs, type VerbGroups } from './verbs.ts';
 
 /** Runs one command line and returns its exit code: a result that its reader did not get is a failure of the command line, whatever it was. */
 export async function runCli(args: readonly string[], config: Config): Promise<number> {
-  const terminal = new Terminal(config);
+  const terminal = new CliOutput(config);
   showWarnings(terminal);
   const exitCode = await runVerb(args, config, terminal);
   return (await terminal.flush()) ? exitCode : OURS;
 }
 
 /** The only place where an error becomes a line on stderr. */
-async function runVerb(args: readonly string[], config: Config, terminal: Terminal): Promise<number> {
+async function runVerb(args: readonly string[], config: Config, terminal: CliOutput): Promise<number> {
   let exitCode = 0;
   const verbs = await loadVerbs(firstWord(args, settings()));
   const program = createProgram(config, terminal, verbs, (code) => {
@@ -72,7 +72,7 @@ function settings(): Option[] {
 /** The program with these verbs. */
 export function createProgram(
   config: Config,
-  terminal: Terminal,
+  terminal: CliOutput,
   verbs: VerbGroups,
   setExitCode: (code: number) => void,
 ): Command {
@@ -83,7 +83,7 @@ export function createProgram(
     .exitOverride();
   for (const setting of settings()) program.addOption(setting);
   configureHelp(program);
-  const context = createContext(program, config, terminal, setExitCode);
+  const context = createVerbContext(program, config, terminal, setExitCode);
   for (const [group, registers] of verbs) {
     program.commandsGroup(group);
     for (const register of registers) register(program, context);

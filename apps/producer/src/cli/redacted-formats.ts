@@ -1,9 +1,9 @@
 import type { Result } from '@shellfleet/client';
-import type { Terminal } from './terminal.ts';
+import type { CliOutput } from './terminal.ts';
 
 /** Says how many tokens of well-known formats were replaced in the output of commands: a patch with a replaced token is not what was printed. */
 export async function sayRedactedFormats(
-  terminal: Pick<Terminal, 'say'>,
+  terminal: Pick<CliOutput, 'say'>,
   results: Iterable<Pick<Result, 'redactions'>>,
 ): Promise<void> {
   const found = new Map<string, number>();

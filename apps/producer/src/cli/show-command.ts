@@ -3,7 +3,7 @@ import { describeBlocked, describeDenied } from '@shellfleet/protocol';
 import type { Context } from './context.ts';
 import { CANCELLED, exitCodeOfResult, exitCodeOfSignal, OURS } from './exit-codes.ts';
 import { sayRedactedFormats } from './redacted-formats.ts';
-import type { Terminal } from './terminal.ts';
+import type { CliOutput } from './terminal.ts';
 import { type WaitingWatch, watchWaiting } from './watch-waiting.ts';
 
 /** The reasons of cancellations by the command line itself, which a person need not be told. */
@@ -55,7 +55,7 @@ export async function showOwnCommand(
 }
 
 export async function showChunk(
-  terminal: Terminal,
+  terminal: CliOutput,
   chunk: OutputChunk,
   json: boolean,
   commandId?: string,
@@ -123,7 +123,7 @@ function whatWasLost({ commandId, reason }: Result): string {
  * running, unless it waits for stdin that only this process could send.
  */
 function listenForSignals(
-  terminal: Terminal,
+  terminal: CliOutput,
 ): Disposable & { accepted(command: Command): void; watched(watch: WaitingWatch): void } {
   let command: Command | undefined;
   let watch: WaitingWatch | undefined;

@@ -1,5 +1,5 @@
 import type { ShellfleetError, ToolWait } from '@shellfleet/client';
-import type { Terminal } from './terminal.ts';
+import type { CliOutput } from './terminal.ts';
 import { noHostError, patienceOf } from './watch-waiting.ts';
 
 interface Options {
@@ -14,7 +14,7 @@ interface Options {
  * seconds. A wait that no live host can end ends as that of a command does.
  */
 export function sayWhyItWaits(
-  terminal: Pick<Terminal, 'isTerminal' | 'say'>,
+  terminal: Pick<CliOutput, 'isTerminal' | 'say'>,
   name: string,
   { startDeadlineMs, onHopeless }: Options,
 ): (wait: ToolWait) => void {

@@ -1,5 +1,5 @@
 import type { Batch, Fleet, SessionInfo, ShellfleetError } from '@shellfleet/client';
-import type { Terminal } from './terminal.ts';
+import type { CliOutput } from './terminal.ts';
 import { noHostError, patienceOf, reasonToWait } from './watch-waiting.ts';
 
 const LOOK_EVERY_MS = 2_000;
@@ -13,7 +13,7 @@ interface WatchOptions {
 }
 
 /** Says on stderr why tasks of a batch wait, once for each kind of reason, as `watchWaiting` does for one session. */
-export function watchBatch(terminal: Terminal, fleet: Fleet, batch: Batch, options: WatchOptions): Disposable {
+export function watchBatch(terminal: CliOutput, fleet: Fleet, batch: Batch, options: WatchOptions): Disposable {
   const said = new Set<string>();
   let inVainSince: number | undefined;
   const look = async () => {

@@ -1,5 +1,5 @@
 import { isShellfleetError, lacksSealKey, type Session, type SessionInfo, ShellfleetError } from '@shellfleet/client';
-import type { Terminal } from './terminal.ts';
+import type { CliOutput } from './terminal.ts';
 import { describeDuration } from './units.ts';
 
 const LOOK_EVERY_MS = 500;
@@ -28,7 +28,7 @@ export interface WaitingWatch extends Disposable {
  * Says on stderr why the work of a session does not begin: no host, no slot, a host that is gone, Redis, or a person. Once for each reason, when it has
  * lasted for two seconds, with and without a terminal. At a terminal it shows the state of the session while the command prints nothing.
  */
-export function watchWaiting(terminal: Terminal, session: Session, options: WatchOptions = {}): WaitingWatch {
+export function watchWaiting(terminal: CliOutput, session: Session, options: WatchOptions = {}): WaitingWatch {
   const { startDeadlineMs, showsProgress = true, onHopeless } = options;
   const startedAt = Date.now();
   const patienceMs = patienceOf(terminal, startDeadlineMs);
@@ -75,7 +75,7 @@ export function watchWaiting(terminal: Terminal, session: Session, options: Watc
 }
 
 /** For how long the command line waits while no live host can run the work. */
-export function patienceOf(terminal: Pick<Terminal, 'isTerminal'>, startDeadlineMs: number | undefined): number {
+export function patienceOf(terminal: Pick<CliOutput, 'isTerminal'>, startDeadlineMs: number | undefined): number {
   if (startDeadlineMs !== undefined) return startDeadlineMs + HOSTS_DEADLINE_MS;
   return terminal.isTerminal ? Number.POSITIVE_INFINITY : NO_HOST_MS;
 }

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { runWorker } from '../fleet-process/run-worker.ts';
+import { runWorkerProcess } from '../fleet-process/run-worker.ts';
 import type { Context } from './context.ts';
 import { policiesFlag, slotsFlag } from './worker-flags.ts';
 
@@ -20,6 +20,6 @@ export function registerWorker(program: Command, { config, setExitCode }: Contex
         SHELLFLEET_HOST_ID: flags.hostId,
       };
       const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-      setExitCode(await runWorker({ ...config.env, ...set }));
+      setExitCode(await runWorkerProcess({ ...config.env, ...set }));
     });
 }

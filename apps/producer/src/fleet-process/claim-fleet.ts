@@ -20,7 +20,7 @@ import { replaceFleet } from './replace-fleet.ts';
 const POLL_MS = 100;
 
 /** What `up` does about a fleet that runs. */
-export interface ClaimOptions {
+export interface FleetClaimOptions {
   /** True: a fleet that runs is replaced, whatever its version. False: one of this version is used, and any other one is refused. */
   replace: boolean;
   /** How long commands of the replaced fleet may go on. */
@@ -35,7 +35,7 @@ export type Claim = { type: 'reuse' } | { type: 'claimed'; record: FleetRecord; 
  * fleet, waits for one that is being started, and ends one that runs only if it shall be replaced. Throws a SetupError for one of another version.
  */
 export async function claimFleet(
-  { replace, drainMs }: ClaimOptions,
+  { replace, drainMs }: FleetClaimOptions,
   { env, report, signal }: { env: NodeJS.ProcessEnv; report: (line: string) => void; signal: AbortSignal },
 ): Promise<Claim> {
   await makeStateFolder(env);

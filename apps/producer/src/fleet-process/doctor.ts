@@ -1,14 +1,14 @@
 import { readFleetFile } from '@shellfleet/client';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import { connectRedis, describeRedis } from '@shellfleet/redis';
-import { diagnose, type Finding } from '@shellfleet/setup';
+import { diagnose, type MachinePart } from '@shellfleet/setup';
 import { VERSION } from '../program-file.ts';
 import { examineOtherFleets } from './examine-other-fleets.ts';
 import { examinePolicies } from './examine-policies.ts';
 import { isAnyWorkerRunning, isSupervisorRunning, readFleetRecord } from './fleet-record.ts';
 
 /** Examines this machine and the fleet, and changes nothing. */
-export async function examine(env: NodeJS.ProcessEnv): Promise<Finding[]> {
+export async function examine(env: NodeJS.ProcessEnv): Promise<MachinePart[]> {
   const file = await readFleetFile(env).catch(() => undefined);
   return [
     ...(await diagnose(env)),
@@ -20,7 +20,7 @@ export async function examine(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   ];
 }
 
-async function examineFleet(env: NodeJS.ProcessEnv): Promise<Finding> {
+async function examineFleet(env: NodeJS.ProcessEnv): Promise<MachinePart> {
   const name = 'fleet';
   const record = await readFleetRecord(env);
   if (record !== undefined && isSupervisorRunning(record)) {
@@ -38,7 +38,7 @@ async function examineFleet(env: NodeJS.ProcessEnv): Promise<Finding> {
   return { name, state: 'missing', detail: 'no fleet runs on this machine', fix: 'npx shellfleet up --detach' };
 }
 
-async function examineRedis(url: string | undefined): Promise<Finding> {
+async function examineRedis(url: string | undefined): Promise<MachinePart> {
   const name = 'fleet’s redis';
   if (url === undefined) {
     const fix = 'npx shellfleet up --detach, or set SHELLFLEET_REDIS_URL';
@@ -58,7 +58,7 @@ async function examineRedis(url: string | undefined): Promise<Finding> {
   }
 }
 
-function examineSealKey(key: string | undefined): Finding {
+function examineSealKey(key: string | undefined): MachinePart {
   const name = 'seal key';
   if (key) return { name, state: 'present', detail: 'known, so sealed values in Redis can be opened' };
   const fix = 'set SHELLFLEET_SEAL_KEY to the key of the fleet, or run npx shellfleet up --detach';

@@ -1,8 +1,8 @@
-import { type Finding, findDocker, findLeftovers } from '@shellfleet/setup';
+import { findDocker, findLeftovers, type MachinePart } from '@shellfleet/setup';
 import { findOwnFleet } from './own-fleet.ts';
 
 /** Fleets of the namespace of this environment, other than its own, that have containers on the engine of this machine. No finding where there are none. */
-export async function examineOtherFleets(env: NodeJS.ProcessEnv): Promise<Finding[]> {
+export async function examineOtherFleets(env: NodeJS.ProcessEnv): Promise<MachinePart[]> {
   const engine = await findDocker(env);
   if (engine === undefined) return [];
   const own = await findOwnFleet({}, env);

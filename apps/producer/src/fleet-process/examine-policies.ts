@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { tryJson } from '@shellfleet/protocol';
-import type { Finding } from '@shellfleet/setup';
+import type { MachinePart } from '@shellfleet/setup';
 import { z } from 'zod';
 import { workerProgram } from './worker-program.ts';
 
@@ -24,12 +24,12 @@ const GIVES_AWAY: Record<Policy, string> = {
 };
 
 /** Whether a worker on this machine could offer the policies without containers. Each is tested by the worker's program. */
-export function examinePolicies(env: NodeJS.ProcessEnv): Promise<Finding[]> {
+export function examinePolicies(env: NodeJS.ProcessEnv): Promise<MachinePart[]> {
   return Promise.all(POLICIES.map((policy) => examinePolicy(policy, env)));
 }
 
 /** `missing` only if the policy is listed. */
-async function examinePolicy(policy: Policy, env: NodeJS.ProcessEnv): Promise<Finding> {
+async function examinePolicy(policy: Policy, env: NodeJS.ProcessEnv): Promise<MachinePart> {
   const name = `${policy} policy`;
   const listed = (env.SHELLFLEET_POLICIES ?? '').split(',').map((listed) => listed.trim());
   const isListed = listed.includes(policy);

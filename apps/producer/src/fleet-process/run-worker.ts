@@ -5,7 +5,7 @@ import { readFleetFile } from '@shellfleet/client';
 import { workerProgram } from './worker-program.ts';
 
 /** Runs a worker in the foreground, for the fleet that the environment or the state folder names. Returns its exit code. */
-export async function runWorker(given: NodeJS.ProcessEnv): Promise<number> {
+export async function runWorkerProcess(given: NodeJS.ProcessEnv): Promise<number> {
   const file = given.SHELLFLEET_REDIS_URL ? undefined : await readFleetFile(given);
   const known = file && {
     SHELLFLEET_REDIS_URL: file.redisUrl,

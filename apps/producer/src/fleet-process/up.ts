@@ -12,7 +12,7 @@ import {
   type Redis,
   stopDocker,
 } from '@shellfleet/setup';
-import { type ClaimOptions, claimFleet } from './claim-fleet.ts';
+import { claimFleet, type FleetClaimOptions } from './claim-fleet.ts';
 import { type FleetRecord, removeFleetRecord, replaceFleetRecord } from './fleet-record.ts';
 import { type FleetUse, tryToReadUse } from './fleet-use.ts';
 import { makeFullImage } from './full-image.ts';
@@ -24,7 +24,7 @@ import { superviseWorker, type WorkerProcess } from './worker-process.ts';
 /** Longest time for a worker to end its sessions; then it is killed. */
 const END_GRACE_MS = 40_000;
 
-export interface UpOptions extends ClaimOptions {
+export interface UpOptions extends FleetClaimOptions {
   workers: number;
   slots?: number;
   policies?: string;

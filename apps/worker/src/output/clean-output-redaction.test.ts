@@ -2,14 +2,14 @@ import { decodeOutputEntry, encodeOutputEntry } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 import { create, drain, entryOf, feed, OPTIONS, run, type Step } from '../../test-support/clean-output-runs.ts';
 import type { CleanOutputOptions } from './clean-output.ts';
-import type { Redactor } from './redactor.ts';
+import type { RedactionStage } from './redactor.ts';
 
 /** Replaces every SECRET, and blocks at BLOCK. Holds back a possible beginning of either. */
-function createTestRedactor({ before = new Uint8Array() }: { before?: Uint8Array }): Redactor {
+function createTestRedactor({ before = new Uint8Array() }: { before?: Uint8Array }): RedactionStage {
   const seenBefore = Buffer.from(before).toString('latin1');
   const counts: Record<string, number> = {};
   let held = '';
-  let blocked: Redactor['blocked'];
+  let blocked: RedactionStage['blocked'];
   const take = (text: string, isEnd: boolean): Buffer => {
     let all = held + text;
     held = '';

@@ -1,5 +1,5 @@
 import { CleanOutput } from './clean-output.ts';
-import type { CreateRedactor, Redactor } from './redactor.ts';
+import type { CreateRedactor, RedactionStage } from './redactor.ts';
 import type { ResultTextsOptions } from './result-texts.ts';
 
 // Every way of output out of a sandbox, with its stages. Tool calls are beside these: their output is one JSON value, redacted whole
@@ -25,6 +25,6 @@ export function createOwnCommandChain(createRedactor: CreateRedactor): CleanOutp
 }
 
 /** A terminal: redact only. Its user's program decodes. `before`: the last bytes that were shown. */
-export function createTerminalChain(createRedactor: CreateRedactor, before: Uint8Array): Redactor {
+export function createTerminalChain(createRedactor: CreateRedactor, before: Uint8Array): RedactionStage {
   return createRedactor({ before });
 }

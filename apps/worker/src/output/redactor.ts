@@ -7,7 +7,7 @@ export interface Blocked {
 }
 
 /** The stage that finds and replaces secrets and other findings, in one stream of one command. */
-export interface Redactor extends Stage {
+export interface RedactionStage extends Stage {
   /** How often each type was found in the bytes that were released, or replaced, so far. */
   readonly counts: Readonly<Record<string, number>>;
   /** Set by the first match of a rule that blocks: from then on nothing is released or held. */
@@ -15,7 +15,7 @@ export interface Redactor extends Stage {
 }
 
 /** Creates the redactor of one stream. `before` are the last bytes that an earlier chain released of it. */
-export type CreateRedactor = (options: { before?: Uint8Array }) => Redactor;
+export type CreateRedactor = (options: { before?: Uint8Array }) => RedactionStage;
 
 /** The longest context of any rule, in bytes of `before`. */
 export const CONTEXT_BYTES = 1024;

@@ -1,5 +1,5 @@
 import { CharacterBoundary } from './decode.ts';
-import { addCounts, type Blocked, CONTEXT_BYTES, type CreateRedactor, type Redactor } from './redactor.ts';
+import { addCounts, type Blocked, CONTEXT_BYTES, type CreateRedactor, type RedactionStage } from './redactor.ts';
 
 const NOTHING: Buffer = Buffer.alloc(0);
 
@@ -17,7 +17,7 @@ export class StreamPipeline {
   newlines = 0;
   readonly #createRedactor: CreateRedactor | undefined;
   readonly #boundary = new CharacterBoundary();
-  #redactor: Redactor | undefined;
+  #redactor: RedactionStage | undefined;
   /** Counts of the redactors before the current one. */
   #countsBefore: Readonly<Record<string, number>> = {};
   /** The last cleaned bytes that an earlier pipeline released. */
@@ -79,7 +79,7 @@ export class StreamPipeline {
     this.#before = Buffer.from(before.subarray(Math.max(0, before.length - CONTEXT_BYTES)));
   }
 
-  #redact(): Redactor {
+  #redact(): RedactionStage {
     this.#redactor ??= this.#createRedactor!(this.#before.length === 0 ? {} : { before: this.#before });
     return this.#redactor;
   }

@@ -1,5 +1,5 @@
 import { OUTCOMES, parseOrThrow, ShellfleetError, sessionSpecSchema } from '@shellfleet/protocol';
-import type { View } from '../view.ts';
+import type { FleetView } from '../view.ts';
 import { expandTask, taskSessionId } from './expand-task.ts';
 import { type Earlier, ResultsFile, readEarlier } from './results-file.ts';
 import { runTask } from './run-task.ts';
@@ -18,7 +18,7 @@ export class Batch implements AsyncIterable<TaskResult> {
     skipped: 0,
     ...(Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0])) as Omit<BatchTotals, 'tasks' | 'skipped'>),
   };
-  readonly #view: View;
+  readonly #view: FleetView;
   readonly #tasks: Iterable<Task> | AsyncIterable<Task>;
   readonly #options: ReturnType<typeof parseOptions>;
   readonly #signal: AbortSignal | undefined;
@@ -26,7 +26,7 @@ export class Batch implements AsyncIterable<TaskResult> {
   readonly #sessionIds = new Set<string>();
 
   /** @internal */
-  constructor(view: View, tasks: Iterable<Task> | AsyncIterable<Task>, options: BatchOptions) {
+  constructor(view: FleetView, tasks: Iterable<Task> | AsyncIterable<Task>, options: BatchOptions) {
     this.#view = view;
     this.#tasks = tasks;
     const { signal, ...rest } = options;

@@ -4,7 +4,7 @@ import { Command } from '../command.ts';
 import { parseCommand, type RunOptions } from '../submit/parse-command.ts';
 import { keyConflict } from '../submit/send-entry.ts';
 import { digestPayload } from '../submit/to-submission.ts';
-import type { View } from '../view.ts';
+import type { FleetView } from '../view.ts';
 
 /** What an earlier driver of the batch began of one attempt at a task. */
 export interface EarlierAttempt {
@@ -20,7 +20,7 @@ export const stepKey = (index: number) => `script-${index + 1}`;
 
 /** Undefined when nothing of the attempt was accepted. */
 export async function findEarlierAttempt(
-  view: View,
+  view: FleetView,
   sessionId: string,
   scripts: number,
 ): Promise<EarlierAttempt | undefined> {
@@ -35,7 +35,7 @@ export async function findEarlierAttempt(
 
 /** Results of the scripts that were accepted, to the first that did not succeed. Its session needs no host for that, and is not opened again. */
 export async function readEarlierResults(
-  view: View,
+  view: FleetView,
   sessionId: string,
   { begun }: EarlierAttempt,
   scripts: readonly string[],

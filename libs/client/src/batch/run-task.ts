@@ -3,7 +3,7 @@ import { DRIVER_GONE, ensureShellfleetError, isShellfleetError, parseOrThrow, ty
 import { Session } from '../session.ts';
 import { beginClose, closeSession } from '../submit/close-session.ts';
 import { openSession } from '../submit/open-session.ts';
-import type { View } from '../view.ts';
+import type { FleetView } from '../view.ts';
 import { findEarlierAttempt, readEarlierResults, stepKey } from './earlier-attempt.ts';
 import { RUN_AGAIN } from './results-file.ts';
 import { retryKindOf } from './retry-kind.ts';
@@ -27,7 +27,7 @@ export interface TaskRun {
 }
 
 /** Runs a task to its end, and again from its beginning as often as `retries` allows. Never rejects. */
-export async function runTask(view: View, task: Task, run: TaskRun): Promise<TaskResult> {
+export async function runTask(view: FleetView, task: Task, run: TaskRun): Promise<TaskResult> {
   const startedAt = Date.now();
   const left = { ...run.retries };
   for (let attempts = run.attemptsBefore + 1; ; attempts++) {
@@ -46,7 +46,7 @@ export async function runTask(view: View, task: Task, run: TaskRun): Promise<Tas
 type Attempt = Pick<TaskResult, 'outcome' | 'results' | 'error'>;
 
 async function tryTask(
-  view: View,
+  view: FleetView,
   task: Task,
   sessionId: string,
   { named, startDeadlineMs, signal }: TaskRun,
@@ -109,7 +109,7 @@ function toAttempt(results: Result[]): Attempt {
 }
 
 /** Whether its session was closed because this process did not drive it for a while: it was asleep, say. */
-async function wasLeft(view: View, sessionId: string, error: unknown): Promise<boolean> {
+async function wasLeft(view: FleetView, sessionId: string, error: unknown): Promise<boolean> {
   if (!isShellfleetError(error) || error.code !== 'SESSION_CLOSED') return false;
   try {
     const keys = view.keysOf(sessionId);

@@ -12,14 +12,14 @@ import {
 } from '@shellfleet/protocol';
 import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import type { FleetContext } from '../connection/fleet-context.ts';
-import type { Answers } from '../results/answers.ts';
+import type { PendingAnswers } from '../results/pending-answers.ts';
 import { isHostAlive } from './is-host-alive.ts';
 
 /** The part of a view that is needed to ask a host. */
 export interface AskContext extends FleetContext {
   readonly sealer: Sealer;
   readonly inboxId: string;
-  readonly answers: Answers;
+  readonly answers: PendingAnswers;
   nextId(): string;
   openInbox(): Promise<void>;
 }

@@ -18,7 +18,7 @@ export interface WriteOptions {
 const RETRY_MS = 10_000;
 
 /** Writes of this process to the stdin of one command, in call order. The data of one write stays together. */
-export class OpenStdin {
+export class StdinWriter {
   readonly #context: WriteContext;
   readonly #keys: SessionKeys;
   readonly #entryId: string;

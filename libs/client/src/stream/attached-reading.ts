@@ -25,7 +25,7 @@ const RETRY_MS = 500;
 /** How long the host may give no answer when the rest of the output is read. A worker restarts within seconds. */
 const REST_WITHIN_MS = 20_000;
 
-export type Position = Record<StreamName, number>;
+export type ReadOffsets = Record<StreamName, number>;
 export type LogPiece = { stream: StreamName; offset: number; data: Uint8Array };
 
 export class AttachedReading implements Disposable {
@@ -35,8 +35,8 @@ export class AttachedReading implements Disposable {
   readonly #stop = new AbortController();
   readonly #taken = new Notifier();
   /** What the consumer has, and what was read: offsets in redacted bytes of each stream. */
-  #consumed: Readonly<Position> = { stdout: 0, stderr: 0 };
-  #fetched: Position = { stdout: 0, stderr: 0 };
+  #consumed: Readonly<ReadOffsets> = { stdout: 0, stderr: 0 };
+  #fetched: ReadOffsets = { stdout: 0, stderr: 0 };
   #page: LogPiece[] | undefined;
   #host: string | undefined;
   #started = false;
@@ -57,7 +57,7 @@ export class AttachedReading implements Disposable {
   }
 
   /** The consumer has everything before this position. */
-  consumed(position: Readonly<Position>): void {
+  consumed(position: Readonly<ReadOffsets>): void {
     this.#consumed = { ...position };
   }
 
@@ -83,7 +83,11 @@ export class AttachedReading implements Disposable {
   }
 
   /** The command has ended: the pieces behind the position that its host has, to the end. Waits for a host that is restarting. */
-  async *rest(host: string, position: Readonly<Position>, signal: AbortSignal | undefined): AsyncGenerator<LogPiece> {
+  async *rest(
+    host: string,
+    position: Readonly<ReadOffsets>,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<LogPiece> {
     this[Symbol.dispose]();
     const fetched = { ...position };
     let until = performance.now() + REST_WITHIN_MS;
@@ -138,7 +142,7 @@ export class AttachedReading implements Disposable {
   async #ask(
     host: string,
     attached: 'reads' | 'waits',
-    from: Position,
+    from: ReadOffsets,
     signal: AbortSignal | undefined,
   ): Promise<LogPage> {
     const entry = entryIdSchema.parse(this.#entryId);
@@ -160,7 +164,7 @@ export class AttachedReading implements Disposable {
 }
 
 /** Advances the position to the end of the pieces. */
-function toPieces(pieces: LogPage['pieces'], fetched: Position): LogPiece[] {
+function toPieces(pieces: LogPage['pieces'], fetched: ReadOffsets): LogPiece[] {
   return pieces.map(({ stream, offset, data }) => {
     const bytes = Buffer.from(data, 'base64');
     fetched[stream] = Math.max(fetched[stream], offset + bytes.byteLength);
@@ -168,7 +172,7 @@ function toPieces(pieces: LogPage['pieces'], fetched: Position): LogPiece[] {
   });
 }
 
-function latest(a: Readonly<Position>, b: Readonly<Position>): Position {
+function latest(a: Readonly<ReadOffsets>, b: Readonly<ReadOffsets>): ReadOffsets {
   return { stdout: Math.max(a.stdout, b.stdout), stderr: Math.max(a.stderr, b.stderr) };
 }
 

@@ -1,7 +1,7 @@
 import { type OutputChunk, type OutputEntry, type SessionKeys, STREAM_NAMES, toCommandId } from '@shellfleet/protocol';
 import type { AskContext } from '../hosts/ask-host.ts';
 import { parseWireResult } from '../results/read-result.ts';
-import { AttachedReading, type LogPiece, type Position } from './attached-reading.ts';
+import { AttachedReading, type LogPiece, type ReadOffsets } from './attached-reading.ts';
 import { ChunkAssembler } from './chunk-assembler.ts';
 import { followEntries } from './command-output.ts';
 import type { StreamContext } from './stream-reader.ts';
@@ -87,8 +87,8 @@ async function* whileSlow(chunks: Iterable<OutputChunk>, report: () => void): As
 /** Puts the chunks together from the entries of the session's stream and the pieces of the host's log. */
 class WholeOutput {
   /** Redacted bytes of each stream that were given out, or are missing. */
-  readonly at: Position = { stdout: 0, stderr: 0 };
-  readonly #fromHost: Position = { stdout: 0, stderr: 0 };
+  readonly at: ReadOffsets = { stdout: 0, stderr: 0 };
+  readonly #fromHost: ReadOffsets = { stdout: 0, stderr: 0 };
   #assembler = new ChunkAssembler();
   /** Entries without data: they count bytes that the host may have. */
   #gaps: { id: string; entry: OutputEntry }[] = [];
@@ -141,7 +141,7 @@ class WholeOutput {
     }
   }
 
-  end(id: string, stored: Position): OutputChunk[] {
+  end(id: string, stored: ReadOffsets): OutputChunk[] {
     return this.#assembler.end(id, stored);
   }
 

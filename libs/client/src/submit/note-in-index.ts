@@ -6,7 +6,7 @@ export interface IndexContext {
   readonly fleet: FleetKeys;
 }
 
-export interface IndexedSession {
+export interface NotedSession {
   keys: SessionKeys;
   /** When this process last wrote its entry, by its own clock (ms). */
   indexedAt: number;
@@ -16,7 +16,7 @@ export interface IndexedSession {
 const INDEX_EVERY_MS = 20_000;
 
 /** Puts the session into the index, where lists find it, and upkeep at once, whatever the clock of this process shows: the score is negative. */
-export function noteInIndex({ redis, fleet }: IndexContext, session: IndexedSession): void {
+export function noteInIndex({ redis, fleet }: IndexContext, session: NotedSession): void {
   const now = Date.now();
   if (now - session.indexedAt < INDEX_EVERY_MS) return;
   session.indexedAt = now;

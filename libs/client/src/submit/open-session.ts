@@ -18,11 +18,11 @@ import type { Feeds } from '../connection/feeds.ts';
 import type { SendWindow } from '../queue/send-window.ts';
 import { warn } from '../warn.ts';
 import type { LostSessions } from './lost-sessions.ts';
-import { type IndexContext, type IndexedSession, noteInIndex } from './note-in-index.ts';
+import { type IndexContext, type NotedSession, noteInIndex } from './note-in-index.ts';
 import { specDifference } from './spec-difference.ts';
 
 /** One open session, as this view uses it. */
-export interface OpenSession extends IndexedSession {
+export interface OpenSession extends NotedSession {
   id: string;
   generation: string;
   spec: ResolvedSessionSpec;

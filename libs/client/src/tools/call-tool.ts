@@ -15,8 +15,8 @@ import {
 import { toQueueError } from '@shellfleet/redis';
 import { sealPlace, signToolCancel } from '@shellfleet/sealing';
 import { z } from 'zod';
-import type { ToolContext } from './tool-context.ts';
-import { askerOf, nameOf, toolFailure, waitForTool } from './wait-for-tool.ts';
+import type { ToolCallContext } from './tool-context.ts';
+import { askerOf, callNameOf, toolFailure, waitForTool } from './wait-for-tool.ts';
 import type { ToolWait } from './why-it-waits.ts';
 
 /** How a tool is called. */
@@ -69,7 +69,7 @@ const requestSchema = z.object({
 
 /** Adds a call to its tool's queue and waits for its result. */
 export async function callTool(
-  context: ToolContext,
+  context: ToolCallContext,
   name: string,
   args: unknown,
   { signal, onApproval, onWaiting, ...options }: ToolCallOptions,
@@ -78,7 +78,7 @@ export async function callTool(
   signal?.throwIfAborted();
   const { tenant } = context;
   const call = { id: context.nextId(), tenant, name, inbox: context.inboxId, callId: request.callId };
-  const fail = (code: ToolErrorCode, message: string) => toolFailure(nameOf(call), code, message);
+  const fail = (code: ToolErrorCode, message: string) => toolFailure(callNameOf(call), code, message);
   if (!(await isKnown(context, name))) return fail('unknown-tool', `unknown tool: ${name.slice(0, 200)}`);
   const text = toArguments(name, args);
   if (typeof text !== 'string') return fail(text.code, text.message);
@@ -112,7 +112,7 @@ export async function callTool(
 }
 
 /** True when a host offers the tool, or did within the last day. */
-async function isKnown(context: ToolContext, name: string): Promise<boolean> {
+async function isKnown(context: ToolCallContext, name: string): Promise<boolean> {
   if (!toolNameSchema.safeParse(name).success) return false;
   try {
     const offeredAt = await context.redis.zscore(context.fleet.knownTools, name);
@@ -136,7 +136,12 @@ function toArguments(name: string, args: unknown): string | { code: ToolErrorCod
   }
 }
 
-async function toJob(context: ToolContext, call: ToolCallRef, text: string, request: z.infer<typeof requestSchema>) {
+async function toJob(
+  context: ToolCallContext,
+  call: ToolCallRef,
+  text: string,
+  request: z.infer<typeof requestSchema>,
+) {
   const { timeoutMs, startDeadlineMs, approvalTimeoutMs } = request;
   return {
     call: entryIdSchema.parse(call.id),
@@ -150,7 +155,7 @@ async function toJob(context: ToolContext, call: ToolCallRef, text: string, requ
   };
 }
 
-async function redisTimeMs({ redis }: ToolContext): Promise<number> {
+async function redisTimeMs({ redis }: ToolCallContext): Promise<number> {
   try {
     const [seconds, microseconds] = await redis.time();
     return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
@@ -160,7 +165,7 @@ async function redisTimeMs({ redis }: ToolContext): Promise<number> {
 }
 
 /** Prevents the call from starting, or has its host end it. */
-async function cancel(context: ToolContext, call: ToolCallRef): Promise<void> {
+async function cancel(context: ToolCallContext, call: ToolCallRef): Promise<void> {
   const { redis, fleet } = context;
   if (await beginToolCall(redis, fleet, call, `cancelled ${context.id}`, LIMITS.timeoutMs)) {
     await withdrawAskers(redis, approvalKeys(context.namespace, context.tenant), [askerOf(call)]);

@@ -2,16 +2,16 @@ import type { Sealer } from '@shellfleet/sealing';
 import type { Feeds } from '../connection/feeds.ts';
 import type { FleetContext } from '../connection/fleet-context.ts';
 import type { ToolsQueue } from '../queue/tools-queue.ts';
-import type { Answers } from '../results/answers.ts';
+import type { PendingAnswers } from '../results/pending-answers.ts';
 
 /** The part of a view that is needed to call and watch tools. */
-export interface ToolContext extends FleetContext {
+export interface ToolCallContext extends FleetContext {
   readonly id: string;
   readonly tenant: string;
   readonly place: string;
   readonly sealer: Sealer;
   readonly inboxId: string;
-  readonly answers: Answers;
+  readonly answers: PendingAnswers;
   readonly feeds: Feeds;
   readonly tools: ToolsQueue;
   nextId(): string;

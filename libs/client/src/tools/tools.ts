@@ -1,14 +1,14 @@
 import type { ToolEvent, ToolInfo, ToolResult } from '@shellfleet/protocol';
 import { callTool, type ToolCallOptions } from './call-tool.ts';
 import { listTools, type ToolFilter } from './list-tools.ts';
-import type { ToolContext } from './tool-context.ts';
+import type { ToolCallContext } from './tool-context.ts';
 import { watchTools } from './watch-tools.ts';
 
 /** Functions that hosts offer. Each call runs in a process of its own on a host, beside the sessions. */
 export class Tools {
-  readonly #context: ToolContext;
+  readonly #context: ToolCallContext;
 
-  constructor(context: ToolContext) {
+  constructor(context: ToolCallContext) {
     this.#context = context;
   }
 

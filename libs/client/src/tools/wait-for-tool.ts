@@ -21,7 +21,7 @@ import {
   wireToolResultSchema,
 } from '@shellfleet/protocol';
 import { sealPlace } from '@shellfleet/sealing';
-import type { ToolContext } from './tool-context.ts';
+import type { ToolCallContext } from './tool-context.ts';
 import { type ToolWait, whyItWaits } from './why-it-waits.ts';
 
 // TOOLCALL-1. A hint reports that there is a result. Without a hint, the result is looked for every 3 s.
@@ -55,7 +55,7 @@ type State =
   | { type: 'gone'; hostId: string | null; message: string };
 
 /** The one result of an accepted call. Rejects with the signal's reason, and when the connection is closed. */
-export async function waitForTool(context: ToolContext, call: ToolCallRef, waiting: Waiting): Promise<ToolResult> {
+export async function waitForTool(context: ToolCallContext, call: ToolCallRef, waiting: Waiting): Promise<ToolResult> {
   const { startDeadlineMs = Number.POSITIVE_INFINITY, signal, onWaiting } = waiting;
   const startBy = performance.now() + startDeadlineMs;
   let { hint } = waiting;
@@ -80,10 +80,14 @@ export async function waitForTool(context: ToolContext, call: ToolCallRef, waiti
     if (onWaiting !== undefined && mayWait) await whyItWaits(context, call.name).then(onWaiting, () => {});
     const mayStart = state?.type === 'waiting' || state?.type === 'asks';
     if (mayStart && performance.now() >= startBy && (await withdraw(context, call))) {
-      return toolFailure(nameOf(call), 'not-started', `tool '${call.name}' did not start within ${startDeadlineMs} ms`);
+      return toolFailure(
+        callNameOf(call),
+        'not-started',
+        `tool '${call.name}' did not start within ${startDeadlineMs} ms`,
+      );
     }
     if (state?.type === 'gone' && looksGone >= AGREEING_LOOKS && (await endLost(context, call, state))) {
-      return toolFailure(nameOf(call), 'lost', state.message, state.hostId);
+      return toolFailure(callNameOf(call), 'lost', state.message, state.hostId);
     }
   }
 }
@@ -92,7 +96,7 @@ export async function waitForTool(context: ToolContext, call: ToolCallRef, waiti
 export const askerOf = ({ name, id }: ToolCallRef) => ({ session: TOOL_ASKER, generation: name, entryId: id });
 
 /** The caller's own name of the call, or the id of the call. */
-export const nameOf = ({ callId, id }: ToolCallRef): string => callId ?? id;
+export const callNameOf = ({ callId, id }: ToolCallRef): string => callId ?? id;
 
 export function toolFailure(
   callId: string,
@@ -118,7 +122,7 @@ async function within(hint: Promise<string>, ms: number, signal: AbortSignal | u
   }
 }
 
-async function look(context: ToolContext, call: ToolCallRef): Promise<State> {
+async function look(context: ToolCallContext, call: ToolCallRef): Promise<State> {
   // The job first: it is removed after the call has begun, so without either Redis has forgotten the call.
   const waits = await context.tools.has(call.name, call.id);
   const { sealed, begun } = await readToolCall(context.redis, context.fleet, call.id);
@@ -138,14 +142,14 @@ async function look(context: ToolContext, call: ToolCallRef): Promise<State> {
 }
 
 /** Boot id of the process that acts for the host now. */
-async function bootOf(context: ToolContext, host: string): Promise<string | undefined> {
+async function bootOf(context: ToolCallContext, host: string): Promise<string | undefined> {
   const beat = await context.redis.get(hostKeys(context.namespace, host).alive);
   if (beat === null) return undefined;
   return hostBeatSchema.safeParse(tryJson(beat)).data?.boot;
 }
 
 /** Prevents the call from starting. False when it has started, or Redis is down. */
-async function withdraw(context: ToolContext, call: ToolCallRef): Promise<boolean> {
+async function withdraw(context: ToolCallContext, call: ToolCallRef): Promise<boolean> {
   try {
     const by = `withdrawn ${context.id}`;
     if (!(await beginToolCall(context.redis, context.fleet, call, by, LIMITS.timeoutMs))) return false;
@@ -159,7 +163,7 @@ async function withdraw(context: ToolContext, call: ToolCallRef): Promise<boolea
 
 /** Stores the result `lost`. False when there is another result, or Redis did not store this one. */
 async function endLost(
-  context: ToolContext,
+  context: ToolCallContext,
   call: ToolCallRef,
   { hostId, message }: { hostId: string | null; message: string },
 ) {
@@ -172,14 +176,14 @@ async function endLost(
   return endToolCall(context.redis, context.fleet, { ...call, inbox: '' }, end).catch(() => false);
 }
 
-function open(context: ToolContext, call: ToolCallRef, sealed: string): ToolResult {
+function open(context: ToolCallContext, call: ToolCallRef, sealed: string): ToolResult {
   // No other process reads it.
   void context.redis.unlink(toolResultKey(context.fleet, call.id)).catch(() => {});
   try {
     const wire = wireToolResultSchema.parse(
       JSON.parse(context.sealer.open(sealed, sealPlace('tool-result', context, call))),
     );
-    return { callId: nameOf(call), ...wire };
+    return { callId: callNameOf(call), ...wire };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return toolFailure(call.id, 'error', `the result of tool '${call.name}' cannot be read: ${reason}`);

@@ -7,12 +7,15 @@ import {
 } from '@shellfleet/protocol';
 import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import { listTools } from './list-tools.ts';
-import type { ToolContext } from './tool-context.ts';
+import type { ToolCallContext } from './tool-context.ts';
 
 const PAGE = 500;
 
 /** Yields the offered tools as added, then each change, and the calls of this tenant from now on. */
-export async function* watchTools(context: ToolContext, signal: AbortSignal | undefined): AsyncGenerator<ToolEvent> {
+export async function* watchTools(
+  context: ToolCallContext,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<ToolEvent> {
   signal?.throwIfAborted();
   const key = toolEventsKey(context.fleet, context.tenant);
   using wake = await context.feeds.follow(key);
@@ -42,12 +45,12 @@ function* differences(before: Map<string, ToolInfo>, now: Map<string, ToolInfo>)
   for (const name of before.keys()) if (!now.has(name)) yield { type: 'tool.removed', name };
 }
 
-async function newestOf({ redis }: ToolContext, key: string): Promise<string> {
+async function newestOf({ redis }: ToolCallContext, key: string): Promise<string> {
   const [newest] = await redis.xrevrange(key, '+', '-', 'COUNT', 1);
   return newest?.[0] ?? '0-0';
 }
 
-async function readEvents({ redis }: ToolContext, key: string, after: string) {
+async function readEvents({ redis }: ToolCallContext, key: string, after: string) {
   const entries = await redis.xrange(key, `(${after}`, '+', 'COUNT', PAGE);
   const events = entries.map(([, fields]) => parseEvent(fields[1])).filter((event) => event !== undefined);
   return { events, next: entries.at(-1)?.[0] ?? after };

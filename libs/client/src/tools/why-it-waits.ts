@@ -2,7 +2,7 @@ import { NO_LIVE_HOST } from '@shellfleet/placement';
 import { isShellfleetError } from '@shellfleet/protocol';
 import { listHosts } from '../hosts/list-hosts.ts';
 import { listTools } from './list-tools.ts';
-import type { ToolContext } from './tool-context.ts';
+import type { ToolCallContext } from './tool-context.ts';
 
 /** Why a tool call has not started yet. */
 export interface ToolWait {
@@ -13,7 +13,7 @@ export interface ToolWait {
 }
 
 /** The reason why no host has taken a call from the queue of its tool. */
-export async function whyItWaits(context: ToolContext, name: string): Promise<ToolWait> {
+export async function whyItWaits(context: ToolCallContext, name: string): Promise<ToolWait> {
   try {
     return await readReason(context, name);
   } catch (error) {
@@ -22,7 +22,7 @@ export async function whyItWaits(context: ToolContext, name: string): Promise<To
   }
 }
 
-async function readReason(context: ToolContext, name: string): Promise<ToolWait> {
+async function readReason(context: ToolCallContext, name: string): Promise<ToolWait> {
   const [hosts, tools] = await Promise.all([listHosts(context), listTools(context)]);
   const alive = hosts.filter(({ state }) => state !== 'unreachable');
   // Most often the caller looks in the wrong place.

@@ -3,8 +3,8 @@ import { patternText } from './compile-rules.ts';
 import type { CompiledRules } from './compiled-rules.ts';
 import type { Decision, DecisionContext, Segment } from './decide.ts';
 import { type AskedFor, defaultRuling, REQUIREMENTS, type Ruling, STRICTNESS } from './decision-table.ts';
-import { REJECTED_PROMPT } from './default-requirement.ts';
 import { isOperationName, matchesAllow, type OperationWords, operationRules } from './operation-words.ts';
+import { REJECTED_PROMPT } from './requirement-without-rule.ts';
 
 export interface OperationDecision extends Pick<Decision, 'requirement' | 'reason' | 'matchedRules' | 'segments'> {
   /** The operations that are asked about. */

@@ -13,11 +13,11 @@ import {
   rulingFor,
   STRICTNESS,
 } from './decision-table.ts';
-import { defaultRequirement, REJECTED_PROMPT } from './default-requirement.ts';
 import { hiddenCommands } from './hidden-commands.ts';
 import { isKnownSafe } from './known-safe.ts';
 import type { CommandWords } from './plain-script.ts';
 import { type Reading, readScript } from './read-script.ts';
+import { REJECTED_PROMPT, requirementWithoutRule } from './requirement-without-rule.ts';
 
 export interface DecisionContext extends AskedFor {
   /** The rules of the operator, of all of its files. */
@@ -188,7 +188,7 @@ function wholeCauses({ form, tooLong }: Reading, moving: readonly string[], cont
 }
 
 function unreadableCause(because: string, { approval, sandboxed }: DecisionContext): Cause {
-  const { requirement, reason } = defaultRequirement(approval, sandboxed);
+  const { requirement, reason } = requirementWithoutRule(approval, sandboxed);
   return { ruling: RULINGS[requirement], reason: reason ?? because };
 }
 

@@ -1,5 +1,5 @@
 import type { ApprovalPolicy, AskByDefault } from '@shellfleet/protocol';
-import { defaultRequirement } from './default-requirement.ts';
+import { requirementWithoutRule } from './requirement-without-rule.ts';
 
 /** What a command, or a part of a script, is to the rules. `escalation` is a command that asks to leave its sandbox. */
 export type Row = 'forbid' | 'prompt' | 'allow' | 'safe' | 'unknown' | 'dangerous' | 'escalation';
@@ -87,7 +87,7 @@ export interface AskedFor {
 export function defaultRuling(row: Row, { approval, sandboxed, askByDefault }: AskedFor): Ruling {
   const ruling = rulingFor(row, approval);
   if (askByDefault !== 'sandboxed' || (row !== 'safe' && row !== 'unknown' && row !== 'dangerous')) return ruling;
-  const byDefault = RULINGS[defaultRequirement(approval, sandboxed).requirement];
+  const byDefault = RULINGS[requirementWithoutRule(approval, sandboxed).requirement];
   return row === 'dangerous' && byDefault === 'allow' ? ruling : byDefault;
 }
 

@@ -1,30 +1,31 @@
 import type { ApprovalPolicy } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
-import { type DefaultRequirement, defaultRequirement } from './default-requirement.ts';
 import { evaluate } from './evaluate.ts';
+import { type RequirementWithoutRule, requirementWithoutRule } from './requirement-without-rule.ts';
 
-const skip: DefaultRequirement = { requirement: 'skip' };
-const ask: DefaultRequirement = { requirement: 'needs-approval' };
-const forbidden: DefaultRequirement = {
+const skip: RequirementWithoutRule = { requirement: 'skip' };
+const ask: RequirementWithoutRule = { requirement: 'needs-approval' };
+const forbidden: RequirementWithoutRule = {
   requirement: 'forbidden',
   reason: 'approval policy rejected sandbox approval prompt',
 };
 const asksThatToo: ApprovalPolicy = { reject: {} };
 const rejects: ApprovalPolicy = { reject: { sandboxApproval: true } };
 
-const rows: [approval: ApprovalPolicy | undefined, where: DefaultRequirement, elsewhere: DefaultRequirement][] = [
-  ['never', skip, skip],
-  ['on-failure', skip, skip],
-  ['on-request', ask, skip],
-  ['unless-trusted', ask, ask],
-  [asksThatToo, ask, skip],
-  [rejects, forbidden, skip],
-  [undefined, skip, skip],
-];
+const rows: [approval: ApprovalPolicy | undefined, where: RequirementWithoutRule, elsewhere: RequirementWithoutRule][] =
+  [
+    ['never', skip, skip],
+    ['on-failure', skip, skip],
+    ['on-request', ask, skip],
+    ['unless-trusted', ask, ask],
+    [asksThatToo, ask, skip],
+    [rejects, forbidden, skip],
+    [undefined, skip, skip],
+  ];
 
 test.each(rows)('S3-14: the default need for approval follows from the policy %j', (approval, where, elsewhere) => {
-  expect(defaultRequirement(approval, true)).toEqual(where);
-  expect(defaultRequirement(approval, false)).toEqual(elsewhere);
+  expect(requirementWithoutRule(approval, true)).toEqual(where);
+  expect(requirementWithoutRule(approval, false)).toEqual(elsewhere);
 });
 
 test.each(rows)('S3-14: it decides about a script that no parser can read, under %j', (approval, where, elsewhere) => {

@@ -1,10 +1,10 @@
 import { type ResolvedSessionSpec, resolveSandbox, workspaceOf } from '@shellfleet/protocol';
-import { type HostAllowances, type HostPlan, planHost } from './host.ts';
+import { type HostAllowances, type HostPolicyPlan, planHost } from './host.ts';
 
 // The bubblewrap policy as data: everything of the host policy (user, limits, workspace, private folders), and
 // bubblewrap between that and the shell. The session's root folder is empty but for what is listed here.
 
-export interface BubblewrapPlan extends HostPlan {
+export interface BubblewrapPlan extends HostPolicyPlan {
   readOnlyWorkspace: boolean;
   /** The host's network instead of none. */
   sharesNetwork: boolean;

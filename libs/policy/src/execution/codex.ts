@@ -1,12 +1,12 @@
 import { type FieldIssue, type ResolvedSessionSpec, resolveSandbox } from '@shellfleet/protocol';
-import { type HostAllowances, type HostPlan, planHost } from './host.ts';
+import { type HostAllowances, type HostPolicyPlan, planHost } from './host.ts';
 import { refuse } from './refusal.ts';
 
 // The codex policy as data: everything of the host policy (user, limits, workspace, private
 // folders), and the sandbox of the Codex CLI between that and the shell. Codex decides what
 // its sandbox lets through; this file decides with what settings it is called.
 
-export interface CodexPlan extends HostPlan {
+export interface CodexPlan extends HostPolicyPlan {
   /** `-c key=value` of the call, by key. */
   config: Record<string, unknown>;
 }

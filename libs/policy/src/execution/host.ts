@@ -28,7 +28,7 @@ export interface HostAllowances {
 }
 
 /** The session's settings, fully decided. */
-export interface HostPlan {
+export interface HostPolicyPlan {
   /** A folder of the host. Undefined: the session gets a temporary one. */
   workspace: string | undefined;
   /** Limits of the whole session. Undefined: this host has no control groups, and the spec asks for no limit. */
@@ -47,7 +47,7 @@ const NO_GROUPS = 'this host has no control group for its sessions, so nothing c
  * Throws SANDBOX_UNAVAILABLE, with every field that is refused.
  * The caller has resolved the symbolic links of `spec.workspace`.
  */
-export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances): HostPlan {
+export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances): HostPolicyPlan {
   const { limits } = spec;
   const { controlGroups } = allowances;
   refuse([
@@ -85,6 +85,6 @@ export function checkHostOffer(spec: ResolvedSessionSpec, allowances: HostAllowa
   ];
 }
 
-function toGroup({ memoryBytes, cpus, pids }: NonNullable<HostPlan['group']>): HostPlan['group'] {
+function toGroup({ memoryBytes, cpus, pids }: NonNullable<HostPolicyPlan['group']>): HostPolicyPlan['group'] {
   return { memoryBytes, cpus, pids };
 }

@@ -2,32 +2,32 @@ import { expect, test } from 'vitest';
 import { AnchorScan } from './anchor-scan.ts';
 import { FindingList } from './finding-list.ts';
 import type { Rule } from './source.ts';
-import { PairTable, TOKENS } from './spots.ts';
-import { HeldView } from './view.ts';
+import { PairTable, TOKEN_ANCHOR_BITS } from './spots.ts';
+import { HeldWindow } from './window.ts';
 
 const rule: Rule = { type: 'x', strategy: 'redact', rank: 1 };
 
 function foundIn(text: string, scan: AnchorScan): string[] {
   const bytes = Buffer.alloc(2 + text.length + (text.length & 1), `\n${text}`);
   const end = 1 + text.length;
-  const [view, pairs, findings] = [new HeldView(), new PairTable(), new FindingList()];
+  const [window, pairs, findings] = [new HeldWindow(), new PairTable(), new FindingList()];
   scan.mark(pairs);
-  view.setBytes(bytes);
-  view.look(1, end, end, true, 1);
-  view.collectSpots(pairs);
-  scan.scan(view, findings);
+  window.setBytes(bytes);
+  window.look(1, end, end, true, 1);
+  window.collectSpots(pairs);
+  scan.scan(window, findings);
   return findings.spans().map(({ from, end }) => bytes.toString('latin1', from, end));
 }
 
 test('an anchor that folds is found with any of its letters in either case, and with no other byte for one', () => {
-  const scan = new AnchorScan([{ rule, bytes: Buffer.from('azm_AZM@[`{'), fold: true }], TOKENS);
+  const scan = new AnchorScan([{ rule, bytes: Buffer.from('azm_AZM@[`{'), fold: true }], TOKEN_ANCHOR_BITS);
   expect(foundIn('azm_azm@[`{ AZM_AZM@[`{ aZm_Azm@[`{', scan)).toHaveLength(3);
   for (const other of ['azm_azm`[`{', 'azm_azm@{`{', 'azm_azm@[@{', 'azm_azm@[`[', 'azm\u007fazm@[`{'])
     expect(foundIn(other, scan), other).toEqual([]);
 });
 
 test('an anchor without fold is found as it is written', () => {
-  const scan = new AnchorScan([{ rule, bytes: Buffer.from('azm_') }], TOKENS);
+  const scan = new AnchorScan([{ rule, bytes: Buffer.from('azm_') }], TOKEN_ANCHOR_BITS);
   expect(foundIn('azm_ Azm_ azM_ azm_', scan)).toEqual(['azm_', 'azm_']);
 });
 
@@ -40,13 +40,13 @@ test('the end of a text that goes on stays open while any anchor may begin there
   ];
   const openAt = (text: string, of: typeof anchors) => {
     const bytes = Buffer.alloc(2 + text.length + (text.length & 1), `\n${text}`);
-    const [view, findings] = [new HeldView(), new FindingList()];
-    view.setBytes(bytes);
-    view.look(1, 1 + text.length, 1 + text.length, false, 1);
-    const [scan, pairs] = [new AnchorScan(of, TOKENS), new PairTable()];
+    const [window, findings] = [new HeldWindow(), new FindingList()];
+    window.setBytes(bytes);
+    window.look(1, 1 + text.length, 1 + text.length, false, 1);
+    const [scan, pairs] = [new AnchorScan(of, TOKEN_ANCHOR_BITS), new PairTable()];
     scan.mark(pairs);
-    view.collectSpots(pairs);
-    scan.scan(view, findings);
+    window.collectSpots(pairs);
+    scan.scan(window, findings);
     return findings.openAt - 1;
   };
   for (const of of [anchors, anchors.toReversed()])

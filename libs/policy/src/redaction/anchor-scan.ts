@@ -1,6 +1,6 @@
 import type { ByteSet } from './bytes.ts';
-import type { Findings, Rule, Source, View } from './source.ts';
-import type { AnchorSpot, PairTable } from './spots.ts';
+import type { Findings, Rule, ScanWindow, Source } from './source.ts';
+import type { AnchorBits, PairTable } from './spots.ts';
 
 /** A text that is searched for literally, and the check that then decides whether there is a finding. */
 export interface Anchor {
@@ -12,7 +12,7 @@ export interface Anchor {
   /** There is no finding where the byte before the anchor is one of these. */
   notAfter?: ByteSet;
   /** Checks the text at the anchor, which begins at `at`. Without it the anchor alone is the finding. */
-  judge?(view: View, at: number, findings: Findings): void;
+  judge?(window: ScanWindow, at: number, findings: Findings): void;
 }
 
 const HASH_FACTOR = 0x9e3779b1;
@@ -25,7 +25,7 @@ const MOST_BITS = 15;
  */
 export class AnchorScan implements Source {
   readonly #anchors: readonly Anchor[];
-  readonly #spot: AnchorSpot;
+  readonly #spot: AnchorBits;
   readonly #readsLeft: boolean;
   readonly #shift: number;
   /** Index in #chains by the hash of three bytes; 0 for none. */
@@ -34,7 +34,7 @@ export class AnchorScan implements Source {
   /** Anchors by their first byte and by their first two bytes, for the end of the text. */
   readonly #byPrefix = new Map<number, Anchor[]>();
 
-  constructor(anchors: readonly Anchor[], spot: AnchorSpot) {
+  constructor(anchors: readonly Anchor[], spot: AnchorBits) {
     this.#anchors = anchors;
     this.#spot = spot;
     this.#readsLeft = anchors.some(({ notAfter }) => notAfter !== undefined);
@@ -69,9 +69,9 @@ export class AnchorScan implements Source {
     }
   }
 
-  scan(view: View, findings: Findings): void {
+  scan(window: ScanWindow, findings: Findings): void {
     if (this.#anchors.length === 0) return;
-    const { bytes, from, to, end, anchorSpots: spots } = view;
+    const { bytes, from, to, end, anchorSpots: spots } = window;
     const { here, before } = this.#spot;
     const either = here | before;
     const last = Math.min(to, end - 2);
@@ -83,17 +83,17 @@ export class AnchorScan implements Source {
       if ((bits & before) !== 0 && at - 1 >= from && at - 1 < last) {
         const trigram = (bytes[at - 1]! << 16) | middle;
         const head = heads[Math.imul(trigram, HASH_FACTOR) >>> shift]!;
-        if (head !== 0) this.#look(view, at - 1, trigram, head, findings);
+        if (head !== 0) this.#look(window, at - 1, trigram, head, findings);
       }
       if ((bits & here) !== 0 && at >= from && at < last) {
         const trigram = (middle << 8) | bytes[at + 2]!;
         const head = heads[Math.imul(trigram, HASH_FACTOR) >>> shift]!;
-        if (head !== 0) this.#look(view, at, trigram, head, findings);
+        if (head !== 0) this.#look(window, at, trigram, head, findings);
       }
       // Text after an open start is searched again once that start is decided.
       if (at > findings.openAt) break;
     }
-    if (!view.complete) this.#openAtEnd(view, findings);
+    if (!window.complete) this.#openAtEnd(window, findings);
   }
 
   mayReadLeftOf(bytes: Buffer, at: number, end: number): boolean {
@@ -105,16 +105,16 @@ export class AnchorScan implements Source {
     return same?.anchors.some(({ notAfter }) => notAfter !== undefined) ?? false;
   }
 
-  #look(view: View, at: number, trigram: number, head: number, findings: Findings): void {
+  #look(window: ScanWindow, at: number, trigram: number, head: number, findings: Findings): void {
     for (const entry of this.#chains[head]!) {
       if (entry.trigram !== trigram) continue;
       if (at > findings.openAt) return;
-      for (const anchor of entry.anchors) judgeAnchor(anchor, view, at, findings);
+      for (const anchor of entry.anchors) judgeAnchor(anchor, window, at, findings);
     }
   }
 
   /** Reports the last two bytes as open if an anchor may begin there: the hash table needs three. */
-  #openAtEnd({ bytes, from, to, end }: View, findings: Findings): void {
+  #openAtEnd({ bytes, from, to, end }: ScanWindow, findings: Findings): void {
     for (let at = Math.max(from, end - 2); at < Math.min(to, end); at += 1) {
       const prefix = at === end - 1 ? bytes[at]! : 0x10000 | (bytes[at]! << 8) | bytes[at + 1]!;
       const left = bytes[at - 1]!;
@@ -127,17 +127,21 @@ export class AnchorScan implements Source {
   }
 }
 
-function judgeAnchor(anchor: Anchor, view: View, at: number, findings: Findings): void {
-  if (anchor.notAfter?.[view.bytes[at - 1]!] === 1) return;
-  const here = compare(anchor, view, at);
+function judgeAnchor(anchor: Anchor, window: ScanWindow, at: number, findings: Findings): void {
+  if (anchor.notAfter?.[window.bytes[at - 1]!] === 1) return;
+  const here = compare(anchor, window, at);
   if (here === 'other') return;
   if (here === 'unfinished') {
-    if (!view.complete) findings.open(anchor.rule, at);
-  } else if (anchor.judge) anchor.judge(view, at, findings);
+    if (!window.complete) findings.open(anchor.rule, at);
+  } else if (anchor.judge) anchor.judge(window, at, findings);
   else findings.found(anchor.rule, at, at, at + anchor.bytes.length);
 }
 
-function compare({ bytes: wanted, fold }: Anchor, { bytes, end }: View, at: number): 'same' | 'other' | 'unfinished' {
+function compare(
+  { bytes: wanted, fold }: Anchor,
+  { bytes, end }: ScanWindow,
+  at: number,
+): 'same' | 'other' | 'unfinished' {
   const shown = Math.min(wanted.length, end - at);
   for (let index = 3; index < shown; index += 1) {
     const byte = bytes[at + index]!;

@@ -1,4 +1,4 @@
-import type { Findings, Rule, Source, View } from './source.ts';
+import type { Findings, Rule, ScanWindow, Source } from './source.ts';
 
 export interface Finding {
   source: Source | undefined;
@@ -15,7 +15,7 @@ export interface Span {
   findings: Finding[];
 }
 
-/** The findings of all sources in one view. */
+/** The findings of all sources in one window. */
 export class FindingList implements Findings {
   #findings: Finding[] = [];
   readonly #lastEnds = new Map<Rule, number>();
@@ -27,9 +27,9 @@ export class FindingList implements Findings {
   #source: Source | undefined;
 
   /** Adds the findings of one source. */
-  search(source: Source, view: View): void {
+  search(source: Source, window: ScanWindow): void {
     this.#source = source;
-    source.scan(view, this);
+    source.scan(window, this);
   }
 
   clear(): void {

@@ -1,5 +1,5 @@
 import { type ByteSet, runEnd } from './bytes.ts';
-import type { View } from './source.ts';
+import type { ScanWindow } from './source.ts';
 
 /**
  * The last run of bytes of one set that was read in a scan. Where many
@@ -16,7 +16,7 @@ export class KnownRun {
   }
 
   /** The end of the run that begins at `from`; at most `to`. */
-  end({ bytes, scan }: View, from: number, to: number): number {
+  end({ bytes, scan }: ScanWindow, from: number, to: number): number {
     const isKnown = this.#scan === scan && from >= this.#from && from <= this.#to;
     if (!isKnown) {
       this.#scan = scan;

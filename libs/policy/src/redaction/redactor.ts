@@ -5,7 +5,7 @@ import { ReleasedBytes } from './released-bytes.ts';
 import type { Rule, Source } from './source.ts';
 import type { PairTable } from './spots.ts';
 import { redacted, replacementOf } from './strategies.ts';
-import { HeldView } from './view.ts';
+import { HeldWindow } from './window.ts';
 
 // Redacts one stream of bytes. Text is "settled" when no later input can change what is found in it.
 //
@@ -64,7 +64,7 @@ export class StreamRedactor implements Redactor {
   readonly #findings = new FindingList();
   /** What is found at one byte, with the end of a replacement on its left. */
   readonly #again = new FindingList();
-  readonly #view = new HeldView();
+  readonly #window = new HeldWindow();
   readonly #counts = new Map<string, number>();
   #blocked: RedactionBlock | undefined;
   /** [leftFrom, at): the last released bytes. [at, end): the held bytes. */
@@ -91,7 +91,7 @@ export class StreamRedactor implements Redactor {
     this.#leftFrom = 1;
     this.#at = 1 + left.length;
     this.#end = this.#at;
-    this.#view.setBytes(this.#bytes);
+    this.#window.setBytes(this.#bytes);
   }
 
   get heldBytes(): number {
@@ -125,7 +125,7 @@ export class StreamRedactor implements Redactor {
     if (this.#end + bytes.length > this.#bytes.length) this.#makeRoom(bytes.length);
     this.#bytes.set(bytes, this.#end);
     this.#end += bytes.length;
-    this.#view.forgetText();
+    this.#window.forgetText();
   }
 
   #makeRoom(bytes: number): void {
@@ -134,7 +134,7 @@ export class StreamRedactor implements Redactor {
     const needed = this.#end - keepFrom + bytes;
     const roomier = needed <= this.#bytes.length * 0.75 ? this.#bytes : evenBuffer(2 * needed);
     this.#bytes.copy(roomier, 0, keepFrom, this.#end);
-    if (roomier !== this.#bytes) this.#view.setBytes(roomier);
+    if (roomier !== this.#bytes) this.#window.setBytes(roomier);
     this.#bytes = roomier;
     this.#leftFrom = 1;
     this.#at -= keepFrom;
@@ -180,10 +180,10 @@ export class StreamRedactor implements Redactor {
 
   #scan(to: number, end: number, complete: boolean): void {
     const { sources, pairs } = this.#options;
-    this.#view.look(this.#at, to, end, complete, this.#leftFrom);
-    this.#view.collectSpots(pairs());
+    this.#window.look(this.#at, to, end, complete, this.#leftFrom);
+    this.#window.collectSpots(pairs());
     this.#findings.clear();
-    for (const source of sources) this.#findings.search(source, this.#view);
+    for (const source of sources) this.#findings.search(source, this.#window);
   }
 
   /**
@@ -219,10 +219,10 @@ export class StreamRedactor implements Redactor {
     // What may be open there is decided by a search of all that follows.
     if (at >= settledTo) return true;
     const sources = this.#options.sources.filter(reads);
-    this.#view.look(at, at + 1, end, this.#view.complete, this.#leftFrom);
-    this.#view.collectSpots(this.#options.pairs());
+    this.#window.look(at, at + 1, end, this.#window.complete, this.#leftFrom);
+    this.#window.collectSpots(this.#options.pairs());
     this.#again.clear();
-    for (const source of sources) this.#again.search(source, this.#view);
+    for (const source of sources) this.#again.search(source, this.#window);
     if (this.#again.openAt <= at) return true;
     const before = foundThere.filter(
       ({ from, source }) => from === at && source !== undefined && sources.includes(source),

@@ -14,7 +14,7 @@ export interface Rule {
  * The text that a source searches. Findings start in [from, to) and may extend to `end`. The byte before `from` is the
  * one that was released last. `complete`: the input ends at `end`.
  */
-export interface View {
+export interface ScanWindow {
   bytes: Buffer;
   from: number;
   to: number;
@@ -32,7 +32,7 @@ export interface View {
   latin1(start: number, end: number): string;
 }
 
-/** Collects the findings of all sources. Positions are offsets in `View.bytes`. */
+/** Collects the findings of all sources. Positions are offsets in `ScanWindow.bytes`. */
 export interface Findings {
   /** The earliest start that is open: later input decides whether it is a finding. */
   readonly openAt: number;
@@ -54,7 +54,7 @@ export interface Findings {
 export interface Source {
   /** Marks the pairs of bytes that lead to its matches. Without it the source reads the whole text. */
   mark?(pairs: PairTable): void;
-  scan(view: View, findings: Findings): void;
+  scan(window: ScanWindow, findings: Findings): void;
   /** Whether a match that depends on the byte before `at` may start at `at`. The text is known up to `end`. */
   mayReadLeftOf(bytes: Buffer, at: number, end: number): boolean;
 }

@@ -7,17 +7,18 @@ import type { ByteSet } from './bytes.ts';
 export const SPOT = { email: 4, ip: 8, mac: 16, url: 32 } as const;
 
 /** Two bits for each set of anchors: one begins at the spot, or one byte before it. */
-export interface AnchorSpot {
+export interface AnchorBits {
   here: number;
   before: number;
 }
-export const SECRETS: AnchorSpot = { here: 1, before: 64 };
-export const TOKENS: AnchorSpot = { here: 2, before: 128 };
+export const SECRET_ANCHOR_BITS: AnchorBits = { here: 1, before: 64 };
+export const TOKEN_ANCHOR_BITS: AnchorBits = { here: 2, before: 128 };
 
 /** A source finds all of its matches whose first byte is before `to` from the spots up to so many bytes after it. */
 export const SPOTS_BEYOND_BYTES = 256;
 
-const OF_ANCHORS = SECRETS.here | SECRETS.before | TOKENS.here | TOKENS.before;
+const OF_ANCHORS =
+  SECRET_ANCHOR_BITS.here | SECRET_ANCHOR_BITS.before | TOKEN_ANCHOR_BITS.here | TOKEN_ANCHOR_BITS.before;
 const PAIRS = 0x10000;
 const LITTLE_ENDIAN = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
 

@@ -1,6 +1,6 @@
 import type { Approval, Fleet } from '@shellfleet/client';
 import { DEFAULTS } from '@shellfleet/protocol';
-import type { Terminal } from '../terminal.ts';
+import type { CliOutput } from '../terminal.ts';
 import { describeQuestion } from './describe-question.ts';
 
 /**
@@ -8,7 +8,7 @@ import { describeQuestion } from './describe-question.ts';
  * reader of stdout has gone.
  */
 export async function printChanges(
-  terminal: Terminal,
+  terminal: CliOutput,
   fleet: Fleet,
   { json, tenant }: { json: boolean; tenant: string },
 ): Promise<void> {
@@ -27,7 +27,7 @@ export async function printChanges(
 }
 
 async function showChange(
-  terminal: Terminal,
+  terminal: CliOutput,
   approval: Approval,
   before: Approval | undefined,
   tenant: string,

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { readConfig } from '../../config.ts';
+import { readCliConfig } from '../../config.ts';
 import { createProgram } from '../program.ts';
-import { Terminal } from '../terminal.ts';
+import { CliOutput } from '../terminal.ts';
 import { loadVerbs } from '../verbs.ts';
 import { completeWords } from './complete-words.ts';
 
-const config = readConfig({}, false);
-const program = createProgram(config, new Terminal(config), await loadVerbs(), () => {});
+const config = readCliConfig({}, false);
+const program = createProgram(config, new CliOutput(config), await loadVerbs(), () => {});
 const complete = (words: string[]) => {
   const { candidates, wants, prefix } = completeWords(program, words);
   return { values: candidates.map(({ value }) => value), wants, prefix };

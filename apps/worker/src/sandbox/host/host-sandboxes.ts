@@ -7,7 +7,7 @@ import { withResolvers } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import {
   type HostAllowances,
-  type HostPlan,
+  type HostPolicyPlan,
   resolveSandbox,
   type SandboxAllowances,
   WORKSPACE_PATH,
@@ -174,7 +174,7 @@ export class HostSandboxes implements Sandboxes {
   }
 
   /** Beside another sandbox it is that one's, and never made: SANDBOX-4. */
-  async #workspaceOf(name: string, plan: HostPlan, { session, beside }: HostRecord): Promise<string> {
+  async #workspaceOf(name: string, plan: HostPolicyPlan, { session, beside }: HostRecord): Promise<string> {
     const { workspaces, user } = this.#parts;
     if (beside !== undefined) return plan.workspace ?? workspaces.at(sandboxName(session, beside));
     if (plan.workspace !== undefined) await makeWorkspace(plan.workspace, this.#options.workspaces, user);
@@ -290,7 +290,7 @@ export class HostSandboxes implements Sandboxes {
     name: string,
     { session, sandboxId, beside }: HostRecord,
     spec: ResolvedSessionSpec,
-    plan: HostPlan,
+    plan: HostPolicyPlan,
     made: { folder: string; workspace: string; joined: string[]; wall: string[] },
   ): Promise<LiveProcess> {
     const { user, wall, records, hidden } = this.#parts;

@@ -1,11 +1,11 @@
-import { type HostAllowances, type HostPlan, planHost } from '@shellfleet/policy';
+import { type HostAllowances, type HostPolicyPlan, planHost } from '@shellfleet/policy';
 import type { PolicyName, ResolvedSessionSpec } from '@shellfleet/protocol';
 
 /** A program between the host and the keeper, which confines what it starts. It starts after all that the host policy does, within its root folder. */
 export interface Wall {
   policy: PolicyName;
   /** Throws SANDBOX_UNAVAILABLE with what it refuses. `program`: the wall with its arguments, before the program that it starts. */
-  plan(spec: ResolvedSessionSpec, allowances: HostAllowances): { plan: HostPlan; program: string[] };
+  plan(spec: ResolvedSessionSpec, allowances: HostAllowances): { plan: HostPolicyPlan; program: string[] };
   /** A file that the program gets open, as the launcher does it. */
   descriptor?: string;
   /** Nothing behind it can open a socket, so the launcher connects the keeper. */

@@ -1,5 +1,5 @@
 import { ALPHANUMERICS, byteSet, DIGITS, runEnd, runStart, WORD } from '../bytes.ts';
-import type { Findings, Rule, Source, View } from '../source.ts';
+import type { Findings, Rule, ScanWindow, Source } from '../source.ts';
 
 /** A number after one of these is no card: it is part of a word, or the decimals of a fraction. */
 const NOT_AFTER = byteSet('A-Za-z0-9_.');
@@ -28,13 +28,13 @@ const GROUPINGS = [
  */
 export function creditCards(rule: Rule): Source {
   return {
-    scan(view, findings) {
+    scan(window, findings) {
       // A card that begins before `to` begins with a digit before `to`.
-      const limit = Math.min(view.end, view.to + STRIDE);
-      for (let at = view.from; at < view.to; ) {
-        const digit = nextDigit(view.bytes, at + STRIDE - 1, limit);
-        const start = runStart(view.bytes, digit, at, NUMBER);
-        at = scanNumbers(rule, view, start, findings);
+      const limit = Math.min(window.end, window.to + STRIDE);
+      for (let at = window.from; at < window.to; ) {
+        const digit = nextDigit(window.bytes, at + STRIDE - 1, limit);
+        const start = runStart(window.bytes, digit, at, NUMBER);
+        at = scanNumbers(rule, window, start, findings);
         if (digit >= limit) return;
       }
     },
@@ -56,8 +56,8 @@ function nextDigit(bytes: Uint8Array, from: number, limit: number): number {
 }
 
 /** Reports the cards among the numbers that follow each other from `from` on. Returns where the next one may begin. */
-function scanNumbers(rule: Rule, view: View, from: number, findings: Findings): number {
-  const { bytes, to, end } = view;
+function scanNumbers(rule: Rule, window: ScanWindow, from: number, findings: Findings): number {
+  const { bytes, to, end } = window;
   const runOut = runEnd(bytes, from, end, NUMBER);
   const last = runOut < end ? lastStart(bytes, from, runOut) : end - 1;
   let at = from;
@@ -66,12 +66,12 @@ function scanNumbers(rule: Rule, view: View, from: number, findings: Findings): 
       at += 1;
       continue;
     }
-    const groups = NOT_AFTER[bytes[at - 1]!] === 1 || !mayBegin(view, at) ? 0 : readGroups(view, at);
+    const groups = NOT_AFTER[bytes[at - 1]!] === 1 || !mayBegin(window, at) ? 0 : readGroups(window, at);
     if (groups === 'open') {
       findings.open(rule, at);
       return end;
     }
-    const cardEnd = endOfCard(view, at, groups);
+    const cardEnd = endOfCard(window, at, groups);
     if (cardEnd !== undefined) findings.found(rule, at, at, cardEnd);
     at = cardEnd ?? runEnd(bytes, at, end, ALPHANUMERICS);
   }
@@ -90,7 +90,7 @@ function lastStart(bytes: Uint8Array, from: number, to: number): number {
 }
 
 /** Whether a card may begin with the digits at `at`: four of them, or as many as a whole card has. */
-function mayBegin({ bytes, end, complete }: View, at: number): boolean {
+function mayBegin({ bytes, end, complete }: ScanWindow, at: number): boolean {
   const digits = runEnd(bytes, at, Math.min(end, at + MOST_DIGITS + 1), DIGITS) - at;
   if (at + digits + 1 >= end && !complete) return true;
   return digits === FIRST_GROUP || (digits >= LEAST_DIGITS && digits <= MOST_DIGITS);
@@ -102,7 +102,7 @@ const GROUP_DIGITS = new Int32Array(MOST_GROUPS);
 const GROUP_ENDS = new Int32Array(MOST_GROUPS);
 
 /** Reads runs of digits with the same separator between them, as many as are needed to decide. Returns their number. */
-function readGroups({ bytes, end, complete }: View, from: number): number | 'open' {
+function readGroups({ bytes, end, complete }: ScanWindow, from: number): number | 'open' {
   let groups = 0;
   let separator: number | undefined;
   let at = from;
@@ -124,15 +124,15 @@ function readGroups({ bytes, end, complete }: View, from: number): number | 'ope
   return groups;
 }
 
-function endOfCard(view: View, at: number, groups: number): number | undefined {
+function endOfCard(window: ScanWindow, at: number, groups: number): number | undefined {
   if (groups === 0) return undefined;
   for (const grouping of GROUPINGS) {
     if (!isGroupedAs(grouping, groups)) continue;
     const end = GROUP_ENDS[grouping.length - 1]!;
-    if (isCard(view, at, end)) return end;
+    if (isCard(window, at, end)) return end;
   }
   const digits = GROUP_DIGITS[0]!;
-  const isWhole = digits >= LEAST_DIGITS && digits <= MOST_DIGITS && isCard(view, at, GROUP_ENDS[0]!);
+  const isWhole = digits >= LEAST_DIGITS && digits <= MOST_DIGITS && isCard(window, at, GROUP_ENDS[0]!);
   return isWhole ? GROUP_ENDS[0] : undefined;
 }
 
@@ -142,7 +142,7 @@ function isGroupedAs(grouping: readonly number[], groups: number): boolean {
   return true;
 }
 
-function isCard({ bytes, end: viewEnd }: View, at: number, end: number): boolean {
+function isCard({ bytes, end: viewEnd }: ScanWindow, at: number, end: number): boolean {
   const next = end < viewEnd ? bytes[end]! : SPACE;
   const afterNext = end + 1 < viewEnd ? bytes[end + 1]! : SPACE;
   if (WORD[next] === 1 || ((next === DOT || next === HYPHEN) && DIGITS[afterNext] === 1)) return false;

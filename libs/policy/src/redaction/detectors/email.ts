@@ -1,5 +1,5 @@
 import { ALPHANUMERICS, ANY, byteSet, LETTERS, runEnd, runStart } from '../bytes.ts';
-import type { Findings, Rule, Source, View } from '../source.ts';
+import type { Findings, Rule, ScanWindow, Source } from '../source.ts';
 import { SPOT } from '../spots.ts';
 
 const LOCAL = byteSet('A-Za-z0-9._%+-');
@@ -20,31 +20,31 @@ export function emails(rule: Rule): Source {
       pairs.addAll(AT_SIGN, ANY, SPOT.email);
       pairs.addAll(ANY, AT_SIGN, SPOT.email);
     },
-    scan(view, findings) {
-      const { bytes, from, to, end, spots } = view;
+    scan(window, findings) {
+      const { bytes, from, to, end, spots } = window;
       const lastAt = Math.min(end, to + MOST_LOCAL + 1);
       for (let index = spots.next(0, SPOT.email); index < spots.count; index = spots.next(index + 1, SPOT.email)) {
         const first = Math.max(from, spots.at[index]!);
         const last = Math.min(lastAt, spots.at[index]! + 2);
         for (let at = first; at < last; at += 1) {
-          if (bytes[at] === AT && judge(rule, view, at, findings) === 'open') return;
+          if (bytes[at] === AT && judge(rule, window, at, findings) === 'open') return;
         }
       }
-      if (view.complete) return;
-      const start = localStart(view, end);
+      if (window.complete) return;
+      const start = localStart(window, end);
       if (start < Math.min(to, end)) findings.open(rule, start);
     },
     mayReadLeftOf: () => false,
   };
 }
 
-function judge(rule: Rule, view: View, at: number, findings: Findings): 'open' | undefined {
-  const { bytes, to, end } = view;
-  const start = localStart(view, at);
+function judge(rule: Rule, window: ScanWindow, at: number, findings: Findings): 'open' | undefined {
+  const { bytes, to, end } = window;
+  const start = localStart(window, at);
   if (start === at || start >= to) return undefined;
   const domainMost = Math.min(end, at + 1 + MOST_DOMAIN);
   const domainRun = runEnd(bytes, at + 1, domainMost, DOMAIN);
-  if (domainRun === end && !view.complete) {
+  if (domainRun === end && !window.complete) {
     findings.open(rule, start);
     return 'open';
   }
@@ -54,7 +54,7 @@ function judge(rule: Rule, view: View, at: number, findings: Findings): 'open' |
 }
 
 /** The beginning of the local part that ends at `end`, or `end` if there is none. */
-function localStart({ bytes, from }: View, end: number): number {
+function localStart({ bytes, from }: ScanWindow, end: number): number {
   let start = runStart(bytes, end, Math.max(from, end - MOST_LOCAL), LOCAL);
   while (start < end && LOCAL_FIRST[bytes[start]!] === 0) start += 1;
   return start;

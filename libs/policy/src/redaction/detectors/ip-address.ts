@@ -1,5 +1,5 @@
 import { byteSet, DIGITS, HEX, runEnd, runStart, WORD } from '../bytes.ts';
-import type { Findings, Rule, Source, View } from '../source.ts';
+import type { Findings, Rule, ScanWindow, Source } from '../source.ts';
 import { SPOT } from '../spots.ts';
 
 const NOT_AFTER_V4 = byteSet('A-Za-z0-9_.');
@@ -30,21 +30,21 @@ export function ipAddresses(rule: Rule): Source {
       pairs.addAll(HEX, COLONS, SPOT.ip);
       pairs.addAll(COLONS, V6_FIRST, SPOT.ip);
     },
-    scan(view, findings) {
-      const { bytes, spots } = view;
+    scan(window, findings) {
+      const { bytes, spots } = window;
       for (let index = spots.next(0, SPOT.ip); index < spots.count; index = spots.next(index + 1, SPOT.ip)) {
         const at = spots.at[index]!;
         const byte = bytes[at];
         const next = bytes[at + 1];
-        if (byte === DOT) judgeV4(rule, view, at, findings);
-        else if (next === DOT) judgeV4(rule, view, at + 1, findings);
+        if (byte === DOT) judgeV4(rule, window, at, findings);
+        else if (next === DOT) judgeV4(rule, window, at + 1, findings);
         else if (byte === COLON) {
           // An address that begins with `::` at an odd offset: only its second colon is in a pair that is marked.
-          if (bytes[at - 1] === COLON && HEX[bytes[at - 2]!] !== 1) judgeV6(rule, view, at - 1, findings);
-          judgeV6(rule, view, at, findings);
-        } else if (next === COLON) judgeV6(rule, view, at + 1, findings);
+          if (bytes[at - 1] === COLON && HEX[bytes[at - 2]!] !== 1) judgeV6(rule, window, at - 1, findings);
+          judgeV6(rule, window, at, findings);
+        } else if (next === COLON) judgeV6(rule, window, at + 1, findings);
       }
-      if (!view.complete) openAtEnd(rule, view, findings);
+      if (!window.complete) openAtEnd(rule, window, findings);
     },
     mayReadLeftOf(bytes, at, end) {
       const digits = runEnd(bytes, at, Math.min(end, at + 3), DIGITS);
@@ -54,28 +54,28 @@ export function ipAddresses(rule: Rule): Source {
   };
 }
 
-function judgeV4(rule: Rule, view: View, dot: number, findings: Findings): void {
-  const { bytes, from, to, end } = view;
+function judgeV4(rule: Rule, window: ScanWindow, dot: number, findings: Findings): void {
+  const { bytes, from, to, end } = window;
   if (dot <= from || dot >= Math.min(end, to + 4) || DIGITS[bytes[dot - 1]!] === 0) return;
   const start = runStart(bytes, dot, Math.max(from, dot - 3), DIGITS);
   if (start >= to || NOT_AFTER_V4[bytes[start - 1]!] === 1) return;
   const run = runEnd(bytes, start, Math.min(end, start + 16), V4);
-  if (run === end && !view.complete) return;
+  if (run === end && !window.complete) return;
   const last = bytes[run - 1] === DOT ? run - 1 : run;
-  if (run - start > 15 + (run - last) || WORD[byteAt(view, last)] === 1) return;
+  if (run - start > 15 + (run - last) || WORD[byteAt(window, last)] === 1) return;
   if (last - start < LEAST_V4) return;
   if (isV4(bytes, start, last)) findings.found(rule, start, start, last);
 }
 
-function judgeV6(rule: Rule, view: View, colon: number, findings: Findings): void {
-  const { bytes, from, to, end } = view;
+function judgeV6(rule: Rule, window: ScanWindow, colon: number, findings: Findings): void {
+  const { bytes, from, to, end } = window;
   if (colon < from || colon >= Math.min(end, to + 5)) return;
   const start = runStart(bytes, colon, Math.max(from, colon - 4), HEX);
   if (start >= to || NOT_AFTER_V6[bytes[start - 1]!] === 1) return;
   const run = runEnd(bytes, start, Math.min(end, start + MOST_V6 + 1), V6);
-  if (run === end && !view.complete) return;
+  if (run === end && !window.complete) return;
   const last = trimPunctuation(bytes, start, run);
-  if (last - start > MOST_V6 || WORD[byteAt(view, last)] === 1) return;
+  if (last - start > MOST_V6 || WORD[byteAt(window, last)] === 1) return;
   if (last - start < LEAST_WHOLE_V6 && !hasDoubleColon(bytes, start, last)) return;
   if (isV6(bytes, start, last)) findings.found(rule, start, start, last);
 }
@@ -92,12 +92,12 @@ function trimPunctuation(bytes: Uint8Array, from: number, end: number): number {
   return last === COLON && end - from > 2 && bytes[end - 2] !== COLON ? end - 1 : end;
 }
 
-function byteAt({ bytes, end }: View, at: number): number {
+function byteAt({ bytes, end }: ScanWindow, at: number): number {
   return at < end ? bytes[at]! : 0;
 }
 
 /** Reports as open an address that may begin at the end of the text. */
-function openAtEnd(rule: Rule, { bytes, from, to, end }: View, findings: Findings): void {
+function openAtEnd(rule: Rule, { bytes, from, to, end }: ScanWindow, findings: Findings): void {
   for (let at = runStart(bytes, end, Math.max(from, end - MOST_V6 - 1), V6); at < Math.min(to, end); at += 1) {
     const notAfter = DIGITS[bytes[at]!] === 1 ? NOT_AFTER_V4 : NOT_AFTER_V6;
     if (V6_FIRST[bytes[at]!] === 0 || notAfter[bytes[at - 1]!] === 1) continue;

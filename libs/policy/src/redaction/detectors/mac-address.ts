@@ -1,5 +1,5 @@
 import { byteSet, HEX, runStart } from '../bytes.ts';
-import type { Findings, Rule, Source, View } from '../source.ts';
+import type { Findings, Rule, ScanWindow, Source } from '../source.ts';
 import { SPOT } from '../spots.ts';
 
 const NOT_AFTER = byteSet('A-Za-z0-9_:-');
@@ -12,21 +12,21 @@ export function macAddresses(rule: Rule): Source {
   return {
     /** Marks the pairs that end with a separator: one of the first two separators is at an odd offset. */
     mark: (pairs) => pairs.addAll(HEX, SEPARATOR, SPOT.mac),
-    scan(view, findings) {
-      const { bytes, spots } = view;
+    scan(window, findings) {
+      const { bytes, spots } = window;
       for (let index = spots.next(0, SPOT.mac); index < spots.count; index = spots.next(index + 1, SPOT.mac)) {
         const at = spots.at[index]! + 1;
         if (bytes[at + 3] !== bytes[at]) continue;
-        judge(rule, view, at - 5, findings);
-        judge(rule, view, at - 2, findings);
+        judge(rule, window, at - 5, findings);
+        judge(rule, window, at - 2, findings);
       }
-      if (!view.complete) openAtEnd(view, (at) => findings.open(rule, at));
+      if (!window.complete) openAtEnd(window, (at) => findings.open(rule, at));
     },
     mayReadLeftOf: (bytes, at, end) => isBeginning(bytes, at, Math.min(end, at + 3)),
   };
 }
 
-function judge(rule: Rule, { bytes, from, to, end, complete }: View, start: number, findings: Findings): void {
+function judge(rule: Rule, { bytes, from, to, end, complete }: ScanWindow, start: number, findings: Findings): void {
   if (start < from || start >= to || NOT_AFTER[bytes[start - 1]!] === 1 || !isMac(bytes, start, end)) return;
   // The byte after it tells whether it is part of a longer fingerprint. openAtEnd reports shorter text as open.
   const after = start + LENGTH;
@@ -44,7 +44,7 @@ function isMac(bytes: Uint8Array, start: number, end: number): boolean {
   return true;
 }
 
-function openAtEnd({ bytes, from, to, end }: View, open: (at: number) => void): void {
+function openAtEnd({ bytes, from, to, end }: ScanWindow, open: (at: number) => void): void {
   for (let at = runStart(bytes, end, Math.max(from, end - LENGTH), PART); at < Math.min(to, end); at += 1) {
     if (HEX[bytes[at]!] === 0 || NOT_AFTER[bytes[at - 1]!] === 1 || !isBeginning(bytes, at, end)) continue;
     open(at);

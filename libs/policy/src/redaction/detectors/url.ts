@@ -1,6 +1,6 @@
 import { ALPHANUMERICS, ANY, byteSet, indexOfByte, LETTERS, runEnd, runStart } from '../bytes.ts';
 import { KnownRun } from '../known-run.ts';
-import type { Findings, Rule, Source, View } from '../source.ts';
+import type { Findings, Rule, ScanWindow, Source } from '../source.ts';
 import { SPOT } from '../spots.ts';
 
 const SCHEMES = codesOf('http https ftp ftps ws wss');
@@ -43,12 +43,12 @@ export function urls(rule: Rule): Source {
       pairs.addAll(SLASHES, ANY, SPOT.url);
       pairs.add(W, W, SPOT.url);
     },
-    scan(view, findings) {
-      const { spots } = view;
-      const search = new Search(rule, view, findings);
+    scan(window, findings) {
+      const { spots } = window;
+      const search = new Search(rule, window, findings);
       for (let index = spots.next(0, SPOT.url); index < spots.count; index = spots.next(index + 1, SPOT.url))
         search.look(spots.at[index]!);
-      if (!view.complete) openAtEnd(rule, view, findings);
+      if (!window.complete) openAtEnd(rule, window, findings);
     },
     mayReadLeftOf(bytes, at, end) {
       if (ALPHANUMERICS[bytes[at]!] === 0) return false;
@@ -58,19 +58,19 @@ export function urls(rule: Rule): Source {
   };
 }
 
-/** One search of one view. */
+/** One search of one window. */
 class Search {
   readonly #rule: Rule;
-  readonly #view: View;
+  readonly #window: ScanWindow;
   readonly #findings: Findings;
   readonly #lastSlash: number;
   /** The ends of the last addresses that began with a scheme, and with `www.`. */
   #schemeEnd = 0;
   #wwwEnd = 0;
-  constructor(rule: Rule, view: View, findings: Findings) {
-    const { bytes, to, end } = view;
+  constructor(rule: Rule, window: ScanWindow, findings: Findings) {
+    const { bytes, to, end } = window;
     this.#rule = rule;
-    this.#view = view;
+    this.#window = window;
     this.#findings = findings;
     // Of the slashes from `to` on only the first can end a host that begins before `to`.
     this.#lastSlash = to >= end ? end : Math.min(end, indexOfByte(bytes, SLASH, to, Math.min(end, to + MOST_HOST)) + 1);
@@ -78,7 +78,7 @@ class Search {
 
   /** Looks at the pair of bytes at `at`. */
   look(at: number): void {
-    const { bytes } = this.#view;
+    const { bytes } = this.#window;
     const first = bytes[at];
     const second = bytes[at + 1];
     if (first === W && second === W) {
@@ -95,7 +95,7 @@ class Search {
   }
 
   #lookAtScheme(at: number): void {
-    const { bytes, from, to, end } = this.#view;
+    const { bytes, from, to, end } = this.#window;
     if (at < Math.max(from, this.#schemeEnd) || at >= Math.min(end, to + MOST_SCHEME)) return;
     if (bytes[at + 1] !== SLASH || bytes[at + 2] !== SLASH || at + 3 > end) return;
     const start = runStart(bytes, at, Math.max(from, at - MOST_SCHEME), SCHEME_CHARS);
@@ -104,7 +104,7 @@ class Search {
   }
 
   #lookAtWww(at: number): void {
-    const { bytes, from, to, end } = this.#view;
+    const { bytes, from, to, end } = this.#window;
     if (at < Math.max(from, this.#wwwEnd) || at >= to || at + 4 > end) return;
     if (bytes[at + 2] !== W || bytes[at + 3] !== DOT || !isHostStart(bytes, at)) return;
     this.#wwwEnd = this.#report(at, at + 4);
@@ -112,7 +112,7 @@ class Search {
 
   /** An address without a scheme: `host/`, where the slash is at `slash`. */
   #lookAtHost(slash: number): void {
-    const { bytes, from, to } = this.#view;
+    const { bytes, from, to } = this.#window;
     if (slash <= from || slash >= this.#lastSlash) return;
     const name = runStart(bytes, slash, Math.max(from, slash - MOST_TOP_LEVEL), LETTERS);
     if (name <= from || bytes[name - 1] !== DOT || !TOP_LEVELS.has(codeOf(bytes, name, slash))) return;
@@ -123,8 +123,8 @@ class Search {
 
   /** Reports the address that begins at `start`. It must extend beyond `minimum`. Returns its end. */
   #report(start: number, minimum: number): number {
-    const { bytes, end, complete } = this.#view;
-    const run = URL_RUN.end(this.#view, minimum, Math.min(end, start + MOST_URL));
+    const { bytes, end, complete } = this.#window;
+    const run = URL_RUN.end(this.#window, minimum, Math.min(end, start + MOST_URL));
     if (run === end && !complete) {
       this.#findings.open(this.#rule, start);
       return end;
@@ -178,7 +178,7 @@ function codesOf(words: string): ReadonlySet<number> {
 }
 
 /** Reports as open a last word that may be a host, or a scheme with a part of `://`. */
-function openAtEnd(rule: Rule, { bytes, from, to, end }: View, findings: Findings): void {
+function openAtEnd(rule: Rule, { bytes, from, to, end }: ScanWindow, findings: Findings): void {
   let wordEnd = end;
   while (wordEnd > Math.max(from, end - 2) && (bytes[wordEnd - 1] === SLASH || bytes[wordEnd - 1] === COLON))
     wordEnd -= 1;

@@ -1,5 +1,5 @@
-import type { Findings, Rule, Source, View } from '../source.ts';
-import { Machine, type Outcome } from './machine.ts';
+import type { Findings, Rule, ScanWindow, Source } from '../source.ts';
+import { PatternMachine, type SearchResult } from './machine.ts';
 import type { Pattern } from './program.ts';
 import type { TimeBudget } from './time-budget.ts';
 
@@ -9,16 +9,16 @@ const MOST_BYTES_OF_A_CHARACTER = 4;
 
 /** Finds the matches of a user's pattern: leftmost-first and without overlaps, as re2 defines them. */
 export function customPattern(rule: Rule, pattern: Pattern, budget: TimeBudget): Source {
-  const machine = new Machine(pattern);
+  const machine = new PatternMachine(pattern);
   return {
-    scan: (view, findings) => budget.measure(rule, () => scan(rule, pattern, machine, view, findings)),
+    scan: (window, findings) => budget.measure(rule, () => scan(rule, pattern, machine, window, findings)),
     mayReadLeftOf: () => pattern.readsAround,
   };
 }
 
-function scan(rule: Rule, pattern: Pattern, machine: Machine, view: View, findings: Findings): void {
-  for (let from = view.from; from < view.to; ) {
-    const outcome = next(pattern, machine, view, from);
+function scan(rule: Rule, pattern: Pattern, machine: PatternMachine, window: ScanWindow, findings: Findings): void {
+  for (let from = window.from; from < window.to; ) {
+    const outcome = next(pattern, machine, window, from);
     if (outcome.type === 'open') findings.open(rule, outcome.at);
     if (outcome.type !== 'match') return;
     findings.found(rule, outcome.start, outcome.start, outcome.end);
@@ -26,20 +26,20 @@ function scan(rule: Rule, pattern: Pattern, machine: Machine, view: View, findin
   }
 }
 
-function next(pattern: Pattern, machine: Machine, view: View, from: number): Outcome {
-  const { bytes, leftFrom, to, end, complete } = view;
-  if (to - from < WORTH_A_TEST_BYTES) return machine.run(view, from, to);
+function next(pattern: Pattern, machine: PatternMachine, window: ScanWindow, from: number): SearchResult {
+  const { bytes, leftFrom, to, end, complete } = window;
+  if (to - from < WORTH_A_TEST_BYTES) return machine.run(window, from, to);
   // re2js reports much faster than our machine that there is no match. Open starts are then searched only near the end.
   const text = bytes.subarray(Math.max(leftFrom, from - MOST_BYTES_OF_A_CHARACTER), end);
-  if (pattern.regex.test(text)) return machine.run(view, from, to);
-  return complete ? { type: 'none' } : machine.run(view, startOfUndecided(pattern, view, from), to);
+  if (pattern.regex.test(text)) return machine.run(window, from, to);
+  return complete ? { type: 'none' } : machine.run(window, startOfUndecided(pattern, window, from), to);
 }
 
 /**
  * The earliest offset at which a start may still be open: after the
  * last newline that no match crosses, within the longest match.
  */
-function startOfUndecided({ matchesNewline, longest }: Pattern, { bytes, end }: View, from: number): number {
+function startOfUndecided({ matchesNewline, longest }: Pattern, { bytes, end }: ScanWindow, from: number): number {
   const lineStart = matchesNewline ? from : Math.max(from, bytes.subarray(from, end).lastIndexOf(NEWLINE) + from + 1);
   // One character more, since an assertion may depend on the character after a match.
   const longestBytes = (longest + 1) * MOST_BYTES_OF_A_CHARACTER;

@@ -1,7 +1,7 @@
 import { MatcherInput } from 're2js';
 import { expect, test } from 'vitest';
 import { pick, type Random, seededRandom } from '../../../test-support/token-samples.ts';
-import { Machine } from './machine.ts';
+import { PatternMachine } from './machine.ts';
 import { compilePattern, type Pattern } from './program.ts';
 
 const ATOMS = [
@@ -77,9 +77,13 @@ function compileOrSkip(source: string): Pattern | undefined {
 }
 
 /** The text as a redactor stores it: after a newline. */
-function run(pattern: Pattern, text: Buffer, from: number, complete: boolean): ReturnType<Machine['run']> {
+function run(pattern: Pattern, text: Buffer, from: number, complete: boolean): ReturnType<PatternMachine['run']> {
   const bytes = Buffer.concat([Buffer.from('\n'), text]);
-  const outcome = new Machine(pattern).run({ bytes, leftFrom: 1, end: bytes.length, complete }, from + 1, bytes.length);
+  const outcome = new PatternMachine(pattern).run(
+    { bytes, leftFrom: 1, end: bytes.length, complete },
+    from + 1,
+    bytes.length,
+  );
   if (outcome.type === 'match') return { type: 'match', start: outcome.start - 1, end: outcome.end - 1 };
   return outcome.type === 'open' ? { type: 'open', at: outcome.at - 1 } : outcome;
 }

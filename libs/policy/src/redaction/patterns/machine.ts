@@ -1,21 +1,24 @@
 import { indexOfByte, WORD } from '../bytes.ts';
-import type { View } from '../source.ts';
+import type { ScanWindow } from '../source.ts';
 import { consumes, OP, type Pattern, type Program } from './program.ts';
 
 // Copied into constants of this module, because they are read for every character.
 const { ALT, ALT_MATCH, CAPTURE, EMPTY_WIDTH, MATCH, NOP, RUNE } = OP;
 
 /** The first match from an offset on; or the start of text that later input may complete to one; or neither. */
-export type Outcome = { type: 'match'; start: number; end: number } | { type: 'open'; at: number } | { type: 'none' };
+export type SearchResult =
+  | { type: 'match'; start: number; end: number }
+  | { type: 'open'; at: number }
+  | { type: 'none' };
 
-type Text = Pick<View, 'bytes' | 'leftFrom' | 'end' | 'complete'>;
+type Text = Pick<ScanWindow, 'bytes' | 'leftFrom' | 'end' | 'complete'>;
 
 /**
  * Pike's virtual machine for a program of re2js. Each thread has the start of its
  * match instead of capture groups. re2js finds the same matches, but does not report
  * incomplete ones, and takes time in proportion to the whole text for each match.
  */
-export class Machine {
+export class PatternMachine {
   readonly #pattern: Pattern;
   #threads: ThreadList;
   #next: ThreadList;
@@ -27,7 +30,7 @@ export class Machine {
   }
 
   /** Searches for matches that begin in [from, to). */
-  run(text: Text, from: number, to: number): Outcome {
+  run(text: Text, from: number, to: number): SearchResult {
     const { program, firstByte } = this.#pattern;
     const { bytes, end, complete } = text;
     this.#threads.clear(undefined);

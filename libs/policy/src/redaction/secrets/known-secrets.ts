@@ -1,6 +1,6 @@
 import { type Anchor, AnchorScan } from '../anchor-scan.ts';
 import type { Rule, Source } from '../source.ts';
-import { SECRETS } from '../spots.ts';
+import { SECRET_ANCHOR_BITS } from '../spots.ts';
 import { isShort, needlesOf, SHORTEST_SECRET_CHARS } from './needles.ts';
 
 export interface RedactionWarning {
@@ -34,5 +34,5 @@ export function knownSecrets(
       warnings.push({ secret: name, message: TOO_SHORT });
     } else for (const needle of needles) anchors.push(needle);
   }
-  return { sources: anchors.length > 0 ? [new AnchorScan(anchors, SECRETS)] : [], warnings };
+  return { sources: anchors.length > 0 ? [new AnchorScan(anchors, SECRET_ANCHOR_BITS)] : [], warnings };
 }

@@ -1,6 +1,6 @@
 import type { Anchor } from '../anchor-scan.ts';
 import type { ByteSet } from '../bytes.ts';
-import type { Findings, Rule, View } from '../source.ts';
+import type { Findings, Rule, ScanWindow } from '../source.ts';
 
 /** The ways in which one byte of a value may be written. */
 interface Written {
@@ -102,8 +102,8 @@ function byTable(formsOf: (byte: number, isFirst: boolean) => readonly Buffer[])
  * judge is asked. More than three where the first three are common in ordinary text.
  */
 export function tolerantAnchors(rule: Rule, value: Buffer, forms: Forms, anchorBytes = 3): Anchor[] {
-  const judge = (view: View, at: number, findings: Findings): void => {
-    const end = matchEnd(value, forms, view, at);
+  const judge = (window: ScanWindow, at: number, findings: Findings): void => {
+    const end = matchEnd(value, forms, window, at);
     if (end === 'open') findings.open(rule, at);
     else if (end !== undefined) findings.found(rule, at, at, end);
   };
@@ -113,10 +113,10 @@ export function tolerantAnchors(rule: Rule, value: Buffer, forms: Forms, anchorB
 function matchEnd(
   value: Buffer,
   { first, later, marks }: Forms,
-  view: View,
+  window: ScanWindow,
   from: number,
 ): number | 'open' | undefined {
-  const { bytes, end } = view;
+  const { bytes, end } = window;
   let at = from;
   for (let index = 0; index < value.length; index += 1) {
     const byte = value[index]!;
@@ -128,7 +128,7 @@ function matchEnd(
       }
       if (marks[bytes[at]!] === 0) return undefined;
     }
-    const length = formLength(forms, view, at);
+    const length = formLength(forms, window, at);
     if (length === 0) return undefined;
     if (length === 'open') return 'open';
     at += length;
@@ -137,7 +137,7 @@ function matchEnd(
 }
 
 /** The length of the first of `forms` that is at `at`; 0 for none. */
-function formLength(forms: readonly Buffer[], { bytes, end, complete }: View, at: number): number | 'open' {
+function formLength(forms: readonly Buffer[], { bytes, end, complete }: ScanWindow, at: number): number | 'open' {
   for (const form of forms) {
     const shown = Math.min(form.length, end - at);
     let same = 0;

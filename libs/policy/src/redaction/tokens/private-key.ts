@@ -1,4 +1,4 @@
-import type { Findings, Rule, View } from '../source.ts';
+import type { Findings, Rule, ScanWindow } from '../source.ts';
 
 export const PRIVATE_KEY_ANCHOR = '-----BEGIN ';
 const ANCHOR_BYTES = Buffer.from(PRIVATE_KEY_ANCHOR);
@@ -17,25 +17,25 @@ const HEADER_LINE = /^[\s"'>|+]{0,40}(?:[A-Za-z-]{1,40}: .{0,200})?[\s"'+,;\\|]{
 /**
  * A private key in PEM, from its first line to its last. Where the last is missing: as far as lines of a key follow.
  */
-export function judgePrivateKey(rule: Rule, view: View, at: number, findings: Findings): void {
+export function judgePrivateKey(rule: Rule, window: ScanWindow, at: number, findings: Findings): void {
   if (findings.covers(rule, at)) return;
-  const text = view.latin1(at, Math.min(view.end, at + MOST_BEGIN_BYTES));
+  const text = window.latin1(at, Math.min(window.end, at + MOST_BEGIN_BYTES));
   const begin = BEGIN.exec(text);
   if (begin) {
-    const end = findEnd(view, at, begin[0].length);
+    const end = findEnd(window, at, begin[0].length);
     if (end === 'open') findings.open(rule, at);
     else if (end !== undefined) findings.found(rule, at, at, at + end);
-  } else if (!view.complete && text.length < MOST_BEGIN_BYTES && /^-----BEGIN [A-Z0-9 ]*-{0,4}$/.test(text)) {
+  } else if (!window.complete && text.length < MOST_BEGIN_BYTES && /^-----BEGIN [A-Z0-9 ]*-{0,4}$/.test(text)) {
     findings.open(rule, at);
   }
 }
 
 /** The search ends where another key begins, so a flood of first lines takes linear time. */
-function findEnd(view: View, at: number, bodyAt: number): number | 'open' | undefined {
-  const { bytes, end, complete } = view;
+function findEnd(window: ScanWindow, at: number, bodyAt: number): number | 'open' | undefined {
+  const { bytes, end, complete } = window;
   const next = bytes.subarray(at + bodyAt, end).indexOf(ANCHOR_BYTES);
   const last = next === -1 ? end : at + bodyAt + next;
-  return endOfKey(view.latin1(at, last), bodyAt, complete || next !== -1);
+  return endOfKey(window.latin1(at, last), bodyAt, complete || next !== -1);
 }
 
 function endOfKey(text: string, bodyAt: number, complete: boolean): number | 'open' | undefined {

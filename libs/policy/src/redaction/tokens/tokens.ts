@@ -1,7 +1,7 @@
 import { type Anchor, AnchorScan } from '../anchor-scan.ts';
 import { KnownRun } from '../known-run.ts';
-import type { Findings, Rule, Source, View } from '../source.ts';
-import { TOKENS } from '../spots.ts';
+import type { Findings, Rule, ScanWindow, Source } from '../source.ts';
+import { TOKEN_ANCHOR_BITS } from '../spots.ts';
 import { CLOUDS } from './kinds/clouds.ts';
 import { CODE_HOSTS } from './kinds/code-hosts.ts';
 import { GENERAL } from './kinds/general.ts';
@@ -23,10 +23,10 @@ let shared: AnchorScan | undefined;
 export function tokens(given: ReadonlyMap<string, Rule>, others: 'too' | 'not'): Source[] {
   if (given.size === 0) {
     if (others === 'not') return [];
-    shared ??= new AnchorScan(anchorsOf(given, others), TOKENS);
+    shared ??= new AnchorScan(anchorsOf(given, others), TOKEN_ANCHOR_BITS);
     return [shared];
   }
-  return [new AnchorScan(anchorsOf(given, others), TOKENS)];
+  return [new AnchorScan(anchorsOf(given, others), TOKEN_ANCHOR_BITS)];
 }
 
 function anchorsOf(given: ReadonlyMap<string, Rule>, others: 'too' | 'not'): Anchor[] {
@@ -40,7 +40,8 @@ function anchorsOf(given: ReadonlyMap<string, Rule>, others: 'too' | 'not'): Anc
 }
 
 function privateKeyAnchor(rule: Rule): Anchor {
-  const judge = (view: View, at: number, findings: Findings): void => judgePrivateKey(rule, view, at, findings);
+  const judge = (window: ScanWindow, at: number, findings: Findings): void =>
+    judgePrivateKey(rule, window, at, findings);
   return { rule, bytes: Buffer.from(PRIVATE_KEY_ANCHOR), judge };
 }
 
@@ -52,7 +53,7 @@ function anchorsOfKind(kind: TokenKind, rule: Rule): Anchor[] {
     bytes: Buffer.from(anchor),
     fold,
     ...(notAfter && { notAfter }),
-    judge: (view, at, findings) => judge(kind, run, anchor.length, rule, view, at, findings),
+    judge: (window, at, findings) => judge(kind, run, anchor.length, rule, window, at, findings),
   }));
 }
 
@@ -61,16 +62,16 @@ function judge(
   known: KnownRun,
   anchorBytes: number,
   rule: Rule,
-  view: View,
+  window: ScanWindow,
   at: number,
   findings: Findings,
 ): void {
   // A token contains no other token of its kind. Without this check a flood of anchors would take quadratic time.
   if (findings.covers(rule, at)) return;
-  const { end, complete } = view;
+  const { end, complete } = window;
   const behind = at + anchorBytes;
-  const run = known.end(view, behind, Math.min(end, behind + (kind.most ?? MOST_TOKEN_BYTES)));
-  const text = view.latin1(at, run);
+  const run = known.end(window, behind, Math.min(end, behind + (kind.most ?? MOST_TOKEN_BYTES)));
+  const text = window.latin1(at, run);
   if (run === end && !complete && (kind.viable?.test(text) ?? true)) {
     findings.open(rule, at);
     return;

@@ -1,4 +1,4 @@
-import type { HostPlan } from '@shellfleet/policy';
+import type { HostPolicyPlan } from '@shellfleet/policy';
 
 // One control group, of version 1 or 2, for each session on this host. It limits memory, processes and CPU of the whole session, and
 // counts the processes that were killed because memory ran out.
@@ -6,7 +6,7 @@ import type { HostPlan } from '@shellfleet/policy';
 // The groups are in a folder at the top, not in the worker's group: systemd ends all processes in a service's group by default, and
 // sessions must outlive the worker.
 
-export type GroupLimits = NonNullable<HostPlan['group']>;
+export type GroupLimits = NonNullable<HostPolicyPlan['group']>;
 
 export interface ControlGroups {
   /** Returns the launcher's arguments: `controller=folder` each, without a controller in version 2. */

@@ -1,8 +1,8 @@
 import { expect, test, vi } from 'vitest';
-import { Answers } from './answers.ts';
+import { PendingAnswers } from './pending-answers.ts';
 
 test('what waits is asked again after a gap, until it is answered', async () => {
-  const answers = new Answers();
+  const answers = new PendingAnswers();
   const [ask, other] = [vi.fn(), vi.fn()];
   const { signal } = new AbortController();
   const answered = answers.expect('1', signal, ask);

@@ -2,7 +2,7 @@ import { abortable, type Resolvers, withResolvers } from '@shellfleet/concurrenc
 import type { ShellfleetError } from '@shellfleet/protocol';
 
 /** Questions of a view that hosts have not answered yet. An answer that comes after its wait has ended is dropped. */
-export class Answers {
+export class PendingAnswers {
   readonly #waiting = new Map<string, { answer: Resolvers<string>; ask: (() => void) | undefined }>();
 
   /** The sealed answer to the question `id`; rejects with the signal's reason. `ask` sends the question again. */

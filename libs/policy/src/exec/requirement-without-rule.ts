@@ -1,6 +1,6 @@
 import type { ApprovalPolicy } from '@shellfleet/protocol';
 
-export interface DefaultRequirement {
+export interface RequirementWithoutRule {
   requirement: 'skip' | 'needs-approval' | 'forbidden';
   reason?: string;
 }
@@ -8,7 +8,10 @@ export interface DefaultRequirement {
 export const REJECTED_PROMPT = 'approval policy rejected sandbox approval prompt';
 
 /** The decision about what no rule and no list decides about. `wouldAsk`: it runs in a sandbox, whose modes ask. */
-export function defaultRequirement(approval: ApprovalPolicy | undefined, wouldAsk: boolean): DefaultRequirement {
+export function requirementWithoutRule(
+  approval: ApprovalPolicy | undefined,
+  wouldAsk: boolean,
+): RequirementWithoutRule {
   if (approval === undefined || approval === 'never' || approval === 'on-failure') return { requirement: 'skip' };
   if (!wouldAsk && approval !== 'unless-trusted') return { requirement: 'skip' };
   if (typeof approval === 'object' && approval.reject.sandboxApproval)

@@ -1,17 +1,17 @@
-import type { View } from './source.ts';
+import type { ScanWindow } from './source.ts';
 import { collectSpots, type PairTable, SPOTS_BEYOND_BYTES, Spots } from './spots.ts';
 
 /** After so many requests for pieces of one text, the whole text is decoded once. */
 const FEW_PIECES = 16;
 
-/** The spots of the latest scan. Scans are synchronous, so all views share them. */
+/** The spots of the latest scan. Scans are synchronous, so all windows share them. */
 const SHARED_SPOTS = { anchors: new Spots(), others: new Spots() };
 let lastScan = 0;
 const NO_BYTES = Buffer.alloc(0);
 const NO_WORDS = new Uint16Array(0);
 
 /** The text that a redactor holds, as its sources read it. */
-export class HeldView implements View {
+export class HeldWindow implements ScanWindow {
   bytes: Buffer = NO_BYTES;
   from = 0;
   to = 0;
