@@ -1,4 +1,4 @@
-export { ADMIT_EVERYTHING, type Admission, type AdmissionQuestion, type Verdict } from './admission/admission.ts';
+export { ADMIT_EVERYTHING, type Admission, type AdmissionInput, type Verdict } from './admission/admission.ts';
 export { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
 export type { HostServices } from './run/host-services.ts';
 export { openBubblewrap } from './sandbox/bubblewrap/bubblewrap-wall.ts';

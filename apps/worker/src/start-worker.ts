@@ -147,7 +147,7 @@ const describeMissing = (runtime: string) =>
 
 /** RULES-3 */
 function noteReported(logger: Logger, audit: Audit): (decision: ReportedDecision) => void {
-  return ({ question: { tenant, session, generation, entryId: entry }, requirement, rules }) => {
+  return ({ input: { tenant, session, generation, entryId: entry }, requirement, rules }) => {
     logger.info({ [ATTRIBUTES.commandId]: toCommandId(session, entry), requirement, rules }, 'rules.reported');
     audit.note(tenant, () => ({ type: 'reported', session, generation, entry, decision: requirement, rules }));
   };

@@ -148,9 +148,9 @@ export const s3Faults: readonly RowFault[] = [
   {
     row: 'S3-25',
     file: 'apps/worker/src/admission/create-admission.ts',
-    text: '      const directory = await question.directory?.();',
+    text: '      const directory = await input.directory?.();',
     change:
-      "      if (question.attempt.number === 2) return { type: 'admit', outside: true };\n      const directory = await question.directory?.();",
+      "      if (question.attempt.number === 2) return { type: 'admit', outside: true };\n      const directory = await input.directory?.();",
   },
   {
     row: 'S3-26',

@@ -14,7 +14,7 @@ export interface SessionAdmission {
    */
   readonly digest: string;
   /** Throws the error with which an entry ends that cannot be judged. */
-  judge(question: AdmissionQuestion): Promise<Verdict>;
+  judge(input: AdmissionInput): Promise<Verdict>;
   /** Records that a shell was opened for an entry that was admitted. */
   opened(): void;
   /** Returns why the startup commands may not run in a fresh shell, or undefined when they may. */
@@ -38,8 +38,8 @@ export type Verdict =
   /** The entry ends. `by` is there when a person denied it, and absent when the rules did. */
   | { type: 'deny'; reason: string; by?: 'approver' };
 
-/** An entry, and everything about it that a verdict can depend on. */
-export interface AdmissionQuestion {
+/** An entry or a file operation, and everything about it that a verdict can depend on. */
+export interface AdmissionInput {
   tenant: string;
   session: string;
   /** The life of the session. */

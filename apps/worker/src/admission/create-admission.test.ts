@@ -1,7 +1,7 @@
 import { compileOperatorRules } from '@shellfleet/policy';
 import { commandPayloadSchema, type ResolvedSessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
 import { expect, test, vi } from 'vitest';
-import type { AdmissionQuestion } from './admission.ts';
+import type { AdmissionInput } from './admission.ts';
 import { type AdmissionSteps, ANYONE_SUBMITS, createAdmission, NOBODY_ANSWERS } from './create-admission.ts';
 import { judgeByRules } from './judge-by-rules.ts';
 
@@ -16,7 +16,7 @@ const NO_RULES: AdmissionSteps['rules'] = {
 };
 const spec = (given: object = {}): ResolvedSessionSpec => sessionSpecSchema.parse(given);
 
-function question(): AdmissionQuestion {
+function question(): AdmissionInput {
   const payload = { type: 'restart' } as const;
   return {
     ...{ tenant: 't', session: 's', generation: 'g', entryId: 'e', payload, spec: spec(), epoch: 1, opens: false },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FileOperation, PrefixRule, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { SessionRef } from '../sandbox/sandbox.ts';
-import type { Admission, AdmissionQuestion, ApprovalQuestion, SessionAdmission, Verdict } from './admission.ts';
+import type { Admission, AdmissionInput, ApprovalQuestion, SessionAdmission, Verdict } from './admission.ts';
 import { noWiderSandbox } from './no-wider-sandbox.ts';
 
 // The verdict about one entry, one step after another: who submitted it, what the rules say, what a person has
@@ -21,7 +21,7 @@ export interface Signatures {
   /** Digest of the known keys. Empty when anyone may submit. */
   readonly digest: string;
   /** Throws UNAUTHORIZED when no known producer has signed exactly this entry. */
-  check(question: AdmissionQuestion): Promise<void>;
+  check(input: AdmissionInput): Promise<void>;
 }
 
 /** The rules of the operator and of sessions. */
@@ -32,7 +32,7 @@ export interface Rules {
    * Decides about an entry. `granted` are rules that a person has approved, which hold as the session's own do. Throws
    * RULES_INVALID when the session's are not valid.
    */
-  decide(question: AdmissionQuestion, granted?: readonly PrefixRule[]): RuleDecision;
+  decide(input: AdmissionInput, granted?: readonly PrefixRule[]): RuleDecision;
   /** Decides about the startup and shutdown commands alone. */
   decideOpening(spec: ResolvedSessionSpec): RuleDecision;
   /** Tells whether the path of a file operation decides about it. */
@@ -56,7 +56,7 @@ export interface Answers {
    * nobody answered.
    */
   find(
-    question: AdmissionQuestion,
+    input: AdmissionInput,
     asked: ApprovalQuestion,
     allows: (granted: readonly PrefixRule[]) => boolean,
   ): Promise<Answer>;
@@ -92,7 +92,7 @@ export function createAdmission(steps: AdmissionSteps): Admission {
           if (signatures === '' && rules === '' && own === '') return '';
           return sha256([signatures, rules, own].concat(JSON.stringify(spec.sandbox ?? null)).join('\n'));
         },
-        judge: (question) => judge(question, steps),
+        judge: (input) => judge(input, steps),
         opened() {
           openedUnder = this.digest;
         },
@@ -113,21 +113,21 @@ export function createAdmission(steps: AdmissionSteps): Admission {
   };
 }
 
-async function judge(question: AdmissionQuestion, { signatures, rules, answers }: AdmissionSteps): Promise<Verdict> {
-  await signatures.check(question);
-  const decision = rules.decide(question);
+async function judge(input: AdmissionInput, { signatures, rules, answers }: AdmissionSteps): Promise<Verdict> {
+  await signatures.check(input);
+  const decision = rules.decide(input);
   const outside = leaves(decision);
-  if (outside && question.outside.refusal !== undefined) throw noWiderSandbox(question.outside.refusal);
+  if (outside && input.outside.refusal !== undefined) throw noWiderSandbox(input.outside.refusal);
   switch (decision.type) {
     case 'forbid':
       return { type: 'deny', reason: decision.reason };
     case 'allow':
       return { type: 'admit', ...(outside && { outside }) };
     case 'ask': {
-      const directory = await question.directory?.();
+      const directory = await input.directory?.();
       const asked = { ...decision.question, ...(directory && { directory }) };
-      const allows = (granted: readonly PrefixRule[]) => rules.decide(question, granted).type === 'allow';
-      return toVerdict(asked, await answers.find(question, asked, allows));
+      const allows = (granted: readonly PrefixRule[]) => rules.decide(input, granted).type === 'allow';
+      return toVerdict(asked, await answers.find(input, asked, allows));
     }
   }
 }

@@ -7,7 +7,7 @@ import {
   sessionSpecSchema,
 } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
-import type { AdmissionQuestion } from './admission.ts';
+import type { AdmissionInput } from './admission.ts';
 import { judgeByRules, type ReportedDecision } from './judge-by-rules.ts';
 
 const FORBID_PUSH = 'rules: [{ pattern: [git, push], decision: forbid, justification: Ask the owner. }]';
@@ -24,10 +24,10 @@ interface Asked extends Partial<CommandPayload> {
   script?: string;
   spec?: SessionSpec;
   opens?: boolean;
-  attempt?: AdmissionQuestion['attempt'];
+  attempt?: AdmissionInput['attempt'];
 }
 
-function question({ spec = {}, opens = false, attempt = { number: 1 }, ...command }: Asked): AdmissionQuestion {
+function question({ spec = {}, opens = false, attempt = { number: 1 }, ...command }: Asked): AdmissionInput {
   const payload = commandPayloadSchema.parse({
     type: 'command',
     script: 'true',
@@ -272,7 +272,7 @@ test('the rules of a file with reportOnly are reported and decide nothing (RULES
   const asked = question({ script: 'git push' });
   expect(decide(asked)).toEqual({ type: 'allow' });
   decide(question({ script: 'git fetch' }));
-  expect(reported).toEqual([{ question: asked, requirement: 'forbidden', rules: ['git push'] }]);
+  expect(reported).toEqual([{ input: asked, requirement: 'forbidden', rules: ['git push'] }]);
 });
 
 test('what no rule can read is judged by the operator alone where those rules only report', () => {

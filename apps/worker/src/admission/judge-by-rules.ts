@@ -22,7 +22,7 @@ import type {
   ResolvedSessionSpec,
 } from '@shellfleet/protocol';
 import type { Unjudged } from '../config/allow-section.ts';
-import type { AdmissionQuestion, ApprovalQuestion } from './admission.ts';
+import type { AdmissionInput, ApprovalQuestion } from './admission.ts';
 import type { RuleDecision, Rules } from './create-admission.ts';
 import { folderPattern, wordsOfFile } from './file-words.ts';
 
@@ -41,7 +41,7 @@ export interface RulesOfHost {
 }
 
 export interface ReportedDecision {
-  question: AdmissionQuestion;
+  input: AdmissionInput;
   requirement: Decision['requirement'];
   /** Patterns of the rules that matched. */
   rules: string[];
@@ -64,16 +64,16 @@ export function judgeByRules(host: RulesOfHost, { unjudged, onReported }: JudgeO
     get digest() {
       return host.rules.digest;
     },
-    decide(question, granted = []) {
-      const { payload, spec } = question;
-      const context = { ...contextOf(question, host.rules.enforced, granted), anyVariables };
+    decide(input, granted = []) {
+      const { payload, spec } = input;
+      const context = { ...contextOf(input, host.rules.enforced, granted), anyVariables };
       // The entry is judged again when its shell is ready: only the first judgement is reported.
-      if (reported.get(spec) !== question.entryId) report(question, context, host.rules, onReported);
-      reported.set(spec, question.entryId);
-      const findings = question.opens || payload.type === 'restart' ? openingFindings(spec, context) : [];
-      if ((question.opens || payload.type === 'restart') && !seesShell(spec)) findings.push(unseenShell(spec));
+      if (reported.get(spec) !== input.entryId) report(input, context, host.rules, onReported);
+      reported.set(spec, input.entryId);
+      const findings = input.opens || payload.type === 'restart' ? openingFindings(spec, context) : [];
+      if ((input.opens || payload.type === 'restart') && !seesShell(spec)) findings.push(unseenShell(spec));
       if (payload.type === 'command') {
-        findings.push(findingOf(question, payload, context));
+        findings.push(findingOf(input, payload, context));
         if (payload.input !== undefined && !lets('stdin', spec)) findings.push(unseenStdin(spec));
       }
       if (payload.type === 'file') findings.push(findingOfFile(payload.operation, context));
@@ -106,7 +106,7 @@ const asksPersons = (approval: ResolvedSessionSpec['approval']) => approval !== 
 type Context = DecisionContext;
 
 function contextOf(
-  { payload, spec, attempt }: AdmissionQuestion,
+  { payload, spec, attempt }: AdmissionInput,
   operator: readonly CompiledRules[],
   granted: readonly PrefixRule[],
 ): Context {
@@ -138,14 +138,14 @@ function ownRules({ execPolicy }: ResolvedSessionSpec): CompiledRules[] {
   return [known];
 }
 
-function findingOf(question: AdmissionQuestion, payload: CommandPayload, context: Context): RuleDecision {
+function findingOf(input: AdmissionInput, payload: CommandPayload, context: Context): RuleDecision {
   const decision = decide(payload.script, context);
   const leaves = context.sandboxed && context.escalate;
   if (decision.requirement === 'forbidden') return toFinding(decision);
-  if (decision.requirement === 'skip' && question.attempt.number === 1)
+  if (decision.requirement === 'skip' && input.attempt.number === 1)
     return leaves ? { type: 'allow', outside: true } : { type: 'allow' };
   const { amendment, matchedRules } = decision;
-  const reason = question.attempt.number === 1 ? (decision.reason ?? '') : reasonOfSecond(payload, context);
+  const reason = input.attempt.number === 1 ? (decision.reason ?? '') : reasonOfSecond(payload, context);
   const { escalate } = payload;
   return {
     type: 'ask',
@@ -286,17 +286,17 @@ function together(questions: readonly ApprovalQuestion[]): ApprovalQuestion {
 
 /** Reports what the rules of a file with `reportOnly` would add to the decision (RULES-3). */
 function report(
-  question: AdmissionQuestion,
+  input: AdmissionInput,
   context: Context,
   { enforced, reported }: OperatorRules,
   onReported: JudgeOptions['onReported'],
 ): void {
-  const { payload } = question;
+  const { payload } = input;
   if (reported.length === 0 || payload.type === 'restart') return;
   const before = decisionAbout(payload, { ...context, operator: enforced }).matchedRules;
   const { requirement, matchedRules } = decisionAbout(payload, { ...context, operator: [...enforced, ...reported] });
   const added = matchedRules.filter((rule) => !before.includes(rule));
-  if (added.length > 0) onReported({ question, requirement, rules: added.map(patternText) });
+  if (added.length > 0) onReported({ input, requirement, rules: added.map(patternText) });
 }
 
 function decisionAbout(payload: Exclude<EntryPayload, { type: 'restart' }>, context: Context) {

@@ -1,5 +1,5 @@
 import { unauthorized } from '@shellfleet/sealing';
-import type { AdmissionQuestion } from './admission.ts';
+import type { AdmissionInput } from './admission.ts';
 import type { Signatures } from './create-admission.ts';
 
 /**
@@ -7,13 +7,13 @@ import type { Signatures } from './create-admission.ts';
  * that of the known keys; `onExpired` is called with each entry that is refused. The clock of this host counts: whoever
  * can write to Redis may be able to set that of Redis.
  */
-export function requireSignatures(digest: string, onExpired: (question: AdmissionQuestion) => void): Signatures {
+export function requireSignatures(digest: string, onExpired: (input: AdmissionInput) => void): Signatures {
   return {
     digest,
-    async check(question) {
-      const { signature } = question;
+    async check(input) {
+      const { signature } = input;
       if (signature !== undefined && signature.expiresAt > Date.now()) return;
-      onExpired(question);
+      onExpired(input);
       throw unauthorized();
     },
   };

@@ -1,7 +1,7 @@
 import { commandPayloadSchema, sessionSpecSchema } from '@shellfleet/protocol';
 import { createSealer, createSealKey } from '@shellfleet/sealing';
 import { describe, expect, test } from 'vitest';
-import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission.ts';
+import type { AdmissionInput, ApprovalQuestion } from '../admission/admission.ts';
 import { bindQuestion } from './bind-question.ts';
 
 const sealer = createSealer([createSealKey()]);
@@ -9,7 +9,7 @@ const payload = (given: object = {}) =>
   commandPayloadSchema.parse({ type: 'command', script: 'make', timeoutMs: 1_000, encoding: 'utf8', ...given });
 const asked: ApprovalQuestion = { reason: 'it asks', matchedRules: [{ pattern: ['make'], decision: 'prompt' }] };
 
-function question(given: Partial<AdmissionQuestion> = {}): AdmissionQuestion {
+function question(given: Partial<AdmissionInput> = {}): AdmissionInput {
   return {
     ...{
       tenant: 't',
@@ -27,7 +27,7 @@ function question(given: Partial<AdmissionQuestion> = {}): AdmissionQuestion {
   };
 }
 
-const bind = (of: AdmissionQuestion, about = asked, namespace = 'n') => bindQuestion(of, about, namespace, sealer);
+const bind = (of: AdmissionInput, about = asked, namespace = 'n') => bindQuestion(of, about, namespace, sealer);
 const first = bind(question());
 const second = bind(question({ attempt: { number: 2, exitCode: 1, output: 'no' } }));
 const spec = (given: object) =>

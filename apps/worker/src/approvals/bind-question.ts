@@ -1,6 +1,6 @@
 import { toCanonicalJson } from '@shellfleet/protocol';
 import type { Sealer } from '@shellfleet/sealing';
-import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission.ts';
+import type { AdmissionInput, ApprovalQuestion } from '../admission/admission.ts';
 
 // What an answer is about, as keyed hashes. Nothing can be read from them, and different questions have different ones.
 //
@@ -21,12 +21,12 @@ export interface BoundQuestion {
 
 /** Throws when a part of the question cannot be written as JSON (BIND-3). */
 export function bindQuestion(
-  question: AdmissionQuestion,
+  input: AdmissionInput,
   asked: ApprovalQuestion,
   namespace: string,
   sealer: Sealer,
 ): BoundQuestion {
-  const { tenant, session, generation, entryId, payload, spec, epoch, attempt, opens } = question;
+  const { tenant, session, generation, entryId, payload, spec, epoch, attempt, opens } = input;
   // All of these but `place` change nothing about what runs.
   const {
     labels,
@@ -40,7 +40,7 @@ export function bindQuestion(
     ...place
   } = spec;
   const { matchedRules = [], reason, directory } = asked;
-  const outside = asked.outside && { sandbox: question.outside.sandbox };
+  const outside = asked.outside && { sandbox: input.outside.sandbox };
   // An answer about a command in a shell that is there says nothing about the commands that open one.
   const opening = opens && spec.startupCommands.length + spec.shutdownCommands.length > 0;
   const digest = digestWith(sealer);

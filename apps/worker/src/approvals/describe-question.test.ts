@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { commandPayloadSchema, sessionSpecSchema } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
-import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission.ts';
+import type { AdmissionInput, ApprovalQuestion } from '../admission/admission.ts';
 import { describeQuestion } from './describe-question.ts';
 
 const shown = {
   value: <T>(value: T) => JSON.parse(JSON.stringify(value).replaceAll('hunter2', '[REDACTED_SECRET]')) as T,
 };
-const question: AdmissionQuestion = {
+const question: AdmissionInput = {
   ...{ tenant: 't', session: 's', generation: 'g', entryId: '01J', epoch: 1, opens: false, attempt: { number: 1 } },
   outside: {
     refusal: undefined,

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { type EntryPayload, type ResolvedSessionSpec, type StoredQuestion, toCommandId } from '@shellfleet/protocol';
-import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission.ts';
+import type { AdmissionInput, ApprovalQuestion } from '../admission/admission.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import { describeFiles } from './describe-files.ts';
 
 /** Returns what a person is shown of a question. Every text of it is redacted. */
 export function describeQuestion(
-  { session, entryId, payload, spec, attempt, outside: wider }: AdmissionQuestion,
+  { session, entryId, payload, spec, attempt, outside: wider }: AdmissionInput,
   asked: ApprovalQuestion,
   redaction: Pick<SessionRedaction, 'value'>,
   under = '',

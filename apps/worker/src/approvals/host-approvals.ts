@@ -21,7 +21,7 @@ import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission.ts';
+import type { AdmissionInput, ApprovalQuestion } from '../admission/admission.ts';
 import type { Answer, Answers } from '../admission/create-admission.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
@@ -75,7 +75,7 @@ export type AskedQuestion =
   | { type: 'failed'; error: ShellfleetError };
 
 /** An asker, with its tenant. */
-export type TenantAsker = Pick<AdmissionQuestion, 'tenant' | 'session' | 'generation' | 'entryId'>;
+export type TenantAsker = Pick<AdmissionInput, 'tenant' | 'session' | 'generation' | 'entryId'>;
 
 /** What is found for a question. */
 export type FoundAnswer = Answer | { type: 'expired' };
@@ -97,39 +97,39 @@ export class HostApprovals implements Answers {
   }
 
   async find(
-    question: AdmissionQuestion,
+    input: AdmissionInput,
     asked: ApprovalQuestion,
     allows: (rules: readonly PrefixRule[]) => boolean,
   ): Promise<Answer> {
-    const bound = this.#bind(question, asked);
+    const bound = this.#bind(input, asked);
     if (bound === undefined) return { type: 'denied', reason: 'it cannot be written as a key for its answer' };
-    const found = await this.findFor(question, bound, asked, allows);
+    const found = await this.findFor(input, bound, asked, allows);
     if (found.type === 'expired') throw approvalExpired();
     return found;
   }
 
   /** Looks for the answer to a question that is bound already. */
   async findFor(
-    question: TenantAsker,
+    asker: TenantAsker,
     bound: BoundQuestion,
     asked: ApprovalQuestion,
     allows: (rules: readonly PrefixRule[]) => boolean,
   ): Promise<FoundAnswer> {
     const { redis, namespace, signal } = this.#deps;
-    const keys = approvalKeys(namespace, question.tenant);
+    const keys = approvalKeys(namespace, asker.tenant);
     const looked = { ...bound, prefixes: asked.amendment !== undefined, folders: asked.covers !== undefined };
     const find = async () => {
-      const found = await retryWhileRedisIsDown(() => findAnswer(redis, keys, question, looked), signal);
+      const found = await retryWhileRedisIsDown(() => findAnswer(redis, keys, asker, looked), signal);
       return found.unapplied > 0
         ? undefined
         : toAnswer(found, bound, asked, (id, sealed) => this.#grants.open(id, sealed, keys), allows);
     };
-    const look = () => this.starts.look(question, find, (answer) => answer?.type === 'granted');
+    const look = () => this.starts.look(asker, find, (answer) => answer?.type === 'granted');
     let answer = await look();
     // HOST-APPROVALS-2: each round applies what the one before has seen, and invalid answers are dropped.
     while (answer === undefined) {
       signal.throwIfAborted();
-      await this.apply(question.tenant);
+      await this.apply(asker.tenant);
       answer = await look();
     }
     return answer;
@@ -137,26 +137,26 @@ export class HostApprovals implements Answers {
 
   /** Adds a question about the head of a mailbox. The caller then holds the head, and calls `held`. */
   async ask(
-    question: AdmissionQuestion,
+    input: AdmissionInput,
     asked: ApprovalQuestion,
     redaction: Pick<SessionRedaction, 'value'>,
   ): Promise<AskedQuestion> {
-    const bound = this.#bind(question, asked);
+    const bound = this.#bind(input, asked);
     if (bound === undefined) return { type: 'refused', reason: `${asked.reason}; it cannot be written as a key` };
-    const described = describeQuestion(question, asked, redaction, bound.under);
-    return this.askFor(question, bound, asked, described, question.spec.approvalTimeoutMs);
+    const described = describeQuestion(input, asked, redaction, bound.under);
+    return this.askFor(input, bound, asked, described, input.spec.approvalTimeoutMs);
   }
 
   /** Does the same as `ask`, for a question that is bound and described already. */
   async askFor(
-    question: TenantAsker,
+    asker: TenantAsker,
     bound: BoundQuestion,
     asked: ApprovalQuestion,
     described: StoredQuestion,
     timeoutMs: number,
   ): Promise<AskedQuestion> {
     const { redis, namespace, sealer, mostPending, signal } = this.#deps;
-    const keys = approvalKeys(namespace, question.tenant);
+    const keys = approvalKeys(namespace, asker.tenant);
     const id = `${bound.hash}.${randomBytes(6).toString('hex')}`;
     const sealed = sealer.seal(
       JSON.stringify(described),
@@ -165,16 +165,16 @@ export class HostApprovals implements Answers {
     const { binding } = bound;
     const add = (unanswered: boolean) =>
       retryWhileRedisIsDown(
-        () => askApproval(redis, keys, { id, asker: question, binding, timeoutMs, mostPending, sealed, unanswered }),
+        () => askApproval(redis, keys, { id, asker, binding, timeoutMs, mostPending, sealed, unanswered }),
         signal,
       );
     let added = await add(false);
     // HOST-APPROVALS-4
-    if (added.type === 'answered' && (await this.findFor(question, bound, asked, () => false)).type === 'open')
+    if (added.type === 'answered' && (await this.findFor(asker, bound, asked, () => false)).type === 'open')
       added = await add(true);
     switch (added.type) {
       case 'pending': {
-        this.#deps.onAsked?.(question.tenant);
+        this.#deps.onAsked?.(asker.tenant);
         const expiresAt = new Date(added.expiresAt).toISOString();
         return { type: 'pending', data: { id: added.id, reason: described.reason, expiresAt } };
       }
@@ -186,7 +186,7 @@ export class HostApprovals implements Answers {
           reason: `${asked.reason}; questions of this session were denied several times in a row, so it is asked nothing until ${new Date(added.until).toISOString()}`,
         };
       case 'too-many':
-        return { type: 'failed', error: tooManyPending(question.tenant, added.pending) };
+        return { type: 'failed', error: tooManyPending(asker.tenant, added.pending) };
     }
   }
 
@@ -197,7 +197,7 @@ export class HostApprovals implements Answers {
   }
 
   /** Releases an entry that is held now, when its answer came between its question and its hold (HOST-APPROVALS-3). */
-  async held({ tenant, session, generation, entryId }: AdmissionQuestion): Promise<void> {
+  async held({ tenant, session, generation, entryId }: AdmissionInput): Promise<void> {
     const { redis, namespace, signal } = this.#deps;
     const asker = { session, generation, entryId };
     const isPending = () => isAsking(redis, approvalKeys(namespace, tenant), asker);
@@ -242,9 +242,9 @@ export class HostApprovals implements Answers {
   }
 
   /** Returns undefined when the question cannot be written as a key. */
-  #bind(question: AdmissionQuestion, asked: ApprovalQuestion) {
+  #bind(input: AdmissionInput, asked: ApprovalQuestion) {
     try {
-      return bindQuestion(question, asked, this.#deps.namespace, this.#deps.sealer);
+      return bindQuestion(input, asked, this.#deps.namespace, this.#deps.sealer);
     } catch (err) {
       this.#deps.logger.warn({ err }, 'approvals.unbound');
       return undefined;

@@ -1,5 +1,5 @@
 import { withResolvers } from '@shellfleet/concurrency';
-import type { AdmissionQuestion } from '../admission/admission.ts';
+import type { AdmissionInput } from '../admission/admission.ts';
 
 // The starts of this host that may use an approval.
 //
@@ -8,7 +8,7 @@ import type { AdmissionQuestion } from '../admission/admission.ts';
 // STARTS-2. A use that begins after a revocation was written finds no approval, so a revocation waits only for those
 //           that began before it.
 
-type StartingEntry = Pick<AdmissionQuestion, 'tenant' | 'session' | 'generation' | 'entryId'>;
+type StartingEntry = Pick<AdmissionInput, 'tenant' | 'session' | 'generation' | 'entryId'>;
 
 export class StartsUnderWay {
   /** Functions that end the uses of a start, by its entry. */

@@ -1,6 +1,6 @@
 import type { Entry } from '@shellfleet/mailbox';
 import { ATTRIBUTES, ensureShellfleetError, toCommandId } from '@shellfleet/protocol';
-import type { AdmissionQuestion, ApprovalQuestion, Verdict } from '../admission/admission.ts';
+import type { AdmissionInput, ApprovalQuestion, Verdict } from '../admission/admission.ts';
 import { openFirstAttempt } from '../run/first-attempt.ts';
 import { openSignedPayload } from '../run/open-payload.ts';
 import { finishDenied, finishFailed } from '../run/run-entry.ts';
@@ -49,7 +49,7 @@ export async function admitEntry(entry: Entry, opened: boolean, parts: SessionPa
       case 'admit':
         return shell.ready ? start(entry, digest, verdict.startBy, parts) : LOOK;
       case 'hold':
-        return holdUntilAnswered(entry, digest, questionOf(entry, opens, parts), verdict.question, parts);
+        return holdUntilAnswered(entry, digest, inputOf(entry, opens, parts), verdict.question, parts);
       case 'deny':
         return toStepAfter(await finishDenied(entry, verdict, context));
     }
@@ -57,14 +57,14 @@ export async function admitEntry(entry: Entry, opened: boolean, parts: SessionPa
 }
 
 export async function judge(entry: Entry, opens: boolean, parts: SessionParts): Promise<Verdict> {
-  return parts.admission.judge(questionOf(entry, opens, parts));
+  return parts.admission.judge(inputOf(entry, opens, parts));
 }
 
 /**
  * Returns the question about an entry. `opens`: whether a shell is opened for it, also after that, so that both
  * judgements are about the same question.
  */
-function questionOf(entry: Entry, opens: boolean, parts: SessionParts): AdmissionQuestion {
+function inputOf(entry: Entry, opens: boolean, parts: SessionParts): AdmissionInput {
   const { context } = parts;
   const { payload, signature } = openSignedPayload(entry, context);
   const { id: entryId, first } = entry;
@@ -92,13 +92,13 @@ async function start(entry: Entry, digest: string, startBy: number | undefined, 
 async function holdUntilAnswered(
   entry: Entry,
   digest: string,
-  question: AdmissionQuestion,
+  input: AdmissionInput,
   asked: ApprovalQuestion,
   parts: SessionParts,
 ): Promise<Step> {
   const { context } = parts;
   const { approvals, mailbox } = context;
-  const added = await approvals.ask(question, asked, context.redaction);
+  const added = await approvals.ask(input, asked, context.redaction);
   switch (added.type) {
     case 'answered':
       return { type: 'judge', entry, opened: false };
@@ -118,7 +118,7 @@ async function holdUntilAnswered(
         { [ATTRIBUTES.commandId]: toCommandId(mailbox.owner.keys.session, entry.id) },
         'command.held',
       );
-      if (held.type === 'held') await approvals.held(question);
+      if (held.type === 'held') await approvals.held(input);
       return LOOK;
     }
   }

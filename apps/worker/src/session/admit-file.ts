@@ -1,5 +1,5 @@
 import { type EntryId, type FileOperation, ShellfleetError } from '@shellfleet/protocol';
-import type { AdmissionQuestion, Verdict } from '../admission/admission.ts';
+import type { AdmissionInput, Verdict } from '../admission/admission.ts';
 import type { SessionApprovals } from '../approvals/host-approvals.ts';
 import type { Asks, FileToAdmit } from '../run/file-calls.ts';
 import type { SessionContext } from '../run/session-context.ts';
@@ -20,7 +20,7 @@ const BEGIN_WITHIN_MS = 1_000;
 
 /** `about`: what a verdict about the session depends on, at the moment. */
 type Parts = Pick<SessionParts, 'context' | 'admission'> & {
-  about: Omit<AdmissionQuestion, 'entryId' | 'opens' | 'payload' | 'attempt'>;
+  about: Omit<AdmissionInput, 'entryId' | 'opens' | 'payload' | 'attempt'>;
 };
 
 /**
@@ -35,29 +35,29 @@ export async function admitFile<T>(
 ): Promise<{ begun: T } | { asks: Asks }> {
   const { admission, context } = parts;
   if (admission.digest === '') return begin();
-  const question = questionAbout(file, parts);
+  const input = inputAbout(file, parts);
   // Ends when it is admitted, denied, or a person is asked: an answer that comes meanwhile makes it one of them.
   for (;;) {
-    const admitted = await approvals.starts.during(question, async () => {
+    const admitted = await approvals.starts.during(input, async () => {
       const lookedAt = performance.now();
-      const verdict = await admission.judge(question);
+      const verdict = await admission.judge(input);
       if (verdict.type !== 'admit') return { verdict };
       await listWritten(file.operation, admission, context);
       const isLate = verdict.startBy !== undefined && performance.now() - lookedAt > BEGIN_WITHIN_MS;
       if (isLate) return {};
-      if (verdict.startBy !== undefined) note('admit', question, parts);
+      if (verdict.startBy !== undefined) note('admit', input, parts);
       return begin();
     });
     if ('begun' in admitted) return admitted;
     const { verdict } = admitted;
-    if (verdict?.type === 'deny') throw await denied(file.operation, verdict, question, parts);
-    const asks = verdict?.type === 'hold' ? await ask(file, verdict, question, parts, approvals) : undefined;
+    if (verdict?.type === 'deny') throw await denied(file.operation, verdict, input, parts);
+    const asks = verdict?.type === 'hold' ? await ask(file, verdict, input, parts, approvals) : undefined;
     if (asks !== undefined) return { asks };
   }
 }
 
 /** The same for all parts of one file. A file outlives the shell, so that the answer holds whatever becomes of the shell. */
-function questionAbout({ id, operation, signature }: FileToAdmit, parts: Parts): AdmissionQuestion {
+function inputAbout({ id, operation, signature }: FileToAdmit, parts: Parts): AdmissionInput {
   const isWrite = operation.name === 'write';
   const entryId = isWrite && operation.whole !== undefined ? operation.transfer : id;
   const shown = isWrite && operation.whole !== undefined ? { offset: 0, last: true, data: '' } : {};
@@ -73,25 +73,25 @@ function questionAbout({ id, operation, signature }: FileToAdmit, parts: Parts):
 async function ask(
   { operation, asks }: FileToAdmit,
   { question: asked }: Extract<Verdict, { type: 'hold' }>,
-  question: AdmissionQuestion,
+  input: AdmissionInput,
   parts: Parts,
   approvals: SessionApprovals,
 ): Promise<Asks | undefined> {
   const isPart = operation.name === 'write' && !(operation.offset === 0 && operation.last);
   if (!asks || (isPart && operation.whole === undefined)) return { state: 'would-ask' };
   const { context } = parts;
-  await approvals.keepWanted(question);
-  const added = await approvals.ask(question, asked, context.redaction);
+  await approvals.keepWanted(input);
+  const added = await approvals.ask(input, asked, context.redaction);
   switch (added.type) {
     case 'answered':
       return undefined;
     case 'refused':
-      throw await denied(operation, { type: 'deny', reason: added.reason }, question, parts);
+      throw await denied(operation, { type: 'deny', reason: added.reason }, input, parts);
     case 'failed':
       throw added.error;
     case 'pending':
-      note('hold', question, parts, { question: added.data.id, reason: added.data.reason });
-      return { state: 'asks', asker: question.entryId as EntryId, question: added.data };
+      note('hold', input, parts, { question: added.data.id, reason: added.data.reason });
+      return { state: 'asks', asker: input.entryId as EntryId, question: added.data };
   }
 }
 
@@ -99,10 +99,10 @@ async function ask(
 async function denied(
   { name, path }: FileOperation,
   { reason, by }: Extract<Verdict, { type: 'deny' }>,
-  question: AdmissionQuestion,
+  input: AdmissionInput,
   { context, admission }: Parts,
 ): Promise<ShellfleetError> {
-  const { tenant, session, generation, entryId: entry } = question;
+  const { tenant, session, generation, entryId: entry } = input;
   await context.audit.record(tenant, {
     ...{ type: 'decision', session, generation, entry, decision: 'deny', digest: admission.digest },
     ...{ reason: context.redaction.text(reason), ...(by === undefined ? {} : { by }) },
@@ -113,7 +113,7 @@ async function denied(
 
 function note(
   decision: 'admit' | 'hold',
-  { tenant, session, generation, entryId: entry }: AdmissionQuestion,
+  { tenant, session, generation, entryId: entry }: AdmissionInput,
   { context, admission }: { context: SessionContext } & Pick<Parts, 'admission'>,
   more: { question?: string; reason?: string } = {},
 ): void {

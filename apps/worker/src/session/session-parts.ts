@@ -1,7 +1,7 @@
 import type { Adopted, Owner } from '@shellfleet/mailbox';
 import { type Placement, type SessionJob, toPlacement } from '@shellfleet/placement';
 import { sealMarkOf } from '@shellfleet/sealing';
-import type { AdmissionQuestion, SessionAdmission } from '../admission/admission.ts';
+import type { AdmissionInput, SessionAdmission } from '../admission/admission.ts';
 import type { Lease } from '../lease/leases.ts';
 import { createTerminalChain } from '../output/output-chains.ts';
 import { toBegunId } from '../run/begun-id.ts';
@@ -125,7 +125,7 @@ function createShell(
 /** What a verdict about an entry of this session can depend on, beside the entry. */
 export function aboutSession({
   context: { owner, generation, spec, outside, shell },
-}: Pick<SessionParts, 'context'>): Omit<AdmissionQuestion, 'entryId' | 'opens' | 'payload' | 'attempt'> {
+}: Pick<SessionParts, 'context'>): Omit<AdmissionInput, 'entryId' | 'opens' | 'payload' | 'attempt'> {
   const { tenant, session } = owner.keys;
   // A shell that is lost is replaced by another one.
   const epoch = shell.hasState ? shell.epoch : shell.epoch + 1;
