@@ -150,7 +150,7 @@ export const s3Faults: readonly RowFault[] = [
     file: 'apps/worker/src/admission/create-admission.ts',
     text: '      const directory = await input.directory?.();',
     change:
-      "      if (question.attempt.number === 2) return { type: 'admit', outside: true };\n      const directory = await input.directory?.();",
+      "      if (input.attempt.number === 2) return { type: 'admit', outside: true };\n      const directory = await input.directory?.();",
   },
   {
     row: 'S3-26',
