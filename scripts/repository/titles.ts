@@ -6,7 +6,7 @@ import { repositoryFiles } from './repository-files.ts';
 const MAX_WORDS = 15;
 
 const call =
-  /\b(?:test|it|describe)(?:\.\w+)*(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?\(\s*(['"`])((?:\\.|(?!\1)[^\\\n])*)\1/g;
+  /\b(?:test|it|describe)(?:\.(?:each|for|only|skip|skipIf|runIf|concurrent|sequential|fails|todo))*(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?\(\s*(['"`])((?:\\.|(?!\1)[^\\\n])*)\1/g;
 /** Ids of behaviours mean nothing in a report. They stand in a comment. */
 const id = /\bS[0-4]-\d{2}\b/;
 

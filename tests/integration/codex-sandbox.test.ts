@@ -16,7 +16,7 @@ import { installCodex } from '../support/install-codex.ts';
 import { KeeperTerminal } from '../support/keeper-terminal.ts';
 import { until } from '../support/until.ts';
 
-// The real Codex CLI, which is fetched from npm on the first run.
+// Tests with the real Codex CLI, which is fetched from npm on the first run.
 
 const UID = 4720;
 describe.runIf(isRoot)('the codex policy', () => {
@@ -31,7 +31,8 @@ describe.runIf(isRoot)('the codex policy', () => {
   afterAll(() => boxes?.close());
   const run = (script: string) => shared.client.run(script);
 
-  test('S0-26: is offered on this machine, and refused with what to install where there is no Codex', async () => {
+  // S0-26
+  test('is available on this machine, and names what to install without Codex', async () => {
     await boxes.sandboxes.check();
     await expect(openCodex({ folders: '/nonexistent' })).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',
@@ -46,14 +47,16 @@ describe.runIf(isRoot)('the codex policy', () => {
     });
   });
 
-  test('S0-24: is refused on a platform that it has no sandbox for', async () => {
+  // S0-24
+  test('is refused on a platform without a sandbox of Codex', async () => {
     await expect(openCodex({ program: codex, platform: 'darwin' })).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',
       message: expect.stringContaining('it needs Linux, and this host has darwin'),
     });
   });
 
-  test('S0-28: a host whose kernel lacks what Codex needs does not offer it, with the words of Codex', async () => {
+  // S0-28
+  test('is refused with the error of Codex where the kernel lacks what Codex needs', async () => {
     const folder = await mkdtemp(join(dirname(dirname(dirname(codex))), 'lacks-'));
     const program = join(folder, 'codex');
     const help = `Usage: codex sandbox [OPTIONS] [COMMAND]...`;
@@ -73,8 +76,8 @@ describe.runIf(isRoot)('the codex policy', () => {
     }
   });
 
-  describe('a shell behind it is a shell like any other', () => {
-    test('state, exit, input, files, a terminal and what runs in the background', async () => {
+  describe('a shell in the sandbox', () => {
+    test('keeps state, files and background processes, and has input and terminals', async () => {
       const { client } = await boxes.start();
       await client.run('kept=yes; cd /tmp; sleep 1000 &');
       expect((await client.run('exit 3')).code).toBe(3);
@@ -90,7 +93,7 @@ describe.runIf(isRoot)('the codex policy', () => {
       );
     });
 
-    test('a timeout ends the whole tree, orphans as well, and keeps the shell', async () => {
+    test('survives a timeout, which ends the whole process tree with its orphans', async () => {
       const { client } = await boxes.start();
       await client.run('kept=yes');
       const script = `trap '' TERM INT; (setsid sleep 8765 &); sh -c 'trap "" TERM INT; sleep 8765 & sleep 8765'`;
@@ -99,8 +102,8 @@ describe.runIf(isRoot)('the codex policy', () => {
     });
   });
 
-  describe('what Codex holds back', () => {
-    test('writes outside of the workspace and /tmp, in read-only all of them, and it says so on stderr', async () => {
+  describe('a session', () => {
+    test('can write only to /workspace and /tmp, and to neither in `read-only`', async () => {
       const writes = await run(
         'echo w > /workspace/f; echo t > /tmp/t; cat /workspace/f /tmp/t; touch /usr/f /etc/f /var/f',
       );
@@ -111,7 +114,8 @@ describe.runIf(isRoot)('the codex policy', () => {
       expect([reads.out, reads.err.match(/Read-only file system/g)?.length]).toEqual(['read\n', 2]);
     });
 
-    test('S0-27: the environment of the worker: there is nothing but what a session is given', async () => {
+    // S0-27
+    test('receives no variables from the environment of the worker', async () => {
       process.env.OF_THE_WORKER = 'x';
       const { client } = await boxes.start();
       delete process.env.OF_THE_WORKER;
@@ -119,7 +123,8 @@ describe.runIf(isRoot)('the codex policy', () => {
       expect(out).toBe('CODEX_HOME CODEX_SANDBOX_NETWORK_DISABLED HOME PATH PWD SHLVL _ ');
     });
 
-    test('S0-21: settings of the operator reach Codex, and those of a session take their place', async () => {
+    // S0-21
+    test('uses the operator’s settings of Codex, which its own settings override', async () => {
       const exclude = 'sandbox_workspace_write.exclude_slash_tmp';
       const wall = await openCodex({ program: codex, configOverrides: { [exclude]: false, model: 'of-the-operator' } });
       const programOf = (configOverrides: Record<string, unknown>) => {
@@ -134,14 +139,15 @@ describe.runIf(isRoot)('the codex policy', () => {
       expect(programOf({ [exclude]: true }).slice(-settings(true).length)).toEqual(settings(true));
     });
 
-    test('S0-23: an override of the spec reaches Codex', async () => {
+    // S0-23
+    test('passes an override in its spec to Codex', async () => {
       const configOverrides = { 'sandbox_workspace_write.exclude_slash_tmp': true };
       const { client } = await boxes.start({ policy: { type: 'codex', configOverrides } });
       const { err } = await client.run('touch /workspace/f /tmp/f');
       expect(err).toMatch(/^touch: cannot touch '\/tmp\/f': Read-only file system\n$/);
     });
 
-    test('sockets of every kind, and the network', async () => {
+    test('can open no socket of any kind and has no network', async () => {
       const server = createServer();
       await once(server.listen(0), 'listening');
       const port = (server.address() as { port: number }).port;
@@ -163,7 +169,7 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 17, 40):
       server.close();
     });
 
-    test('privileges, its token, the sockets of Codex and of engines, and CODEX_HOME', async () => {
+    test('has no privileges, and cannot read its token or reach sockets or CODEX_HOME', async () => {
       const { out } = await run(`grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t'
         cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c SF_TOKEN
         for fd in /proc/1/fd/0 /proc/1/fd/1; do (echo forged >$fd) 2>/dev/null && echo opened; done
@@ -180,7 +186,7 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 17, 40):
     });
   });
 
-  test('a new worker finds the shells that run, with everything in them, and takes them over', async () => {
+  test('adopts the running shells and their state after a restart of the worker', async () => {
     const { sandbox, client } = await boxes.start();
     await client.run('kept=yes; fn() { echo "fn $1"; }');
     const restarted = await createHostSandboxes(boxes.options);
@@ -192,7 +198,8 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 17, 40):
     await restarted.close();
   });
 
-  test('a sandbox beside that of a session has its workspace and a wider wall, and no worker takes it for its own (S3-25)', async () => {
+  // S3-25
+  test("runs a second, wider sandbox in the workspace, which no worker takes for a session's", async () => {
     const own = await boxes.start({ sandbox: { mode: 'read-only' } });
     const outer = sessionSpecSchema.parse({ policy: 'codex', sandbox: { mode: 'workspace-write', network: 'full' } });
     const allowances = { modes: ['workspace-write' as const], networks: ['full' as const], hosts: [] };
@@ -209,7 +216,7 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 17, 40):
       expect((await own.client.run(`(${reach})`)).code).not.toBe(0);
       expect((await wide.run(`(${reach})`)).out).toBe('reached');
       server.close();
-      // As the next worker looks for them.
+      // The next worker lists sandboxes in this way.
       const next = await createHostSandboxes(boxes.options);
       const found = await next.list();
       await next.close();
@@ -223,7 +230,7 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 17, 40):
     expect((await own.client.run('cat here')).out).toBe('wide\n');
   });
 
-  test('a worker without root has it too, as its own user', async () => {
+  test('works for a worker without root, as the worker’s own user', async () => {
     const place = await mkdtemp(join(tmpdir(), 'sf-launch-'));
     const own = (name: string) => join(place, name);
     await copyFile(await launcherPath(), own('launch'));
@@ -249,7 +256,7 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 17, 40):
     await rm(place, { recursive: true });
   });
 
-  test('what a command prints while no worker is there is kept for the next one', async () => {
+  test('keeps the output of a command until the next worker comes', async () => {
     const { sandbox, client } = await boxes.start();
     const entryId = ulid();
     const script = `echo before; until [ -e go ]; do sleep 0.05; done; head -c 300000 /dev/zero | tr '\\0' x; echo; echo after`;
@@ -267,7 +274,7 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 17, 40):
     expect([rest.code, rest.out]).toEqual([0, `${'x'.repeat(300_000)}\nafter\n`]);
   });
 
-  test('of the ways out of a sandbox those fail of which the page says so', async () => {
+  test('blocks those ways out of a sandbox that the documentation lists as blocked', async () => {
     await using outside = await openOutside({
       sockets: [inject('dockerHost').replace('unix://', '')],
       processes: ['shellfleet-launch', 'vitest'],
@@ -284,7 +291,7 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 17, 40):
     expect(broken).toEqual([]);
   });
 
-  test.each(['wall', 'launcher'] as const)('when the %s is killed the whole session ends with it', async (victim) => {
+  test.each(['wall', 'launcher'] as const)('ends the whole session when the %s is killed', async (victim) => {
     const others = await processesOf(UID);
     const { sandbox, client } = await boxes.start();
     await client.run('(setsid sleep 3457 &) ; sleep 3457 & true');
@@ -293,7 +300,7 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 17, 40):
     await expect.poll(() => processesOf(UID)).toEqual(others);
   });
 
-  test('CODEX_HOME, files and control groups go with the session', async () => {
+  test('removes CODEX_HOME, files and control groups with the session', async () => {
     const { sandbox } = await boxes.start();
     expect((await boxes.filesOf(sandbox)).length).toBeGreaterThanOrEqual(3);
     await sandbox.remove();

@@ -6,7 +6,7 @@ import { SESSION_IMAGES } from '@shellfleet/policy';
 import { parseKeyspace, sessionSpecSchema } from '@shellfleet/protocol';
 import { createDockerSandboxes, MissingImage, type Sandboxes } from '@shellfleet/worker';
 import Docker from 'dockerode';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { type EngineProxy, startEngineProxy } from '../support/engine-proxy.ts';
 import { keyspaceOf } from '../support/keyspace.ts';
 
@@ -59,92 +59,94 @@ async function containerIds(of = namespace): Promise<string[]> {
   return (await docker.listContainers({ all: true, filters })).map(({ Id }) => Id);
 }
 
-test.each([
-  'Your kernel does not support pids limit capabilities. PIDs limit discarded.',
-  'Your kernel does not support swap limit capabilities or the cgroup is not mounted. Memory limited without swap.',
-])('a limit that the engine discards or weakens is refused, and no container is left: %s', async (warning) => {
-  proxy.rewrite = (request, body) =>
-    request.includes('/containers/create') ? JSON.stringify({ ...JSON.parse(body), Warnings: [warning] }) : body;
-  await expect(create()).rejects.toMatchObject({
-    code: 'SANDBOX_UNAVAILABLE',
-    context: { issues: [{ path: 'limits', message: warning }] },
+describe('Docker sandboxes during faults of the engine', () => {
+  test.each([
+    'Your kernel does not support pids limit capabilities. PIDs limit discarded.',
+    'Your kernel does not support swap limit capabilities or the cgroup is not mounted. Memory limited without swap.',
+  ])('refuse a limit that the engine ignores or weakens, and remove the container: %s', async (warning) => {
+    proxy.rewrite = (request, body) =>
+      request.includes('/containers/create') ? JSON.stringify({ ...JSON.parse(body), Warnings: [warning] }) : body;
+    await expect(create()).rejects.toMatchObject({
+      code: 'SANDBOX_UNAVAILABLE',
+      context: { issues: [{ path: 'limits', message: warning }] },
+    });
+    expect(await containerIds()).toEqual([]);
   });
-  expect(await containerIds()).toEqual([]);
-});
 
-test('a removal without an answer ends at its deadline, and the next sweep removes the container', async () => {
-  const stuck = await create();
-  const living = await create();
-  proxy.silence = (request) => request.startsWith('DELETE');
-  await expect(stuck.remove()).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
-  proxy.silence = () => false;
-  expect(await sandboxes.sweep(nobodyGone)).toBe(1);
-  expect(await containerIds()).toEqual([living.containerId]);
-});
-
-test('while the engine answers nothing, calls fail at once; they are made again when it answers', async () => {
-  proxy.silence = () => true;
-  for (let call = 0; call < 2; call += 1) {
-    await expect(sandboxes.check()).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
-  }
-  expect(sandboxes.problem()).toMatch(/^The Docker engine has not answered 2 calls in a row/);
-  await expect(create()).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE', message: sandboxes.problem() });
-  proxy.silence = () => false;
-  await expect.poll(() => sandboxes.problem(), { timeout: 20_000 }).toBe(undefined);
-  await create();
-});
-
-test('a missing image is reported before anything waits for its registry', async () => {
-  await expect(create(sandboxes, { image: '10.255.255.1/a:1' })).rejects.toThrow(MissingImage);
-  expect(await containerIds()).toEqual([]);
-});
-
-test('a session that names no image gets slim while full is not there; one that names full is told so, and no registry is asked', async () => {
-  await using made = await open('making', namespace, 'full').then(closing);
-  proxy.missingImage = SESSION_IMAGES.full;
-  const usual = await create(made);
-  const { Id: digest } = await docker.getImage(SESSION_IMAGES.slim).inspect();
-  const { Image } = await docker.getContainer(usual.containerId ?? '').inspect();
-  expect([usual.image, Image]).toEqual([{ name: SESSION_IMAGES.slim, digest }, digest]);
-  await expect(create(made, { image: 'full' })).rejects.toMatchObject({ image: SESSION_IMAGES.full });
-  await expect(made.pull(SESSION_IMAGES.full)).rejects.toMatchObject({
-    code: 'IMAGE_UNAVAILABLE',
-    message: expect.stringMatching(/session:full is not on this host, and is in no registry/),
+  test('end a removal at its deadline, and remove the container in the next sweep', async () => {
+    const stuck = await create();
+    const living = await create();
+    proxy.silence = (request) => request.startsWith('DELETE');
+    await expect(stuck.remove()).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
+    proxy.silence = () => false;
+    expect(await sandboxes.sweep(nobodyGone)).toBe(1);
+    expect(await containerIds()).toEqual([living.containerId]);
   });
-});
 
-const closing = (opened: Sandboxes) => Object.assign(opened, { [Symbol.asyncDispose]: () => opened.close() });
+  test('fail calls immediately while the engine is silent, and repeat them later', async () => {
+    proxy.silence = () => true;
+    for (let call = 0; call < 2; call += 1) {
+      await expect(sandboxes.check()).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
+    }
+    expect(sandboxes.problem()).toMatch(/^The Docker engine has not answered 2 calls in a row/);
+    await expect(create()).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE', message: sandboxes.problem() });
+    proxy.silence = () => false;
+    await expect.poll(() => sandboxes.problem(), { timeout: 20_000 }).toBe(undefined);
+    await create();
+  });
 
-test('a sweep removes what hosts that are gone have left, and never what another namespace or a known host has', async () => {
-  const elsewhere = keyspaceOf(`test-engine-other-${process.pid}`);
-  await using stack = new AsyncDisposableStack();
-  const opened: Record<string, Sandboxes> = {};
-  for (const [hostId, of] of [
-    ['known', namespace],
-    ['gone', namespace],
-    ['gone-elsewhere', elsewhere],
-  ] as const) {
-    const other = await open(hostId, of);
-    stack.defer(() => other.close());
-    opened[hostId] = other;
-  }
-  const kept = await create(opened.known);
-  const left = await create(opened.gone);
-  const foreign = await create(opened['gone-elsewhere'], {}, elsewhere);
-  stack.defer(() => foreign.remove());
-  const own = await create();
-  expect(await sandboxes.sweep(async (hostId) => hostId.startsWith('gone'))).toBe(1);
-  const ids = [...(await containerIds()), ...(await containerIds(elsewhere))].sort();
-  expect(ids).toEqual([kept.containerId, own.containerId, foreign.containerId].sort());
-  expect(ids).not.toContain(left.containerId);
-});
+  test('report a missing image without waiting for its registry', async () => {
+    await expect(create(sandboxes, { image: '10.255.255.1/a:1' })).rejects.toThrow(MissingImage);
+    expect(await containerIds()).toEqual([]);
+  });
 
-test('the folders of a host that was started under another namespace meanwhile stay with their containers', async () => {
-  const living = await create();
-  const other = await open('h1', keyspaceOf(`test-engine-other-${process.pid}`));
-  expect(await other.list()).toEqual([]);
-  await other.close();
-  await living.start();
-  const [found] = await sandboxes.list();
-  expect(found?.state).toBe('running');
+  test('use `slim` by default while `full` is missing, but report a requested `full` as missing', async () => {
+    await using made = await open('making', namespace, 'full').then(closing);
+    proxy.missingImage = SESSION_IMAGES.full;
+    const usual = await create(made);
+    const { Id: digest } = await docker.getImage(SESSION_IMAGES.slim).inspect();
+    const { Image } = await docker.getContainer(usual.containerId ?? '').inspect();
+    expect([usual.image, Image]).toEqual([{ name: SESSION_IMAGES.slim, digest }, digest]);
+    await expect(create(made, { image: 'full' })).rejects.toMatchObject({ image: SESSION_IMAGES.full });
+    await expect(made.pull(SESSION_IMAGES.full)).rejects.toMatchObject({
+      code: 'IMAGE_UNAVAILABLE',
+      message: expect.stringMatching(/session:full is not on this host, and is in no registry/),
+    });
+  });
+
+  const closing = (opened: Sandboxes) => Object.assign(opened, { [Symbol.asyncDispose]: () => opened.close() });
+
+  test('sweep containers of hosts that are gone, but not those of other namespaces', async () => {
+    const elsewhere = keyspaceOf(`test-engine-other-${process.pid}`);
+    await using stack = new AsyncDisposableStack();
+    const opened: Record<string, Sandboxes> = {};
+    for (const [hostId, of] of [
+      ['known', namespace],
+      ['gone', namespace],
+      ['gone-elsewhere', elsewhere],
+    ] as const) {
+      const other = await open(hostId, of);
+      stack.defer(() => other.close());
+      opened[hostId] = other;
+    }
+    const kept = await create(opened.known);
+    const left = await create(opened.gone);
+    const foreign = await create(opened['gone-elsewhere'], {}, elsewhere);
+    stack.defer(() => foreign.remove());
+    const own = await create();
+    expect(await sandboxes.sweep(async (hostId) => hostId.startsWith('gone'))).toBe(1);
+    const ids = [...(await containerIds()), ...(await containerIds(elsewhere))].sort();
+    expect(ids).toEqual([kept.containerId, own.containerId, foreign.containerId].sort());
+    expect(ids).not.toContain(left.containerId);
+  });
+
+  test('keep the directories of a host that was started under another namespace', async () => {
+    const living = await create();
+    const other = await open('h1', keyspaceOf(`test-engine-other-${process.pid}`));
+    expect(await other.list()).toEqual([]);
+    await other.close();
+    await living.start();
+    const [found] = await sandboxes.list();
+    expect(found?.state).toBe('running');
+  });
 });

@@ -49,8 +49,8 @@ afterAll(async () => {
 });
 
 describe('the network `full`', () => {
-  // With a network chosen by age, of two that were made at once, one or both were kept in some rounds.
-  test('is made once by six workers that miss it at the same time, in each of ten rounds', async () => {
+  // When workers chose a network by age, and two were created together, some rounds kept both or only one.
+  test('is created once by six workers at the same time, in each of ten rounds', async () => {
     const engines = Array.from({ length: 6 }, () => new Engine(socketPath));
     const made: { networks: string[]; ids: string[] }[] = [];
     for (let round = 0; round < 10; round += 1) {
@@ -63,7 +63,7 @@ describe('the network `full`', () => {
     expect(made).toEqual(made.map(({ networks: [id] }) => ({ networks: [id], ids: engines.map(() => id) })));
   });
 
-  test('is refused with the reason where its bridge belongs to another network', async () => {
+  test('is refused with the reason if another network owns its bridge', async () => {
     const { fleetId } = parseKeyspace(namespace);
     const Options = { 'com.docker.network.bridge.name': `sf-${fleetId}` };
     const other = await docker.createNetwork({ Name: `other-${fleetId}`, Driver: 'bridge', Options });
@@ -79,7 +79,7 @@ describe('the network `full`', () => {
     }
   });
 
-  test('is one network for all sessions that several hosts of an engine start at once', async () => {
+  test('is shared by all sessions that several hosts of an engine start together', async () => {
     const spec = sessionSpecSchema.parse({ sandbox: { network: 'full' } });
     const creating = hosts.flatMap((sandboxes) =>
       ['a', 'b'].map((session) => sandboxes.create({ namespace, tenant: 'acme', session }, spec)),

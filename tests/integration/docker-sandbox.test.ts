@@ -59,7 +59,7 @@ function containerOf({ containerId }: Sandbox): Docker.Container {
   return docker.getContainer(String(containerId));
 }
 
-/** A started sandbox and what runs lines in it. */
+/** Starts a sandbox, and returns it with a function that runs lines in it. */
 async function start(spec: SessionSpec = {}, from = sandboxes) {
   const sandbox = await create(spec, from);
   if (sandbox.link.type !== 'attach') throw new Error('these tests talk over attach');
@@ -79,7 +79,8 @@ async function start(spec: SessionSpec = {}, from = sandboxes) {
 }
 
 describe('a sandbox', () => {
-  test('is hardened, and gives its user a home of its own (S0-50)', async () => {
+  // S0-50
+  test('is hardened, and gives its user a home directory', async () => {
     await using box = await start();
     const status = await box.run("grep -E '^(CapBnd|CapEff|NoNewPrivs|Seccomp):' /proc/self/status");
     expect(status.replace(/\t/g, ' ').split('\n')).toEqual([
@@ -98,7 +99,7 @@ describe('a sandbox', () => {
     ).toBe('');
   });
 
-  test('runs node, python, git and bash under its own list of system calls', async () => {
+  test('runs node, python, git and bash under its list of system calls', async () => {
     await using box = await start({ limits: { memoryBytes: 256 * MIB } });
     const worker = 'new (require("worker_threads").Worker)("console.log(1)", { eval: true })';
     expect(await box.run(`node -e '${worker}'`)).toBe('1\n');
@@ -113,7 +114,8 @@ describe('a sandbox', () => {
     expect(await box.run("bash -c 'echo $((2 + 3))' | cat")).toBe('5\n');
   });
 
-  test('tells the engine what its limits are, and keeps no log there (S0-40)', async () => {
+  // S0-40
+  test('passes its limits to the engine, which keeps no log of it', async () => {
     await using box = await start({ limits: { memoryBytes: 64 * MIB, cpus: 0.5, pids: 32 } });
     const { HostConfig: host, Config: config } = await containerOf(box.sandbox).inspect();
     expect(host).toMatchObject({
@@ -132,7 +134,7 @@ describe('a sandbox', () => {
     ).toEqual(['SF_TOKEN', 'SF_SYNC']);
   });
 
-  test('has no option in the engine that docs/sandbox-limits.md does not decide', async () => {
+  test('sets no option in the engine that docs/sandbox-limits.md does not list', async () => {
     const page = await readFile(new URL('../../docs/sandbox-limits.md', import.meta.url), 'utf8');
     const table = page.split('| Option | Value | Why |')[1]?.split('\n\n')[0] ?? '';
     const decided = [...table.matchAll(/^\| (\w+) \|/gm)].map(([, name]) => name);
@@ -146,7 +148,8 @@ describe('a sandbox', () => {
     expect(set.length).toBeGreaterThan(15);
   });
 
-  test('has a read-only root where the session asks for one, with room to work (S0-43)', async () => {
+  // S0-43
+  test('has a read-only root with writable directories if the session requests it', async () => {
     await using box = await start({ policy: { type: 'docker', readOnlyRootfs: true } });
     expect(
       await box.run(
@@ -155,157 +158,163 @@ describe('a sandbox', () => {
     ).toBe('1\nok\nok\n');
   });
 
-  test('mounts a folder of the host only below what the operator lists, and follows no link out of it', async () => {
+  test("mounts only directories of the host below the operator's list, and follows no links", async () => {
     await expect(create({ workspace: folder })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
     await expect(create({ workspace: join(folder, 'missing') })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
     expect(await readdir(folder)).not.toContain('missing');
   });
 });
 
-test.each([
-  ['writable', { path: '' }, 'of the host\nwritten\n'],
-  ['read-only where the session asks for it', { path: '', readOnly: true }, 'of the host\nrefused\n'],
-])('a mounted folder of the host is %s', async (_title, workspace, expected) => {
-  const shared = join(folder, 'shared');
-  await mkdir(shared, { recursive: true });
-  await chmod(shared, 0o777);
-  await writeFile(join(shared, 'file'), 'of the host\n');
-  await using box = await start({ workspace: { ...workspace, path: shared } });
-  const write = 'if (echo > /workspace/new) 2>/dev/null; then echo written; else echo refused; fi';
-  expect(await box.run(`cat /workspace/file; ${write}; rm -f /workspace/new 2>/dev/null`)).toBe(expected);
-});
-
-test('a folder is mounted where the spec wants it, beside the home of the session (S0-41)', async () => {
-  const shared = join(folder, 'shared');
-  await mkdir(shared, { recursive: true });
-  await chmod(shared, 0o777);
-  await writeFile(join(shared, 'file'), 'of the host\n');
-  await using box = await start({ workspace: { path: shared, target: shared } });
-  expect(await box.run(`cat ${shared}/file; ls -A /workspace; stat -c %u /workspace; echo $HOME`)).toBe(
-    'of the host\n1000\n/workspace\n',
-  );
-  await using readOnly = await start({
-    policy: { type: 'docker', readOnlyRootfs: true },
-    workspace: { path: shared, target: '/data', readOnly: true },
+describe('a mounted directory of the host', () => {
+  test.each([
+    ['writable', { path: '' }, 'of the host\nwritten\n'],
+    ['read-only where the session asks for it', { path: '', readOnly: true }, 'of the host\nrefused\n'],
+  ])('is %s', async (_title, workspace, expected) => {
+    const shared = join(folder, 'shared');
+    await mkdir(shared, { recursive: true });
+    await chmod(shared, 0o777);
+    await writeFile(join(shared, 'file'), 'of the host\n');
+    await using box = await start({ workspace: { ...workspace, path: shared } });
+    const write = 'if (echo > /workspace/new) 2>/dev/null; then echo written; else echo refused; fi';
+    expect(await box.run(`cat /workspace/file; ${write}; rm -f /workspace/new 2>/dev/null`)).toBe(expected);
   });
-  expect(
-    await readOnly.run('cat /data/file; (echo > /data/new) 2>/dev/null || echo refused; echo ok > /workspace/a'),
-  ).toBe('of the host\nrefused\n');
-});
 
-// S0-55
-test('the program, the directory and the user of an image do not take the place of those of a session', async () => {
-  const plain = await create();
-  const changes = 'ENTRYPOINT ["/bin/false"]\nCMD ["never"]\nWORKDIR /usr\nUSER 2000\nENV FROM_IMAGE=yes';
-  const { Id: image } = await containerOf(plain).commit({
-    repo: 'shellfleet-test/own',
-    tag: String(process.pid),
-    changes,
-  });
-  await plain.remove();
-  try {
-    await using box = await start({ image: `shellfleet-test/own:${process.pid}` });
-    expect(await box.run('pwd; id -u; echo $FROM_IMAGE')).toBe('/workspace\n1000\nyes\n');
-  } finally {
-    await docker.getImage(image).remove({ force: true });
-  }
-});
-
-test('the user of an image is that of a session that asks for it, where the operator allows it; root only where that is allowed as well', async () => {
-  const { id } = await docker
-    .createContainer({
-      Image: inject('sessionImage'),
-      Entrypoint: [
-        '/bin/sh',
-        '-c',
-        'echo super:x:0:0::/:/bin/sh >> /etc/passwd; echo app:x:2001:2002::/:/bin/sh >> /etc/passwd',
-      ],
-      User: '0',
-      HostConfig: { NetworkMode: 'none' },
-    })
-    .then(async (container) => {
-      await container.start();
-      await container.wait();
-      return container;
+  // S0-41
+  test("is mounted at the target in the spec, next to the session's home", async () => {
+    const shared = join(folder, 'shared');
+    await mkdir(shared, { recursive: true });
+    await chmod(shared, 0o777);
+    await writeFile(join(shared, 'file'), 'of the host\n');
+    await using box = await start({ workspace: { path: shared, target: shared } });
+    expect(await box.run(`cat ${shared}/file; ls -A /workspace; stat -c %u /workspace; echo $HOME`)).toBe(
+      'of the host\n1000\n/workspace\n',
+    );
+    await using readOnly = await start({
+      policy: { type: 'docker', readOnlyRootfs: true },
+      workspace: { path: shared, target: '/data', readOnly: true },
     });
-  const image = (user: string) => `shellfleet-test/user:${process.pid}-${user}`;
-  const users = ['2000', 'app', 'super'];
-  const { allowances, ...options } = optionsFor('users', 'attach');
-  const allowing = await createDockerSandboxes({ ...options, allowances: { ...allowances, users: ['image'] } });
-  try {
-    for (const user of users)
-      await docker.getContainer(id).commit({
-        repo: 'shellfleet-test/user',
-        tag: `${process.pid}-${user}`,
-        changes: `USER ${user}`,
-      });
-    const who = 'id -u; id -g; echo > /workspace/new && echo its own home';
-    for (const [of, expected] of [
-      [{ image: image('2000'), user: 'image' }, '2000\n2000\nits own home\n'],
-      [{ image: image('app'), user: 'image' }, '2001\n2002\nits own home\n'],
-      [{ image: image('2000'), user: 'app' }, '2001\n2002\nits own home\n'],
-    ] as const) {
-      await using box = await start(of, allowing);
-      expect(await box.run(who)).toBe(expected);
+    expect(
+      await readOnly.run('cat /data/file; (echo > /data/new) 2>/dev/null || echo refused; echo ok > /workspace/a'),
+    ).toBe('of the host\nrefused\n');
+  });
+});
+
+describe('an image with settings of its own', () => {
+  // S0-55
+  test('does not change the program, directory or user of a session', async () => {
+    const plain = await create();
+    const changes = 'ENTRYPOINT ["/bin/false"]\nCMD ["never"]\nWORKDIR /usr\nUSER 2000\nENV FROM_IMAGE=yes';
+    const { Id: image } = await containerOf(plain).commit({
+      repo: 'shellfleet-test/own',
+      tag: String(process.pid),
+      changes,
+    });
+    await plain.remove();
+    try {
+      await using box = await start({ image: `shellfleet-test/own:${process.pid}` });
+      expect(await box.run('pwd; id -u; echo $FROM_IMAGE')).toBe('/workspace\n1000\nyes\n');
+    } finally {
+      await docker.getImage(image).remove({ force: true });
     }
-    const refusal = (message: string) => ({
-      code: 'SANDBOX_UNAVAILABLE',
-      context: { issues: [{ path: 'user', message: expect.stringContaining(message) }] },
-    });
-    for (const [of, message] of [
-      [{ image: image('super'), user: 'image' }, 'the image runs as root in'],
-      [{ image: image('app'), user: 'super' }, 'super is root in'],
-      [{ user: 'image' }, 'this host does not allow root'],
-    ] as const)
-      await expect(create(of, allowing)).rejects.toMatchObject(refusal(message));
-    await expect(create({ image: image('app'), user: 'image' })).rejects.toMatchObject(refusal("the image's own"));
-  } finally {
-    await allowing.close();
-    await docker.getContainer(id).remove({ force: true });
-    for (const user of users)
-      await docker
-        .getImage(image(user))
-        .remove({ force: true })
-        .catch(() => {});
-  }
-});
+  });
 
-test('the directory of an image is that of a session that asks for it; one of the kernel is refused', async () => {
-  const plain = await create();
-  const image = (tag: string) => `shellfleet-test/cwd:${process.pid}-${tag}`;
-  const folders = { app: '/usr/lib', descriptor: '/proc/self/fd/8' };
-  for (const [name, folder] of Object.entries(folders)) {
-    const [repo = '', tag = ''] = image(name).split(':');
-    await containerOf(plain).commit({ repo, tag, changes: `WORKDIR ${folder}` });
-  }
-  await plain.remove();
-  try {
-    await using box = await start({ image: image('app'), cwd: 'image' });
-    expect(await box.run('pwd; echo $HOME')).toBe('/usr/lib\n/workspace\n');
-    await expect(create({ image: image('descriptor'), cwd: 'image' })).rejects.toMatchObject({
-      code: 'SANDBOX_UNAVAILABLE',
-      context: { issues: [{ path: 'cwd', message: expect.stringContaining('starts in /proc/self/fd/8') }] },
-    });
-  } finally {
-    for (const name of Object.keys(folders))
-      await docker
-        .getImage(image(name))
-        .remove({ force: true })
-        .catch(() => {});
-  }
+  test('provides the user of a session if the spec requests it and the operator permits', async () => {
+    const { id } = await docker
+      .createContainer({
+        Image: inject('sessionImage'),
+        Entrypoint: [
+          '/bin/sh',
+          '-c',
+          'echo super:x:0:0::/:/bin/sh >> /etc/passwd; echo app:x:2001:2002::/:/bin/sh >> /etc/passwd',
+        ],
+        User: '0',
+        HostConfig: { NetworkMode: 'none' },
+      })
+      .then(async (container) => {
+        await container.start();
+        await container.wait();
+        return container;
+      });
+    const image = (user: string) => `shellfleet-test/user:${process.pid}-${user}`;
+    const users = ['2000', 'app', 'super'];
+    const { allowances, ...options } = optionsFor('users', 'attach');
+    const allowing = await createDockerSandboxes({ ...options, allowances: { ...allowances, users: ['image'] } });
+    try {
+      for (const user of users)
+        await docker.getContainer(id).commit({
+          repo: 'shellfleet-test/user',
+          tag: `${process.pid}-${user}`,
+          changes: `USER ${user}`,
+        });
+      const who = 'id -u; id -g; echo > /workspace/new && echo its own home';
+      for (const [of, expected] of [
+        [{ image: image('2000'), user: 'image' }, '2000\n2000\nits own home\n'],
+        [{ image: image('app'), user: 'image' }, '2001\n2002\nits own home\n'],
+        [{ image: image('2000'), user: 'app' }, '2001\n2002\nits own home\n'],
+      ] as const) {
+        await using box = await start(of, allowing);
+        expect(await box.run(who)).toBe(expected);
+      }
+      const refusal = (message: string) => ({
+        code: 'SANDBOX_UNAVAILABLE',
+        context: { issues: [{ path: 'user', message: expect.stringContaining(message) }] },
+      });
+      for (const [of, message] of [
+        [{ image: image('super'), user: 'image' }, 'the image runs as root in'],
+        [{ image: image('app'), user: 'super' }, 'super is root in'],
+        [{ user: 'image' }, 'this host does not allow root'],
+      ] as const)
+        await expect(create(of, allowing)).rejects.toMatchObject(refusal(message));
+      await expect(create({ image: image('app'), user: 'image' })).rejects.toMatchObject(refusal("the image's own"));
+    } finally {
+      await allowing.close();
+      await docker.getContainer(id).remove({ force: true });
+      for (const user of users)
+        await docker
+          .getImage(image(user))
+          .remove({ force: true })
+          .catch(() => {});
+    }
+  });
+
+  test('provides the directory of a session that requests it, but not one of the kernel', async () => {
+    const plain = await create();
+    const image = (tag: string) => `shellfleet-test/cwd:${process.pid}-${tag}`;
+    const folders = { app: '/usr/lib', descriptor: '/proc/self/fd/8' };
+    for (const [name, folder] of Object.entries(folders)) {
+      const [repo = '', tag = ''] = image(name).split(':');
+      await containerOf(plain).commit({ repo, tag, changes: `WORKDIR ${folder}` });
+    }
+    await plain.remove();
+    try {
+      await using box = await start({ image: image('app'), cwd: 'image' });
+      expect(await box.run('pwd; echo $HOME')).toBe('/usr/lib\n/workspace\n');
+      await expect(create({ image: image('descriptor'), cwd: 'image' })).rejects.toMatchObject({
+        code: 'SANDBOX_UNAVAILABLE',
+        context: { issues: [{ path: 'cwd', message: expect.stringContaining('starts in /proc/self/fd/8') }] },
+      });
+    } finally {
+      for (const name of Object.keys(folders))
+        await docker
+          .getImage(image(name))
+          .remove({ force: true })
+          .catch(() => {});
+    }
+  });
 });
 
 describe('a container runtime', () => {
-  test('is the one that the spec names', async () => {
+  test('is the one in the spec', async () => {
     const sandbox = await create({ policy: { type: 'docker', runtime: 'runc' } });
     expect((await containerOf(sandbox).inspect()).HostConfig.Runtime).toBe('runc');
     await sandbox.remove();
   });
 
+  // Case 75
   test.each([
     ['kata', /not among the runtimes that this host allows: runc, runsc-that-is-not-there/],
     ['runsc-that-is-not-there', /engine of this host has no runtime runsc-that-is-not-there; it has .*runc/],
-  ])('is never replaced by another one: %s (case 75)', async (runtime, message) => {
+  ])('is never replaced by another one: %s', async (runtime, message) => {
     await expect(create({ policy: { type: 'docker', runtime } })).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',
       message: expect.stringMatching(message),
@@ -314,18 +323,20 @@ describe('a container runtime', () => {
   });
 });
 
-test('no file grows beyond limits.fileSizeBytes', async () => {
-  await using box = await start({ limits: { fileSizeBytes: 16 * MIB } });
-  expect(await box.run('ulimit -f; (head -c 20000000 /dev/zero > big) 2>/dev/null; stat -c %s big')).toBe(
-    `${(16 * MIB) / 512}\n${16 * MIB}\n`,
-  );
+describe('the limit `fileSizeBytes`', () => {
+  test('bounds every file of a sandbox', async () => {
+    await using box = await start({ limits: { fileSizeBytes: 16 * MIB } });
+    expect(await box.run('ulimit -f; (head -c 20000000 /dev/zero > big) 2>/dev/null; stat -c %s big')).toBe(
+      `${(16 * MIB) / 512}\n${16 * MIB}\n`,
+    );
+  });
 });
 
-describe('its end', () => {
+describe('the end of a sandbox', () => {
   test.each([
     ['exited', 'exit 7', 7],
     ['oom', 'exec python3 -c "x = bytearray(300_000_000)"', 137],
-  ] as const)('is told within 2 s as %s', async (reason, line, exitCode) => {
+  ] as const)('is reported within 2 s as %s', async (reason, line, exitCode) => {
     await using box = await start();
     box.stream.write(`${line}\n`);
     const began = Date.now();
@@ -336,7 +347,7 @@ describe('its end', () => {
   test.each([
     ['killed', (id: string) => docker.getContainer(id).kill()],
     ['removed', (id: string) => docker.getContainer(id).remove({ force: true })],
-  ] as const)('is told within 2 s as %s', async (reason, end) => {
+  ] as const)('is reported within 2 s as %s', async (reason, end) => {
     await using box = await start();
     const began = Date.now();
     await end(String(box.sandbox.containerId));
@@ -344,7 +355,7 @@ describe('its end', () => {
     expect(Date.now() - began).toBeLessThan(2_000);
   });
 
-  test('leaves nothing behind', async () => {
+  test('leaves no container and no files behind', async () => {
     const box = await start();
     await box.sandbox.remove();
     await box.sandbox.remove();
@@ -355,8 +366,8 @@ describe('its end', () => {
   });
 });
 
-describe('after a restart of the worker', () => {
-  test('sandboxes are found again with the same secrets, over the transport that they were made with', async () => {
+describe('a host after a restart of the worker', () => {
+  test('finds sandboxes with their secrets and transport', async () => {
     await using box = await start();
     const left = await create();
     const restarted = await createDockerSandboxes(optionsFor('one', 'socket'));
@@ -371,7 +382,7 @@ describe('after a restart of the worker', () => {
     await restarted.close();
   });
 
-  test("another host's sandboxes are not ours", async () => {
+  test('ignores the sandboxes of another host', async () => {
     const other = await createDockerSandboxes(optionsFor('two', 'socket'));
     const sandbox = await create({}, other);
     expect((await other.list()).map(({ sandbox: { id } }) => id)).toEqual([sandbox.id]);
@@ -380,7 +391,7 @@ describe('after a restart of the worker', () => {
     await other.close();
   });
 
-  test('a host that looks for its own sandboxes and removes leftovers leaves the folders of those in another fleet', async () => {
+  test("keeps the directories of another fleet's sandboxes when it removes leftovers", async () => {
     const elsewhere = keyspaceOf(`test-elsewhere-${process.pid}`);
     const other = await createDockerSandboxes({ ...optionsFor('four', 'socket'), namespace: elsewhere });
     const session = { namespace: elsewhere, tenant: 'acme', session: 'of-the-other' };
@@ -396,8 +407,9 @@ describe('after a restart of the worker', () => {
   });
 });
 
-describe('over a socket', () => {
-  test('nothing is mounted but the folder with the keeper, which is read-only, closed to other users, and bears a secret in no name (S0-44)', async () => {
+describe('the socket transport', () => {
+  // S0-44
+  test("mounts only the keeper's directory, read-only and closed to other users", async () => {
     const other = await createDockerSandboxes(optionsFor('three', 'socket'));
     const sandbox = await create({}, other);
     expect((await stat(join(folder, 'three'))).mode & 0o777).toBe(0o700);
@@ -414,22 +426,23 @@ describe('over a socket', () => {
   });
 });
 
-describe('errors', () => {
-  test('an image that is nowhere is IMAGE_UNAVAILABLE', async () => {
+describe('Docker sandboxes', () => {
+  test('report a missing image as IMAGE_UNAVAILABLE', async () => {
     await expect(sandboxes.pull('nowhere.invalid/nothing:1')).rejects.toMatchObject({
       code: 'IMAGE_UNAVAILABLE',
       message: expect.stringContaining('nowhere.invalid/nothing:1'),
     });
   });
 
-  test('an engine that is away is DOCKER_UNAVAILABLE (S0-48)', async () => {
+  // S0-48
+  test('report a missing engine as DOCKER_UNAVAILABLE', async () => {
     const away = await createDockerSandboxes({ ...optionsFor('away', 'socket'), socketPath: join(folder, 'no.sock') });
     await expect(away.check()).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
     await expect(create({}, away)).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
     await away.close();
   });
 
-  test('a state folder whose sockets would not fit is refused at the start, with the limit', async () => {
+  test('refuse to start with a state directory whose socket paths are too long', async () => {
     const long = { ...optionsFor('x', 'socket'), folder: join(folder, 'x'.repeat(100)) };
     await expect(createDockerSandboxes(long)).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',

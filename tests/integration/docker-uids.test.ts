@@ -10,7 +10,8 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { startEngineProxy } from '../support/engine-proxy.ts';
 import { keyspaceOf } from '../support/keyspace.ts';
 
-// The kernel counts inotify instances per uid. A session takes as many as it gets, and its neighbour wants one.
+// The kernel counts inotify instances for each uid. One session takes as many as it can get, and its neighbour needs
+// one.
 
 const keeperPath = fileURLToPath(new URL('../fixtures/stands-in-for-the-keeper.sh', import.meta.url));
 const TAKE_ALL = `python3 -c "import ctypes, time; c = ctypes.CDLL(None); any(c.inotify_init() < 0 for _ in range(5000)); print('has all', flush=True); time.sleep(100)" > has & until grep -q all has; do sleep 0.05; done`;
@@ -54,7 +55,7 @@ async function open({
   return sandboxes;
 }
 
-/** That of the session image. */
+/** The PATH of the session image. */
 const USUAL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 let sessions = 0;
 const refOf = () => ({ namespace: keyspaceOf(`test-uids-${process.pid}`), tenant: 'acme', session: `s${sessions++}` });
@@ -79,7 +80,7 @@ async function start(sandboxes: Sandboxes, spec: SessionSpec = {}, own?: Sandbox
   return { sandbox, run };
 }
 
-/** What a neighbour gets beside a session that takes all. */
+/** Returns what a neighbour gets next to a session that takes all instances. */
 async function askBesideAttacker(sandboxes: Sandboxes, spec: SessionSpec = {}): Promise<string> {
   const attacker = await start(sandboxes, spec);
   const neighbour = await start(sandboxes, spec);
@@ -91,92 +92,94 @@ async function askBesideAttacker(sandboxes: Sandboxes, spec: SessionSpec = {}): 
 }
 
 describe('a session that takes every inotify instance of its uid', () => {
-  test('leaves its neighbour none where all sessions have the same uid, as documented', async () => {
-    // Not 1000, which sessions of other tests have.
+  test('leaves its neighbour none if all sessions share one uid, as documented', async () => {
+    // Sessions of other tests have the uid 1000, so this one has another.
     expect(await askBesideAttacker(await open({}), { user: '4999:4999' })).toBe('got none\n');
   });
 
-  test('does its neighbour no harm where each session has a uid of its own', async () => {
+  test('does not affect its neighbour if each session has its own uid', async () => {
     expect(await askBesideAttacker(await open({ uids: { first: 200_000, last: 200_009 } }))).toBe('got one\n');
   });
 });
 
-test('a uid of its own has a name, a home and a workspace; no spec chooses it, and none is given twice', async () => {
-  const sandboxes = await open({ uids: { first: 200_100, last: 200_101 } });
-  const one = await start(sandboxes);
-  const two = await start(sandboxes);
-  const look = 'whoami; id -u; echo $HOME; touch mine && stat -c %u:%U mine';
-  expect(await one.run(look)).toBe('session\n200100\n/workspace\n200100:session\n');
-  expect(await two.run(look)).toBe('session\n200101\n/workspace\n200101:session\n');
-  const unavailable = { code: 'SANDBOX_UNAVAILABLE', message: expect.stringMatching(/uid/) };
-  await expect(start(sandboxes)).rejects.toMatchObject(unavailable);
-  await expect(start(sandboxes, { user: '200101:200101' })).rejects.toMatchObject(unavailable);
-  const next = await open({ uids: { first: 200_100, last: 200_101 } });
-  expect(await next.list()).toHaveLength(2);
-  await one.sandbox.remove();
-  await expect(start(next)).rejects.toMatchObject(unavailable);
-});
-
-test('a session whose container cannot be removed keeps its uid until it is', async () => {
-  await using proxy = await startEngineProxy();
-  const { socketPath } = proxy;
-  const sandboxes = await open({
-    ...{ uids: { first: 200_500, last: 200_500 }, socketPath, engineTimes: { callTimeoutMs: 2_000 } },
+describe('a uid for each session', () => {
+  test('has a name, home and workspace, and belongs to one session only', async () => {
+    const sandboxes = await open({ uids: { first: 200_100, last: 200_101 } });
+    const one = await start(sandboxes);
+    const two = await start(sandboxes);
+    const look = 'whoami; id -u; echo $HOME; touch mine && stat -c %u:%U mine';
+    expect(await one.run(look)).toBe('session\n200100\n/workspace\n200100:session\n');
+    expect(await two.run(look)).toBe('session\n200101\n/workspace\n200101:session\n');
+    const unavailable = { code: 'SANDBOX_UNAVAILABLE', message: expect.stringMatching(/uid/) };
+    await expect(start(sandboxes)).rejects.toMatchObject(unavailable);
+    await expect(start(sandboxes, { user: '200101:200101' })).rejects.toMatchObject(unavailable);
+    const next = await open({ uids: { first: 200_100, last: 200_101 } });
+    expect(await next.list()).toHaveLength(2);
+    await one.sandbox.remove();
+    await expect(start(next)).rejects.toMatchObject(unavailable);
   });
-  const { sandbox } = await start(sandboxes);
-  proxy.silence = (request) => request.startsWith('DELETE');
-  await expect(sandbox.remove()).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
-  await expect(start(sandboxes)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
-  proxy.silence = () => false;
-  for (const found of await sandboxes.list()) await found.sandbox.remove();
-  const next = await start(sandboxes);
-  expect(await next.run('id -u')).toBe('200500\n');
-  await next.sandbox.remove();
-  opened.splice(opened.indexOf(sandboxes), 1);
-  await sandboxes.close();
-});
 
-test('a container beside that of a session has its uid and its folder, programs of the image alone, and is found as such (S3-25)', async () => {
-  const workspace = join(folder, 'ws');
-  await mkdir(workspace, { mode: 0o755 });
-  await chown(workspace, 200_300, 200_300);
-  const sandboxes = await open({ uids: { first: 200_300, last: 200_301 }, workspaces: [workspace] });
-  const spec = { workspace, sandbox: { mode: 'read-only' as const } };
-  const own = await start(sandboxes, spec);
-  const wide = await start(sandboxes, { workspace }, own.sandbox);
-  const look = 'id -u; echo $PATH; touch /workspace/x 2>/dev/null && ls /workspace';
-  expect(await own.run(look)).toBe(`200300\n${USUAL_PATH}\n`);
-  expect(await wide.run(look)).toBe(`200300\n${USUAL_PATH}\nx\n`);
-  const states = (await (await open({ uids: { first: 200_300, last: 200_301 } })).list()).map(({ sandbox, state }) => [
-    sandbox.id,
-    state,
-  ]);
-  expect(states).toContainEqual([own.sandbox.id, 'running']);
-  expect(states).toContainEqual([wide.sandbox.id, 'beside']);
-  // Its end gives no uid away that the session still has.
-  await wide.sandbox.remove();
-  expect(await (await start(sandboxes)).run('id -u')).toBe('200301\n');
-  await expect(start(sandboxes)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
-});
-
-test('a session that is refused for its workspace or its image keeps no uid', async () => {
-  const sandboxes = await open({ uids: { first: 200_400, last: 200_400 }, workspaces: [folder] });
-  await expect(start(sandboxes, { workspace: join(folder, 's') })).rejects.toMatchObject({
-    code: 'SANDBOX_UNAVAILABLE',
-    message: expect.stringContaining('list this very folder'),
+  test('stays reserved until the container of its session is removed', async () => {
+    await using proxy = await startEngineProxy();
+    const { socketPath } = proxy;
+    const sandboxes = await open({
+      ...{ uids: { first: 200_500, last: 200_500 }, socketPath, engineTimes: { callTimeoutMs: 2_000 } },
+    });
+    const { sandbox } = await start(sandboxes);
+    proxy.silence = (request) => request.startsWith('DELETE');
+    await expect(sandbox.remove()).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
+    await expect(start(sandboxes)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+    proxy.silence = () => false;
+    for (const found of await sandboxes.list()) await found.sandbox.remove();
+    const next = await start(sandboxes);
+    expect(await next.run('id -u')).toBe('200500\n');
+    await next.sandbox.remove();
+    opened.splice(opened.indexOf(sandboxes), 1);
+    await sandboxes.close();
   });
-  await expect(start(sandboxes, { image: 'nowhere.invalid/nothing:1' })).rejects.toThrow('is not on this host');
-  expect(await (await start(sandboxes)).run('id -u')).toBe('200400\n');
-});
 
-test('over a socket the file of users is mounted, read-only', async () => {
-  const sandboxes = await open({ transport: 'socket', uids: { first: 200_200, last: 200_201 } });
-  const sandbox = await sandboxes.create(refOf(), sessionSpecSchema.parse({}));
-  await sandbox.start();
-  const docker = new Docker({ socketPath: inject('dockerHost').replace('unix://', '') });
-  const Cmd = ['sh', '-c', 'whoami; echo x 2>/dev/null >> /etc/passwd || echo refused'];
-  const exec = await docker.getContainer(sandbox.containerId ?? '').exec({ Cmd, AttachStdout: true, Tty: true });
-  expect((await text(await exec.start({ Tty: true }))).replaceAll('\r', '')).toMatch(
-    /^session\n(?:sh: .*\n)?refused\n$/,
-  );
+  // S3-25
+  test('is shared with the wider container of its session', async () => {
+    const workspace = join(folder, 'ws');
+    await mkdir(workspace, { mode: 0o755 });
+    await chown(workspace, 200_300, 200_300);
+    const sandboxes = await open({ uids: { first: 200_300, last: 200_301 }, workspaces: [workspace] });
+    const spec = { workspace, sandbox: { mode: 'read-only' as const } };
+    const own = await start(sandboxes, spec);
+    const wide = await start(sandboxes, { workspace }, own.sandbox);
+    const look = 'id -u; echo $PATH; touch /workspace/x 2>/dev/null && ls /workspace';
+    expect(await own.run(look)).toBe(`200300\n${USUAL_PATH}\n`);
+    expect(await wide.run(look)).toBe(`200300\n${USUAL_PATH}\nx\n`);
+    const states = (await (await open({ uids: { first: 200_300, last: 200_301 } })).list()).map(
+      ({ sandbox, state }) => [sandbox.id, state],
+    );
+    expect(states).toContainEqual([own.sandbox.id, 'running']);
+    expect(states).toContainEqual([wide.sandbox.id, 'beside']);
+    // The end of the wider container does not free the uid, which the session still has.
+    await wide.sandbox.remove();
+    expect(await (await start(sandboxes)).run('id -u')).toBe('200301\n');
+    await expect(start(sandboxes)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+  });
+
+  test('is freed if the session is refused for its workspace or image', async () => {
+    const sandboxes = await open({ uids: { first: 200_400, last: 200_400 }, workspaces: [folder] });
+    await expect(start(sandboxes, { workspace: join(folder, 's') })).rejects.toMatchObject({
+      code: 'SANDBOX_UNAVAILABLE',
+      message: expect.stringContaining('list this very folder'),
+    });
+    await expect(start(sandboxes, { image: 'nowhere.invalid/nothing:1' })).rejects.toThrow('is not on this host');
+    expect(await (await start(sandboxes)).run('id -u')).toBe('200400\n');
+  });
+
+  test('is in a users file that the socket transport mounts read-only', async () => {
+    const sandboxes = await open({ transport: 'socket', uids: { first: 200_200, last: 200_201 } });
+    const sandbox = await sandboxes.create(refOf(), sessionSpecSchema.parse({}));
+    await sandbox.start();
+    const docker = new Docker({ socketPath: inject('dockerHost').replace('unix://', '') });
+    const Cmd = ['sh', '-c', 'whoami; echo x 2>/dev/null >> /etc/passwd || echo refused'];
+    const exec = await docker.getContainer(sandbox.containerId ?? '').exec({ Cmd, AttachStdout: true, Tty: true });
+    expect((await text(await exec.start({ Tty: true }))).replaceAll('\r', '')).toMatch(
+      /^session\n(?:sh: .*\n)?refused\n$/,
+    );
+  });
 });

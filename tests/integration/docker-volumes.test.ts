@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
 import { createDockerSandboxes, type Sandbox, type Sandboxes } from '@shellfleet/worker';
 import Docker from 'dockerode';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { keyspaceOf } from '../support/keyspace.ts';
 
 // Sessions of images that declare volumes, which the engine would keep on its own disk.
@@ -59,7 +59,7 @@ async function withVolumes(...volumes: string[]): Promise<string> {
   return `${name.repo}:${name.tag}`;
 }
 
-/** What a line prints in a sandbox. */
+/** Returns what a line prints in a sandbox. */
 async function runIn(sandbox: Sandbox, line: string): Promise<string> {
   if (sandbox.link.type !== 'attach') throw new Error('these tests talk over attach');
   const stream = await sandbox.link.open();
@@ -73,34 +73,38 @@ async function runIn(sandbox: Sandbox, line: string): Promise<string> {
   return text.replace(/^done \d+\n/m, '');
 }
 
-test('a session has a bounded folder of its own in place of each, and the engine makes none (VOLUME-1)', async () => {
-  const sandbox = await create({ image: await withVolumes('/data', '/tmp', '/var/lib/own/') });
-  const { Mounts: mounts } = await docker.getContainer(String(sandbox.containerId)).inspect();
-  expect(mounts.filter(({ Type }) => Type === 'volume')).toEqual([]);
-  const own = await runIn(
-    sandbox,
-    'for f in /data /var/lib/own; do stat -c "%n %u %a" $f; df -k $f | tail -n 1 | tr -s " " | cut -d " " -f 1,2; done; echo here > /tmp/f && cat /tmp/f; (head -c 40000000 /dev/zero > /data/f) 2>/dev/null || stat -c %s /data/f',
-  );
-  const size = (32 * MIB) / 1024;
-  expect(own).toBe(`/data 1000 755\ntmpfs ${size}\n/var/lib/own 1000 755\ntmpfs ${size}\nhere\n${32 * MIB}\n`);
-});
-
-test('in the mode read-only it can only be read', async () => {
-  const sandbox = await create({ image: await withVolumes('/data'), sandbox: { mode: 'read-only' } });
-  expect(await runIn(sandbox, '(echo > /data/f) 2>/dev/null || echo refused; echo here > /tmp/f && cat /tmp/f')).toBe(
-    'refused\nhere\n',
-  );
-});
-
-test.each([
-  ['has files there', '/var/lib', /declares the volume \/var\/lib and has files there, which a session would not see/],
-  ['means a folder of the system', '/etc/own', /declares the volume \/etc\/own, which is a folder of the system/],
-])('an image is refused where it %s (VOLUME-2)', async (_title, volume, message) => {
-  const before = (await sandboxes.list()).length;
-  await expect(create({ image: await withVolumes(volume) })).rejects.toMatchObject({
-    code: 'SANDBOX_UNAVAILABLE',
-    message: expect.stringMatching(message),
-    context: { issues: [{ path: 'image', message: expect.any(String) }] },
+describe('a volume that an image declares', () => {
+  // VOLUME-1
+  test('becomes a bounded directory of the session, and no volume of the engine', async () => {
+    const sandbox = await create({ image: await withVolumes('/data', '/tmp', '/var/lib/own/') });
+    const { Mounts: mounts } = await docker.getContainer(String(sandbox.containerId)).inspect();
+    expect(mounts.filter(({ Type }) => Type === 'volume')).toEqual([]);
+    const own = await runIn(
+      sandbox,
+      'for f in /data /var/lib/own; do stat -c "%n %u %a" $f; df -k $f | tail -n 1 | tr -s " " | cut -d " " -f 1,2; done; echo here > /tmp/f && cat /tmp/f; (head -c 40000000 /dev/zero > /data/f) 2>/dev/null || stat -c %s /data/f',
+    );
+    const size = (32 * MIB) / 1024;
+    expect(own).toBe(`/data 1000 755\ntmpfs ${size}\n/var/lib/own 1000 755\ntmpfs ${size}\nhere\n${32 * MIB}\n`);
   });
-  expect((await sandboxes.list()).length).toBe(before);
+
+  test('is read-only in the mode `read-only`', async () => {
+    const sandbox = await create({ image: await withVolumes('/data'), sandbox: { mode: 'read-only' } });
+    expect(await runIn(sandbox, '(echo > /data/f) 2>/dev/null || echo refused; echo here > /tmp/f && cat /tmp/f')).toBe(
+      'refused\nhere\n',
+    );
+  });
+
+  // VOLUME-2
+  test.each([
+    ['contains files', '/var/lib', /declares the volume \/var\/lib and has files there, which a session would not see/],
+    ['is a directory of the system', '/etc/own', /declares the volume \/etc\/own, which is a folder of the system/],
+  ])('makes the image refused if it %s', async (_title, volume, message) => {
+    const before = (await sandboxes.list()).length;
+    await expect(create({ image: await withVolumes(volume) })).rejects.toMatchObject({
+      code: 'SANDBOX_UNAVAILABLE',
+      message: expect.stringMatching(message),
+      context: { issues: [{ path: 'image', message: expect.any(String) }] },
+    });
+    expect((await sandboxes.list()).length).toBe(before);
+  });
 });

@@ -14,10 +14,11 @@ import {
   type Sandboxes,
 } from '@shellfleet/worker';
 import Docker from 'dockerode';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { keyspaceOf } from '../support/keyspace.ts';
 
-// A session that may write above the workspace of another one can put a link in its place between the worker's check and the mount.
+// A session that can write above another one's workspace could replace that by a link between the worker's check and
+// the mount.
 
 const ATTEMPTS = 40;
 const AT_A_TIME = 4;
@@ -57,7 +58,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Every user may write to it. */
+/** Lets every user write to a directory. */
 async function makePublic(path: string): Promise<void> {
   await mkdir(path, { recursive: true });
   await chmod(path, 0o777);
@@ -69,7 +70,7 @@ async function open(changed: Partial<DockerSandboxesOptions> = {}): Promise<Sand
   return sandboxes;
 }
 
-/** A session's folder `sub` below the listed one, with a link to the host's secret beside it. */
+/** Makes a session's directory `sub` below the listed one, with a link to the host's secret next to it. */
 async function makeFolder(
   name: string,
 ): Promise<{ parent: string; sub: string; link: string; swap: () => Promise<void> }> {
@@ -87,7 +88,7 @@ async function makeFolder(
 }
 
 let sessions = 0;
-/** The session's shell leaves a file in its workspace as soon as it runs. */
+/** A shell that leaves a file in its workspace as soon as it runs. */
 const LEAVES_A_FILE = ['/bin/sh', '-c', 'echo > "/workspace/left-by-$HOSTNAME"; exec sleep 1000'];
 
 function create(sandboxes: Sandboxes, workspace: string, spec: SessionSpec = {}): Promise<Sandbox> {
@@ -96,7 +97,7 @@ function create(sandboxes: Sandboxes, workspace: string, spec: SessionSpec = {})
   return sandboxes.create(session, sessionSpecSchema.parse(given));
 }
 
-/** Starts it and waits until its shell has run, or it has ended. */
+/** Starts a sandbox, and waits until its shell has run or the sandbox has ended. */
 async function outcomeOf(sandbox: Sandbox, folders: string[]): Promise<'a shell ran' | SandboxDeath> {
   let death: SandboxDeath | undefined;
   void sandbox.died.then((how) => {
@@ -111,116 +112,119 @@ async function outcomeOf(sandbox: Sandbox, folders: string[]): Promise<'a shell 
 
 const REFUSED: SandboxDeath = { reason: 'exited', exitCode: 106 };
 
-test('a workspace that became a link after it was judged gets no shell', async () => {
-  const { parent, sub, swap } = await makeFolder('swapped');
-  const sandboxes = await open();
-  const swapped = await create(sandboxes, sub);
-  const unchanged = await create(sandboxes, sub);
-  expect(await outcomeOf(unchanged, [sub])).toBe('a shell ran');
-  await swap();
-  expect(await outcomeOf(swapped, [parent])).toEqual(REFUSED);
-  expect(await readdir(secret)).toEqual(['of-the-host']);
-  await expect(create(sandboxes, sub)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
-});
-
-test('a folder that is itself listed, and below no other, cannot be changed by a session and is not compared', async () => {
-  const { sub, swap } = await makeFolder('listed');
-  const listed = await open({ allowances: { ...options.allowances, workspaces: [sub] } });
-  const sandbox = await create(listed, sub);
-  expect(await outcomeOf(sandbox, [sub])).toBe('a shell ran');
-  const both = await open({ allowances: { ...options.allowances, workspaces: [join(folder, 'ws'), sub] } });
-  const other = await create(both, sub);
-  await swap();
-  expect(await outcomeOf(other, [])).toEqual(REFUSED);
-});
-
-test('over attach only a folder that is itself listed is mounted', async () => {
-  const { sub } = await makeFolder('attach');
-  await expect(create(await open({ transport: 'attach' }), sub)).rejects.toMatchObject({
-    code: 'SANDBOX_UNAVAILABLE',
-    message: expect.stringMatching(/reached over attach/),
+describe('the workspace of a Docker session', () => {
+  test('gets no shell if it became a link after the check', async () => {
+    const { parent, sub, swap } = await makeFolder('swapped');
+    const sandboxes = await open();
+    const swapped = await create(sandboxes, sub);
+    const unchanged = await create(sandboxes, sub);
+    expect(await outcomeOf(unchanged, [sub])).toBe('a shell ran');
+    await swap();
+    expect(await outcomeOf(swapped, [parent])).toEqual(REFUSED);
+    expect(await readdir(secret)).toEqual(['of-the-host']);
+    await expect(create(sandboxes, sub)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
   });
-  const listed = await open({ transport: 'attach', allowances: { ...options.allowances, workspaces: [sub] } });
-  expect(await outcomeOf(await create(listed, sub), [sub])).toBe('a shell ran');
-});
 
-test('a missing folder below a listed one is made for the user of the session; a link on the way to it is not followed (S0-55, S1-39)', async () => {
-  const { sub, link } = await makeFolder('missing');
-  const sandboxes = await open();
-  const made = join(sub, 'a', 'b');
-  expect(await outcomeOf(await create(sandboxes, made), [made])).toBe('a shell ran');
-  const { uid, gid } = await stat(made);
-  expect({ uid, gid }).toEqual({ uid: 1000, gid: 1000 });
-  for (const outside of [join(link, 'new'), join(sub, 'x', '..', '..', '..', '..', 'new'), join(folder, 'new')])
-    await expect(create(sandboxes, outside)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
-  expect(await readdir(secret)).toEqual(['of-the-host']);
-  expect(await readdir(folder)).not.toContain('new');
-});
+  test('is not checked again if it is listed itself and below no other', async () => {
+    const { sub, swap } = await makeFolder('listed');
+    const listed = await open({ allowances: { ...options.allowances, workspaces: [sub] } });
+    const sandbox = await create(listed, sub);
+    expect(await outcomeOf(sandbox, [sub])).toBe('a shell ran');
+    const both = await open({ allowances: { ...options.allowances, workspaces: [join(folder, 'ws'), sub] } });
+    const other = await create(both, sub);
+    await swap();
+    expect(await outcomeOf(other, [])).toEqual(REFUSED);
+  });
 
-test('a workspace with a target of its own is compared there', async () => {
-  const { sub, parent, swap } = await makeFolder('target');
-  const sandboxes = await open();
-  const shell = ['/bin/sh', '-c', 'echo > "/data/left-by-$HOSTNAME"; exec sleep 1000'];
-  const workspace = { path: sub, target: '/data' };
-  const unchanged = await create(sandboxes, sub, { workspace, shell });
-  const swapped = await create(sandboxes, sub, { workspace, shell });
-  expect(await outcomeOf(unchanged, [sub])).toBe('a shell ran');
-  await swap();
-  expect(await outcomeOf(swapped, [parent])).toEqual(REFUSED);
-  expect(await readdir(secret)).toEqual(['of-the-host']);
-});
-
-test('neither a directory to start in nor a volume of the image makes a folder in the workspace', async () => {
-  const { sub } = await makeFolder('made');
-  const sandboxes = await open();
-  await outcomeOf(await create(sandboxes, sub, { cwd: '/workspace/nologin' }), [sub]);
-  expect((await readdir(sub)).filter((name) => !name.startsWith('left-by-'))).toEqual(['of-the-session']);
-  const docker = new Docker({ socketPath: options.socketPath });
-  const base = await docker.createContainer({ Image: inject('sessionImage'), Cmd: ['true'] });
-  const image = `test-volumes:${process.pid}`;
-  try {
-    const [repo, tag] = image.split(':');
-    await base.commit({ repo, tag, changes: 'VOLUME /elsewhere/nologin' });
-    await expect(create(sandboxes, sub, { image })).rejects.toMatchObject({
+  test('must be listed itself if the transport is attach', async () => {
+    const { sub } = await makeFolder('attach');
+    await expect(create(await open({ transport: 'attach' }), sub)).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',
-      message: expect.stringMatching(/declares volumes/),
+      message: expect.stringMatching(/reached over attach/),
     });
-  } finally {
-    await base.remove();
-    await docker.getImage(image).remove();
-  }
-});
+    const listed = await open({ transport: 'attach', allowances: { ...options.allowances, workspaces: [sub] } });
+    expect(await outcomeOf(await create(listed, sub), [sub])).toBe('a shell ran');
+  });
 
-test(`no session gets a shell in another folder of the host in ${ATTEMPTS} attempts while a link takes turns with its workspace`, async () => {
-  const { parent, sub, link } = await makeFolder('race');
-  const exchange = `import ctypes, random, time
+  // S0-55, S1-39
+  test("is created below a listed directory for the session's user, without following links", async () => {
+    const { sub, link } = await makeFolder('missing');
+    const sandboxes = await open();
+    const made = join(sub, 'a', 'b');
+    expect(await outcomeOf(await create(sandboxes, made), [made])).toBe('a shell ran');
+    const { uid, gid } = await stat(made);
+    expect({ uid, gid }).toEqual({ uid: 1000, gid: 1000 });
+    for (const outside of [join(link, 'new'), join(sub, 'x', '..', '..', '..', '..', 'new'), join(folder, 'new')])
+      await expect(create(sandboxes, outside)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+    expect(await readdir(secret)).toEqual(['of-the-host']);
+    expect(await readdir(folder)).not.toContain('new');
+  });
+
+  test('is compared at its own target, too', async () => {
+    const { sub, parent, swap } = await makeFolder('target');
+    const sandboxes = await open();
+    const shell = ['/bin/sh', '-c', 'echo > "/data/left-by-$HOSTNAME"; exec sleep 1000'];
+    const workspace = { path: sub, target: '/data' };
+    const unchanged = await create(sandboxes, sub, { workspace, shell });
+    const swapped = await create(sandboxes, sub, { workspace, shell });
+    expect(await outcomeOf(unchanged, [sub])).toBe('a shell ran');
+    await swap();
+    expect(await outcomeOf(swapped, [parent])).toEqual(REFUSED);
+    expect(await readdir(secret)).toEqual(['of-the-host']);
+  });
+
+  test('gets no directory from `cwd` or from volumes of the image', async () => {
+    const { sub } = await makeFolder('made');
+    const sandboxes = await open();
+    await outcomeOf(await create(sandboxes, sub, { cwd: '/workspace/nologin' }), [sub]);
+    expect((await readdir(sub)).filter((name) => !name.startsWith('left-by-'))).toEqual(['of-the-session']);
+    const docker = new Docker({ socketPath: options.socketPath });
+    const base = await docker.createContainer({ Image: inject('sessionImage'), Cmd: ['true'] });
+    const image = `test-volumes:${process.pid}`;
+    try {
+      const [repo, tag] = image.split(':');
+      await base.commit({ repo, tag, changes: 'VOLUME /elsewhere/nologin' });
+      await expect(create(sandboxes, sub, { image })).rejects.toMatchObject({
+        code: 'SANDBOX_UNAVAILABLE',
+        message: expect.stringMatching(/declares volumes/),
+      });
+    } finally {
+      await base.remove();
+      await docker.getImage(image).remove();
+    }
+  });
+
+  test(`never becomes another directory of the host in ${ATTEMPTS} attempts against a race`, async () => {
+    const { parent, sub, link } = await makeFolder('race');
+    const exchange = `import ctypes, random, time
 call = ctypes.CDLL(None).syscall
 while True:
   call(${process.arch === 'x64' ? 316 : 276}, -100, b"${sub}", -100, b"${link}", 2); time.sleep(random.uniform(0.01, 0.12))`;
-  const swapper = spawn('python3', ['-c', exchange], { stdio: 'ignore' });
-  const sandboxes = await open();
-  const counts = { refused: 0, ran: 0 };
-  const attempt = async () => {
-    const refused = (error: { code: string }) => {
-      expect(error.code).toBe('SANDBOX_UNAVAILABLE');
+    const swapper = spawn('python3', ['-c', exchange], { stdio: 'ignore' });
+    const sandboxes = await open();
+    const counts = { refused: 0, ran: 0 };
+    const attempt = async () => {
+      const refused = (error: { code: string }) => {
+        expect(error.code).toBe('SANDBOX_UNAVAILABLE');
+      };
+      const sandbox = await create(sandboxes, sub).catch(refused);
+      if (sandbox === undefined) return;
+      const outcome = await outcomeOf(
+        sandbox,
+        [sub, link, parent].filter((path) => existsSync(path)),
+      );
+      counts[outcome === 'a shell ran' ? 'ran' : 'refused'] += 1;
+      await sandbox.remove();
     };
-    const sandbox = await create(sandboxes, sub).catch(refused);
-    if (sandbox === undefined) return;
-    const outcome = await outcomeOf(
-      sandbox,
-      [sub, link, parent].filter((path) => existsSync(path)),
-    );
-    counts[outcome === 'a shell ran' ? 'ran' : 'refused'] += 1;
-    await sandbox.remove();
-  };
-  try {
-    // On a busy machine many in a row may meet the link; one has to meet the folder.
-    for (let done = 0; done < ATTEMPTS || (counts.ran === 0 && done < 10 * ATTEMPTS); done += AT_A_TIME)
-      await Promise.all(Array.from({ length: AT_A_TIME }, attempt));
-  } finally {
-    swapper.kill('SIGKILL');
-    await once(swapper, 'exit');
-  }
-  expect(counts.ran).toBeGreaterThan(0);
-  expect(await readdir(secret)).toEqual(['of-the-host']);
-}, 60_000);
+    try {
+      // On a busy machine many attempts in a row may find the link; at least one has to find the directory.
+      for (let done = 0; done < ATTEMPTS || (counts.ran === 0 && done < 10 * ATTEMPTS); done += AT_A_TIME)
+        await Promise.all(Array.from({ length: AT_A_TIME }, attempt));
+    } finally {
+      swapper.kill('SIGKILL');
+      await once(swapper, 'exit');
+    }
+    expect(counts.ran).toBeGreaterThan(0);
+    expect(await readdir(secret)).toEqual(['of-the-host']);
+  }, 60_000);
+});

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureRedis } from '@shellfleet/setup';
 import { Redis } from 'ioredis';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { until } from '../support/until.ts';
 
 async function makeFolder(): Promise<string> {
@@ -13,63 +13,70 @@ async function makeFolder(): Promise<string> {
   return folder;
 }
 
-test('a Redis that dies comes back where it was, with what it held', async () => {
-  const said: string[] = [];
-  const folder = await makeFolder();
-  await using server = await ensureRedis({ env: {}, folder, persistent: true, report: (line) => said.push(line) });
-  const redis = new Redis(server.url, { retryStrategy: () => 50, maxRetriesPerRequest: null });
-  redis.on('error', () => {}); // while it is away
-  onTestFinished(() => redis.disconnect());
-  await redis.config('SET', 'appendfsync', 'always');
-  await redis.set('a', '1');
-  const pid = Number(/process_id:(\d+)/.exec(await redis.info('server'))?.[1]);
-  process.kill(pid, 'SIGKILL');
-  expect(await redis.get('a')).toBe('1');
-  expect(said).toContain('Redis ended (SIGKILL); starting it again');
-});
-
-test('a Redis that is closed while it is started again after its death leaves no process', async () => {
-  const folder = await makeFolder();
-  const server = await ensureRedis({ env: {}, folder, persistent: false, report: () => {} });
-  const readPid = async () => Number((await readFile(join(folder, 'redis.pid'), 'utf8')).split('\n')[0]);
-  const first = await readPid();
-  process.kill(first, 'SIGKILL');
-  const second = await until(readPid, (pid) => pid !== first);
-  await server.close();
-  expect(existsSync(`/proc/${second}`)).toBe(false);
-});
-
-test('a Redis keeps address and data over a stop and a start', async () => {
-  const folder = await makeFolder();
-  const options = { env: {}, folder, persistent: true, report: () => {} };
-  const first = await ensureRedis(options);
-  const before = new Redis(first.url);
-  await before.set('a', '1');
-  before.disconnect();
-  await first.close();
-  await using second = await ensureRedis(options);
-  expect(second.url).toBe(first.url);
-  const after = new Redis(second.url);
-  onTestFinished(() => after.disconnect());
-  expect(await after.get('a')).toBe('1');
-});
-
-test('a Redis of our own asks for its password and evicts nothing', async () => {
-  await using server = await ensureRedis({ env: {}, folder: await makeFolder(), persistent: false, report: () => {} });
-  const redis = new Redis(server.url);
-  const stranger = new Redis(server.url.replace(/:[^:@/]+@/, ''), { lazyConnect: true, retryStrategy: () => null });
-  stranger.on('error', () => {});
-  onTestFinished(() => {
-    redis.disconnect();
-    stranger.disconnect();
+describe('the Redis of `shellfleet up`', () => {
+  test('restarts after its death with the same address and data', async () => {
+    const said: string[] = [];
+    const folder = await makeFolder();
+    await using server = await ensureRedis({ env: {}, folder, persistent: true, report: (line) => said.push(line) });
+    const redis = new Redis(server.url, { retryStrategy: () => 50, maxRetriesPerRequest: null });
+    redis.on('error', () => {}); // while it is away
+    onTestFinished(() => redis.disconnect());
+    await redis.config('SET', 'appendfsync', 'always');
+    await redis.set('a', '1');
+    const pid = Number(/process_id:(\d+)/.exec(await redis.info('server'))?.[1]);
+    process.kill(pid, 'SIGKILL');
+    expect(await redis.get('a')).toBe('1');
+    expect(said).toContain('Redis ended (SIGKILL); starting it again');
   });
-  expect(await redis.config('GET', 'maxmemory-policy')).toEqual(['maxmemory-policy', 'noeviction']);
-  await expect(stranger.get('a')).rejects.toThrow('NOAUTH');
-});
 
-test('a given Redis is used as it is and is not stopped', async () => {
-  const env = { SHELLFLEET_REDIS_URL: 'redis://somewhere:1' };
-  const redis = await ensureRedis({ env, folder: '/nowhere', persistent: true, report: vi.fn() });
-  expect(redis.url).toBe('redis://somewhere:1');
-  await redis.close();
+  test('leaves no process if it is closed while it restarts', async () => {
+    const folder = await makeFolder();
+    const server = await ensureRedis({ env: {}, folder, persistent: false, report: () => {} });
+    const readPid = async () => Number((await readFile(join(folder, 'redis.pid'), 'utf8')).split('\n')[0]);
+    const first = await readPid();
+    process.kill(first, 'SIGKILL');
+    const second = await until(readPid, (pid) => pid !== first);
+    await server.close();
+    expect(existsSync(`/proc/${second}`)).toBe(false);
+  });
+
+  test('keeps its address and data after a stop and a start', async () => {
+    const folder = await makeFolder();
+    const options = { env: {}, folder, persistent: true, report: () => {} };
+    const first = await ensureRedis(options);
+    const before = new Redis(first.url);
+    await before.set('a', '1');
+    before.disconnect();
+    await first.close();
+    await using second = await ensureRedis(options);
+    expect(second.url).toBe(first.url);
+    const after = new Redis(second.url);
+    onTestFinished(() => after.disconnect());
+    expect(await after.get('a')).toBe('1');
+  });
+
+  test('requires its password and evicts nothing', async () => {
+    await using server = await ensureRedis({
+      env: {},
+      folder: await makeFolder(),
+      persistent: false,
+      report: () => {},
+    });
+    const redis = new Redis(server.url);
+    const stranger = new Redis(server.url.replace(/:[^:@/]+@/, ''), { lazyConnect: true, retryStrategy: () => null });
+    stranger.on('error', () => {});
+    onTestFinished(() => {
+      redis.disconnect();
+      stranger.disconnect();
+    });
+    expect(await redis.config('GET', 'maxmemory-policy')).toEqual(['maxmemory-policy', 'noeviction']);
+    await expect(stranger.get('a')).rejects.toThrow('NOAUTH');
+  });
+
+  test('is not started or stopped if the operator names another Redis', async () => {
+    const env = { SHELLFLEET_REDIS_URL: 'redis://somewhere:1' };
+    const redis = await ensureRedis({ env, folder: '/nowhere', persistent: true, report: vi.fn() });
+    expect(redis.url).toBe('redis://somewhere:1');
+    await redis.close();
+  });
 });

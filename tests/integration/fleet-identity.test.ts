@@ -31,14 +31,14 @@ const connect = (namespace: string, database = 0) =>
   Fleet.connect({ redisUrl: `${own.url}/${database}`, namespace, sealKeys });
 const host = (namespace: string, name = 'h1') => joinOwnFleet(redis, namespace, join(folder, name), 'the test');
 
-describe('The identity of a fleet', () => {
-  test('is that of the first who declares one, whoever tries at once', async () => {
+describe('the identity of a fleet', () => {
+  test('is the first one declared, however many processes try simultaneously', async () => {
     const namespace = newNamespace();
     const declared = await Promise.all([...Array(20).keys()].map(() => joinFleet(redis, namespace, 'host')));
     expect(new Set(declared.map(toFleetIdentity))).toEqual(new Set([await redis.get(fleetIdentityKey(namespace))]));
   });
 
-  test('of a host that was there before wins over a producer that is new, after Redis lost it', async () => {
+  test('comes from a known host, not from a new producer, after Redis lost it', async () => {
     const namespace = newNamespace();
     await redis.set(fleetIdentityKey(namespace), toFleetIdentity(A));
     expect(await host(namespace)).toBe(`${namespace}:${A}`);
@@ -53,7 +53,7 @@ describe('The identity of a fleet', () => {
     expect(await redis.get(fleetIdentityKey(namespace))).toBe(toFleetIdentity(A));
   });
 
-  test('that a producer used is declared again by it to a Redis that lost it', async () => {
+  test('is declared again by a producer after Redis lost it', async () => {
     const namespace = newNamespace();
     await redis.set(fleetIdentityKey(namespace), toFleetIdentity(A));
     await using fleet = await connect(namespace);
@@ -66,7 +66,7 @@ describe('The identity of a fleet', () => {
     expect(await fleet.hosts()).toEqual([]);
   });
 
-  test('that is another now ends every wait and call of a producer, with both', async () => {
+  test('ends every wait and call of a producer when it changes', async () => {
     const namespace = newNamespace();
     await redis.set(fleetIdentityKey(namespace), toFleetIdentity(A));
     await using fleet = await connect(namespace);
@@ -81,7 +81,7 @@ describe('The identity of a fleet', () => {
     expect(await anew.attach('s')).toBeUndefined();
   });
 
-  test('of a host is in its folder, and keeps it from a Redis with another, which it leaves as it is', async () => {
+  test("is stored in the host's directory, and keeps the host from another fleet", async () => {
     const namespace = newNamespace();
     await redis.set(fleetIdentityKey(namespace), toFleetIdentity(A));
     await host(namespace, 'kept');
@@ -94,11 +94,11 @@ describe('The identity of a fleet', () => {
       context: { path, fleetId: A, declared: B, namespace, place: 'the test' },
     });
     expect(await redis.get(fleetIdentityKey(namespace))).toBe(toFleetIdentity(B));
-    // A host that was never part of a fleet takes the one that is there.
+    // A host that was never part of a fleet adopts the identity in Redis.
     expect(await host(namespace, 'new')).toBe(`${namespace}:${B}`);
   });
 
-  test('tells two fleets of one namespace apart in two databases of one Redis', async () => {
+  test('separates two fleets of one namespace in two databases of one Redis', async () => {
     const namespace = newNamespace();
     await redis.set(fleetIdentityKey(namespace), toFleetIdentity(A));
     const { redis: other } = await connectRedis(`${own.url}/1`, 'producer', 'declares');
@@ -113,7 +113,7 @@ describe('The identity of a fleet', () => {
   });
 });
 
-/** As a Redis that is restarted, but for its data. */
+/** Ends all connections, as a restart of Redis does, but keeps the data. */
 async function breakConnections(): Promise<void> {
   await redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
 }

@@ -19,7 +19,7 @@ describe.runIf(isRoot)('host sandboxes', () => {
   let folder: string;
   let options: HostSandboxesOptions;
   let sandboxes: Sandboxes;
-  /** On a host that has no control groups for its worker. */
+  /** Sandboxes of a host without control groups for its worker. */
   let ungrouped: Sandboxes;
   const made: Sandbox[] = [];
 
@@ -75,12 +75,12 @@ describe.runIf(isRoot)('host sandboxes', () => {
   const limitsOf = async (pid: number | string) =>
     (await readFile(`/proc/${pid}/limits`, 'utf8')).split('\n').filter((line) => !/core file size/.test(line));
 
-  describe('its end', () => {
+  describe('the end of a sandbox', () => {
     test.each([
       ['exited', async ({ client }) => client.shell.end({ terminationTimeoutMs: 2_000 }), 0],
       ['killed', async () => process.kill(await keeperOf(UID), 'SIGKILL'), null],
     ] satisfies [string, (box: { client: ShellClient }) => Promise<unknown>, number | null][])(
-      'is told within 2 s as %s',
+      'is reported within 2 s as %s',
       async (reason, end, exitCode) => {
         const box = await start();
         const began = Date.now();
@@ -90,7 +90,7 @@ describe.runIf(isRoot)('host sandboxes', () => {
       },
     );
 
-    test('a second remove does nothing', async () => {
+    test('can be requested twice', async () => {
       const { sandbox } = await start();
       await sandbox.remove();
       await sandbox.remove();
@@ -98,8 +98,8 @@ describe.runIf(isRoot)('host sandboxes', () => {
     });
   });
 
-  describe('after a restart of the worker', () => {
-    test('shells are found again with the same secrets, and what never started is told apart', async () => {
+  describe('a host after a restart of the worker', () => {
+    test('finds running shells with their secrets, and lists unstarted ones apart', async () => {
       const box = await start();
       const left = await create();
       await box.client.run('kept=yes');
@@ -116,7 +116,7 @@ describe.runIf(isRoot)('host sandboxes', () => {
       await restarted.close();
     });
 
-    test('a number that another process has by now is not taken for the keeper, and not killed', async () => {
+    test('does not kill another process that has the pid of a keeper by now', async () => {
       const sandbox = await create();
       const innocent = spawn('sleep', ['60']);
       const [name] = (await filesIn(folder)).filter((path) => path.includes('/r/'));
@@ -127,7 +127,7 @@ describe.runIf(isRoot)('host sandboxes', () => {
       innocent.kill();
     });
 
-    test('what a crash left half made is swept, what is of another namespace is not', async () => {
+    test('sweeps what a crash left half made, but not in other namespaces', async () => {
       const other = { ...options, namespace: `${namespace}-other` };
       const theirs = await createHostSandboxes(other);
       const spec = sessionSpecSchema.parse({ policy: 'host' });
@@ -144,7 +144,8 @@ describe.runIf(isRoot)('host sandboxes', () => {
   });
 
   describe('limits', () => {
-    test('S0-15: none asked and none possible: nothing is applied, but that no core is written', async () => {
+    // S0-15
+    test('are not applied if none is requested or possible, except for core dumps', async () => {
       const { client } = await start({}, ungrouped);
       expect(
         (await client.run('cat /proc/1/limits')).out.split('\n').filter((line) => !/core file/.test(line)),
@@ -152,21 +153,24 @@ describe.runIf(isRoot)('host sandboxes', () => {
       expect((await client.run('ulimit -c; ls -A /sys/fs/cgroup')).out).toBe('0\n');
     });
 
-    test('S0-14: where there are no control groups, memory is bounded by process', async () => {
+    // S0-14
+    test('bound the memory of each process where control groups are missing', async () => {
       const { client } = await start({ limits: { memoryBytes: 256 * MIB } }, ungrouped);
       expect((await client.run('ulimit -v; (ulimit -v)')).out).toBe('262144\n262144\n');
       const tooMuch = await client.run(`python3 -c 'x = bytearray(300 * 2**20)'`);
       expect([tooMuch.code, tooMuch.err]).toEqual([1, expect.stringContaining('MemoryError')]);
     });
 
-    test('S0-19: without control groups, limits that only they can apply are refused', async () => {
+    // S0-19
+    test('are refused if only missing control groups could apply them', async () => {
       await expect(create({ limits: { cpus: 1, pids: 100 } }, ungrouped)).rejects.toMatchObject({
         code: 'SANDBOX_UNAVAILABLE',
         message: expect.stringMatching(/limits\.cpus: .*no control group.*limits\.pids: /),
       });
     });
 
-    test('S0-16: one that cannot be applied starts nothing, and says which', async () => {
+    // S0-16
+    test('prevent the start if one cannot be applied, and the error names it', async () => {
       const sandbox = await create();
       const all = await filesIn(folder, options.controlGroups.below);
       const groups = all.filter((path) => path.startsWith('/sys'));
@@ -181,7 +185,7 @@ describe.runIf(isRoot)('host sandboxes', () => {
     });
   });
 
-  test('a workspace that became a link after it was judged is not followed', async () => {
+  test('follow no workspace that became a link after the check', async () => {
     const allowed = join(folder, 'allowed');
     await mkdir(join(allowed, 'project'), { recursive: true });
     const wider = await createHostSandboxes({ ...options, workspaces: [allowed] });
@@ -193,12 +197,12 @@ describe.runIf(isRoot)('host sandboxes', () => {
     });
   });
 
-  describe('a state folder that is reached through an absolute link', () => {
+  describe('a state directory behind an absolute link', () => {
     let place: string;
     let hidden: string;
 
     beforeAll(async () => {
-      // Not below /tmp, which every session has for itself.
+      // The directory is not below /tmp, which is private to every session.
       place = await mkdtemp('/opt/host-');
       await chmod(place, 0o755);
       await mkdir(join(place, 'real', 'state'), { recursive: true });
@@ -216,7 +220,7 @@ describe.runIf(isRoot)('host sandboxes', () => {
       expect(stdout.toString()).toBe('looked\n');
     });
 
-    test('prevents the policy where it is not hidden', async () => {
+    test('makes the policy unavailable if it is not hidden', async () => {
       const launcherPath = join(place, 'hides-nothing');
       const lines = ['#!/bin/bash', 'args=()', 'while [ $# -gt 0 ]; do'];
       lines.push('  if [ "$1" = --hide ]; then shift; else args+=("$1"); fi; shift', 'done');
@@ -231,7 +235,7 @@ describe.runIf(isRoot)('host sandboxes', () => {
     });
   });
 
-  test("a key in the worker's key ring is not in its own", async () => {
+  test("hide the keys in the worker's key ring", async () => {
     const [join_, add] = process.arch === 'x64' ? [250, 248] : [219, 217];
     const plant = `import ctypes, os, sys; call = ctypes.CDLL(None).syscall
 call(${join_}, 1, 0); call(${add}, b"user", b"planted", b"secret", 6, -3); os.execv(sys.argv[1], sys.argv[1:])`;
@@ -247,18 +251,18 @@ call(${join_}, 1, 0); call(${add}, b"user", b"planted", b"secret", 6, -3); os.ex
     await rm(place, { recursive: true });
   });
 
-  describe('where it cannot be had', () => {
+  describe('an unsuitable user', () => {
     test.each([
       ['root', /never run as root/],
       ['no-such-user', /no user no-such-user/],
-    ])('as %s: is refused at the start, with the reason', async (user, reason) => {
+    ])('is refused at the start with the reason: %s', async (user, reason) => {
       await expect(createHostSandboxes({ ...options, user: { user, sharedUid: true } })).rejects.toMatchObject({
         code: 'SANDBOX_UNAVAILABLE',
         message: expect.stringMatching(reason),
       });
     });
 
-    test('a user that may write to the engine’s socket is refused when it is tried, and the trial leaves nothing', async () => {
+    test('is refused in a trial, which leaves nothing, for access to the engine’s socket', async () => {
       const socket = join(folder, '..', `engine-${process.pid}.sock`);
       const place = await mkdtemp('/var/lib/sf-test-');
       await chmod(place, 0o755);
@@ -278,7 +282,7 @@ call(${join_}, 1, 0); call(${add}, b"user", b"planted", b"secret", 6, -3); os.ex
       for (const child of ended) child.kill();
     });
 
-    /** As another user, from a folder of that user's. */
+    /** Starts the launcher as another user, in a directory of that user. */
     async function launchAs(uid: number, args: string[], script: string) {
       const place = await mkdtemp(join(tmpdir(), 'launch-'));
       await copyFile(await launcherPath(), join(place, 'launch'));
@@ -301,7 +305,7 @@ call(${join_}, 1, 0); call(${add}, b"user", b"planted", b"secret", 6, -3); os.ex
       return { code, said, out };
     }
 
-    test('has a session in a user namespace, as the same user and with nothing more', async () => {
+    test('runs a session in a user namespace, as the same user without privileges', async () => {
       const script = `exec > out 2>&1; id -u; echo $$; grep -c . /proc/self/mounts > /dev/null && grep -E '^(CapEff|CapBnd|NoNewPrivs):' /proc/self/status
       ls /etc 2>&1 | tail -1; umount /etc 2> /dev/null && echo escaped; setpriv --reuid 0 true 2> /dev/null && echo escaped; true`;
       const { code, said, out } = await launchAs(
@@ -321,7 +325,7 @@ call(${join_}, 1, 0); call(${add}, b"user", b"planted", b"secret", 6, -3); os.ex
       ]);
     });
 
-    test('starts nothing as another user, nor without namespaces', async () => {
+    test('starts nothing as another user or without namespaces', async () => {
       const { code, said } = await launchAs(UID, ['--user', '4716:4716'], 'true');
       expect([code, said]).toEqual([1, expect.stringMatching(/^making namespaces .*: Operation not permitted\n$/)]);
       const asRoot = await launchAs(UID, ['--user', '0:0', '--same-user'], 'true');
@@ -329,7 +333,8 @@ call(${join_}, 1, 0); call(${add}, b"user", b"planted", b"secret", 6, -3); os.ex
     });
   });
 
-  test('its processes outlive whoever started them, and end as one, and nothing else with them (S1-54)', async () => {
+  // S1-54
+  test('keep processes after the end of their starter, and end them together', async () => {
     const { sandbox, client } = await start();
     await client.run('(setsid sleep 3456 &) ; sleep 3456 & true');
     const all = await processesOf(UID);

@@ -1,5 +1,5 @@
-// fault 101. What file operations are asked for may name any path of the sandbox. None leads into the keeper's own folder, from which the shell has
-// its scripts and to which it writes its state.
+// fault 101. A file operation may name any path of the sandbox. None leads into the keeper's own directory, from which
+// the shell reads its scripts and to which it writes its state.
 
 import { parseFileRecords } from '@shellfleet/keeper';
 import type { KeeperFileOperation } from '@shellfleet/worker/shell';
@@ -16,7 +16,7 @@ const boxes: [string, string, BoxOptions][] = [
   ...host.map((transport): [string, string, BoxOptions] => ['on the host', '/.shellfleet-run', { transport }]),
 ];
 
-/** Other ways to a name in the folder. The links are made by `prepare`. */
+/** Returns other paths to a name in the directory. `prepare` makes the links. */
 const waysTo = (folder: string, name: string): string[] => [
   `${folder}/${name}`,
   `${folder}/${name}/`,
@@ -37,7 +37,7 @@ const data = Buffer.from('echo swapped\n');
 const unpack = (path: string, entry: object) =>
   ({ type: 'unpack', path: parentOf(path), entries: [{ name: nameOf(path), mode: 0o777, ...entry }] }) as never;
 
-/** All that can be asked for about a path. */
+/** Returns every operation that can be requested on a path. */
 const everything = (path: string): KeeperFileOperation[] => [
   { type: 'read', path, offset: 0, length: 100 },
   { type: 'write', path, offset: 0, data, truncate: true, parents: true },
@@ -56,18 +56,18 @@ const everything = (path: string): KeeperFileOperation[] => [
   unpack(path, { kind: 'mode' }),
 ];
 
-/** The others replace a link by another file, and leave alone what it led to. */
+/** Operations that follow a link. The others replace a link by another file, and leave its target alone. */
 const throughLink = (path: string) =>
   everything(path).filter(
     (operation) =>
       /read|chmod/.test(operation.type) || (operation.type === 'write' && operation.truncate && !operation.renameTo),
   );
 
-describe.each(boxes)('the folder of a keeper, as %s', (_, folder, options) => {
+describe.each(boxes)('the directory of a keeper, as %s', (_, folder, options) => {
   const it = useBox(options);
 
   const call = (operation: KeeperFileOperation) => it.client.shell.files.call(ulid(), operation, 10_000);
-  /** What could be done, of all that was asked for. */
+  /** Returns the names of those operations that were not refused. */
   const done = async (operations: readonly KeeperFileOperation[]): Promise<string[]> => {
     const found: string[] = [];
     const waiting = [...operations];
@@ -87,8 +87,8 @@ describe.each(boxes)('the folder of a keeper, as %s', (_, folder, options) => {
     );
     return out.split('\n').filter((name) => name !== '' && !name.endsWith(':'));
   };
-  // Files by inode, type, mode, owner and name. The FIFO of an output is made anew when another process has it open as a command ends, even for the
-  // instant in which an operation finds out what it is and refuses it.
+  // Files by inode, type, mode, owner and name. The FIFO of an output is made anew if another process has it open
+  // when a command ends, even for the instant in which an operation recognizes and refuses it.
   const identities = async () =>
     (
       await it.client.run(
@@ -96,10 +96,10 @@ describe.each(boxes)('the folder of a keeper, as %s', (_, folder, options) => {
       )
     ).out;
 
-  test('no operation reaches any of its names by any way, and commands run as judged', async () => {
+  test('is out of reach of all file operations, while commands run normally', async () => {
     const found = await prepare();
     const isLink = (name: string) => /^(hard|to)-/.test(name);
-    // A hard link to the FIFO of an output is one to nothing of the keeper's once that FIFO was made anew.
+    // A hard link to the FIFO of an output leads nowhere after that FIFO was made anew.
     const links = found.filter((name) => isLink(name) && !/^hard-std/.test(name));
     const names = found.filter((name) => !isLink(name) && !['folder', 'mine'].includes(name));
     expect(links.filter((name) => name.startsWith('hard')).length > 0).toBe(folder.startsWith('/tmp'));
@@ -125,7 +125,7 @@ describe.each(boxes)('the folder of a keeper, as %s', (_, folder, options) => {
     expect(await identities()).toBe(before);
   }, 120_000);
 
-  test('neither it nor what it is in can be removed or renamed', async () => {
+  test('cannot be removed or renamed, and neither can its parents', async () => {
     await prepare();
     const above = folder.split('/').slice(0, -1).join('/') || folder;
     const before = await identities();
@@ -150,7 +150,7 @@ describe.each(boxes)('the folder of a keeper, as %s', (_, folder, options) => {
     expect(stderr.toString()).toBe(`${folder}/state: the folder of the session's keeper is not for file operations\n`);
   });
 
-  test('a list of the whole tree says of it that it may not be entered', async () => {
+  test('is shown as inaccessible in a list of the whole tree', async () => {
     const listed = await call({ type: 'list', path: parentOf(folder), depth: 2 });
     expect(listed).toMatchObject({ type: 'done' });
     const names = parseFileRecords((listed as { stdout: Buffer }).stdout).map(({ name }) => name);

@@ -14,7 +14,8 @@ function entry(hostId: string, containerId: string) {
 }
 
 describe('the list of kept containers', () => {
-  test('is made true by each host for its own, and keeps those of other hosts as they are (S0-38)', async () => {
+  // S0-38
+  test('is corrected by each host for its own containers only', async () => {
     await using connected = await connectTestRedis();
     const { redis } = connected;
     const namespace = newNamespace();

@@ -9,7 +9,7 @@ import {
 } from '@shellfleet/protocol';
 import { Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   connectTestRedis,
   finishAs,
@@ -20,8 +20,9 @@ import {
   type TestRedis,
 } from '../support/mailbox-session.ts';
 
-// No accepted command waits for ever: a producer writes index → submit → job, a host release → remove the job → look again. A process
-// may die after any of these; upkeep walks the index, and whatever is unfinished without a job gets one.
+// No accepted command waits forever. A producer writes index → submit → job; a host releases, removes the job and looks
+// again. A process may die after each step. Upkeep walks the index, and adds a job for each unfinished session without
+// one.
 
 let connected: TestRedis;
 let redis: Redis;
@@ -52,7 +53,7 @@ const addToIndex = () => redis.zadd(fleet.index, Date.now(), keys.member);
 const addJob = (id = jobId) => queue.add('session', {}, { jobId: id, removeOnComplete: true, removeOnFail: true });
 const hasJob = async (id = jobId) => (await queue.getJob(id)) !== undefined;
 
-/** The rule of upkeep. Returns the sessions that it gave a job. */
+/** Adds jobs as upkeep does. Returns the sessions that it gave a job. */
 async function upkeep(): Promise<string[]> {
   const given: string[] = [];
   for (const member of await redis.zrange(fleet.index, '0', '-1')) {
@@ -66,14 +67,13 @@ async function upkeep(): Promise<string[]> {
   return given;
 }
 
-test.each([
-  [0, 'before the index'],
-  [1, 'after the index'],
-  [2, 'after the submit'],
-  [3, 'after the job'],
-])(
-  'a producer that dies after %i of its steps (%s) leaves either nothing accepted or something that gets a host',
-  async (steps) => {
+describe('an accepted entry', () => {
+  test.each([
+    [0, 'before the index'],
+    [1, 'after the index'],
+    [2, 'after the submit'],
+    [3, 'after the job'],
+  ])('gets a host if its producer dies after %i of its steps (%s)', async (steps) => {
     const generation = await openSession(redis, keys);
     const submission = newSubmission(generation);
     const all = [addToIndex, () => submit(redis, keys, submission), addJob];
@@ -86,16 +86,13 @@ test.each([
     if (!isAccepted) return;
     const owner = await own(redis, keys, 'h1');
     expect(await take(owner)).toMatchObject({ type: 'started', entry: { id: submission.entryId } });
-  },
-);
+  });
 
-test.each([
-  [1, 'after the release'],
-  [2, 'after the job was removed'],
-  [3, 'after it has looked again'],
-])(
-  'an entry that comes while a host that dies after %i of its steps (%s) gives the session up gets a host',
-  async (steps) => {
+  test.each([
+    [1, 'after the release'],
+    [2, 'after the job was removed'],
+    [3, 'after it has looked again'],
+  ])('gets a host if it arrives during the release by a dying host (%i: %s)', async (steps) => {
     const generation = await openSession(redis, keys);
     await addToIndex();
     await addJob();
@@ -108,46 +105,48 @@ test.each([
     for (const [index, step] of all.slice(0, steps).entries()) {
       await step();
       if (index > 0) continue;
-      // Between release and removal, its job is there already: the producer's own addition changes nothing.
+      // Between release and removal the job is still there, so that the producer's addition changes nothing.
       expect(await submit(redis, keys, newSubmission(generation))).toMatchObject({ type: 'accepted', needsJob: true });
       await addJob();
     }
     await upkeep();
     if (steps === 1) {
-      // The job is still the dead host's: its lock ends, and it is handed out again.
+      // The job still belongs to the dead host. Its lock expires, and the job is handed out again.
       expect(await hasJob()).toBe(true);
       await own(redis, keys, 'h2');
       return;
     }
     expect((await worker.getNextJob('h2', { block: false }))?.id).toBe(jobId);
-  },
-);
+  });
 
-test('an entry that is submitted while a release is under way is refused to it, or sees that no host is there', async () => {
-  const generation = await openSession(redis, keys);
-  for (let round = 0; round < 50; round += 1) {
-    const owner = await own(redis, keys, 'h1');
-    const other = redis.duplicate();
-    const [submitted, released] = await Promise.all([
-      submit(other, keys, newSubmission(generation)),
-      release(owner, 'queued'),
-    ]);
-    other.disconnect();
-    if (submitted.type !== 'accepted') throw new Error(submitted.type);
-    expect([released.type, submitted.needsJob]).toEqual(
-      released.type === 'busy' ? ['busy', false] : ['released', true],
-    );
-    const next = await own(redis, keys, 'h1');
-    const taken = await take(next);
-    if (taken.type === 'started') await finish(next, taken.entry.id, finishAs('success'));
-    await release(next, 'queued');
-  }
+  test('either prevents a simultaneous release or is told that no host has the session', async () => {
+    const generation = await openSession(redis, keys);
+    for (let round = 0; round < 50; round += 1) {
+      const owner = await own(redis, keys, 'h1');
+      const other = redis.duplicate();
+      const [submitted, released] = await Promise.all([
+        submit(other, keys, newSubmission(generation)),
+        release(owner, 'queued'),
+      ]);
+      other.disconnect();
+      if (submitted.type !== 'accepted') throw new Error(submitted.type);
+      expect([released.type, submitted.needsJob]).toEqual(
+        released.type === 'busy' ? ['busy', false] : ['released', true],
+      );
+      const next = await own(redis, keys, 'h1');
+      const taken = await take(next);
+      if (taken.type === 'started') await finish(next, taken.entry.id, finishAs('success'));
+      await release(next, 'queued');
+    }
+  });
 });
 
-test('what is left of a session in the index is forgotten when its life is over', async () => {
-  await addToIndex();
-  expect(await upkeep()).toEqual([]);
-  const score = (await redis.zscore(fleet.index, keys.member)) ?? '';
-  expect(await forget(redis, fleet, keys.member, score)).toBe(true);
-  expect(await upkeep()).toEqual([]);
+describe('a session in the index', () => {
+  test('is forgotten when its generation is over', async () => {
+    await addToIndex();
+    expect(await upkeep()).toEqual([]);
+    const score = (await redis.zscore(fleet.index, keys.member)) ?? '';
+    expect(await forget(redis, fleet, keys.member, score)).toBe(true);
+    expect(await upkeep()).toEqual([]);
+  });
 });

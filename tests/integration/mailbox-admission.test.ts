@@ -23,7 +23,8 @@ import { generation, keys, redis, useMailbox } from '../support/open-mailbox.ts'
 
 useMailbox();
 
-// MAILBOX-5: An entry that is not cleared under the owner's admission rules is not started; a held head waits for an answer, and is then judged again.
+// MAILBOX-5: An entry that is not cleared under the owner's rules is not started. A held head waits for an answer, and
+// is then decided again.
 
 const RULES = 'digest-1';
 const DENY: HeldDecision = { type: 'deny', result: resultOf('denial', { reason: 'approver' }) };
@@ -42,7 +43,7 @@ async function holdOne(): Promise<string> {
 }
 
 describe('an entry that is not cleared', () => {
-  test('is answered as such, unstarted, by take and by the end of the one before', async () => {
+  test('is returned unstarted by `take` and by the end of the previous entry', async () => {
     const [first = '', second = ''] = await submitSome(redis, keys, generation, 2);
     expect(await take(owner)).toMatchObject({
       type: 'needs-admission',
@@ -60,7 +61,7 @@ describe('an entry that is not cleared', () => {
     expect(await take({ ...owner, admission: undefined })).toMatchObject({ type: 'started', entry: { id } });
   });
 
-  test('is judged again after an answer, under the same rules too', async () => {
+  test('is decided again after an answer, even under the same rules', async () => {
     const id = await holdOne();
     await answerHeld(redis, keys, id, { type: 'release' });
     expect(await take(owner)).toMatchObject({ type: 'needs-admission', entry: { id } });
@@ -68,7 +69,7 @@ describe('an entry that is not cleared', () => {
     expect(await clear(owner, id, RULES)).toMatchObject({ type: 'started', entry: { id } });
   });
 
-  test('is overdue first, when its start deadline has passed', async () => {
+  test('is returned as overdue after its start deadline', async () => {
     const id = await submitOne();
     await redis.hset(recordKey(keys, id), 'deadline', 1);
     expect(await take(owner)).toMatchObject({ type: 'overdue', entry: { id } });
@@ -76,7 +77,7 @@ describe('an entry that is not cleared', () => {
     expect(await typesOf()).not.toContain('command.started');
   });
 
-  test('can be ended unstarted, as a denial, and the next is answered', async () => {
+  test('can be ended as a denial without starting, and the next one follows', async () => {
     const [first = '', second = ''] = await submitSome(redis, keys, generation, 2);
     expect(await finish(owner, first, finishAs('denial', true))).toMatchObject({
       type: 'finished',
@@ -87,14 +88,14 @@ describe('an entry that is not cleared', () => {
 });
 
 describe('clear', () => {
-  test('twice answers with the same running entry', async () => {
+  test('returns the same running entry when it is called twice', async () => {
     const id = await submitOne();
     await clear(owner, id, RULES);
     expect(await clear(owner, id, RULES)).toMatchObject({ type: 'running', entry: { id } });
     expect(idsOf(await readEvents(redis, keys), 'command.started')).toEqual([id]);
   });
 
-  test('starts nothing after the time until which its verdict holds, by the clock of Redis', async () => {
+  test('starts nothing after its verdict has expired by the clock of Redis', async () => {
     const id = await submitOne();
     const [seconds = 0] = (await redis.time()).map(Number);
     expect(await clear(owner, id, RULES, seconds * 1_000 - 1)).toEqual({ type: 'too-late' });
@@ -102,7 +103,7 @@ describe('clear', () => {
     expect(await clear(owner, id, RULES, seconds * 1_000 + 60_000)).toMatchObject({ type: 'started', entry: { id } });
   });
 
-  test('starts nothing but the head, nothing that is held, and nothing of a closing life', async () => {
+  test('starts only the head of an open generation, and not while it is held', async () => {
     const held = await holdOne();
     const behind = await submitOne();
     expect(await clear(owner, held, RULES)).toEqual({ type: 'not-head' });
@@ -112,7 +113,7 @@ describe('clear', () => {
     expect(await typesOf()).not.toContain('command.started');
   });
 
-  test.each(['clear', 'hold'] as const)('%s of an earlier owner is fenced off', async (call) => {
+  test.each(['clear', 'hold'] as const)('of an earlier owner is fenced off: %s', async (call) => {
     const id = await submitOne();
     const before = owner;
     await own(redis, keys, 'h2');
@@ -123,7 +124,7 @@ describe('clear', () => {
 });
 
 describe('a held head', () => {
-  test('is held once, and is not handed out, to any owner', async () => {
+  test('is held once, and is not handed out to any owner', async () => {
     const id = await holdOne();
     expect(await hold(owner, id, RULES, {})).toEqual({ type: 'held' });
     expect(await take(owner)).toEqual({ type: 'empty' });
@@ -132,7 +133,7 @@ describe('a held head', () => {
     expect(await typesOf()).toEqual(['command.accepted', 'approval.requested']);
   });
 
-  test('is no work: its session can be released, and needs no job, however much is submitted behind it', async () => {
+  test('needs neither an owner nor a job, whatever is submitted behind it', async () => {
     const id = await holdOne();
     expect(await submit(redis, keys, newSubmission(generation))).toMatchObject({ type: 'accepted', needsJob: false });
     expect(await release(owner, 'queued')).toEqual({ type: 'released', life: 'open' });
@@ -146,7 +147,7 @@ describe('a held head', () => {
     expect(await readSessionState(redis, keys)).toMatchObject({ held: '', hasWork: true });
   });
 
-  test('stays held under the next owner, and is judged there once it is released', async () => {
+  test('stays held under the next owner, which decides about it after its release', async () => {
     const id = await holdOne();
     const next = { ...(await own(redis, keys, 'h2')), admission: RULES };
     expect(await take(next)).toEqual({ type: 'empty' });
@@ -155,7 +156,7 @@ describe('a held head', () => {
     expect(await clear(next, id, RULES)).toMatchObject({ type: 'started', entry: { id, host: 'h2' } });
   });
 
-  test('is not held a second time by a call that arrives again after it was released, and is by a new one', async () => {
+  test('is not held again by a repeated call after its release', async () => {
     const id = await submitOne();
     await hold(owner, id, RULES, {}, 'call-1');
     await answerHeld(redis, keys, id, { type: 'release' });
@@ -173,7 +174,7 @@ describe('a held head', () => {
     expect(await take(owner)).toMatchObject({ type: 'needs-admission', entry: { id: behind } });
   });
 
-  test('only the head can be held, and nothing while an entry runs or the life is ending', async () => {
+  test('must be first in the mailbox, while nothing runs and the generation is open', async () => {
     const [first = '', second = ''] = await submitSome(redis, keys, generation, 2);
     expect(await hold(owner, second, RULES, {})).toEqual({ type: 'not-head' });
     await clear(owner, first, RULES);
@@ -184,8 +185,8 @@ describe('a held head', () => {
   });
 });
 
-describe('an answer', () => {
-  test('that denies ends the entry once, unstarted, however often it arrives', async () => {
+describe('an answer to a held head', () => {
+  test('denies the entry once, without starting it, however often it arrives', async () => {
     const id = await holdOne();
     const answered = await answerHeld(redis, keys, id, DENY, { by: 'alice' }, 'call-1');
     expect(answered).toMatchObject({ type: 'denied', inbox: 'p1', needsJob: false });
@@ -200,7 +201,7 @@ describe('an answer', () => {
     expect(await typesOf()).not.toContain('command.started');
   });
 
-  test('that denies can cancel what waits behind the entry, and nothing else', async () => {
+  test('can cancel what waits behind the denied entry', async () => {
     const id = await holdOne();
     const [behind = '', last = ''] = await submitSome(redis, keys, generation, 2);
     const answered = await answerHeld(redis, keys, id, { ...DENY, abort: true }, {});
@@ -221,7 +222,7 @@ describe('an answer', () => {
     );
   });
 
-  test('that denies cancels whatever waits behind the entry, however much it is; nothing of it is started meanwhile', async () => {
+  test('cancels thousands of waiting entries, of which none starts during that time', async () => {
     const id = await holdOne();
     const more = await submitSome(redis, keys, generation, 2_100);
     const answered = await answerHeld(redis, keys, id, { ...DENY, abort: true }, {});
@@ -233,7 +234,7 @@ describe('an answer', () => {
     expect((await typesOf()).filter((type) => type === 'command.started')).toEqual([]);
   });
 
-  test('that releases counts once, and is repeated as it was even when the entry has ended since', async () => {
+  test('releases the entry once, and returns the same when it is repeated', async () => {
     const id = await holdOne();
     await release(owner, 'queued');
     const answered = await answerHeld(redis, keys, id, { type: 'release' }, {}, 'call-1');
@@ -243,7 +244,7 @@ describe('an answer', () => {
     expect((await typesOf()).filter((type) => type === 'approval.answered')).toHaveLength(1);
   });
 
-  test('is refused for an entry that is not held, that waits behind one, and that is unknown', async () => {
+  test('is refused for an entry that is not held, waits or is unknown', async () => {
     await holdOne();
     const behind = await submitOne();
     expect(await answerHeld(redis, keys, behind, { type: 'release' })).toEqual({ type: 'not-held' });
@@ -251,7 +252,7 @@ describe('an answer', () => {
     expect(outcomesOf(await readEvents(redis, keys)).size).toBe(0);
   });
 
-  test.each(['releases', 'denies'])('that %s wakes the host of the session', async (how) => {
+  test.each(['releases', 'denies'])('wakes the host of the session when it %s', async (how) => {
     const id = await holdOne();
     await submitOne();
     const received = await receive(async () => {
@@ -261,8 +262,8 @@ describe('an answer', () => {
   });
 });
 
-describe('a held head that ends another way', () => {
-  test('by a cancellation: what waits behind it can be started, and the host, or a job, learns of it', async () => {
+describe('the end of a held head', () => {
+  test('wakes the host for the next entry after a cancellation', async () => {
     const id = await holdOne();
     const next = await submitOne();
     const received = await receive(async () => {
@@ -276,7 +277,7 @@ describe('a held head that ends another way', () => {
     expect(await answerHeld(redis, keys, next, { type: 'release' })).toEqual({ type: 'not-held' });
   });
 
-  test('by a cancellation with nothing behind it: nobody is woken', async () => {
+  test('wakes nobody after a cancellation if nothing waits', async () => {
     const id = await holdOne();
     const received = await receive(async () => {
       expect(await cancel(redis, keys, id, 'no')).toMatchObject({ type: 'ended', needsJob: false });
@@ -284,7 +285,7 @@ describe('a held head that ends another way', () => {
     expect(received).toEqual([]);
   });
 
-  test('by its start deadline: sweep ends it and wakes the host for the one behind it', async () => {
+  test('wakes the host for the next entry after its start deadline', async () => {
     const id = await holdOne();
     const behind = await submitOne();
     await redis.hset(recordKey(keys, id), 'deadline', 1);
@@ -296,7 +297,7 @@ describe('a held head that ends another way', () => {
     expect(outcomesOf(await readEvents(redis, keys))).toEqual(new Map([[id, 'timeout']]));
   });
 
-  test('by a close: it ends as a cancellation, and the next life holds nothing', async () => {
+  test('is a cancellation if the session closes, and leaves no held head', async () => {
     const id = await holdOne();
     await release(owner, 'queued');
     expect(await close(redis, keys, generation, false)).toMatchObject({ type: 'closed', ended: [{ entryId: id }] });
@@ -306,15 +307,17 @@ describe('a held head that ends another way', () => {
   });
 });
 
-test('an adopter of a session whose head is held finds nothing that runs', async () => {
-  await holdOne();
-  expect(await adopt(owner)).toMatchObject({ type: 'adopted', waiting: 1 });
-  expect((await adopt(owner)) as object).not.toHaveProperty('running');
+describe('an adopter', () => {
+  test('finds no running entry in a session whose head is held', async () => {
+    await holdOne();
+    expect(await adopt(owner)).toMatchObject({ type: 'adopted', waiting: 1 });
+    expect((await adopt(owner)) as object).not.toHaveProperty('running');
+  });
 });
 
 const sessionWakeUp = () => encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session });
 
-/** Wake-ups of the host while `act` goes on. */
+/** Returns the wake-ups that the host receives during `act`. */
 async function receive(act: () => Promise<void>): Promise<string[]> {
   const received: string[] = [];
   const listener = redis.duplicate();

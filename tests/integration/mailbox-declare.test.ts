@@ -12,7 +12,7 @@ import {
 import { type FleetKeys, fleetKeys, sessionJobId, sessionsQueue } from '@shellfleet/protocol';
 import { connectRedis } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { startRedisProxy } from '../chaos/inject/redis-proxy.ts';
 import { idsOf, outcomesOf, readEvents } from '../support/invariants.ts';
 import {
@@ -27,7 +27,7 @@ import {
 import { startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';
 
-// A host has more than Redis: Redis was restored from before, or is empty.
+// Redis was restored from an older state, or is empty, so that a host has newer data than Redis.
 
 const placement = { policy: 'docker', priority: 3, labels: {}, sealedWith: '1.key' } as const;
 const CLASS = placementClass(placement);
@@ -36,7 +36,7 @@ function startJobs(redis: Redis, fleet: FleetKeys): Promise<SessionJobs> {
   return createSessionJobs({ redis, fleet, hostId: 'h1', offers: [CLASS], lockMs: 30_000, stalledIntervalMs: 1_000 });
 }
 
-/** A session on host h1 of a Redis of its own, one of whose commands runs. `declared`: what h1 has in memory. */
+/** Starts a session on host h1 of a separate Redis, with one running command. `declared` is what h1 has in memory. */
 async function startOwned() {
   const server = await startOwnRedis();
   const { redis } = await connectRedis(server.url, 'host', 'test');
@@ -73,161 +73,165 @@ async function startOwned() {
   return { server, redis, keys, fleet, owner, taken, stored, declared, held, lock, [Symbol.asyncDispose]: close };
 }
 
-test('an empty Redis has the session, its job and its running command again, which goes on and ends once', async () => {
-  await using it = await startOwned();
-  const { redis, keys, fleet, owner, declared, held, stored } = it;
-  await redis.flushall();
-  for (let time = 0; time < 2; time += 1) {
+describe('a host that declares its session to Redis', () => {
+  test('restores the session, its job and its running command in an empty Redis', async () => {
+    await using it = await startOwned();
+    const { redis, keys, fleet, owner, declared, held, stored } = it;
+    await redis.flushall();
+    for (let time = 0; time < 2; time += 1) {
+      expect(await declareOwned(redis, fleet, 'h1', [held])).toEqual([]);
+      expect(await declare(owner, declared)).toEqual({ type: 'declared' });
+    }
+    const { id } = declared.running.entry;
+    const more = pieceAfter({ offsets: stored, seq: stored.seq }, 'after\n');
+    expect(await append(owner, id, [more])).toMatchObject({ type: 'stored' });
+    expect(await finish(owner, id, finishAs('success', true))).toMatchObject({
+      type: 'finished',
+      next: { type: 'empty' },
+    });
+    const events = await readEvents(redis, keys);
+    expect(events.map(({ type }) => type)).toEqual([
+      'command.accepted',
+      'command.started',
+      'command.output',
+      'command.completed',
+    ]);
+    expect(await redis.hgetall(keys.state)).toMatchObject({
+      life: 'open',
+      spec: 'sealed spec',
+      shell: 'h1 box',
+      epoch: '1',
+    });
+    // The next fence is above the declared one, and the restored job can be listed and ended.
+    expect(await grant(redis, fleet, held.job, 'h1', 30_000)).toEqual({ type: 'granted', fence: owner.fence + 1 });
+    const jobs = await startJobs(redis, fleet);
+    expect(await jobs.listOwn()).toEqual([held.job]);
+    await jobs.remove(held.job);
+    expect([await jobs.listOwn(), await jobs.has(held.job)]).toEqual([[], false]);
+    await jobs.close();
+  });
+
+  test('continues its running command, and loses another one that an older Redis shows running', async () => {
+    await using it = await startOwned();
+    const { redis, keys, owner, declared } = it;
+    const { id } = declared.running.entry;
+    const [earlier = ''] = await submitSome(redis, keys, declared.generation, 1);
+    // The older state: `earlier` ran, and the command that runs now waited behind it.
+    await redis.hset(keys.state, 'running', earlier, 'fence', '0', 'host', 'h0');
+    await redis.hset(`${keys.prefix}record:${earlier}`, 'state', 'running');
+    await redis.hset(`${keys.prefix}record:${id}`, 'state', 'waiting', 'stdout', 0, 'seq', 0);
+    await redis.del(keys.queue);
+    await redis.rpush(keys.queue, id);
+    expect(await declare(owner, declared)).toEqual({ type: 'declared' });
+    expect(await take(owner)).toMatchObject({
+      type: 'running',
+      entry: { id, offsets: { stdout: 7, stderr: 0 }, seq: 1 },
+    });
+    expect(await redis.llen(keys.queue)).toBe(0);
+    await finish(owner, id, finishAs('success'));
+    const events = await readEvents(redis, keys);
+    expect([...outcomesOf(events)]).toEqual([
+      [earlier, 'lost'],
+      [id, 'success'],
+    ]);
+    expect(idsOf(events, 'command.completed')).toEqual([earlier, id]);
+  });
+
+  test('loses the session, and changes nothing, if Redis has a higher fence', async () => {
+    await using it = await startOwned();
+    const { redis, keys, fleet, owner, declared, held, lock } = it;
+    await redis.hset(fleet.owners, keys.member, `${owner.fence + 1} h2`);
+    await redis.hset(keys.state, 'fence', owner.fence + 1, 'host', 'h2');
+    await redis.set(lock, 'h2');
+    const before = await redis.hgetall(keys.state);
+    expect(await declareOwned(redis, fleet, 'h1', [held])).toEqual([held]);
+    expect(await declare(owner, declared)).toEqual({ type: 'fenced' });
+    expect([await redis.hgetall(keys.state), await redis.get(lock)]).toEqual([before, 'h2']);
+  });
+
+  test('does not revive an ended command or overwrite newer values in Redis', async () => {
+    await using it = await startOwned();
+    const { redis, keys, owner, declared } = it;
+    const { id } = declared.running.entry;
+    await finish(owner, id, finishAs('success'));
+    const before = await redis.hgetall(`${keys.prefix}record:${id}`);
+    expect(await declare(owner, declared)).toEqual({ type: 'declared' });
+    expect(await redis.hgetall(`${keys.prefix}record:${id}`)).toEqual(before);
+    expect(await redis.hexists(keys.state, 'running')).toBe(0);
+  });
+
+  test("does not store output again that Redis has without the host's knowledge", async () => {
+    await using it = await startOwned();
+    const { redis, keys, owner, declared } = it;
+    const { entry, stored } = declared.running;
+    const second = pieceAfter({ offsets: stored, seq: stored.seq }, 'second\n');
+    await append(owner, entry.id, [second]);
+    const before = await redis.hgetall(`${keys.prefix}record:${entry.id}`);
+    expect(await declare(owner, declared)).toEqual({ type: 'declared' });
+    expect(await redis.hgetall(`${keys.prefix}record:${entry.id}`)).toEqual(before);
+    expect(await append(owner, entry.id, [second])).toMatchObject({ type: 'misplaced' });
+    expect(idsOf(await readEvents(redis, keys), 'command.output')).toEqual([entry.id, entry.id]);
+  });
+
+  test('removes the job from the queue of an older Redis', async () => {
+    await using it = await startOwned();
+    const { redis, fleet, held, lock } = it;
+    const jobs = await startJobs(redis, fleet);
+    const others = await createSessionJobs({
+      ...{ redis, fleet, hostId: 'h2', offers: [CLASS], lockMs: 30_000, stalledIntervalMs: 1_000 },
+    });
+    await jobs.ensure(newSessionJob(held.job, '1', placement));
+    const queue = `${fleet.sessionQueues}:${sessionsQueue(CLASS)}`;
+    expect(await redis.zcard(`${queue}:prioritized`)).toBe(1);
+    expect(await declareOwned(redis, fleet, 'h1', [held])).toEqual([]);
+    expect({
+      waits: await redis.zrange(`${queue}:prioritized`, '0', '-1'),
+      fetched: await others.fetch(),
+      lock: await redis.get(lock),
+    }).toEqual({ waits: [], fetched: undefined, lock: 'h1' });
+    await others.close();
+    await jobs.close();
+  });
+
+  test('can declare and renew leases in a full Redis', async () => {
+    await using it = await startOwned();
+    const { redis, fleet, owner, declared, held, lock } = it;
+    await it.server.redis.config('SET', 'maxmemory', '1');
+    expect((await renew(redis, fleet, 'h1', [held])).lost).toEqual([]);
+    await redis.del(lock);
+    expect((await renew(redis, fleet, 'h1', [held])).lost).toEqual([]);
+    expect(await redis.get(lock)).toBe('h1');
     expect(await declareOwned(redis, fleet, 'h1', [held])).toEqual([]);
     expect(await declare(owner, declared)).toEqual({ type: 'declared' });
-  }
-  const { id } = declared.running.entry;
-  const more = pieceAfter({ offsets: stored, seq: stored.seq }, 'after\n');
-  expect(await append(owner, id, [more])).toMatchObject({ type: 'stored' });
-  expect(await finish(owner, id, finishAs('success', true))).toMatchObject({
-    type: 'finished',
-    next: { type: 'empty' },
   });
-  const events = await readEvents(redis, keys);
-  expect(events.map(({ type }) => type)).toEqual([
-    'command.accepted',
-    'command.started',
-    'command.output',
-    'command.completed',
-  ]);
-  expect(await redis.hgetall(keys.state)).toMatchObject({
-    life: 'open',
-    spec: 'sealed spec',
-    shell: 'h1 box',
-    epoch: '1',
+});
+
+describe('a job whose reply was lost', () => {
+  test('counts as a job of its host', async () => {
+    await using server = await startOwnRedis();
+    await using proxy = await startRedisProxy(server.url);
+    const fleet = fleetKeys('lost-reply');
+    const through = await connectRedis(proxy.url, 'host', 'test');
+    const job = newSessionJob({ tenant: 't1', session: 's1' }, '1', placement);
+    const jobs = await startJobs(through.redis, fleet);
+    await jobs.ensure(job);
+    // The first call only looks.
+    const evalsha = through.redis.evalsha.bind(through.redis) as (...args: unknown[]) => Promise<unknown>;
+    let calls = 0;
+    vi.spyOn(through.redis, 'evalsha').mockImplementation((...args: unknown[]) => {
+      calls += 1;
+      if (calls === 2) proxy.loseReply();
+      return evalsha(...args);
+    });
+    await expect(jobs.fetch()).rejects.toThrow();
+    const own = await until(
+      () => jobs.listOwn().catch(() => []),
+      (found) => found.length > 0,
+    );
+    expect(own.map(({ session }) => session)).toEqual(['s1']);
+    await jobs.remove(own[0] as (typeof own)[number]);
+    expect(await jobs.listOwn()).toEqual([]);
+    await jobs.close();
+    through.redis.disconnect();
   });
-  // The next grant is above the declared fence, and the restored job can be listed and ended.
-  expect(await grant(redis, fleet, held.job, 'h1', 30_000)).toEqual({ type: 'granted', fence: owner.fence + 1 });
-  const jobs = await startJobs(redis, fleet);
-  expect(await jobs.listOwn()).toEqual([held.job]);
-  await jobs.remove(held.job);
-  expect([await jobs.listOwn(), await jobs.has(held.job)]).toEqual([[], false]);
-  await jobs.close();
-});
-
-test('a command that an older Redis takes for waiting is not started again, and one that it takes for running is lost', async () => {
-  await using it = await startOwned();
-  const { redis, keys, owner, declared } = it;
-  const { id } = declared.running.entry;
-  const [earlier = ''] = await submitSome(redis, keys, declared.generation, 1);
-  // The older state: `earlier` ran, and the command that runs now waited behind it.
-  await redis.hset(keys.state, 'running', earlier, 'fence', '0', 'host', 'h0');
-  await redis.hset(`${keys.prefix}record:${earlier}`, 'state', 'running');
-  await redis.hset(`${keys.prefix}record:${id}`, 'state', 'waiting', 'stdout', 0, 'seq', 0);
-  await redis.del(keys.queue);
-  await redis.rpush(keys.queue, id);
-  expect(await declare(owner, declared)).toEqual({ type: 'declared' });
-  expect(await take(owner)).toMatchObject({
-    type: 'running',
-    entry: { id, offsets: { stdout: 7, stderr: 0 }, seq: 1 },
-  });
-  expect(await redis.llen(keys.queue)).toBe(0);
-  await finish(owner, id, finishAs('success'));
-  const events = await readEvents(redis, keys);
-  expect([...outcomesOf(events)]).toEqual([
-    [earlier, 'lost'],
-    [id, 'success'],
-  ]);
-  expect(idsOf(events, 'command.completed')).toEqual([earlier, id]);
-});
-
-test('the highest fence wins: a host with a lower one has lost the session, and changes nothing', async () => {
-  await using it = await startOwned();
-  const { redis, keys, fleet, owner, declared, held, lock } = it;
-  await redis.hset(fleet.owners, keys.member, `${owner.fence + 1} h2`);
-  await redis.hset(keys.state, 'fence', owner.fence + 1, 'host', 'h2');
-  await redis.set(lock, 'h2');
-  const before = await redis.hgetall(keys.state);
-  expect(await declareOwned(redis, fleet, 'h1', [held])).toEqual([held]);
-  expect(await declare(owner, declared)).toEqual({ type: 'fenced' });
-  expect([await redis.hgetall(keys.state), await redis.get(lock)]).toEqual([before, 'h2']);
-});
-
-test('a command that ended stays ended, and nothing that Redis has falls back', async () => {
-  await using it = await startOwned();
-  const { redis, keys, owner, declared } = it;
-  const { id } = declared.running.entry;
-  await finish(owner, id, finishAs('success'));
-  const before = await redis.hgetall(`${keys.prefix}record:${id}`);
-  expect(await declare(owner, declared)).toEqual({ type: 'declared' });
-  expect(await redis.hgetall(`${keys.prefix}record:${id}`)).toEqual(before);
-  expect(await redis.hexists(keys.state, 'running')).toBe(0);
-});
-
-test('output that Redis has and its host was not told of is not stored a second time', async () => {
-  await using it = await startOwned();
-  const { redis, keys, owner, declared } = it;
-  const { entry, stored } = declared.running;
-  const second = pieceAfter({ offsets: stored, seq: stored.seq }, 'second\n');
-  await append(owner, entry.id, [second]);
-  const before = await redis.hgetall(`${keys.prefix}record:${entry.id}`);
-  expect(await declare(owner, declared)).toEqual({ type: 'declared' });
-  expect(await redis.hgetall(`${keys.prefix}record:${entry.id}`)).toEqual(before);
-  expect(await append(owner, entry.id, [second])).toMatchObject({ type: 'misplaced' });
-  expect(idsOf(await readEvents(redis, keys), 'command.output')).toEqual([entry.id, entry.id]);
-});
-
-test('the job of a session that waited when Redis was younger goes to no other host once its owner has declared it', async () => {
-  await using it = await startOwned();
-  const { redis, fleet, held, lock } = it;
-  const jobs = await startJobs(redis, fleet);
-  const others = await createSessionJobs({
-    ...{ redis, fleet, hostId: 'h2', offers: [CLASS], lockMs: 30_000, stalledIntervalMs: 1_000 },
-  });
-  await jobs.ensure(newSessionJob(held.job, '1', placement));
-  const queue = `${fleet.sessionQueues}:${sessionsQueue(CLASS)}`;
-  expect(await redis.zcard(`${queue}:prioritized`)).toBe(1);
-  expect(await declareOwned(redis, fleet, 'h1', [held])).toEqual([]);
-  expect({
-    waits: await redis.zrange(`${queue}:prioritized`, '0', '-1'),
-    fetched: await others.fetch(),
-    lock: await redis.get(lock),
-  }).toEqual({ waits: [], fetched: undefined, lock: 'h1' });
-  await others.close();
-  await jobs.close();
-});
-
-test('a full Redis takes renewals and declarations', async () => {
-  await using it = await startOwned();
-  const { redis, fleet, owner, declared, held, lock } = it;
-  await it.server.redis.config('SET', 'maxmemory', '1');
-  expect((await renew(redis, fleet, 'h1', [held])).lost).toEqual([]);
-  await redis.del(lock);
-  expect((await renew(redis, fleet, 'h1', [held])).lost).toEqual([]);
-  expect(await redis.get(lock)).toBe('h1');
-  expect(await declareOwned(redis, fleet, 'h1', [held])).toEqual([]);
-  expect(await declare(owner, declared)).toEqual({ type: 'declared' });
-});
-
-test('a job that was handed out with a reply that was lost is one of the jobs of its host', async () => {
-  await using server = await startOwnRedis();
-  await using proxy = await startRedisProxy(server.url);
-  const fleet = fleetKeys('lost-reply');
-  const through = await connectRedis(proxy.url, 'host', 'test');
-  const job = newSessionJob({ tenant: 't1', session: 's1' }, '1', placement);
-  const jobs = await startJobs(through.redis, fleet);
-  await jobs.ensure(job);
-  // The first call only looks.
-  const evalsha = through.redis.evalsha.bind(through.redis) as (...args: unknown[]) => Promise<unknown>;
-  let calls = 0;
-  vi.spyOn(through.redis, 'evalsha').mockImplementation((...args: unknown[]) => {
-    calls += 1;
-    if (calls === 2) proxy.loseReply();
-    return evalsha(...args);
-  });
-  await expect(jobs.fetch()).rejects.toThrow();
-  const own = await until(
-    () => jobs.listOwn().catch(() => []),
-    (found) => found.length > 0,
-  );
-  expect(own.map(({ session }) => session)).toEqual(['s1']);
-  await jobs.remove(own[0] as (typeof own)[number]);
-  expect(await jobs.listOwn()).toEqual([]);
-  await jobs.close();
-  through.redis.disconnect();
 });

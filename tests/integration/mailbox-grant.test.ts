@@ -42,105 +42,108 @@ async function grantAnew(host: string): Promise<{ fence: number; host: string }>
   return { fence: granted.fence, host };
 }
 
-/** Whether the owner could renew its lock. */
+/** Returns whether the owner could renew its lock. */
 async function renewAs({ fence, host }: { fence: number; host: string }): Promise<boolean> {
   const held = { job: { ...keys, placementClass: 'docker' }, fence, lockMs: 2 * LOCK_MS };
   return (await renew(redis, fleet, host, [held])).lost.length === 0;
 }
 
-test('the lock of a session job that BullMQ handed out is where keys.ts says, and names the host', async () => {
-  const shared = { connection: redis, prefix: fleet.sessionQueues };
-  const queue = new Queue(sessionsQueue('docker'), shared);
-  const worker = new Worker(sessionsQueue('docker'), null, { ...shared, autorun: false, lockDuration: LOCK_MS });
-  try {
-    const jobId = sessionJobId(keys.tenant, keys.session);
-    await queue.add('session', {}, { jobId, removeOnComplete: true, removeOnFail: true });
-    expect(await grantTo('h1')).toEqual({ type: 'refused', holder: '' });
-    expect((await worker.getNextJob('h1', { block: false }))?.id).toBe(jobId);
+describe('the lease of a session', () => {
+  test('has the lock of its BullMQ job at the key in keys.ts', async () => {
+    const shared = { connection: redis, prefix: fleet.sessionQueues };
+    const queue = new Queue(sessionsQueue('docker'), shared);
+    const worker = new Worker(sessionsQueue('docker'), null, { ...shared, autorun: false, lockDuration: LOCK_MS });
+    try {
+      const jobId = sessionJobId(keys.tenant, keys.session);
+      await queue.add('session', {}, { jobId, removeOnComplete: true, removeOnFail: true });
+      expect(await grantTo('h1')).toEqual({ type: 'refused', holder: '' });
+      expect((await worker.getNextJob('h1', { block: false }))?.id).toBe(jobId);
+      expect(await redis.get(lock)).toBe('h1');
+      expect(await redis.pttl(lock)).toBeGreaterThan(LOCK_MS - 5_000);
+      expect(await grantTo('h1')).toMatchObject({ type: 'granted' });
+      expect(await renewAs({ fence: 1, host: 'h1' })).toBe(true);
+      expect(await redis.pttl(lock)).toBeGreaterThan(LOCK_MS);
+    } finally {
+      await Promise.allSettled([worker.close(true), queue.close()]);
+    }
+  });
+
+  // Invariant 1
+  test('gets a higher fence each time, across all sessions', async () => {
+    await redis.set(lock, 'h1');
+    const fences: number[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      const granted = await grantTo('h1');
+      if (granted.type === 'granted') fences.push(granted.fence);
+    }
+    expect(fences).toEqual([1, 2, 3]);
+    expect(await redis.hgetall(fleet.owners)).toEqual({ [keys.member]: '3 h1' });
+  });
+
+  test('has exact fences beyond 2^31', async () => {
+    await redis.set(lock, 'h1');
+    await redis.set(fleet.fence, `${2 ** 40}`);
+    expect(await grantTo('h1')).toEqual({ type: 'granted', fence: 2 ** 40 + 1 });
+  });
+
+  test('is refused with the name of the host that has the job', async () => {
+    await redis.set(lock, 'h2');
+    expect(await grantTo('h1')).toEqual({ type: 'refused', holder: 'h2' });
+    expect(await redis.exists(fleet.fence, fleet.owners)).toBe(0);
+  });
+
+  test('restores a missing lock that still belongs to the caller', async () => {
+    await redis.set(lock, 'h1');
+    await grantTo('h1');
+    await redis.del(lock);
+    expect(await grantTo('h1')).toEqual({ type: 'granted', fence: 2 });
     expect(await redis.get(lock)).toBe('h1');
     expect(await redis.pttl(lock)).toBeGreaterThan(LOCK_MS - 5_000);
-    expect(await grantTo('h1')).toMatchObject({ type: 'granted' });
-    expect(await renewAs({ fence: 1, host: 'h1' })).toBe(true);
+  });
+
+  test('does not restore a missing lock for a host that is not the last owner', async () => {
+    expect(await grantTo('h1')).toEqual({ type: 'refused', holder: '' });
+    await redis.set(lock, 'h2');
+    await grantTo('h2');
+    await redis.del(lock);
+    expect(await grantTo('h1')).toMatchObject({ type: 'refused' });
+    expect(await redis.exists(lock)).toBe(0);
+  });
+
+  test.each(['still there', 'expired'])('is renewed by its last owner, with a lock that is %s', async (lockIs) => {
+    const owner = await grantAnew('h1');
+    if (lockIs === 'expired') await redis.del(lock);
+    expect(await renewAs(owner)).toBe(true);
+    expect(await redis.get(lock)).toBe('h1');
     expect(await redis.pttl(lock)).toBeGreaterThan(LOCK_MS);
-  } finally {
-    await Promise.allSettled([worker.close(true), queue.close()]);
-  }
-});
+  });
 
-test('a fence rises with every grant, across all sessions (invariant 1)', async () => {
-  await redis.set(lock, 'h1');
-  const fences: number[] = [];
-  for (let round = 0; round < 3; round += 1) {
-    const granted = await grantTo('h1');
-    if (granted.type === 'granted') fences.push(granted.fence);
-  }
-  expect(fences).toEqual([1, 2, 3]);
-  expect(await redis.hgetall(fleet.owners)).toEqual({ [keys.member]: '3 h1' });
-});
+  test('is renewed by no other host and under no earlier fence', async () => {
+    const earlier = await grantAnew('h1');
+    const owner = await grantAnew('h1');
+    await redis.del(lock);
+    expect(await renewAs(earlier)).toBe(false);
+    expect(await renewAs({ ...owner, host: 'h2' })).toBe(false);
+    expect(await redis.exists(lock)).toBe(0);
+    await redis.set(lock, 'h2');
+    expect(await renewAs(owner)).toBe(false);
+    expect(await redis.get(lock)).toBe('h2');
+  });
 
-test('fences beyond 2^31 stay exact', async () => {
-  await redis.set(lock, 'h1');
-  await redis.set(fleet.fence, `${2 ** 40}`);
-  expect(await grantTo('h1')).toEqual({ type: 'granted', fence: 2 ** 40 + 1 });
-});
-
-test('a host whose job another has is refused with the name of the other', async () => {
-  await redis.set(lock, 'h2');
-  expect(await grantTo('h1')).toEqual({ type: 'refused', holder: 'h2' });
-  expect(await redis.exists(fleet.fence, fleet.owners)).toBe(0);
-});
-
-test('a missing lock is set again while it still names the caller', async () => {
-  await redis.set(lock, 'h1');
-  await grantTo('h1');
-  await redis.del(lock);
-  expect(await grantTo('h1')).toEqual({ type: 'granted', fence: 2 });
-  expect(await redis.get(lock)).toBe('h1');
-  expect(await redis.pttl(lock)).toBeGreaterThan(LOCK_MS - 5_000);
-});
-
-test('a missing lock is not set for a host that is not its last owner', async () => {
-  expect(await grantTo('h1')).toEqual({ type: 'refused', holder: '' });
-  await redis.set(lock, 'h2');
-  await grantTo('h2');
-  await redis.del(lock);
-  expect(await grantTo('h1')).toMatchObject({ type: 'refused' });
-  expect(await redis.exists(lock)).toBe(0);
-});
-
-test.each(['still there', 'expired'])('the last owner renews its lock, which is %s', async (lockIs) => {
-  const owner = await grantAnew('h1');
-  if (lockIs === 'expired') await redis.del(lock);
-  expect(await renewAs(owner)).toBe(true);
-  expect(await redis.get(lock)).toBe('h1');
-  expect(await redis.pttl(lock)).toBeGreaterThan(LOCK_MS);
-});
-
-test('no other host, and no earlier fence of the same host, renews the lock of a session', async () => {
-  const earlier = await grantAnew('h1');
-  const owner = await grantAnew('h1');
-  await redis.del(lock);
-  expect(await renewAs(earlier)).toBe(false);
-  expect(await renewAs({ ...owner, host: 'h2' })).toBe(false);
-  expect(await redis.exists(lock)).toBe(0);
-  await redis.set(lock, 'h2');
-  expect(await renewAs(owner)).toBe(false);
-  expect(await redis.get(lock)).toBe('h2');
-});
-
-test('one call renews many locks, and names those that are lost', async () => {
-  const locks = Array.from({ length: 450 }, (_, index) => ({
-    job: { ...keys, session: `s${index}`, placementClass: 'docker' },
-    lockMs: LOCK_MS,
-  }));
-  const lockOf = (index: number) => sessionJobLockKey(fleet, 'docker', sessionJobId(keys.tenant, `s${index}`));
-  await Promise.all(locks.map((_, index) => redis.set(lockOf(index), index % 100 === 7 ? 'h2' : 'h1', 'PX', 1_000)));
-  const from = Date.now();
-  const { lost, redisTime } = await renew(redis, fleet, 'h1', locks);
-  expect(lost.map(({ job }) => job.session)).toEqual(['s7', 's107', 's207', 's307', 's407']);
-  expect(Math.abs(redisTime - from)).toBeLessThan(60_000);
-  expect(await redis.pttl(lockOf(449))).toBeGreaterThan(LOCK_MS - 10_000);
-  expect(await redis.pttl(lockOf(407))).toBeLessThanOrEqual(1_000);
+  test('is renewed together with many others, and lost ones are named', async () => {
+    const locks = Array.from({ length: 450 }, (_, index) => ({
+      job: { ...keys, session: `s${index}`, placementClass: 'docker' },
+      lockMs: LOCK_MS,
+    }));
+    const lockOf = (index: number) => sessionJobLockKey(fleet, 'docker', sessionJobId(keys.tenant, `s${index}`));
+    await Promise.all(locks.map((_, index) => redis.set(lockOf(index), index % 100 === 7 ? 'h2' : 'h1', 'PX', 1_000)));
+    const from = Date.now();
+    const { lost, redisTime } = await renew(redis, fleet, 'h1', locks);
+    expect(lost.map(({ job }) => job.session)).toEqual(['s7', 's107', 's207', 's307', 's407']);
+    expect(Math.abs(redisTime - from)).toBeLessThan(60_000);
+    expect(await redis.pttl(lockOf(449))).toBeGreaterThan(LOCK_MS - 10_000);
+    expect(await redis.pttl(lockOf(407))).toBeLessThanOrEqual(1_000);
+  });
 });
 
 describe('a job whose lock ran out', () => {
@@ -165,21 +168,21 @@ describe('a job whose lock ran out', () => {
 
   const fetch = async () => (await worker.getNextJob('h2', { block: false }))?.id;
 
-  test('is handed out again, before all that wait', async () => {
+  test('is handed out again before all that wait', async () => {
     expect(await requeue(redis, fleet, ['docker'], 1)).toBe(1);
     expect([await fetch(), await fetch(), await fetch()]).toEqual([jobId, 'waits', undefined]);
   });
 
-  test('is handed out to nobody once its owner has renewed the lock, also when it waited already', async () => {
+  test('is handed out to nobody after its owner has renewed the lock', async () => {
     await requeue(redis, fleet, ['docker'], 1);
     expect(await renewAs(owner)).toBe(true);
     expect([await fetch(), await fetch()]).toEqual(['waits', undefined]);
-    // It is active, and its owner can end it.
+    // The job is active, and its owner can end it.
     await (await queue.getJob(jobId))?.moveToCompleted(null, 'h1', false);
     expect(await queue.getJob(jobId)).toBeUndefined();
   });
 
-  test('stays where it is when the search arrives after its deadline, or before the interval is over', async () => {
+  test('stays in place if the search comes too late or too early', async () => {
     expect(await requeue(redis, fleet, ['docker'], 60_000)).toBe(1);
     expect(await fetch()).toBe(jobId);
     await redis.del(lock);
@@ -192,53 +195,55 @@ describe('a job whose lock ran out', () => {
   });
 });
 
-test('a session whose life is over leaves the index and the owners, unless it was submitted to meanwhile', async () => {
-  await redis.set(lock, 'h1');
-  await grantTo('h1');
-  await redis.zadd(fleet.index, 1_000, keys.member);
-  const seen = (await redis.zscore(fleet.index, keys.member)) ?? '';
-  await redis.zadd(fleet.index, 1_763_690_000_000, keys.member);
-  expect(await forget(redis, fleet, keys.member, seen)).toBe(false);
-  expect(await redis.hexists(fleet.owners, keys.member)).toBe(1);
-  const now = (await redis.zscore(fleet.index, keys.member)) ?? '';
-  expect(await forget(redis, fleet, keys.member, now)).toBe(true);
-  expect(await forget(redis, fleet, keys.member, now)).toBe(false);
-  expect(await redis.exists(fleet.index, fleet.owners)).toBe(0);
-});
+describe('a closed session', () => {
+  test('leaves the index and the owners, unless something was submitted again', async () => {
+    await redis.set(lock, 'h1');
+    await grantTo('h1');
+    await redis.zadd(fleet.index, 1_000, keys.member);
+    const seen = (await redis.zscore(fleet.index, keys.member)) ?? '';
+    await redis.zadd(fleet.index, 1_763_690_000_000, keys.member);
+    expect(await forget(redis, fleet, keys.member, seen)).toBe(false);
+    expect(await redis.hexists(fleet.owners, keys.member)).toBe(1);
+    const now = (await redis.zscore(fleet.index, keys.member)) ?? '';
+    expect(await forget(redis, fleet, keys.member, now)).toBe(true);
+    expect(await forget(redis, fleet, keys.member, now)).toBe(false);
+    expect(await redis.exists(fleet.index, fleet.owners)).toBe(0);
+  });
 
-test('a closed session is listed as closed until its state expires, and the list itself expires with the last one', async () => {
-  const close = async (session: string, listedMs?: number) => {
-    const { member } = sessionKeys(keys.namespace, keys.tenant, session);
-    await redis.zadd(fleet.index, 1_000, member);
-    expect(await forget(redis, fleet, member, '1000', listedMs)).toBe(true);
-  };
-  const listed = async () => (await redis.zrange(fleet.closed, '0', '-1')).map((member) => member.split(':')[1]);
-  await close('gone');
-  expect(await redis.exists(fleet.closed)).toBe(0);
-  await close('first', 1);
-  await expect.poll(() => redis.exists(fleet.closed)).toBe(0);
-  await close('second', 60_000);
-  await redis.zadd(fleet.closed, 1, 'over');
-  await close('third', 70_000);
-  expect(await listed()).toEqual(['second', 'third']);
-  expect(await redis.pttl(fleet.closed)).toBeGreaterThan(60_000);
-});
+  test('is listed as closed until its state expires', async () => {
+    const close = async (session: string, listedMs?: number) => {
+      const { member } = sessionKeys(keys.namespace, keys.tenant, session);
+      await redis.zadd(fleet.index, 1_000, member);
+      expect(await forget(redis, fleet, member, '1000', listedMs)).toBe(true);
+    };
+    const listed = async () => (await redis.zrange(fleet.closed, '0', '-1')).map((member) => member.split(':')[1]);
+    await close('gone');
+    expect(await redis.exists(fleet.closed)).toBe(0);
+    await close('first', 1);
+    await expect.poll(() => redis.exists(fleet.closed)).toBe(0);
+    await close('second', 60_000);
+    await redis.zadd(fleet.closed, 1, 'over');
+    await close('third', 70_000);
+    expect(await listed()).toEqual(['second', 'third']);
+    expect(await redis.pttl(fleet.closed)).toBeGreaterThan(60_000);
+  });
 
-test('the list of closed sessions has a greatest length: those that were closed first leave it', async () => {
-  const expiry = Date.now() + 60_000;
-  const many = Array.from({ length: LIMITS.closedSessions }, (_, index) => [
-    String(expiry + index / 1_000),
-    `t:s${index}`,
-  ]);
-  await redis.call('ZADD', [fleet.closed, ...many.flat()]);
-  await redis.zadd(fleet.index, 1_000, keys.member);
-  await forget(redis, fleet, keys.member, '1000', 120_000);
-  expect(await redis.zcard(fleet.closed)).toBe(LIMITS.closedSessions);
-  expect(await redis.zrange(fleet.closed, '0', '0')).toEqual(['t:s1']);
-});
+  test('leaves the list of closed sessions first if that is too long', async () => {
+    const expiry = Date.now() + 60_000;
+    const many = Array.from({ length: LIMITS.closedSessions }, (_, index) => [
+      String(expiry + index / 1_000),
+      `t:s${index}`,
+    ]);
+    await redis.call('ZADD', [fleet.closed, ...many.flat()]);
+    await redis.zadd(fleet.index, 1_000, keys.member);
+    await forget(redis, fleet, keys.member, '1000', 120_000);
+    expect(await redis.zcard(fleet.closed)).toBe(LIMITS.closedSessions);
+    expect(await redis.zrange(fleet.closed, '0', '0')).toEqual(['t:s1']);
+  });
 
-test('a session is known to nothing outside its own keys but the index, the owners and its job', async () => {
-  await submit(redis, keys, newSubmission(await openSession(redis, keys)));
-  const names = await redis.keys(`${keys.namespace}:*`);
-  expect(names.filter((name) => !name.startsWith(keys.prefix))).toEqual([]);
+  test('has no keys outside its own but the index, the owners and its job', async () => {
+    await submit(redis, keys, newSubmission(await openSession(redis, keys)));
+    const names = await redis.keys(`${keys.namespace}:*`);
+    expect(names.filter((name) => !name.startsWith(keys.prefix))).toEqual([]);
+  });
 });
