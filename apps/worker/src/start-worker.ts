@@ -12,7 +12,7 @@ import { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
 import { createLogger } from './host/create-logger.ts';
 import { toBounds } from './sandbox/open-policies.ts';
 import type { HostLimits } from './sandbox/sandbox.ts';
-import type { Stop } from './session/session-life.ts';
+import type { Stop } from './session/hosting.ts';
 import { openServices } from './worker/open-services.ts';
 import type { SweepTimes } from './worker/sweep-sandboxes-regularly.ts';
 import { createWorker } from './worker.ts';

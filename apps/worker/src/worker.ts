@@ -1,5 +1,5 @@
 import type { HostServices } from './run/host-services.ts';
-import type { Stop } from './session/session-life.ts';
+import type { Stop } from './session/hosting.ts';
 import { closeWorker } from './worker/close-worker.ts';
 import { openWorker, type WorkerOptions } from './worker/open-worker.ts';
 import { runWorker } from './worker/run-worker.ts';

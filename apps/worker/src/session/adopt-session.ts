@@ -5,9 +5,9 @@ import { LEASE_MS, type Lease } from '../lease/leases.ts';
 import type { SessionHost } from '../run/host-services.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { becomeOwner } from './become-owner.ts';
+import type { Hosting } from './hosting.ts';
 import { leaveUnopened } from './leave-unopened.ts';
 import { tryOpenSpec } from './open-spec.ts';
-import type { SessionLife } from './session-life.ts';
 import { createSessionParts, type SessionParts } from './session-parts.ts';
 
 interface AdoptedSession {
@@ -26,13 +26,13 @@ export async function adoptSession(
   job: SessionJob,
   found: Sandbox | undefined,
   lease: Lease,
-  life: SessionLife,
+  hosting: Hosting,
   host: SessionHost,
 ): Promise<AdoptedSession | undefined> {
   const keys = sessionKeys(host.namespace, job.tenant, job.session);
   const mailbox = await becomeOwner(job, keys, host, {
-    signal: life.lost,
-    onFenced: () => life.become('fenced'),
+    signal: hosting.lost,
+    onFenced: () => hosting.become('fenced'),
   });
   if (mailbox === undefined) {
     await found?.remove();
@@ -48,10 +48,10 @@ export async function adoptSession(
   }
   const spec = tryOpenSpec(adopted, keys, host.sealer);
   if (isShellfleetError(spec)) {
-    await leaveUnopened(spec, { ...host, ...{ job, adopted, found, mailbox, lease, signal: life.lost } });
+    await leaveUnopened(spec, { ...host, ...{ job, adopted, found, mailbox, lease, signal: hosting.lost } });
     return undefined;
   }
-  const parts = createSessionParts({ job, adopted, spec, mailbox, lease, life }, host);
+  const parts = createSessionParts({ job, adopted, spec, mailbox, lease, hosting }, host);
   lease.own(mailbox.owner.fence, LEASE_MS + spec.hostGraceMs);
   const isOffered = host.offers.includes(placementClass) && (await host.serves(spec));
   return { adopted, parts, isOffered };

@@ -10,7 +10,7 @@ import type { SessionHost } from '../run/host-services.ts';
 import { Rest } from '../run/rest.ts';
 import type { SessionContext } from '../run/session-context.ts';
 import { auditEgress } from './audit-egress.ts';
-import type { SessionLife } from './session-life.ts';
+import type { Hosting } from './hosting.ts';
 
 /** What a session begins with when this host has adopted it. */
 export interface SessionStart {
@@ -19,7 +19,7 @@ export interface SessionStart {
   spec: ResolvedSessionSpec;
   mailbox: HostMailbox;
   lease: Lease;
-  life: SessionLife;
+  hosting: Hosting;
 }
 
 /** The context of a session before its shell is made. */
@@ -30,7 +30,7 @@ export type ShelllessContext = Omit<SessionContext, 'shell'>;
  * is cleared under `admission`.
  */
 export function createContext(start: SessionStart, admission: SessionAdmission, host: SessionHost): ShelllessContext {
-  const { adopted, spec, mailbox, lease, life } = start;
+  const { adopted, spec, mailbox, lease, hosting } = start;
   const { generation } = adopted;
   const { keys } = mailbox.owner;
   const { tenant, session } = keys;
@@ -41,8 +41,8 @@ export function createContext(start: SessionStart, admission: SessionAdmission, 
   const onEgressRefused = auditEgress(host.audit, { tenant, session, generation }, redaction);
   return {
     ...host,
-    ...{ mailbox, owner: mailbox.owner, generation, spec, redaction, logger, signal: life.lost },
-    mayTakeNext: () => life.state === 'serving' && lease.held(),
+    ...{ mailbox, owner: mailbox.owner, generation, spec, redaction, logger, signal: hosting.lost },
+    mayTakeNext: () => hosting.state === 'serving' && lease.held(),
     rest: new Rest({ mailbox, journal: host.journal }),
     takesRealPaths: (operation) => admission.digest !== '' && admission.takesRealPaths(operation),
     stoppedUnstored: new Set(),

@@ -15,12 +15,12 @@ import { adoptSession } from './adopt-session.ts';
 import { declareSession } from './declare-session.ts';
 import { abandon, endClosing, giveUp, handOver, leaveInLine, leaveToOthers } from './end-session.ts';
 import { failWaiting } from './fail-waiting.ts';
+import { Hosting, type Stop } from './hosting.ts';
 import { waitOrGiveUp } from './idle-session.ts';
 import { judgeTaken } from './judge-taken.ts';
 import { backgroundOf } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
 import { refuse } from './refuse-session.ts';
-import { SessionLife, type Stop } from './session-life.ts';
 import type { SessionParts } from './session-parts.ts';
 import { startAgain } from './start-again.ts';
 import { startEntry } from './start-entry.ts';
@@ -30,7 +30,7 @@ import { takeOver } from './take-over.ts';
 import { untilHeld } from './until-held.ts';
 
 // One session on this host, from its job to its release. One loop executes one step at a time, and each step returns
-// the next one. The steps are in files of their own, and so is the state of the session (session-life.ts).
+// the next one. The steps are in files of their own, and so is the state of the session (hosting.ts).
 //
 // SESSION-1. It writes the mailbox only as the owner; the first reply `fenced` ends it and its sandbox.
 // SESSION-2. No entry is taken before the shell and its startup commands are ready. None is taken or given to the shell
@@ -43,7 +43,7 @@ import { untilHeld } from './until-held.ts';
 export class HostedSession {
   readonly job: SessionJob;
   readonly #host: SessionHost;
-  readonly #life = new SessionLife();
+  readonly #hosting = new Hosting();
   /** The parts that exist once this host has adopted the session. */
   #parts: SessionParts | undefined;
 
@@ -55,18 +55,18 @@ export class HostedSession {
   /** Something was submitted, perhaps `entry`, or what the host admits has changed. */
   wakeUp(entry?: CarriedEntry): void {
     if (entry !== undefined) this.#parts?.context.rest.bring(entry);
-    this.#life.wakeUps.notify();
+    this.#hosting.wakeUps.notify();
   }
 
   /** The entry that runs here. */
   get running(): EntryRun | undefined {
-    const { activity } = this.#life;
+    const { activity } = this.#hosting;
     return activity.type === 'runs' ? activity.run : undefined;
   }
 
   /** Whether the session has a shell, and its next entry waits for an approval. */
   get asks(): boolean {
-    const { activity } = this.#life;
+    const { activity } = this.#hosting;
     return activity.type === 'waits' && activity.asks;
   }
 
@@ -77,7 +77,7 @@ export class HostedSession {
 
   /** A caller cancels an entry of a life of the session, which may be about to start. */
   cancel(generation: string, entryId: string): void {
-    if (this.#parts === undefined || this.#serves(generation)) this.#life.callOff(entryId);
+    if (this.#parts === undefined || this.#serves(generation)) this.#hosting.cancel(entryId);
   }
 
   /**
@@ -85,22 +85,22 @@ export class HostedSession {
    * that it may; else the close is taken back.
    */
   closeLife(generation: string, how: 'now' | 'if-asked' = 'now'): void {
-    if (how === 'now') this.#life.callOff(generation);
+    if (how === 'now') this.#hosting.cancel(generation);
     if (!this.#serves(generation)) return;
-    if (how === 'now') this.#life.close();
+    if (how === 'now') this.#hosting.close();
     // Also while an entry runs: whoever closes waits for it.
     else if (this.#parts !== undefined) void this.#closeIfAsked(this.#parts).catch(() => {});
   }
 
   /** The worker stops. `hand-over` leaves the entry that runs to the next worker, `end` cancels it. */
   stop(how: Stop): void {
-    this.#life.stop(how);
+    this.#hosting.stop(how);
     if (how === 'hand-over') this.drain();
   }
 
   /** The host takes nothing new from now on (SESSION-5). */
   drain(): void {
-    const { activity, wakeUps } = this.#life;
+    const { activity, wakeUps } = this.#hosting;
     if (activity.type === 'opens' && this.#parts?.shell.hasState === false) activity.leaving.abort();
     wakeUps.notify();
   }
@@ -117,7 +117,7 @@ export class HostedSession {
     if (this.#parts === undefined) return;
     await declareSession(this.#parts, this.running, redis);
     this.#parts.context.rest.forget();
-    this.#life.wakeUps.notify();
+    this.#hosting.wakeUps.notify();
   }
 
   /** Returns what works beside the mailbox in this life of the session; undefined when its shell is not ready. */
@@ -138,7 +138,7 @@ export class HostedSession {
    * that the session could not continue here and its sandbox was ended.
    */
   async serve(found: Sandbox | undefined): Promise<'ended' | 'failed'> {
-    const lease = this.#host.leases.add(this.job, FIRST_LOCK_MS, () => this.#life.become('fenced'));
+    const lease = this.#host.leases.add(this.job, FIRST_LOCK_MS, () => this.#hosting.become('fenced'));
     try {
       await this.#serveUnder(lease, found);
       return 'ended';
@@ -148,33 +148,34 @@ export class HostedSession {
       return 'failed';
     } finally {
       // A shell that is handed over keeps its lease until this process has ended.
-      if (this.#life.state !== 'handing-over') lease.end();
+      if (this.#hosting.state !== 'handing-over') lease.end();
     }
   }
 
   async #serveUnder(lease: Lease, found: Sandbox | undefined): Promise<void> {
-    const life = this.#life;
-    const owned = await adoptSession(this.job, found, lease, life, this.#host);
+    const hosting = this.#hosting;
+    const owned = await adoptSession(this.job, found, lease, hosting, this.#host);
     if (owned === undefined) return;
     const { adopted, parts, isOffered } = owned;
     const { context } = parts;
     this.#parts = parts;
-    life.lost.addEventListener('abort', () => void parts.shell.discard(), { once: true });
-    if (life.isCalledOff(context.generation) || (adopted.life === 'closing' && (await askedToClose(context))))
-      life.become('closing');
+    hosting.lost.addEventListener('abort', () => void parts.shell.discard(), { once: true });
+    if (hosting.isCancelled(context.generation) || (adopted.life === 'closing' && (await askedToClose(context))))
+      hosting.become('closing');
     const { id = '', cancelReason } = adopted.running ?? {};
-    if (cancelReason !== undefined && (await askedToCancel(id, cancelReason, context)) !== undefined) life.callOff(id);
+    if (cancelReason !== undefined && (await askedToCancel(id, cancelReason, context)) !== undefined)
+      hosting.cancel(id);
     const differing = differences(this.job, adopted.generation, parts.placement);
     if (differing.length > 0) return refuse(differing, adopted, found, parts);
     const { isAdopted, failing, ...taken } = await takeOver(adopted, found, parts);
-    if (isAdopted && isOffered) life.become('serving');
+    if (isAdopted && isOffered) hosting.become('serving');
     let { next } = taken;
     // The entry that ran ends before this host serves the session, or leaves it to others.
-    while (life.state !== 'serving' && next.type !== 'look') next = await this.#execute(next, parts);
+    while (hosting.state !== 'serving' && next.type !== 'look') next = await this.#execute(next, parts);
     if (failing !== undefined) await failWaiting(parts, failing.error, failing.most);
     parts.terminals.settle();
     if (!isOffered) return leaveToOthers(parts);
-    life.become('serving');
+    hosting.become('serving');
     await this.#loop(next, parts);
   }
 
@@ -182,7 +183,7 @@ export class HostedSession {
   async #loop(first: Step, parts: SessionParts): Promise<void> {
     let next = first;
     while (next.type !== 'left') {
-      if (this.#life.state === 'fenced') return abandon(parts);
+      if (this.#hosting.state === 'fenced') return abandon(parts);
       next = await this.#execute(next, parts);
     }
   }
@@ -217,25 +218,25 @@ export class HostedSession {
 
   /** Returns whether an entry may be taken now: no more (`ends`), or not while the lease may have ended (`not-now`). */
   #takes({ shell, lease }: SessionParts): 'takes' | 'not-now' | 'ends' {
-    if (this.#life.state !== 'serving' || !(shell.hasState || this.#host.takesNew())) return 'ends';
+    if (this.#hosting.state !== 'serving' || !(shell.hasState || this.#host.takesNew())) return 'ends';
     return lease.held() ? 'takes' : 'not-now';
   }
 
   /** Returns the step for an entry that was brought here, or ends the session; undefined when it goes on. */
   async #beforeTaking(parts: SessionParts): Promise<Step | undefined> {
-    const life = this.#life;
+    const hosting = this.#hosting;
     const how = this.#takes(parts);
     const brought = await parts.context.rest.next(how, parts.admission.digest !== '');
     if (brought.type !== 'empty' || brought.closing === true) return toStep(brought, LOOK);
     // The rest is withdrawn only where the session ends, so a stop during that step is dealt with in the next one.
-    if (life.state === 'fenced' || (life.state !== 'serving' && how !== 'ends')) return LOOK;
-    if (life.state === 'serving' && (this.#host.takesNew() || parts.shell.hasState)) return undefined;
+    if (hosting.state === 'fenced' || (hosting.state !== 'serving' && how !== 'ends')) return LOOK;
+    if (hosting.state === 'serving' && (this.#host.takesNew() || parts.shell.hasState)) return undefined;
     await this.#end(parts);
     return LEFT;
   }
 
   async #end(parts: SessionParts): Promise<void> {
-    const { state } = this.#life;
+    const { state } = this.#hosting;
     if (state === 'closing') await endClosing(parts);
     else if (state === 'shutting-down') await giveUp(parts, 'the host was shut down', () => true);
     else if (state === 'handing-over' && parts.shell.hasState) await handOver(parts);
@@ -244,21 +245,21 @@ export class HostedSession {
 
   async #admit({ entry, opened }: Extract<Step, { type: 'judge' }>, parts: SessionParts): Promise<Step> {
     const next = await admitEntry(entry, opened, parts);
-    this.#life.activeAt = performance.now();
+    this.#hosting.activeAt = performance.now();
     return next;
   }
 
   async #openForWaiting(parts: SessionParts): Promise<boolean> {
     if (this.#takes(parts) === 'ends') return false;
     const leaving = new AbortController();
-    return this.#life.during({ type: 'opens', leaving }, () => makeReady(parts, leaving.signal));
+    return this.#hosting.during({ type: 'opens', leaving }, () => makeReady(parts, leaving.signal));
   }
 
   async #run({ entry, from }: Extract<Step, { type: 'run' }>, parts: SessionParts): Promise<Step> {
     const { context, lease } = parts;
-    const life = this.#life;
+    const hosting = this.#hosting;
     const run = new EntryRun(entry, from, async () => (await makeReady(parts)) && untilHeld(lease, context.signal));
-    const finished = await life.during({ type: 'runs', run }, () =>
+    const finished = await hosting.during({ type: 'runs', run }, () =>
       context.hostEntries.during(entry.id, () => runEntry(run, context)),
     );
     switch (finished.type) {
@@ -269,13 +270,13 @@ export class HostedSession {
         return startAgain(entry, (lost, ...of) => finishNotAgain(lost, result, ...of), parts);
       }
       default:
-        life.forget(entry.id);
+        hosting.forget(entry.id);
         return this.#afterEnd(finished, parts);
     }
   }
 
   #afterEnd(finished: EntryFinished | Fenced, { shell }: SessionParts): Step {
-    this.#life.activeAt = performance.now();
+    this.#hosting.activeAt = performance.now();
     if (finished.type === 'finished') shell.recordReported();
     return toStepAfter(finished);
   }
@@ -286,8 +287,8 @@ export class HostedSession {
 
   /** The mailbox says that a caller has closed the session. When no producer has, its life is open again. */
   async #closeIfAsked({ context }: SessionParts): Promise<void> {
-    const { state, wakeUps } = this.#life;
-    if ((state === 'starting' || state === 'serving') && (await askedToClose(context))) this.#life.close();
+    const { state, wakeUps } = this.#hosting;
+    if ((state === 'starting' || state === 'serving') && (await askedToClose(context))) this.#hosting.close();
     wakeUps.notify();
   }
 }

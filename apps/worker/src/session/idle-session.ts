@@ -8,23 +8,23 @@ const LEASE_POLL_MS = 100;
 
 /** Waits until something happens. A session that is unused for long enough is given up or closed instead. */
 export async function waitOrGiveUp(parts: SessionParts): Promise<Step> {
-  const { context, driver, files, lease, life, terminals } = parts;
-  if (terminals.count > 0) life.activeAt = performance.now();
-  const usedAt = Math.max(life.activeAt, files.usedAt);
+  const { context, driver, files, lease, hosting, terminals } = parts;
+  if (terminals.count > 0) hosting.activeAt = performance.now();
+  const usedAt = Math.max(hosting.activeAt, files.usedAt);
   const look = lease.held() ? await driver.look(usedAt) : 'stays';
   if (look === 'closing-before') return { type: 'check-close' };
-  if (look === 'closing') life.close();
+  if (look === 'closing') hosting.close();
   if (look !== 'stays') return LOOK;
   const why = whyGiveUp(parts, usedAt);
-  if (why !== undefined && (await giveUp(parts, why, () => life.isStopping))) return LEFT;
+  if (why !== undefined && (await giveUp(parts, why, () => hosting.isStopping))) return LEFT;
   if (why !== undefined || !lease.held()) return wait(LEASE_POLL_MS, false, parts);
   const { idleTimeoutMs } = context.spec;
   const timeoutMs = Math.min(POLL_MS, idleTimeoutMs, driver.pauseMs ?? POLL_MS);
   return wait(timeoutMs, await asks(parts), parts);
 }
 
-async function wait(timeoutMs: number, asks: boolean, { life }: SessionParts): Promise<Step> {
-  await life.during({ type: 'waits', asks }, () => life.wakeUps.wait({ timeoutMs }));
+async function wait(timeoutMs: number, asks: boolean, { hosting }: SessionParts): Promise<Step> {
+  await hosting.during({ type: 'waits', asks }, () => hosting.wakeUps.wait({ timeoutMs }));
   return LOOK;
 }
 

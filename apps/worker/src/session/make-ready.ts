@@ -13,9 +13,9 @@ const ENGINE_POLL_MS = 1_000;
  * are left to one.
  */
 export async function makeReady(parts: SessionParts, leaving?: AbortSignal): Promise<boolean> {
-  const { context, shell, announcements, life } = parts;
+  const { context, shell, announcements, hosting } = parts;
   const from = Date.now();
-  const signal = AbortSignal.any([life.lost, life.unwanted, ...(leaving === undefined ? [] : [leaving])]);
+  const signal = AbortSignal.any([hosting.lost, hosting.unwanted, ...(leaving === undefined ? [] : [leaving])]);
   if (!shell.hasSandbox) await announcements.starting();
   for (;;) {
     try {

@@ -18,11 +18,11 @@ import { Announcements } from './announcements.ts';
 import { createContext, type SessionStart, type ShelllessContext } from './create-context.ts';
 import { DriverWatch } from './driver-watch.ts';
 import { HeldHead } from './held-head.ts';
-import type { SessionLife } from './session-life.ts';
+import type { Hosting } from './hosting.ts';
 
 /** The parts of a session that this host has adopted, for the steps of its loop. */
 export interface SessionParts {
-  readonly life: SessionLife;
+  readonly hosting: Hosting;
   readonly context: SessionContext;
   readonly admission: SessionAdmission;
   readonly admitted: AdmittedEntry;
@@ -43,14 +43,14 @@ export interface SessionParts {
 
 /** Creates the parts of a session that was just adopted. */
 export function createSessionParts(start: SessionStart, host: SessionHost): SessionParts {
-  const { job, adopted, spec, lease, life } = start;
+  const { job, adopted, spec, lease, hosting } = start;
   const { namespace, tenant, session } = start.mailbox.owner.keys;
   const admission = host.hostAdmission.forSession(spec, { namespace, tenant, session });
   const mailbox = start.mailbox.under(() => admission.digest);
   const made = createContext({ ...start, mailbox }, admission, host);
   const terminals = createTerminals(made, admission);
   const late = new LateOutput({
-    ...{ mailbox, signal: life.lost, logger: made.logger },
+    ...{ mailbox, signal: hosting.lost, logger: made.logger },
     streamBytes: spec.output.streamBytes,
     createRedactor: made.redaction.createRedactor,
   });
@@ -63,7 +63,7 @@ export function createSessionParts(start: SessionStart, host: SessionHost): Sess
       admitFile(file, { context, admission, about: aboutSession({ context }) }, host.approvals, begin),
   });
   return {
-    ...{ life, context, admission, admitted: new AdmittedEntry(), shell, late, terminals, files },
+    ...{ hosting, context, admission, admitted: new AdmittedEntry(), shell, late, terminals, files },
     announcements: new Announcements(context, adopted.epoch),
     driver: new DriverWatch(mailbox, adopted.driven),
     heldHead: new HeldHead(mailbox, admission, adopted.epoch),
@@ -93,7 +93,7 @@ function createTerminals(context: ShelllessContext, admission: SessionAdmission)
 }
 
 function createShell(
-  { adopted, life }: SessionStart,
+  { adopted, hosting }: SessionStart,
   context: ShelllessContext,
   terminals: SessionTerminals,
   late: LateOutput,
@@ -110,7 +110,7 @@ function createShell(
       }),
       onLate: late.push.bind(late),
       onAbandoned: () => void late.end(),
-      onGone: () => life.wakeUps.notify(),
+      onGone: () => hosting.wakeUps.notify(),
       onConnected: (shellTerminals) => terminals.connect(shellTerminals),
     },
     {

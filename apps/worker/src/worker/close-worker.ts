@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Stop } from '../session/session-life.ts';
+import type { Stop } from '../session/hosting.ts';
 import type { OpenWorker } from './open-worker.ts';
 import type { RunningWorker } from './run-worker.ts';
 

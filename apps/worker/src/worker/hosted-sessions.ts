@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import type { SessionHost } from '../run/host-services.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { HostedSession } from '../session/hosted-session.ts';
-import type { Stop } from '../session/session-life.ts';
+import type { Stop } from '../session/hosting.ts';
 
 /** A session that failed here is served again after these pauses; then its lease runs out and any host may take it. */
 const RETRY_PAUSES_MS = [500, 1_000, 2_000];

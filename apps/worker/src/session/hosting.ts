@@ -2,7 +2,7 @@ import { Notifier } from '@shellfleet/concurrency';
 import type { EntryRun } from '../run/entry-run.ts';
 
 /** Where a session is in its life on this host. In each state an entry may run. */
-export type SessionState =
+export type HostingState =
   /**
    * The host becomes the owner, and takes over the shell and the entry that ran on it. No other entry is started. The
    * session leaves this state when its living shell was adopted, or when that entry has ended. A session that the host
@@ -23,7 +23,7 @@ export type SessionState =
 /**
  * A session only moves to a state of a higher rank: a close outranks a stop of the worker, a lost lease outranks both.
  */
-const RANK: Record<SessionState, number> = {
+const RANK: Record<HostingState, number> = {
   starting: 0,
   serving: 1,
   'handing-over': 2,
@@ -45,7 +45,7 @@ type Activity =
 export type Stop = 'hand-over' | 'end';
 
 /** The state of a session on this host, and what its callers and the worker have asked of it. */
-export class SessionLife {
+export class Hosting {
   /** When the session last had something to do, by `performance.now()`. */
   activeAt = performance.now();
   /** Ends the wait of an idle session. */
@@ -55,11 +55,11 @@ export class SessionLife {
   /**
    * Entries that a caller cancelled and lives that a caller closed, perhaps before this host has adopted the session.
    */
-  readonly #calledOff = new Set<string>();
-  #state: SessionState = 'starting';
+  readonly #cancelled = new Set<string>();
+  #state: HostingState = 'starting';
   #activity: Activity = { type: 'steps' };
 
-  get state(): SessionState {
+  get state(): HostingState {
     return this.#state;
   }
 
@@ -82,7 +82,7 @@ export class SessionLife {
   }
 
   /** Moves to a state of a higher rank, and ends the wait of an idle session. The only writer of the state. */
-  become(state: SessionState): void {
+  become(state: HostingState): void {
     if (RANK[state] <= RANK[this.#state]) return;
     this.#state = state;
     // SESSION-1: at once, also while an entry runs.
@@ -103,18 +103,18 @@ export class SessionLife {
   }
 
   /** Records that a caller has cancelled an entry or closed a life. An entry that runs is cancelled. */
-  callOff(id: string): void {
-    this.#calledOff.add(id);
+  cancel(id: string): void {
+    this.#cancelled.add(id);
     if (this.#activity.type === 'runs' && this.#activity.run.entry.id === id) this.#activity.run.cancel();
   }
 
   /** Forgets the cancellation of an entry that has ended. */
   forget(entryId: string): void {
-    this.#calledOff.delete(entryId);
+    this.#cancelled.delete(entryId);
   }
 
-  isCalledOff(id: string): boolean {
-    return this.#calledOff.has(id);
+  isCancelled(id: string): boolean {
+    return this.#cancelled.has(id);
   }
 
   /** Runs `work`, while `activity` is what others see. */
@@ -128,11 +128,11 @@ export class SessionLife {
 
   #cancelIfOver(run: EntryRun): void {
     const isOver = this.#state === 'closing' || this.#state === 'shutting-down';
-    if (isOver || this.#calledOff.has(run.entry.id)) run.cancel();
+    if (isOver || this.#cancelled.has(run.entry.id)) run.cancel();
   }
 
   #stopRunning(): void {
     this.#unwanted.abort();
-    if (this.#activity.type === 'runs') this.callOff(this.#activity.run.entry.id);
+    if (this.#activity.type === 'runs') this.cancel(this.#activity.run.entry.id);
   }
 }
