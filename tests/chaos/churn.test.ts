@@ -10,7 +10,7 @@ import { until } from '../support/until.ts';
 
 // Promise: a session that has ended leaves no container, no folder, no process and no key without an expiry.
 
-const SESSIONS = 200;
+const SESSIONS = 100;
 const AT_A_TIME = 8;
 
 test(`${SESSIONS} sessions, one after the other on one host, however they end, leave nothing behind`, async () => {
@@ -57,9 +57,10 @@ test(`${SESSIONS} sessions, one after the other on one host, however they end, l
         keys.map(async ({ member, state }) => ({ member, state: await inspect.redis.hgetall(state) })),
       );
     };
-    await expect.poll(indexed).toEqual([]);
+    // Upkeep pauses after each time that Redis was out of reach, as it may seem to be on a busy machine.
+    await expect.poll(indexed, { timeout: 60_000 }).toEqual([]);
     await expect.poll(() => inspect.redis.hgetall(`${stack.keyspace}:{x0}:owners`)).toEqual({});
-    expect(await countDescriptors(worker)).toBeLessThan(before.descriptors + 20);
+    expect(await countDescriptors(worker)).toBeLessThan(before.descriptors + 10);
   } finally {
     await stack[Symbol.asyncDispose]();
     await rm(folder, { recursive: true, force: true });

@@ -12,7 +12,7 @@ const stopped = (outcome: Outcome, reason: Result['reason'], own: ExpectedFields
   ...own,
 });
 
-/** The shell was interrupted inside a command that had started background jobs. It kept everything but its list of jobs. */
+/** The shell was interrupted in a command that had started background jobs. It kept all but its list of jobs. */
 const CAME_BACK = {
   state: 'partial',
   reason: 'the shell re-executed itself: its table of background jobs is gone',

@@ -7,11 +7,11 @@ const shells = trialShells(inject('sessionImage'), inject('testImages'));
 
 // The long run is `npm run rules-trial`.
 test('what rules allow starts no other program in bash, dash and ash', { timeout: 120_000 }, async () => {
-  const { generated, executed, ...found } = await runTrial({ dockerHost, shells, seed: 10, count: 1_500 });
-  expect(found).toEqual({ allowed: 1_500, wronglyAllowed: [] });
+  const { generated, executed, ...found } = await runTrial({ dockerHost, shells, seed: 10, count: 500 });
+  expect(found).toEqual({ allowed: 500, wronglyAllowed: [] });
   // Scripts that start nothing, or that nobody would refuse, prove nothing.
-  expect(executed).toBeGreaterThan(4_000);
-  expect(generated).toBeGreaterThan(10_000);
+  expect(executed).toBeGreaterThan(1_300);
+  expect(generated).toBeGreaterThan(3_300);
 });
 
 test('the trial finds what a wrong reader of scripts allows', { timeout: 60_000 }, async () => {

@@ -8,9 +8,9 @@ const images = [inject('sessionImage'), inject('testImages').busybox];
 test('no program that is called safe writes or starts anything, whatever the order of its arguments', {
   timeout: 120_000,
 }, async () => {
-  const { run, programs, wronglyClaimed } = await runSafeTrial({ dockerHost, images, seed: 102, count: 1_000 });
+  const { run, programs, wronglyClaimed } = await runSafeTrial({ dockerHost, images, seed: 102, count: 400 });
   expect(wronglyClaimed).toEqual([]);
-  expect(run).toBeGreaterThan(1_500);
+  expect(run).toBeGreaterThan(600);
   expect(programs).toEqual(
     expect.arrayContaining(['base64', 'cp', 'find', 'grep', 'mkdir', 'sed', 'tail', 'touch', 'uniq']),
   );

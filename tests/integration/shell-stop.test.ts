@@ -57,8 +57,9 @@ describe.each([
     await Promise.all(
       ['/tmp', '/none'].map((path) => it.client.shell.files.call(ulid(), { type: 'stat', path }, 10_000)),
     );
+    // A shell that was replaced while its child ended waits for that child when it waits for its next one.
     const states =
-      'for stat in /proc/[0-9]*/stat; do while read -r line; do echo "$line"; done <$stat; done 2>/dev/null';
+      'sh -c :; for stat in /proc/[0-9]*/stat; do while read -r line; do echo "$line"; done <$stat; done 2>/dev/null';
     const zombies = async () => (await run(states)).out.split('\n').filter((line) => /\) [ZX] /.test(line));
     await expect.poll(zombies, { timeout: 5_000 }).toEqual([]);
   });
