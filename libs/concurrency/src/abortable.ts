@@ -3,8 +3,8 @@ import { withResolvers } from './with-resolvers.ts';
 /**
  * Waits for a promise until the signal aborts.
  *
- * Resolves or rejects as the promise does. Rejects with the signal's reason as soon as the signal aborts, at once when it has aborted before.
- * The promise itself is not cancelled: when the signal wins, its later value or error is dropped. Without a signal, this is the promise.
+ * Resolves or rejects as the promise does, or rejects with the signal's reason as soon as the signal has aborted. The
+ * promise itself is not cancelled: its later value or error is dropped.
  *
  * ```ts
  * const stream = await abortable(socket.open(), signal);

@@ -1,8 +1,8 @@
 /**
  * Keeps the order of calls where some calls take several steps.
  *
- * A call normally starts in the same step in which it is made, so calls start in the order in which they are made. While an exclusive call
- * runs, later calls wait for its end and then start in order.
+ * A call normally starts in the same step in which it is made, so calls start in the order in which they are made.
+ * While an exclusive call runs, later calls wait for its end and then start in order.
  */
 export class CallOrder {
   #exclusive: Promise<unknown> | undefined;
@@ -12,7 +12,7 @@ export class CallOrder {
     return this.#exclusive === undefined ? call() : this.#exclusive.then(call, call);
   }
 
-  /** Starts the call as run() does. Calls that are made later start when this one has ended, also when it has failed. */
+  /** Starts the call as run() does. Later calls start when this one has ended, also when it has failed. */
   runExclusive<T>(call: () => Promise<T>): Promise<T> {
     const running = this.run(call);
     const ended = running

@@ -11,8 +11,8 @@ export interface WaitOptions {
 /**
  * Wakes a loop that waits for a condition which other code changes.
  *
- * For one waiter, no notification is lost, wherever in its loop the waiter is. Several waiters may share a notifier if each checks its
- * condition in the same step in which it calls wait(): a kept notification goes to one of them only.
+ * For one waiter, no notification is lost, wherever in its loop the waiter is. Several waiters may share a notifier if
+ * each checks its condition in the same step in which it calls wait(): a kept notification goes to one of them only.
  *
  * ```ts
  * while (!queue.isEmpty) await notifier.wait({ signal });
@@ -28,8 +28,8 @@ export class Notifier {
   }
 
   /**
-   * Resolves to true at the next notification, or at once when one was kept. Resolves to false when `timeoutMs` have passed without one.
-   * Rejects with the signal's reason when the signal aborts, or has aborted.
+   * Resolves to true at the next notification, or at once when one was kept. Resolves to false when `timeoutMs` have
+   * passed without one. Rejects with the signal's reason when the signal aborts, or has aborted.
    */
   async wait({ signal, timeoutMs }: WaitOptions = {}): Promise<boolean> {
     signal?.throwIfAborted();

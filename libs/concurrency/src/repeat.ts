@@ -14,8 +14,8 @@ export interface Repetition {
 }
 
 /**
- * Calls `round` once per interval until closed, for the first time after one interval. Rounds do not overlap: a call that is due while one is
- * under way is left out.
+ * Calls `round` once per interval until closed, for the first time after one interval. Rounds do not overlap: a call
+ * that is due while one is under way is left out.
  */
 export function repeat(round: () => unknown, { everyMs, onError, mayBegin }: RepeatOptions): Repetition {
   let underWay: Promise<void> | undefined;

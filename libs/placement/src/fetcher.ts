@@ -1,20 +1,24 @@
 import { type FleetKeys, tryJson } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { lockFirstWaiting } from './bullmq/lock-job.ts';
-import { lookAtLines, type WaitingJob } from './bullmq/look.ts';
-import { inOneLine } from './in-one-line.ts';
+import { lookAtQueues, type WaitingJob } from './bullmq/look.ts';
+import { joinQueues } from './join-queues.ts';
 import { type PlacementClass, parseClass } from './placement.ts';
 import { parseSessionJob, type SessionJob } from './session-job.ts';
 import type { SessionQueues } from './session-queues.ts';
 
-// BullMQ hands out the head of a queue, and a host must pass over sessions that it cannot run. So a host reads the first places of its lines
-// (`look`) and locks the first job that it can serve (`lock-job`), as BullMQ would have locked the head.
+// BullMQ hands out the head of a queue, but a host must pass over sessions that it cannot run. So a host reads the
+// first places of its queues (`look`) and locks the first job that it can serve (`lock-job`), as BullMQ would lock the
+// head.
 
-/** Places of each line that a look reads first. With this many, hosts that look at the same time find a job each. */
+/** Places of each queue that are read first: enough for hosts that look at the same time to find a job each. */
 const FIRST_PLACES = 16;
-/** Further places that a look reads of lines whose first places this host cannot serve. The next look continues behind them, so its cost is bounded and nobody starves. */
+/**
+ * Further places that are read of a queue whose first places this host cannot serve. The next fetch continues behind
+ * them, so the cost of a fetch is bounded and no session starves.
+ */
 const FURTHER_PLACES = 400;
-/** Jobs that are tried in one call. */
+/** Jobs that one call tries to lock. */
 const MOST_TRIED = 8;
 const MOST_VERDICTS = 10_000;
 
@@ -22,22 +26,27 @@ export interface FetcherOptions {
   redis: Redis;
   fleet: FleetKeys;
   hostId: string;
+  /** classes that this host offers */
   offers: readonly PlacementClass[];
+  /** length of a new lock, until the grace period of the session is known */
   lockMs: number;
-  /** Whether this host can run a session that is particular. Its answer about one life of a session does not change. Default: it can. */
+  /**
+   * Whether this host can run a particular session. The answer holds for one generation of the session. Without this
+   * function, the host can run every session.
+   */
   serves?(job: SessionJob): Promise<boolean>;
 }
 
 type Candidate = WaitingJob & { placementClass: PlacementClass; job: SessionJob };
 type Part = { placementClass: PlacementClass; from: number; count: number };
 
-/** Takes the jobs of the offered classes that this host can serve, as from one line. */
+/** Takes jobs that this host can serve from the queues of the classes that it offers, as from one queue. */
 export class Fetcher {
   readonly #options: FetcherOptions;
   readonly #queues: SessionQueues;
-  /** Whether this host serves a life of a session, by class, job and generation. */
+  /** Answers of `serves`, by class, job and generation. */
   readonly #verdicts = new Map<string, boolean>();
-  /** Where the next look behind the first places of a line begins. */
+  /** Position at which the next fetch reads further places of a queue. */
   readonly #further = new Map<PlacementClass, number>();
 
   constructor(options: FetcherOptions, queues: SessionQueues) {
@@ -52,15 +61,15 @@ export class Fetcher {
     return (await this.#takeFrom(further)).taken;
   }
 
-  /** `further`: the parts behind these, of the lines in which this host serves none of these. */
+  /** Takes a job from these parts of queues. Where this host can serve none, `further` has the parts to read next. */
   async #takeFrom(parts: readonly Part[]): Promise<{ taken: SessionJob | undefined; further: Part[] }> {
     const { redis, fleet } = this.#options;
     for (;;) {
-      const lines = await lookAtLines(redis, fleet, parts);
-      const candidates = await Promise.all(lines.map(({ placementClass, jobs }) => this.#parse(placementClass, jobs)));
-      const servable = await this.#servable(inOneLine(candidates));
+      const queues = await lookAtQueues(redis, fleet, parts);
+      const candidates = await Promise.all(queues.map(({ placementClass, jobs }) => this.#parse(placementClass, jobs)));
+      const servable = await this.#servable(joinQueues(candidates));
       if (servable.length === 0) {
-        const further = parts.flatMap((part, index) => this.#behind(part, lines[index]?.waiting ?? 0));
+        const further = parts.flatMap((part, index) => this.#behind(part, queues[index]?.waiting ?? 0));
         return { taken: undefined, further };
       }
       const { hostId, lockMs } = this.#options;
@@ -75,7 +84,7 @@ export class Fetcher {
     for (const waiting of jobs) {
       const job = parseSessionJob({ id: waiting.id, data: tryJson(waiting.data) }, placementClass);
       if (job !== undefined) candidates.push({ ...waiting, placementClass, job });
-      // Its id names no session, so no host can do anything with it.
+      // The id names no session, so no host can do anything with the job.
       else await this.#queues.removeWaiting(placementClass, waiting.id);
     }
     return candidates;

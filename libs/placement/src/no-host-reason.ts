@@ -6,10 +6,13 @@ export const NO_LIVE_HOST =
 
 type Host = Abilities & Pick<HostBeat, 'draining' | 'problems'>;
 
-/** What of a session a host refuses. */
+/** Returns the parts of a session's spec that a host refuses. */
 export type Refusals<T> = (host: T) => readonly FieldIssue[];
 
-/** Those of the live hosts that can take a session of the class, now or when a slot is free. `refusals`: of a particular session. */
+/**
+ * Returns the live hosts that can take a session of the class, now or when a slot is free. `refusals` says what a host
+ * refuses of a particular session.
+ */
 export function hostsFor<T extends Host>(
   name: PlacementClass,
   hosts: readonly T[],
@@ -20,7 +23,7 @@ export function hostsFor<T extends Host>(
 
 const takesSessions = (host: Host) => !host.draining && host.problems.length === 0;
 
-/** Why none of the live hosts can run a session of the class, in a sentence; undefined when one of them can. */
+/** Returns a sentence that says why no live host can run a session of the class, or undefined when one can. */
 export function noHostReason<T extends Host>(
   name: PlacementClass,
   hosts: readonly T[],
@@ -46,7 +49,7 @@ export function noHostReason<T extends Host>(
   return `No live host that has the session's policy and seal key understands its spec (schema ${schema}): it needs a newer version of Shellfleet.`;
 }
 
-/** Names what the host refuses that refuses least; of several, always the same one, whichever sent its heartbeat last. */
+/** Names what the host refuses that refuses least. Of several such hosts, it is always the same one. */
 function refusedByAll(policy: string, refused: readonly (readonly FieldIssue[])[]): string {
   const [list] = refused
     .map((issues) => ({

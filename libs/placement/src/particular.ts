@@ -5,17 +5,17 @@ type Asked = Pick<
   'policy' | 'image' | 'user' | 'workspace' | 'sandbox' | 'limits' | 'redactFormats' | 'keepOnFailure'
 >;
 
-/** What every operator allows, beside what a policy gives anyway. */
+/** Modes that every operator allows. */
 const USUAL_MODES: readonly (string | undefined)[] = [undefined, 'read-only', 'workspace-write'];
 const USUAL_NETWORKS: readonly (string | undefined)[] = [undefined, 'restricted'];
-/** What the policy `host` gives anyway: it has no sandbox. */
+/** Modes and networks that every host with the policy `host` gives, because that policy has no sandbox. */
 const HOST_MODES: readonly (string | undefined)[] = [undefined, 'external'];
 const HOST_NETWORKS: readonly (string | undefined)[] = [undefined, 'full'];
 
 /**
- * Whether there may be hosts that offer the session's policy and refuse the session, because of what their operators allow or what they have. Such
- * sessions wait in queues of their own, from which a host takes only those that it can run. It errs on the safe side: a session that is
- * particular needlessly costs its host a look at its spec.
+ * Whether a host that offers the session's policy may refuse the session, because of what its operator allows or of its
+ * resources. Particular sessions wait in separate queues, from which a host takes only those that it can run. In doubt
+ * a session is particular: that only costs its host a look at the spec.
  */
 export function isParticular(asked: Asked): boolean {
   const { policy, image, user, workspace, sandbox, limits, redactFormats, keepOnFailure } = asked;

@@ -9,16 +9,20 @@ import { z } from 'zod';
 import { isParticular } from './particular.ts';
 
 /**
- * The parts of a session's spec that decide where and when it runs. They are stored in clear, in its job and in its state, because routing
- * must not need the seal key. The sealed spec remains the authority: a host refuses a session whose clear copy differs from it.
+ * The parts of a session's spec that decide where and when it runs. They are stored in clear, in the session's job and
+ * state, because routing must not need the seal key. A host refuses a session whose clear copy differs from its sealed
+ * spec.
  */
 export const placementSchema = z.strictObject({
   policy: z.enum(POLICY_NAMES),
   priority: prioritySchema,
   labels: labelsSchema,
-  /** True when the session asks for something that a host of its policy may refuse. Absent: every host of the policy serves it. */
+  /** True when a host of the policy may refuse the session. Absent when every host of the policy serves it. */
   particular: z.literal(true).optional(),
-  /** `<schema>.<key id>`: the schema version that understands the sealed spec, and the key that opens it; empty when neither is known. */
+  /**
+   * Schema version that understands the sealed spec, and id of the key that opens it: `<schema>.<key id>`. Empty when
+   * neither is known.
+   */
   sealedWith: z
     .string()
     .regex(/^(?:[0-9]{1,6}\.[A-Za-z0-9_-]{1,32})?$/)
@@ -26,7 +30,7 @@ export const placementSchema = z.strictObject({
 });
 export type Placement = z.infer<typeof placementSchema>;
 
-/** `sealedWith`: of the sealed spec (sealMarkOf). */
+/** Returns the placement of a spec. `sealedWith` comes from its sealed form (sealMarkOf). */
 export function toPlacement(spec: ResolvedSessionSpec, sealedWith = ''): Placement {
   const { policy, priority, labels } = spec;
   const particular = isParticular(spec) ? ({ particular: true } as const) : {};
@@ -34,14 +38,15 @@ export function toPlacement(spec: ResolvedSessionSpec, sealedWith = ''): Placeme
 }
 
 /**
- * Sessions of one class wait in one queue: `<policy>[+particular]~<schema>.<key id>`. A host never fetches a session whose spec it cannot open. Those that
- * are not particular run on every host of the class; of the others, a host takes those that it can run.
+ * Name of the queue in which a session waits: `<policy>[+particular]~<schema>.<key id>`. A host reads only the queues
+ * of specs that it can open. It takes every session from a queue without `+particular`, and those that it can run from
+ * one with it.
  */
 export type PlacementClass = string;
 
 const CLASS_PATTERN = /^([a-z]{1,32})(\+particular)?(?:~([0-9]{1,6})\.([A-Za-z0-9_-]{1,32}))?$/;
 
-/** The only place that decides which queue a session waits in. */
+/** Returns the class of a placement. No other code decides in which queue a session waits. */
 export function placementClass({
   policy,
   particular,
@@ -51,7 +56,7 @@ export function placementClass({
   return sealedWith === '' ? name : `${name}~${sealedWith}`;
 }
 
-/** The parts of a class; undefined when the name is not one of a class. */
+/** Returns the parts of a class, or undefined when the name is not one of a class. */
 export function parseClass(
   name: string,
 ): { policy: string; particular: boolean; schema: number; keyId: string } | undefined {
@@ -64,7 +69,7 @@ export function parseClass(
 /** The part of a heartbeat that decides which sessions a host can run. */
 export type Abilities = Pick<HostBeat, 'policies' | 'sealKeys' | 'schema'>;
 
-/** The classes that a host offers. Its policies may come from another process; names that do not exist are left out. */
+/** Returns the classes that a host offers. Policies that this version does not know are left out. */
 export function offeredClasses({ policies, sealKeys, schema }: Abilities): PlacementClass[] {
   const schemas = Array.from({ length: schema }, (_, index) => index + 1);
   const marks = sealKeys.flatMap((keyId) => schemas.map((version) => `${version}.${keyId}`));
@@ -80,7 +85,7 @@ export function isOffered(name: PlacementClass, host: Abilities): boolean {
   return offeredClasses(host).includes(name);
 }
 
-/** Reads the copy of a placement in a session's state; undefined when it is not valid. */
+/** Reads the copy of a placement in a session's state. Returns undefined when it is not valid. */
 export function parsePlacement(json: string): Placement | undefined {
   try {
     return placementSchema.safeParse(JSON.parse(json)).data;

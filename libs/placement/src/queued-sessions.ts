@@ -4,7 +4,7 @@ import type { PlacementClass } from './placement.ts';
 import { classOf, jobIdOf, type NewSessionJob, type SessionRef } from './session-job.ts';
 import { SessionQueues } from './session-queues.ts';
 
-/** The most sessions of a class whose position in the queue is reported. A session behind them is reported without a position. */
+/** Sessions of a class whose position in the queue is reported. Sessions behind them are listed without a position. */
 const POSITIONS = 1_000;
 
 /** Limits how many additions are in flight at once. */
@@ -24,8 +24,8 @@ export class QueuedSessions {
   }
 
   /**
-   * Adds a job for the session unless it has one, and wakes the hosts. Calls for one session share an addition that has not begun.
-   * They never share one that has begun: it may have found the old job just before that was removed.
+   * Adds a job for the session unless it has one, and wakes the hosts. Calls for one session share an addition that has
+   * not begun. An addition that has begun is not shared: it may have found the old job just before that was removed.
    */
   ensureJob(job: NewSessionJob): Promise<void> {
     const key = `${classOf(job)} ${jobIdOf(job)}`;
@@ -39,12 +39,12 @@ export class QueuedSessions {
     return current.next;
   }
 
-  /** Removes the job of a session that waits. One that a host holds stays. */
+  /** Removes the job of a session, unless a host holds the job. */
   async leave(name: PlacementClass, session: SessionRef): Promise<void> {
     await this.#queues.removeWaiting(name, jobIdOf(session));
   }
 
-  /** Job ids of the sessions that wait in a class, in the order in which hosts take them. */
+  /** Returns the job ids of the sessions that wait in a class, in the order in which hosts take them. */
   waiting(name: PlacementClass): Promise<string[]> {
     return this.#queues.waiting(name, POSITIONS);
   }

@@ -7,11 +7,11 @@ export interface SessionRef {
   session: string;
 }
 
-/** What a session job holds, in clear. `generation` names the life of the session id for which the job was added. */
+/** The data of a session's job, in clear. The job was added for this generation of the session. */
 const jobDataSchema = placementSchema.extend({ generation: z.string().min(1) });
 type SessionJobData = z.infer<typeof jobDataSchema>;
 
-/** A job as a queue holds it. `data` is absent when it is not valid: it was written by something else than this package. */
+/** A job as a queue holds it. `data` is absent when it is not valid, because another program wrote it. */
 export interface SessionJob extends SessionRef {
   placementClass: PlacementClass;
   data?: SessionJobData;
@@ -38,7 +38,7 @@ export function jobIdOf({ tenant, session }: SessionRef): string {
   return sessionJobId(tenant, session);
 }
 
-/** Undefined when the id names no session. */
+/** Reads a job. Returns undefined when its id names no session. */
 export function parseSessionJob(
   job: { id?: string | undefined; data: unknown },
   placementClass: PlacementClass,
@@ -50,9 +50,8 @@ export function parseSessionJob(
 }
 
 /**
- * Compares a job with the placement that the session's sealed spec asks for. Returns the parts of the job that differ: `queue`, `data` (not
- * valid), or fields of its data.
- * A job that was added for an earlier life of the id (another `generation`) is only compared by its class, which decides the host.
+ * Compares a job with the placement that the session's sealed spec asks for. Returns what differs: `queue`, `data` when
+ * it is not valid, or fields of the data. Of a job that was added for another generation, only the queue is compared.
  */
 export function differences(job: SessionJob, generation: string, wanted: Placement): string[] {
   if (job.data === undefined) return ['data'];

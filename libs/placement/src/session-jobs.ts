@@ -9,39 +9,47 @@ import { Fetcher, type FetcherOptions } from './fetcher.ts';
 import { classOf, jobIdOf, type NewSessionJob, type SessionJob } from './session-job.ts';
 import { SessionQueues } from './session-queues.ts';
 
-// A host's side of the sessions queues: BullMQ admits sessions to hosts, and the lock of a job is the lease.
+// A host's side of the session queues. The lock of a session's job is the lease of its host.
 //
-// PLACEMENT-1. A session that holds a slot has one active job. The token of its lock is the host's id, so a restarted worker still owns it.
-// PLACEMENT-2. A job whose lock ran out is handed out again: its next host takes the session over. It never fails. BullMQ's own check for
-//              stalled jobs is not used: a check that was sent before an outage would arrive before the hosts have renewed their locks.
-// PLACEMENT-3. A host fetches only from the queues of the placement classes that it offers, and of these only sessions that it can run: it passes
-//              over the others, which keep their places.
+// PLACEMENT-1. A session that holds a slot has one active job. The token of its lock is the host's id, so a restarted
+//              worker still owns it.
+// PLACEMENT-2. A job whose lock ran out is handed out again, and its next host takes the session over. BullMQ's own
+//              check for stalled jobs is not used: a check that was sent before an outage would arrive before the hosts
+//              have renewed their locks.
+// PLACEMENT-3. A host fetches only from the queues of the placement classes that it offers. It passes over the sessions
+//              that it cannot run, which keep their places.
 // PLACEMENT-4. All classes share the connection that the host gives. No call here blocks it.
 
 type HeldLock = Lock & { job: SessionJob };
 
 export interface SessionJobs {
-  /** Takes the next waiting session that this host can run and locks its job for `lockMs`. Undefined when none waits. */
+  /**
+   * Takes the next waiting session that this host can run, and locks its job for `lockMs`. Resolves with undefined when
+   * there is none.
+   */
   fetch(): Promise<SessionJob | undefined>;
-  /** Sessions whose lock names this host: those that it owned before it restarted, whichever classes it offers now. */
+  /** Lists the sessions whose lock names this host, such as those that it owned before it restarted. */
   listOwn(): Promise<SessionJob[]>;
-  /** Asks for a fence for a session whose job this host has locked. Throws QUEUE_UNAVAILABLE. */
+  /** Requests a fence for a session whose job this host has locked. Throws QUEUE_UNAVAILABLE. */
   grant(job: SessionJob): Promise<Granted>;
   /**
-   * Extends the locks. A lock that ran out is set again if no other host took the job since. Returns the sessions whose lock this host has
-   * lost. `fence`: the fence under which this host owns the session already. `via`: the connection to use.
+   * Extends the locks over the connection `via`. A lock that ran out is set again if no other host has taken the job.
+   * Returns the sessions whose lock this host has lost.
    */
   renew(leases: readonly HeldLock[], via?: Redis): Promise<SessionJob[]>;
   /**
-   * Restores jobs, locks and owners in a Redis that came back with other data. Returns the sessions that another host has. Sessions without a
-   * fence, of which this host is not the owner yet, are renewed.
+   * Restores jobs, locks and owners in a Redis that came back with other data. Returns the sessions that another host
+   * has. For sessions without a fence, which this host does not own yet, only the locks are renewed.
    */
   declare(leases: readonly HeldLock[], via: Redis): Promise<SessionJob[]>;
-  /** Hands out the jobs again whose lock ran out, in the classes that this host offers. All hosts together do so once per interval. */
+  /**
+   * Moves jobs whose lock ran out to the front of their queues, in the classes that this host offers. All hosts
+   * together do so once per interval.
+   */
   requeueStalled(): Promise<void>;
-  /** Ends the job; the session then holds no slot. Throws QUEUE_UNAVAILABLE. */
+  /** Completes the job, so the session holds no slot. Throws QUEUE_UNAVAILABLE. */
   remove(job: SessionJob): Promise<void>;
-  /** Puts the job back to the front of its line, so the session keeps its place, and wakes the hosts. Throws QUEUE_UNAVAILABLE. */
+  /** Puts the job back at the front of its queue, and wakes the hosts. Throws QUEUE_UNAVAILABLE. */
   putBack(job: SessionJob): Promise<void>;
   /** Adds a job unless the session has one in its class. Throws QUEUE_UNAVAILABLE. */
   ensure(job: NewSessionJob): Promise<void>;
@@ -52,9 +60,8 @@ export interface SessionJobs {
   close(): Promise<void>;
 }
 
-/** `offers`: the placement classes that this host offers. `lockMs`: length of a lock just taken, until the session's own grace period is known. */
 export interface SessionJobsOptions extends FetcherOptions {
-  /** the shortest time between two searches for jobs whose lock ran out, over all hosts */
+  /** shortest time between two searches for jobs whose lock ran out, over all hosts */
   stalledIntervalMs: number;
 }
 
@@ -88,7 +95,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
 
     async declare(leases, via) {
       const classes = new Set([...options.offers, ...leases.map(({ job }) => job.placementClass)]);
-      // A full Redis takes no new class. The next job that is added makes up for it.
+      // A full Redis stores no new class. The next job that is added stores it.
       if (classes.size > 0) await via.sadd(fleet.classes, ...classes).catch(() => {});
       const owned = leases.flatMap((lease) =>
         lease.fence === undefined ? [] : [{ ...lease, fence: lease.fence, ...toStored(lease.job) }],
@@ -107,7 +114,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
       try {
         await queues.complete(job, hostId);
       } catch (error) {
-        // The job is gone, or another host has it: in both cases this host has nothing to end.
+        // The job is gone or another host has it: this host has nothing to complete.
         if (!isNotHeld(error)) throw toQueueError(error);
       }
     },
@@ -141,7 +148,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
   }
 }
 
-/** A job without valid data is refused by the host that fetches it. */
+/** Returns the data of a job as it is stored. A job without valid data is refused by the host that fetches it. */
 function toStored({ data }: SessionJob): { jobData: string; priority: number } {
   return { jobData: JSON.stringify(data ?? {}), priority: data?.priority ?? 0 };
 }

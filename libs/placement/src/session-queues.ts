@@ -5,8 +5,9 @@ import type { PlacementClass } from './placement.ts';
 import { classOf, jobIdOf, type NewSessionJob, parseSessionJob, type SessionJob } from './session-job.ts';
 
 /**
- * The BullMQ queues of sessions, one for each placement class, opened on first use, as BullMQ is loaded. They share the given connection.
- * BullMQ's types are in private members alone: published declarations cannot name them, because they are not published.
+ * The BullMQ queues of sessions, one for each placement class. They share one connection. Queues are opened and BullMQ
+ * is loaded on first use. Only private members have BullMQ's types, because those are not in the published
+ * declarations.
  */
 export class SessionQueues {
   readonly #redis: Redis;
@@ -19,8 +20,8 @@ export class SessionQueues {
   }
 
   /**
-   * Adds a job unless the session has one in the same class, then wakes the hosts. The job goes behind all that wait with its priority,
-   * whether it is new or replaces one that was lost: nothing that is added again overtakes a session that was waiting.
+   * Adds a job unless the session has one in the same class, then wakes the hosts. The job goes behind all that wait
+   * with its priority, also when it replaces a job that was lost.
    */
   async add(job: NewSessionJob): Promise<void> {
     const { priority } = job.data;
@@ -37,7 +38,7 @@ export class SessionQueues {
     await this.#redis.publish(this.#fleet.sessionsWakeUps, encodeWakeUp({ type: 'sessions', placementClass }));
   }
 
-  /** Classes whose queues may hold jobs. */
+  /** Lists the classes whose queues may hold jobs. */
   classes(): Promise<PlacementClass[]> {
     return this.#redis.smembers(this.#fleet.classes);
   }
@@ -46,7 +47,7 @@ export class SessionQueues {
     if (names.length > 0) await this.#redis.sadd(this.#fleet.classes, ...names);
   }
 
-  /** Removes a job that waits. One that a host holds stays. */
+  /** Removes a job, unless a host holds it. */
   async removeWaiting(name: PlacementClass, jobId: string): Promise<void> {
     await (await this.#of(name)).remove(jobId);
   }
@@ -55,24 +56,24 @@ export class SessionQueues {
     return (await (await this.#of(classOf(job))).getJob(jobIdOf(job))) !== undefined;
   }
 
-  /** Job ids in the order in which hosts take them, at most `most`. */
+  /** Lists at most `most` job ids, in the order in which hosts take them. */
   async waiting(name: PlacementClass, most: number): Promise<string[]> {
     return (await this.#of(name)).getRanges(['waiting', 'prioritized'], 0, most - 1, true);
   }
 
-  /** Jobs that hosts hold. Those whose ids name no session are left out. */
+  /** Lists the jobs that hosts hold. Those whose ids name no session are left out. */
   async active(name: PlacementClass): Promise<SessionJob[]> {
     const jobs = await (await this.#of(name)).getActive();
     return jobs.flatMap((job) => parseSessionJob(job, name) ?? []);
   }
 
-  /** Ends a job that the host holds. Throws BullMQ's error when it does not hold the job. */
+  /** Completes a job that the host holds. Throws BullMQ's error when it does not hold the job. */
   async complete(job: SessionJob, hostId: string): Promise<void> {
     const stored = await (await this.#of(job.placementClass)).getJob(jobIdOf(job));
     await stored?.moveToCompleted(null, hostId, false);
   }
 
-  /** Puts a job that the host holds back to the front of its line. Throws BullMQ's error when it does not hold the job. */
+  /** Puts a job of the host back at the front of its queue. Throws BullMQ's error when it does not hold the job. */
   async putBack(job: SessionJob, hostId: string): Promise<void> {
     const stored = await (await this.#of(job.placementClass)).getJob(jobIdOf(job));
     await stored?.moveToWait(hostId);
@@ -84,7 +85,7 @@ export class SessionQueues {
     return opening;
   }
 
-  /** Most processes that submit commands never need a queue: their sessions are open. */
+  /** Opens a queue. Most processes that submit commands need none, because their sessions have a host. */
   async #open(name: PlacementClass): Promise<Queue> {
     const { Queue } = await import('@shellfleet/vendor/bullmq');
     const queue = new Queue(sessionsQueue(name), {

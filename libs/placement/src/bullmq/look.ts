@@ -23,7 +23,7 @@ export interface WaitingJob {
 }
 
 /** Reads these parts of queues in one call, each in the order in which hosts take the jobs. */
-export async function lookAtLines(
+export async function lookAtQueues(
   redis: Redis,
   fleet: FleetKeys,
   parts: readonly { placementClass: string; from: number; count: number }[],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { inOneLine } from './in-one-line.ts';
+import { joinQueues } from './join-queues.ts';
 
 const line = (...places: [name: string, priority: number, addedAt: number][]) =>
   places.map(([name, priority, addedAt]) => ({ name, priority, addedAt }));
@@ -16,7 +16,7 @@ test.each([
   ],
 ])('%s', (_title, lines, order) => {
   expect(
-    inOneLine(lines)
+    joinQueues(lines)
       .map(({ name }) => name)
       .join(''),
   ).toBe(order);

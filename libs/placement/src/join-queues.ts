@@ -1,19 +1,18 @@
-/** The place of a session in the line of its queue. */
+/** What decides when a waiting session is next. */
 export interface QueuePlace {
-  /** 0 is first */
+  /** priority of the session; 0 is first */
   priority: number;
   /** when it was added, ms by the clock of the process that added it */
   addedAt: number;
 }
 
 /**
- * Joins the lines of several queues to the one in which a host takes sessions: of the heads, the one with the smallest priority is next, then the one
- * that has waited longest. Within a queue the order stays: what was handed out before is first, whatever its priority.
- *
- * Fairness between tenants belongs here: with a queue per class and tenant, this function weighs their heads.
+ * Joins queues in the order in which a host takes sessions: next is the head with the smallest priority number, and of
+ * equal ones the head that has waited longest. The order within a queue stays: a session that was put back is first,
+ * whatever its priority.
  */
-export function inOneLine<T extends QueuePlace>(lines: readonly (readonly T[])[]): T[] {
-  const rests = lines.map((line) => [...line]);
+export function joinQueues<T extends QueuePlace>(queues: readonly (readonly T[])[]): T[] {
+  const rests = queues.map((queue) => [...queue]);
   const joined: T[] = [];
   for (;;) {
     const first = rests
