@@ -7,8 +7,9 @@ import { dirname, isAbsolute, join } from 'node:path';
 type Enable = ((folder: string) => unknown) | undefined;
 
 /**
- * Keeps what V8 has compiled of this program for its next call, in the user's cache folder. Node takes what it finds there for the program's own
- * code, so the folder is used only if nobody else can write to it. Without such a folder every call compiles anew.
+ * Keeps what V8 has compiled of this program for its next call, in the user's cache folder. Node takes what it finds
+ * there for the program's own code, so the folder is used only if nobody else can write to it. Without such a folder
+ * every call compiles anew.
  */
 export function useCompileCache(env: NodeJS.ProcessEnv): void {
   const enable = module.enableCompileCache as Enable;

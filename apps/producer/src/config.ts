@@ -6,7 +6,7 @@ export interface Config {
   version: string;
   /** Errors are shown with their stack. SHELLFLEET_DEBUG; default: no. */
   debug: boolean;
-  /** Lines that are replaced in place are shown. Only when stderr is a terminal, `CI` is unset and `TERM` is not `dumb`. */
+  /** Whether lines are replaced in place: stderr is a terminal, `CI` is unset and `TERM` is not `dumb`. */
   progress: boolean;
   /** Messages are coloured. Only when stderr is a terminal, and `NO_COLOR` and `CI` are unset. */
   color: boolean;

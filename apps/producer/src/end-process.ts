@@ -1,4 +1,7 @@
-/** Ends this process as soon as what it wrote has reached its readers. Node would take everything in memory apart first, which takes some ms. */
+/**
+ * Ends this process as soon as what it wrote has reached its readers. Node would take everything in memory apart first,
+ * which takes some ms.
+ */
 export async function exitWhenWritten(exitCode: number): Promise<void> {
   process.exitCode = exitCode;
   // What was sent to a parent process may still be on its way. It ends by itself then.

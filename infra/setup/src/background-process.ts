@@ -4,7 +4,9 @@ import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { endProcess, isRunning, type RecordedProcess, recordProcess } from './live-process.ts';
 
-/** Starts a program in a process session of its own, so that it outlives this process. Its output goes to a log file. */
+/**
+ * Starts a program in a process session of its own, so that it outlives this process. Its output goes to a log file.
+ */
 export async function startDetached(
   file: string,
   args: string[],

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { findProgram, runProgram } from './run-program.ts';
 
 /**
- * Does the work, and then disables the services that it enabled: what set-up installs is started and stopped with the fleet. Enabled at boot,
- * Debian's redis-server would listen without a password from the next boot on. `root`: the file system's root.
+ * Does the work, then disables the services that it enabled at boot, because set-up starts and stops them with the
+ * fleet. Debian's redis-server, for example, would listen without a password from the next boot on. `root` is the root
+ * of the file system.
  */
 export async function withoutEnablingServices(work: () => Promise<void>, root = '/'): Promise<void> {
   const before = new Set(await listEnabled(root));

@@ -40,8 +40,9 @@ export interface DebianSystem {
 }
 
 /**
- * Installs packages without starting their services, now or at boot, so that only processes run that set-up has started and can stop. Removes no
- * package. Signals that ask this process to end wait for apt, which would otherwise leave packages half installed.
+ * Installs packages without starting their services, now or at boot, so that only processes run that set-up has started
+ * and can stop. Removes no package. Signals that ask this process to end wait for apt, which would otherwise leave
+ * packages half installed.
  */
 export async function installPackages(
   names: readonly string[],
@@ -72,7 +73,8 @@ async function installOrThrow(names: readonly string[], report: Report): Promise
 
 function aptInstall(names: readonly string[]): Promise<ProgramResult> {
   const options = ['-o', 'DPkg::Lock::Timeout=120', '-o', 'Dpkg::Use-Pty=0'];
-  // docker.io conflicts with containerd.io: without --no-remove, apt would take the container runtime of a Kubernetes node away.
+  // docker.io conflicts with containerd.io: without --no-remove, apt would take the container runtime of a Kubernetes
+  // node away.
   const args = ['install', '-y', '-qq', '--no-remove', '--no-install-recommends', ...options, ...names];
   return runProgram('apt-get', args, { env: aptEnv(), detached: true });
 }

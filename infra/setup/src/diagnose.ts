@@ -5,7 +5,10 @@ import { findDocker } from './ensure-docker.ts';
 import { findFullImage, findSessionImage } from './images/ensure-session-image.ts';
 import { findProgram } from './run-program.ts';
 
-/** One required or optional part of the fleet on this machine. `absent`: an optional part, so not a fault. `missing`: comes with a fix. */
+/**
+ * A required or optional part of the fleet on this machine. The state `absent` is that of an optional part and no
+ * fault; `missing` comes with a fix.
+ */
 export type MachinePart = {
   name: string;
   state: 'present' | 'installable' | 'missing' | 'absent';

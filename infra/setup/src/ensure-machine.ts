@@ -15,7 +15,7 @@ import { ensureTestImages, type TestImages } from './images/ensure-test-images.t
 import { type ImageNames, LOADED_NAMES } from './images/session-recipe.ts';
 import { removeStalePolicy } from './no-service-starts.ts';
 
-/** `sessionImage`: the image `slim`, or the operator's own default. */
+/** A machine that is set up for workers. `sessionImage` is `slim`, or the default that the operator has chosen. */
 export type Machine = { engine: DockerEngine; sessionImage: string; imageNames: ImageNames };
 
 /** Sets up a worker without containers, which needs only the keeper. */
@@ -25,8 +25,8 @@ export async function ensureMachineWithoutEngine(report: Report): Promise<void> 
 }
 
 /**
- * Everything but Redis that a worker on this machine needs: an engine, a session image, the keeper. `signal` interrupts it. `imageNames`: by which the
- * worker looks for `slim` and `full`.
+ * Sets up what a worker on this machine needs except Redis: an engine, a session image, the keeper. The worker looks
+ * for `slim` and `full` by `imageNames`.
  */
 export async function ensureMachine(
   env: NodeJS.ProcessEnv,
@@ -54,7 +54,10 @@ export async function hasFullSessionImage({ engine }: Machine): Promise<boolean>
   return (await findFullImage({ endpoint: engine.endpoint, root: checkoutRoot })) !== undefined;
 }
 
-/** Makes the session image `full`, on a machine that is set up. Takes minutes when it is not there. Returns its name. */
+/**
+ * Makes the session image `full` on a machine that is set up, and returns its name. Takes minutes when the image is not
+ * there.
+ */
 export function ensureFullSessionImage(
   machine: Machine,
   env: NodeJS.ProcessEnv,

@@ -22,7 +22,7 @@ export type Redis = AsyncDisposable & { readonly url: string; close(): Promise<v
 
 const publicRedisImage = 'redis:7-bookworm';
 
-/** The given Redis, else an embedded one: a supervised child if redis-server is or can be installed, else a container. */
+/** Returns the given Redis, or starts one: a child process if redis-server is or can be installed, else a container. */
 export async function ensureRedis(options: EnsureRedisOptions): Promise<Redis> {
   const { env, folder, persistent, report } = options;
   if (env.SHELLFLEET_REDIS_URL) return givenRedis(env.SHELLFLEET_REDIS_URL);

@@ -2,8 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-// PROCESS-1. A process that was recorded is signalled only while its number, its start time and its command are all as they were. When
-// one of them cannot be read, nothing is signalled: the number alone may have been given to another program since.
+// PROCESS-1. A process that was recorded is signalled only while its number, its start time and its command are all as
+// they were. When one of them cannot be read, nothing is signalled: the number alone may have been given to another
+// program since.
 
 /** One process as it is recorded. Two processes may have the same number, but not one start time as well. */
 export interface RecordedProcess {
@@ -22,18 +23,24 @@ const POLL_MS = 50;
 /** Length of a date that `ps` prints for `lstart` in the C locale: `Sun Nov 22 15:34:00 2026`. */
 const LSTART_LENGTH = 24;
 
-/** To be called in the same turn of the event loop as the start of the process, so that a record exists as soon as the process does. */
+/**
+ * Returns the record of a process that this process has just started. It must be called in the same turn of the event
+ * loop, so that a record exists as soon as the process does.
+ */
 export function recordProcess(pid: number): RecordedProcess {
   return { pid, startedAt: readProcess(pid)?.startedAt ?? 'unknown' };
 }
 
-/** Whether the recorded process still runs one of these programs; a program is known by a part of its title or command line. */
+/** Whether the recorded process still runs one of these programs. Each is a part of its title or command line. */
 export function isRunning({ pid, startedAt }: RecordedProcess, programs: readonly string[]): boolean {
   const live = readProcess(pid);
   return live !== undefined && live.startedAt === startedAt && programs.some((name) => live.command.includes(name));
 }
 
-/** Sends the signal, and SIGKILL when the process still runs after the grace. Resolves when it is gone; false: it was gone already. */
+/**
+ * Sends the signal, and SIGKILL when the process still runs after the grace. Resolves when the process is gone, with
+ * false when it was gone before.
+ */
 export async function endProcess(
   recorded: RecordedProcess,
   programs: readonly string[],
@@ -46,7 +53,9 @@ export async function endProcess(
   return true;
 }
 
-/** Undefined: there is no such process, it is a zombie, or nothing certain can be read about it. */
+/**
+ * Reads a process. Returns undefined when there is none, when it is a zombie, or when it cannot be read for certain.
+ */
 export function readProcess(pid: number, platform: NodeJS.Platform = process.platform): FoundProcess | undefined {
   if (!Number.isSafeInteger(pid) || pid < 1) return undefined;
   return platform === 'linux' ? readFromProc(pid) : askPs(pid);

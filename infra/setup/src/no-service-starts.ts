@@ -1,9 +1,9 @@
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { isRunning, readProcess } from './live-process.ts';
 
-// Debian starts a service as soon as its package is installed, unless /usr/sbin/policy-rc.d forbids it. A file of ours that stayed would
-// forbid it to every later package, so it is signed with the process that needs it, and each start of set-up removes one whose process is gone.
-// A file without our signature is the administrator's: it is kept.
+// Debian starts a service as soon as its package is installed, unless /usr/sbin/policy-rc.d forbids it. A file of ours
+// that stayed would forbid it to every later package, so it is signed with the process that needs it, and each start of
+// set-up removes one whose process is gone. A file without our signature is the administrator's: it is kept.
 
 const POLICY_PATH = '/usr/sbin/policy-rc.d';
 const SIGNATURE = /^# Of shellfleet's set-up, while process (\d+), started at (.+), installs packages\.$/m;

@@ -9,8 +9,8 @@ export type RunProgramOptions = {
   /** In a process session of its own, which a Ctrl-C at the terminal does not reach. */
   detached?: boolean;
   /**
-   * Ends the program, and what it started, with SIGTERM; the call rejects when they have ended. Such a program has a process session of its
-   * own: some wait for the children that a terminal would have interrupted with them.
+   * Ends the program, and what it started, with SIGTERM; the call rejects when they have ended. Such a program has a
+   * process session of its own: some wait for the children that a terminal would have interrupted with them.
    */
   signal?: AbortSignal | undefined;
   /** Receives the program's stdout and stderr as they arrive. The result has them too. */

@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { findProgram } from './run-program.ts';
 
 /**
- * Does work while this process holds the lock of a file; other processes wait. The lock ends with this process, however that ends. Where there is
- * no `flock` (macOS), the work is done without it: work that two processes do at the same time must be wasteful at most.
+ * Does work while this process holds the lock of a file; other processes wait. The lock ends with this process, however
+ * that ends. Where there is no `flock` (macOS), the work is done without it: work that two processes do at the same
+ * time must be wasteful at most.
  */
 export async function underLock<T>(path: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
   const flock = await findProgram('flock');

@@ -1,8 +1,9 @@
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Does work that must not be left half done: until it has ended, the signals that ask this process to end wait. Then they have their usual
- * effect. Children need a process session of their own, because a terminal sends Ctrl-C to all processes of its own.
+ * Does work that must not be left half done: until it has ended, the signals that ask this process to end wait. Then
+ * they have their usual effect. Children need a process session of their own, because a terminal sends Ctrl-C to all
+ * processes of its own.
  */
 export async function uninterrupted(work: () => Promise<void>): Promise<void> {
   const withheld = new Set<NodeJS.Signals>();

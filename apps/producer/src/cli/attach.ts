@@ -53,7 +53,10 @@ interface Left {
   words?: string;
 }
 
-/** Connects the local terminal to the session's, until that one ends or its user leaves. The local terminal is always restored. */
+/**
+ * Connects the local terminal to the session's, until that one ends or its user leaves. The local terminal is always
+ * restored.
+ */
 async function beAt(terminal: SessionTerminal, context: Context, keys: DetachKeys): Promise<Left> {
   const left = withResolvers<Left>();
   const modes = new TerminalModes();

@@ -20,7 +20,10 @@ export async function auditsOfMachine(stateFolder: string): Promise<string[]> {
   );
 }
 
-/** The records of all tenants of a host, in the order of each tenant. Files that were last written before `since` (ms) are left out. */
+/**
+ * Reads the records of all tenants of a host, in the order of each tenant. Files that were last written before `since`
+ * (ms) are left out.
+ */
 export async function* readAudit(
   folder: string,
   since: number,

@@ -13,8 +13,9 @@ export interface TaskFile {
 }
 
 /**
- * Checks a whole file of tasks, one JSON object per line, before any of them runs: each line is a task of a batch with these options, and no id
- * occurs twice. A file is then read again; of a pipe, which can be read once, the tasks are kept.
+ * Checks a whole file of tasks, one JSON object per line, before any of them runs: each line is a task of a batch with
+ * these options, and no id occurs twice. A file is then read again. The tasks of a pipe, which can be read only once,
+ * are kept.
  */
 export async function openTaskFile(
   path: string,

@@ -2,7 +2,9 @@ import { InvalidArgumentError } from 'commander';
 
 export const DEFAULT_DETACH_KEYS = 'ctrl-p,ctrl-q';
 
-/** `ctrl-p,ctrl-q`: letters, or `ctrl-` and one of a to z and @ [ \ ] ^ _. Empty: none. */
+/**
+ * Parses keys such as `ctrl-p,ctrl-q`: letters, or `ctrl-` and one of a to z and @ [ \ ] ^ _. Empty text means no keys.
+ */
 export function parseDetachKeys(text: string): Buffer {
   if (text === '') return Buffer.alloc(0);
   return Buffer.from(text.split(',').map(toByte));

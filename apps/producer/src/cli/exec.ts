@@ -56,7 +56,10 @@ function wasRefused(result: Result | undefined): boolean {
   return result?.outcome === 'denial' || (result?.outcome === 'error' && result.error.code === 'APPROVAL_EXPIRED');
 }
 
-/** With a spec that no host can open, such as a misspelt image, every later command of the session would fail. So this call leaves no such session. */
+/**
+ * With a spec that no host can open, such as a misspelt image, every later command of the session would fail. So this
+ * call leaves no such session.
+ */
 async function closeUnlessOpened(session: Session): Promise<void> {
   const info = await session.info().catch(() => undefined);
   const neverHadShell = info?.epoch === 0 && info.queuedCommands === 0 && info.runningCommandId === undefined;

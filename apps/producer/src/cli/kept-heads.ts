@@ -48,8 +48,8 @@ function parseKeptHead(line: string, path: string): KeptHead {
 }
 
 /**
- * Reads the heads that Redis has. A host has to be here when it was last in this state folder, or in that of a host which is here: so the hosts of a copy are known,
- * also where the id of the state folder was not copied.
+ * Reads the heads of audits that Redis has. A host is expected here when it was last in this state folder, or in that
+ * of a host which is here.
  */
 export async function readAnchoredHeads(
   fleet: Fleet,

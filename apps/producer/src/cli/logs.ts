@@ -126,7 +126,10 @@ function readCommandLog(terminal: CliOutput, command: FleetCommand, flags: Flags
   };
 }
 
-/** The output that the session's stream has, of a command or of all commands. `ended` gets the Results of those that had something replaced. */
+/**
+ * Prints the output that the stream of the session has, of one command or of all. `ended` receives the Results of
+ * commands that had something replaced.
+ */
 function readStored(
   terminal: CliOutput,
   source: FleetCommand | Session,

@@ -1,8 +1,9 @@
 import { hostFolderName } from '@shellfleet/sealing';
 import type { HostFolder } from './read-audit.ts';
 
-// A chain says itself of which host it is, and its key fits that name alone. So a copy of another host's audit is authentic, and only its place
-// shows what it is: a host has one folder, that folder has its name, and no two folders have the same secret.
+// A chain says itself of which host it is, and its key fits that name alone. So a copy of another host's audit is
+// authentic, and only its place shows what it is: a host has one folder, that folder has its name, and no two folders
+// have the same secret.
 
 /** A finding about the place of a host's audit. */
 export interface PlaceFinding {

@@ -10,7 +10,10 @@ import { showWarnings } from './show-warnings.ts';
 import { CliOutput } from './terminal.ts';
 import { loadVerbs, type VerbGroups } from './verbs.ts';
 
-/** Runs one command line and returns its exit code: a result that its reader did not get is a failure of the command line, whatever it was. */
+/**
+ * Runs one command line and returns its exit code: a result that its reader did not get is a failure of the command
+ * line, whatever it was.
+ */
 export async function runCli(args: readonly string[], config: Config): Promise<number> {
   const terminal = new CliOutput(config);
   showWarnings(terminal);

@@ -1,7 +1,10 @@
 import type { Result } from '@shellfleet/client';
 import type { CliOutput } from './terminal.ts';
 
-/** Says how many tokens of well-known formats were replaced in the output of commands: a patch with a replaced token is not what was printed. */
+/**
+ * Reports how many tokens of well-known formats were replaced in the output of commands. A patch with a replaced token
+ * is not what was printed.
+ */
 export async function sayRedactedFormats(
   terminal: Pick<CliOutput, 'say'>,
   results: Iterable<Pick<Result, 'redactions'>>,

@@ -7,8 +7,8 @@ import { readRules } from './rules-check.ts';
 
 // What rules would have done with the commands that ran, by the audit of the hosts of this machine.
 //
-// The audit has the redacted script and the policy of each session. What it has not: the session's own rules and its `approval`, so each command
-// is decided as one of a session without them; the end of a script that is very long.
+// The audit has the redacted script and the policy of each session. What it has not: the session's own rules and its
+// `approval`, so each command is decided as one of a session without them; the end of a script that is very long.
 
 export interface ReplayFlags {
   since: number;

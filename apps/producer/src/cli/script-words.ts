@@ -1,7 +1,9 @@
 import { quoteWord } from '@shellfleet/protocol';
 import type { Command, Option } from 'commander';
 
-/** One argument is a script. Several are words of one command; each is quoted, so that the shell passes it on unchanged. */
+/**
+ * One argument is a script. Several are words of one command; each is quoted, so that the shell passes it on unchanged.
+ */
 export function toScript(words: readonly string[]): string {
   return words.length === 1 ? (words[0] as string) : words.map(quoteWord).join(' ');
 }
@@ -15,8 +17,8 @@ function scriptPlace(verb: Command): number {
 }
 
 /**
- * Options end at the first word of the script, as in `docker exec`: the words behind it are the script's. Returns the arguments with a `--`
- * there, unless the caller gave one.
+ * Options end at the first word of the script, as in `docker exec`: the words behind it are the script's. Returns the
+ * arguments with a `--` there, unless the caller gave one.
  */
 export function endOptionsAtScript(program: Command, args: readonly string[]): string[] {
   const { verb, verbAt } = findVerb(program, args);

@@ -30,8 +30,8 @@ export interface SessionFlags {
 }
 
 /**
- * Flags for the spec of a session that the verb opens. Values of secrets come from the environment, because command lines are visible in every
- * list of processes.
+ * Flags for the spec of a session that the verb opens. Values of secrets come from the environment, because command
+ * lines are visible in every list of processes.
  */
 export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command {
   const secret = (name: string, before?: Record<string, string>) => ({ ...before, [name]: readSecret(name, env) });
@@ -111,7 +111,10 @@ export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
     .optionsGroup('Options:');
 }
 
-/** Undefined when no flag concerns the session: then an open session of any spec is used. */
+/**
+ * Returns the spec that the flags describe, or undefined when no flag concerns the session. Then an open session of any
+ * spec is used.
+ */
 export function toSpec(flags: SessionFlags): SessionSpec | undefined {
   const { image, policy, memory, cpus, pids, user, workspace, idleTimeout } = flags;
   const { sessionEnv, startup, shutdown, label, secret, redact, spec, approval, askByDefault } = flags;

@@ -13,8 +13,9 @@ const READER_GONE = 'the reader of its output has gone';
 const CANCEL_MS = 2_000;
 
 /**
- * Submits a command and shows it live to its end: its output on the same streams, progress for a person, and its exit code. The command is
- * throttled to stdout, so that all of its output comes; if any does not, the exit code is not the command's. Returns its Result.
+ * Submits a command and shows it live to its end: its output on the same streams, progress for a person, and its exit
+ * code. The command is throttled to stdout, so that all of its output comes; if any does not, the exit code is not the
+ * command's. Returns its Result.
  */
 export async function showOwnCommand(
   context: Context,
@@ -119,8 +120,8 @@ function whatWasLost({ commandId, reason }: Result): string {
 }
 
 /**
- * The first Ctrl-C cancels the command, the second leaves. A Ctrl-C before the command is accepted cancels it when it is. A hang-up leaves it
- * running, unless it waits for stdin that only this process could send.
+ * The first Ctrl-C cancels the command, the second leaves. A Ctrl-C before the command is accepted cancels it when it
+ * is. A hang-up leaves it running, unless it waits for stdin that only this process could send.
  */
 function listenForSignals(
   terminal: CliOutput,

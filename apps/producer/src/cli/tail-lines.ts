@@ -1,8 +1,8 @@
 const NEWLINE = 10;
 
 /**
- * Keeps the last lines of output that comes in pieces, in the order in which the pieces come. A line ends with its newline; what follows the last newline is a line
- * too. Memory is bounded by the lines kept.
+ * Keeps the last lines of output that comes in pieces, in the order in which the pieces come. A line ends with its
+ * newline; what follows the last newline is a line too. Memory is bounded by the lines kept.
  */
 export class TailLines<T extends { data: Uint8Array }> {
   readonly #lines: number;

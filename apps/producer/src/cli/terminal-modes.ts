@@ -4,7 +4,10 @@ const UNFINISHED = new RegExp(`${ESCAPE}(?:\\[(?:\\?[\\d;]{0,64})?)?$`);
 /** Modes that are on by default: the cursor is shown, lines wrap. */
 const ON_BEFORE = new Set(['7', '25']);
 
-/** Tracks the modes that programs of the session have set on the local terminal: alternate screen, mouse, bracketed paste. */
+/**
+ * Tracks the modes that programs of the session have set on the local terminal: alternate screen, mouse, bracketed
+ * paste.
+ */
 export class TerminalModes {
   readonly #changed = new Map<string, boolean>();
   #rest = '';

@@ -7,7 +7,9 @@ import { toPrintable } from './printable.ts';
 
 /** stdout and stderr of the command line. Requested data goes to stdout, messages for a person to stderr. */
 export class CliOutput {
-  /** Aborts when the reader of stdout has closed it, or when stdout takes no more. Later writes to stdout are dropped. */
+  /**
+   * Aborts when the reader of stdout has closed it, or when stdout takes no more. Later writes to stdout are dropped.
+   */
   readonly readerGone: AbortSignal;
   #stdoutHasFailed = false;
   readonly #config: Config;

@@ -10,8 +10,8 @@ interface Options {
 }
 
 /**
- * Says on stderr why a tool call does not start, once for each message. The call reports its reason for the first time when it has waited for two
- * seconds. A wait that no live host can end ends as that of a command does.
+ * Reports on stderr why a tool call does not start, once for each message. The first report comes when the call has
+ * waited for two seconds. A wait that no live host can end ends as that of a command does.
  */
 export function sayWhyItWaits(
   terminal: Pick<CliOutput, 'isTerminal' | 'say'>,

@@ -60,7 +60,10 @@ function toCount(text: string): number {
   return count;
 }
 
-/** Runs in the foreground. A signal ends the fleet, at any time: while it starts, and later after a message with the number of open sessions. */
+/**
+ * Runs in the foreground. A signal ends the fleet, at any time: while it starts, and later after a message with the
+ * number of open sessions.
+ */
 async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): Promise<void> {
   const asked = askedToEnd();
   // The process that started a detached supervisor receives messages until the fleet is ready.
@@ -99,8 +102,8 @@ async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): P
 }
 
 /**
- * From the start on, signals do not end this process, but abort the start or the fleet. So does the end of the process that waits for a detached
- * supervisor to be ready, until `releaseStarter`: that process need not wait any longer.
+ * Makes signals abort the start or the fleet instead of ending this process. Until `releaseStarter`, the end of the
+ * process that waits for a detached supervisor does the same.
  */
 function askedToEnd(): { signal: AbortSignal; releaseStarter(): void } {
   const asked = new AbortController();

@@ -7,7 +7,10 @@ type RegisterVerb = (program: Command, context: Context) => void;
 /** Verbs under the title of their group. */
 export type VerbGroups = readonly (readonly [title: string, readonly RegisterVerb[]])[];
 
-/** In the order and groups of the help. A verb is loaded when it is called: most of the time of a short call would go into loading all of them. */
+/**
+ * Verbs in the order and groups of the help. A verb is loaded when it is called, because loading all of them would take
+ * most of the time of a short call.
+ */
 const verbs: Readonly<Record<string, Readonly<Record<string, () => Promise<RegisterVerb>>>>> = {
   'Sessions:': {
     exec: async () => (await import('./exec.ts')).registerExec,
@@ -42,7 +45,10 @@ const verbs: Readonly<Record<string, Readonly<Record<string, () => Promise<Regis
   },
 };
 
-/** The verb of this name alone. Without one, or for a word that is no verb, all verbs: help, completion and corrections need them. */
+/**
+ * Loads the verb of this name. Without a name, or for a word that is no verb, it loads all verbs, which help,
+ * completion and corrections need.
+ */
 export function loadVerbs(name?: string): Promise<VerbGroups> {
   for (const [title, group] of Object.entries(verbs)) {
     const load = name !== undefined && Object.hasOwn(group, name) ? group[name] : undefined;

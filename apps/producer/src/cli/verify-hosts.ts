@@ -6,7 +6,7 @@ import { type AuditFolder, type HostAudit, type HostFolder, verifyFolder } from 
 
 interface HostFinding extends AuditFinding {
   host: string;
-  /** `*`: the audit as a whole. */
+  /** Tenant of the chain, or `*` for the whole audit. */
   tenant: string;
 }
 
@@ -20,8 +20,8 @@ export interface VerifiedHosts {
 }
 
 /**
- * Begins with what is known from elsewhere: each of `hosts` needs its audit, and each of its heads its chain. What the folders say of themselves
- * comes second, because whoever can write there says it.
+ * Checks the audits of hosts. Each of `hosts` needs its audit, and each of its heads its chain. What the folders
+ * contain is checked after that, because an attacker can write there.
  */
 export function verifyHosts({
   stateFolder,

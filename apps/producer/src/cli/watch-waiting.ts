@@ -13,7 +13,7 @@ const NO_HOST_MS = 10 * 60_000;
 interface WatchOptions {
   /** `--start-deadline`. Without it a wait that no live host can end ends after ten minutes, at a terminal never. */
   startDeadlineMs?: number | undefined;
-  /** False: the verb shows progress of its own. */
+  /** Whether this watch shows progress. A verb that shows its own turns it off. */
   showsProgress?: boolean;
   /** Called when the command waits in vain, or for too long. Without this callback nothing ends the wait. */
   onHopeless?(reason: ShellfleetError): void;
@@ -25,8 +25,9 @@ export interface WaitingWatch extends Disposable {
 }
 
 /**
- * Says on stderr why the work of a session does not begin: no host, no slot, a host that is gone, Redis, or a person. Once for each reason, when it has
- * lasted for two seconds, with and without a terminal. At a terminal it shows the state of the session while the command prints nothing.
+ * Reports on stderr why the work of a session does not begin: no host, no slot, a host that is gone, Redis, or a
+ * person. Each reason is reported once, when it has lasted for two seconds. At a terminal the state of the session is
+ * shown while the command prints nothing.
  */
 export function watchWaiting(terminal: CliOutput, session: Session, options: WatchOptions = {}): WaitingWatch {
   const { startDeadlineMs, showsProgress = true, onHopeless } = options;

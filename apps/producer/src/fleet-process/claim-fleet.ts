@@ -21,18 +21,25 @@ const POLL_MS = 100;
 
 /** What `up` does about a fleet that runs. */
 export interface FleetClaimOptions {
-  /** True: a fleet that runs is replaced, whatever its version. False: one of this version is used, and any other one is refused. */
+  /**
+   * Whether a fleet that runs is replaced, whatever its version. Otherwise one of this version is used, and any other
+   * one is refused.
+   */
   replace: boolean;
   /** How long commands of the replaced fleet may go on. */
   drainMs: number;
 }
 
-/** `reuse`: a fleet of this version runs. `drained`: hosts of a replaced fleet, whose request to drain is still in Redis. */
+/**
+ * What `up` found. With `reuse`, a fleet of this version runs. `drained` lists hosts of a replaced fleet whose request
+ * to drain is still in Redis.
+ */
 export type Claim = { type: 'reuse' } | { type: 'claimed'; record: FleetRecord; drained: string[] };
 
 /**
- * Makes this process the supervisor of this machine's fleet, and writes the record of it before anything is started. Takes over the rest of a dead
- * fleet, waits for one that is being started, and ends one that runs only if it shall be replaced. Throws a SetupError for one of another version.
+ * Makes this process the supervisor of the fleet of this machine, and writes its record before anything is started.
+ * Takes over what a dead fleet left, waits for a fleet that is being started, and ends a running fleet only to replace
+ * it. Throws a SetupError for a fleet that this version cannot use.
  */
 export async function claimFleet(
   { replace, drainMs }: FleetClaimOptions,
@@ -64,7 +71,7 @@ export async function claimFleet(
   }
 }
 
-/** Nobody looks after it, and no other version is in use. */
+/** Whether no supervisor looks after the fleet, and no other version is in use. */
 function isDead(record: FleetRecord): boolean {
   return !isSupervisorRunning(record) && (record.version === VERSION || !isAnyWorkerRunning(record));
 }

@@ -3,7 +3,10 @@ import { promisify } from 'node:util';
 import { checkoutRoot, isCheckout } from '@shellfleet/setup';
 import { VERSION } from '../program-file.ts';
 
-/** The version of this program and where it is from. Two builds of a checkout may have one version: the commit tells them apart, where git can. */
+/**
+ * Returns the version of this program and where it comes from. For a checkout, the commit tells builds of one version
+ * apart, where git can.
+ */
 export async function describeBuild(): Promise<string> {
   if (!isCheckout) return `${VERSION} of the package in ${checkoutRoot}`;
   const commit = await promisify(execFile)('git', ['-C', checkoutRoot, 'describe', '--always', '--dirty'], {

@@ -9,8 +9,8 @@ export async function endFleet(env: NodeJS.ProcessEnv): Promise<boolean> {
   if (record === undefined) return false;
   const how = { signal: 'SIGINT', graceMs: LONGEST_END_MS } as const;
   await endSupervisor(record, how);
-  // A supervisor that shut down normally leaves no processes. One that was killed leaves its workers and servers running, and may have
-  // started workers since the record was read.
+  // A supervisor that shut down normally leaves no processes. One that was killed leaves its workers and servers
+  // running, and may have started workers since the record was read.
   const { workers, startedEngine } = (await readFleetRecord(env)) ?? record;
   await endWorkers(workers, how);
   await stopRedis(await makeStateFolder(env, 'redis'), env);

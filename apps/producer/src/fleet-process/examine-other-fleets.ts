@@ -1,7 +1,7 @@
 import { findDocker, findLeftovers, type MachinePart } from '@shellfleet/setup';
 import { findOwnFleet } from './own-fleet.ts';
 
-/** Fleets of the namespace of this environment, other than its own, that have containers on the engine of this machine. No finding where there are none. */
+/** Finds other fleets of the namespace of this environment that have containers on the engine of this machine. */
 export async function examineOtherFleets(env: NodeJS.ProcessEnv): Promise<MachinePart[]> {
   const engine = await findDocker(env);
   if (engine === undefined) return [];

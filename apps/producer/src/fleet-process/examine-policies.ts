@@ -23,7 +23,9 @@ const GIVES_AWAY: Record<Policy, string> = {
   codex: ". SHELLFLEET_HOST_SHARED_UID=1: its sessions can read whatever the worker's user can",
 };
 
-/** Whether a worker on this machine could offer the policies without containers. Each is tested by the worker's program. */
+/**
+ * Whether a worker on this machine could offer the policies without containers. Each is tested by the worker's program.
+ */
 export function examinePolicies(env: NodeJS.ProcessEnv): Promise<MachinePart[]> {
   return Promise.all(POLICIES.map((policy) => examinePolicy(policy, env)));
 }

@@ -6,17 +6,20 @@ import { tryJson } from '@shellfleet/protocol';
 import { endProcess, isRunning, type RecordedProcess, stateFolder } from '@shellfleet/setup';
 import { z } from 'zod';
 
-// RECORD-1. The record is written before anything is started and removed after everything has ended, so `down` and the next `up` know of
-// everything that runs, whenever the supervisor was killed.
+// RECORD-1. The record is written before anything is started and removed after everything has ended, so `down` and the
+// next `up` know of everything that runs, whenever the supervisor was killed.
 // RECORD-2. It is replaced in one step, so it is always whole.
 
 const processSchema = z.object({ pid: z.number(), startedAt: z.string() });
 
-/** The record of a fleet of this machine, for `down` and later calls of `up`. It is in the state folder while any part of the fleet may run. */
+/**
+ * The record of the fleet of this machine, for `down` and later calls of `up`. It exists while any part of the fleet
+ * may run.
+ */
 const fleetRecordSchema = z.object({
   state: z.enum(['starting', 'up']),
   supervisor: processSchema,
-  /** `hostId`: since its worker was ready. */
+  /** Workers of the fleet. One that is ready has its host id. */
   workers: z.array(processSchema.extend({ hostId: z.string().optional() })),
   version: z.string(),
   /** The version, and where it is from. */
@@ -36,7 +39,10 @@ function recordPath(env: NodeJS.ProcessEnv): string {
   return join(stateFolder(env), 'up.json');
 }
 
-/** Writes the record of a fleet that is about to start. False: there is a record already. The state folder must exist. */
+/**
+ * Writes the record of a fleet that is about to start. Returns false when there is a record already. The state folder
+ * must exist.
+ */
 export function claimFleetRecord(record: FleetRecord, env: NodeJS.ProcessEnv): boolean {
   const temporary = writeTemporary(record, env);
   try {
@@ -60,7 +66,7 @@ function writeTemporary(record: FleetRecord, env: NodeJS.ProcessEnv): string {
   return path;
 }
 
-/** Undefined when there is none, or one of another version that cannot be read. */
+/** Reads the record. Returns undefined when there is none, or one of another version that cannot be read. */
 export async function readFleetRecord(env: NodeJS.ProcessEnv): Promise<FleetRecord | undefined> {
   const text = await readFile(recordPath(env), 'utf8').catch(() => undefined);
   return text === undefined ? undefined : fleetRecordSchema.safeParse(tryJson(text)).data;

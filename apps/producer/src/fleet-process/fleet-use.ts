@@ -19,7 +19,10 @@ export function hostsOf({ workers }: FleetRecord): string[] {
   return workers.flatMap(({ hostId }) => hostId ?? []);
 }
 
-/** Connects to the hosts of the fleet that the connection file names. Returns undefined when there is no file or no fleet. */
+/**
+ * Connects to the hosts of the fleet that the connection file names. Returns undefined when there is no file or no
+ * fleet.
+ */
 export async function connectToOwn(env: NodeJS.ProcessEnv): Promise<FleetHosts | undefined> {
   const file = await readFleetFile(env);
   return file && connectToHosts(file.redisUrl, file.namespace);

@@ -7,18 +7,22 @@ import { makeUserStateFolder, stateFolder, userStateFolder } from '@shellfleet/s
 import { z } from 'zod';
 import { VERSION } from '../program-file.ts';
 
-// Which state folders of this user have names for session images: a name has an owner's id alone, from which no folder can be found.
+// Which state folders of this user have names for session images: a name has an owner's id alone, from which no folder
+// can be found.
 //
-// OWNER-1. A folder is recorded before an image gets a name of its owner, so a name whose owner is not recorded is another user's, or another machine's.
+// OWNER-1. A folder is recorded before an image gets a name of its owner, so a name whose owner is not recorded is
+//          another user's, or another machine's.
 // OWNER-2. Each folder has a record of its own: two that were copied from each other have one owner.
 
 const FOLDER = 'image-owners';
 const recordSchema = z.object({ owner: z.string(), folder: z.string(), version: z.string() });
 
-/** `version`: of the `up` that has used the folder last. */
+/** A state folder and the owner in the names of its images. `version` is that of the `up` that used the folder last. */
 export type ImageOwner = z.infer<typeof recordSchema>;
 
-/** A user without a state folder that can be written has a fleet all the same: then its images count as used for good. */
+/**
+ * Records the owner of image names. Where no state folder of the user can be written, the images count as used forever.
+ */
 export async function recordImageOwner(owner: string, env: NodeJS.ProcessEnv): Promise<void> {
   await writeRecord(owner, env).catch(() => {});
 }

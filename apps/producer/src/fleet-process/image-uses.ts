@@ -7,7 +7,10 @@ import { isAnyWorkerRunning, isSupervisorRunning, readFleetRecord } from './flee
 import { type ImageOwner, isStillOwner, readImageOwners } from './image-owners.ts';
 import { readImageOwner } from './own-image-names.ts';
 
-/** Who may use the session images that `up` has named, as far as this user's state folders show it. What they do not show counts as used. */
+/**
+ * Reads which session images that `up` has named may be in use, as far as the state folders of this user show it. All
+ * others count as used.
+ */
 export async function readImageUses(env: NodeJS.ProcessEnv): Promise<ImageUses> {
   const folders = await Promise.all([...(await readImageOwners(env)), ...(await readOwn(env))].map(readFolderUse));
   return {

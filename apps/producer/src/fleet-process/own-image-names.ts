@@ -6,7 +6,10 @@ import { findDocker, listImagesOf, makeStateFolder, stateFolder } from '@shellfl
 import { VERSION } from '../program-file.ts';
 import { recordImageOwner } from './image-owners.ts';
 
-/** The names of this state folder's session images, of this version. Before an image gets them, `prune` can find out whose they are. */
+/**
+ * Returns the names of the session images of this state folder and version. Records their owner first, so that `prune`
+ * can find out whose images they are.
+ */
 export async function ensureOwnImageNames(env: NodeJS.ProcessEnv): Promise<SessionImages> {
   const owner = await ensureImageOwner(env);
   await recordImageOwner(owner, env);
@@ -21,7 +24,7 @@ export async function findOwnImages(env: NodeJS.ProcessEnv): Promise<string[]> {
   return engine === undefined ? [] : listImagesOf(owner, engine.endpoint).catch(() => []);
 }
 
-/** Returns the owner that is part of the image names of this state folder. Undefined where no `up` has used the folder. */
+/** Returns the owner in the image names of this state folder, or undefined when no `up` has used the folder. */
 export async function readImageOwner(env: NodeJS.ProcessEnv): Promise<string | undefined> {
   const text = await readFile(join(stateFolder(env), IMAGE_OWNER_FILE), 'utf8').catch(() => undefined);
   return text?.trim();

@@ -4,8 +4,10 @@ import { endFleet } from './down.ts';
 import { type FleetRecord, readFleetRecord } from './fleet-record.ts';
 import { connectToOwn, count, describeUse, hostsOf, readUse } from './fleet-use.ts';
 
-// REPLACE-1. While a fleet is drained, an interruption leaves it as it was: its hosts take sessions again, and nothing has ended.
-// REPLACE-2. A request to drain that this process made ends with it, or by itself, so that no later worker of the host finds it.
+// REPLACE-1. While a fleet is drained, an interruption leaves it as it was: its hosts take sessions again, and nothing
+//            has ended.
+// REPLACE-2. A request to drain that this process made ends with it, or by itself, so that no later worker of the host
+//            finds it.
 
 const POLL_MS = 500;
 const REPORT_EVERY_MS = 5_000;
@@ -20,7 +22,10 @@ interface Replacement {
   drainMs: number;
 }
 
-/** Drains the fleet, then ends it. Returns the hosts whose request to drain has to be withdrawn when the next fleet has its Redis. */
+/**
+ * Drains the fleet, then ends it. Returns the hosts whose request to drain has to be withdrawn when the next fleet has
+ * its Redis.
+ */
 export async function replaceFleet(
   record: FleetRecord,
   { env, report, signal, drainMs }: Replacement,

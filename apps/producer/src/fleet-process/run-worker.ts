@@ -4,7 +4,9 @@ import { constants } from 'node:os';
 import { readFleetFile } from '@shellfleet/client';
 import { workerProgram } from './worker-program.ts';
 
-/** Runs a worker in the foreground, for the fleet that the environment or the state folder names. Returns its exit code. */
+/**
+ * Runs a worker in the foreground, for the fleet that the environment or the state folder names. Returns its exit code.
+ */
 export async function runWorkerProcess(given: NodeJS.ProcessEnv): Promise<number> {
   const file = given.SHELLFLEET_REDIS_URL ? undefined : await readFleetFile(given);
   const known = file && {

@@ -2,7 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** The keys that seal values in Redis: from the environment, else created once and kept in the state folder, readable by its user only. */
+/**
+ * Returns the keys that seal values in Redis: from the environment, else created once and kept in the state folder,
+ * which only its user can read.
+ */
 export async function ensureSealKey(folder: string, env: NodeJS.ProcessEnv): Promise<string[]> {
   if (env.SHELLFLEET_SEAL_KEY) return env.SHELLFLEET_SEAL_KEY.split(',').map((key) => key.trim());
   const path = join(folder, 'seal-key');

@@ -31,17 +31,18 @@ export interface UpOptions extends FleetClaimOptions {
 }
 
 export interface RunningFleet {
-  /** `reused`: the fleet was running already. */
+  /** Whether the fleet was started or was running already. */
   started: 'started' | 'reused';
-  /** What ends with it. */
+  /** Reads what would end with the fleet. */
   use(): Promise<FleetUse | undefined>;
   /** Ends everything that was started. */
   close(): Promise<void>;
 }
 
 /**
- * Starts the missing parts of a fleet on this machine (engine, images, keeper, Redis, workers). A running fleet of this version is
- * left as it is. Throws a SetupError with its fix. When it throws, or when the signal aborts, everything that it started has ended.
+ * Starts the missing parts of a fleet on this machine (engine, images, keeper, Redis, workers). A running fleet of this
+ * version is left as it is. Throws a SetupError with its fix. When it throws, or when the signal aborts, everything
+ * that it started has ended.
  */
 export async function startFleet(
   options: UpOptions,
@@ -116,7 +117,7 @@ async function startParts(parts: FleetParts, options: UpOptions, { env, report, 
   if (machine !== undefined) parts.stopImage = makeFullImage(machine, { env, report });
 }
 
-/** REPLACE-2. Before their next workers look for such a request. */
+/** Withdraws the requests to drain, before the next workers of the hosts look for them (REPLACE-2). */
 async function undoDrains(
   hosts: readonly string[],
   settings: { redisUrl: string; namespace: string; sealKeys: string[] },
@@ -127,7 +128,7 @@ async function undoDrains(
   for (const host of hosts) await fleet.drainHost(host, { undo: true }).catch(() => {});
 }
 
-/** A disk that is full when a worker is started again is no reason to end the fleet. */
+/** Writes the record. A failure, such as a full disk, is reported and does not end the fleet. */
 function keepOrReport(keepRecord: () => void, report: (line: string) => void): void {
   try {
     keepRecord();
@@ -151,7 +152,10 @@ function policiesOf({ policies }: UpOptions, env: NodeJS.ProcessEnv): string[] {
     .filter(Boolean);
 }
 
-/** Sets up what the policies need on this machine. Without a list, docker is assumed. Undefined: no engine is needed. */
+/**
+ * Sets up what the policies need on this machine. Without a list, docker is assumed. Returns undefined when no engine
+ * is needed.
+ */
 async function ensurePolicies(options: UpOptions, { env, report, signal }: Start): Promise<Machine | undefined> {
   const policies = policiesOf(options, env);
   if (policies.includes('bubblewrap')) await ensureBubblewrap(report);

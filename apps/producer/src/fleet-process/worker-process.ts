@@ -10,7 +10,10 @@ import { workerProgram } from './worker-program.ts';
 
 /** The exit code of a worker whose settings are not valid. */
 const WRONG_SETTING = 2;
-/** Exponential backoff of restarts: doubles up to the longest pause, and is reset when a worker has lived for the reset time. */
+/**
+ * Pauses before restarts. They double up to the longest one, and begin again when a worker has lived for the reset
+ * time.
+ */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 const RESET_AFTER_MS = 60_000;
@@ -27,7 +30,7 @@ export interface WorkerProcess {
 }
 
 export interface WorkerEvents {
-  /** `process` has changed. Called in the same turn of the event loop as the start of the process, of each restart too. */
+  /** Called when `process` has changed, in the same turn of the event loop as each start of the process. */
   changed(): void;
   /** Receives the worker's log. */
   output(chunk: Buffer): void;

@@ -9,7 +9,9 @@ import { isCheckout } from '@shellfleet/setup';
  */
 const NODE_ARGUMENTS = ['--max-semi-space-size=16', '--no-warnings'];
 
-/** Returns Node's arguments for a program of the worker: its source in a checkout, else that of the installed package. */
+/**
+ * Returns Node's arguments for a program of the worker: its source in a checkout, else that of the installed package.
+ */
 export function workerProgram(name: 'main' | 'sandbox/examine-policy'): string[] {
   const folder = dirname(createRequire(import.meta.url).resolve('@shellfleet/worker/package.json'));
   if (!isCheckout) return [...NODE_ARGUMENTS, join(folder, 'dist', `${name}.js`)];

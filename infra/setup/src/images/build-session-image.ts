@@ -16,8 +16,8 @@ const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 const timeoutMs = 15 * 60_000;
 
 /**
- * Builds a session image from Debian's packages and the node that runs this. Needs root on a Debian. The engine has the image when it is
- * complete, never before. At the lowest priority: other programs go first.
+ * Builds a session image from Debian's packages and the node that runs this. Needs root on a Debian. The engine has the
+ * image when it is complete, never before. At the lowest priority: other programs go first.
  */
 export async function buildSessionImage(
   { endpoint, report, signal }: { endpoint: DockerEndpoint; report: Report; signal?: AbortSignal | undefined },

@@ -25,7 +25,9 @@ export type EnsureImageDeps = {
   signal?: AbortSignal | undefined;
 };
 
-/** `names`: by which workers find the images, whatever their content. */
+/**
+ * What the making of session images needs. `names` are those by which workers find the images, whatever their content.
+ */
 export type SessionImageDeps = EnsureImageDeps & { names: ImageNames };
 type Found = Pick<EnsureImageDeps, 'endpoint' | 'root'>;
 
@@ -36,7 +38,9 @@ export async function ensureSessionImage(deps: SessionImageDeps): Promise<string
   return image;
 }
 
-/** Makes the image `full`, on a machine that has `slim`. Takes a minute or two, so nobody should have to wait for it. */
+/**
+ * Makes the image `full`, on a machine that has `slim`. Takes a minute or two, so nobody should have to wait for it.
+ */
 export async function ensureFullImage(deps: SessionImageDeps): Promise<string> {
   const image = (await findFullImage(deps)) ?? (await makeInTurn(deps, 'full', () => makeFull(deps)));
   await tagImage(deps.endpoint, image, deps.names.full);

@@ -86,7 +86,10 @@ async function sending(
   }
 }
 
-/** Reads the engine's progress to its end. Throws an error that the engine reports in it, because such a response has status 200. */
+/**
+ * Reads the engine's progress to its end. Throws an error that the engine reports in it, because such a response has
+ * status 200.
+ */
 async function untilFinished(docker: Docker, progress: NodeJS.ReadableStream): Promise<void> {
   const events = await new Promise<{ error?: string }[]>((resolve, reject) => {
     docker.modem.followProgress(progress, (error, output) => (error ? reject(error) : resolve(output)));

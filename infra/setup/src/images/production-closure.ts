@@ -7,7 +7,9 @@ type Manifest = {
   optionalDependencies?: Record<string, string>;
 };
 
-/** The run-time dependencies of a workspace, as paths relative to the root: packages, workspaces, and the links to workspaces. */
+/**
+ * Run-time dependencies of a workspace, as paths relative to the root: packages, workspaces, and links to workspaces.
+ */
 export type Closure = { packages: string[]; workspaces: string[]; links: string[] };
 
 /** Follows the production dependencies of one workspace, with the resolution rules of Node. */

@@ -5,7 +5,7 @@ import type { DockerEndpoint } from '../docker-endpoint.ts';
 import { makeStateFolder } from '../state-folder.ts';
 import { pullImage } from './image-store.ts';
 
-/** A failed pull is not retried for this long, so that a rerun on a machine without a registry does not wait for it again. */
+/** Time for which a failed pull is not retried: a rerun without a registry does not wait for it again. */
 const rememberedMs = 60 * 60_000;
 
 // An unreachable registry sends nothing, or fails at once. A reachable one keeps sending progress.

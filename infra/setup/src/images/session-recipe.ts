@@ -2,7 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { recipeHash } from './recipe-hash.ts';
 
-/** `full` has what developers and agents use in their first hour, `slim` what the commands of a session may count on. */
+/**
+ * The variants of a session image. `full` has what developers and agents use in their first hour, `slim` what a
+ * session's commands may rely on.
+ */
 export type SessionVariant = 'slim' | 'full';
 
 export type SessionRecipe = {
@@ -11,7 +14,7 @@ export type SessionRecipe = {
   image: string;
   packages: string[];
   nodePath: string;
-  /** Undefined: without npm. */
+  /** Version of npm in the image. Undefined for an image without npm. */
   npmVersion: string | undefined;
 };
 

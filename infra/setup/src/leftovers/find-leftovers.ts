@@ -6,7 +6,8 @@ import { ownerOf } from './owner-of.ts';
 
 // What fleets have made on an engine, and whose it is.
 //
-// LEFTOVER-1. A container is somebody's while the state folder of its host keeps the identity of its fleet: that host adopts or removes it.
+// LEFTOVER-1. A container is somebody's while the state folder of its host keeps the identity of its fleet: that host
+//             adopts or removes it.
 // LEFTOVER-2. Where it cannot be known whose something is, it counts as somebody's.
 
 export interface Leftover {
@@ -14,26 +15,31 @@ export interface Leftover {
   id: string;
   name: string;
   namespace: string;
-  /** Identity of the fleet that made it. Undefined for what a version without identities made, and for names of images. */
+  /**
+   * Identity of the fleet that made it. Undefined for names of images, and for what a version without identities made.
+   */
   fleetId: string | undefined;
   /** A container that its host keeps for a post-mortem. */
   isKept: boolean;
   /** The folder of its host that is mounted into a container. */
   mounted: string | undefined;
-  /** Why it is somebody's, the end of a sentence. Undefined: nobody owns it. */
+  /** Reason why it may be in use, as the end of a sentence. Undefined when nobody owns it. */
   owner: string | undefined;
 }
 
 export interface LeftoverOptions {
   /** Identities of fleets that are known to be alive. */
   liveFleetIds: readonly string[];
-  /** Only what is of this namespace, and images. Default: what is of any. */
+  /** Namespace to look in, for all but images. Undefined for all namespaces. */
   namespace?: string | undefined;
-  /** Session images too, unless these use them. */
+  /** Uses of session images. With them, images that are not in use are found too. */
   images?: ImageUses | undefined;
 }
 
-/** What fleets have made on this engine: their containers, the networks that no container has, and on request the names of session images. */
+/**
+ * Finds what fleets have made on this engine: their containers, networks without containers, and on request the names
+ * of session images.
+ */
 export async function findLeftovers(endpoint: DockerEndpoint, options: LeftoverOptions): Promise<Leftover[]> {
   const docker = await connectDocker(endpoint, 30_000);
   const containers = await findContainers(docker, options);
@@ -44,7 +50,7 @@ export async function findLeftovers(endpoint: DockerEndpoint, options: LeftoverO
   return [...ofFleets, ...images.map((image) => ({ ...image, ...WITHOUT_HOST, namespace: '', fleetId: undefined }))];
 }
 
-/** False: it is in use by now. */
+/** Removes a leftover. Returns false when it is in use by now. */
 export async function removeLeftover(endpoint: DockerEndpoint, { kind, id, name }: Leftover): Promise<boolean> {
   const docker = await connectDocker(endpoint, 30_000);
   const removal =

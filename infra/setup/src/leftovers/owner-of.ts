@@ -3,9 +3,9 @@ import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 /**
- * Whose a container is, as the state folder of its host shows: the end of a sentence, undefined for nobody's. `mounted`: the folder of the
- * host that is mounted into it, `<state folder>/hosts/<host>/s/<sandbox>`. Without a fleet id it is of a version without identities, whose
- * workers alone serve it.
+ * Returns who owns a container, as the end of a sentence, or undefined when nobody does. The state folder of its host
+ * decides: `mounted` is the folder of the host that is mounted into the container, `<state
+ * folder>/hosts/<host>/s/<sandbox>`. Containers without a fleet id belong to a version without identities.
  */
 export async function ownerOf(fleetId: string | undefined, mounted: string | undefined): Promise<string | undefined> {
   if (mounted === undefined) return 'nothing on it names the state folder of its host';
@@ -22,7 +22,7 @@ export async function ownerOf(fleetId: string | undefined, mounted: string | und
   return (await isHostLocked(host)) ? `a worker of an older version has ${host}` : undefined;
 }
 
-/** The fleets that a host belongs to. Undefined: of a version without identities. */
+/** Reads the fleets that a host belongs to. Returns undefined for a host of a version without identities. */
 async function readKept(folder: string): Promise<string[] | 'forbidden' | undefined> {
   try {
     const names = (await readdir(folder)).filter((name) => name.endsWith('.id'));

@@ -10,7 +10,10 @@ export type RedisContainerOptions = { endpoint: DockerEndpoint; image: string; f
 
 const startTimeoutMs = 30_000;
 
-/** Redis in a container, for a machine on which no redis-server can be installed. Its port is published on loopback only. */
+/**
+ * Starts Redis in a container, for a machine on which redis-server cannot be installed. Its port is published on
+ * loopback.
+ */
 export class RedisContainer implements AsyncDisposable {
   readonly url: string;
   readonly #container: Docker.Container;
@@ -71,7 +74,10 @@ export class RedisContainer implements AsyncDisposable {
 
 const folderLabel = 'shellfleet.redis.folder';
 
-/** Removes the container on this folder that a killed supervisor left. Two servers on one folder would overwrite each other's data. */
+/**
+ * Removes the container on this folder that a killed supervisor left. Two servers on one folder would overwrite each
+ * other's data.
+ */
 export async function removeRedisContainer(endpoint: DockerEndpoint, folder: string): Promise<void> {
   const docker = await connectDocker(endpoint);
   const filters = { label: [`${folderLabel}=${folder}`] };

@@ -18,7 +18,8 @@ export type RedisServerOptions = {
   report: Report;
 };
 
-// REDIS-1. At most one redis-server runs on a folder: an orphan of an earlier run is stopped before the next one starts.
+// REDIS-1. At most one redis-server runs on a folder: an orphan of an earlier run is stopped before the next one
+//          starts.
 // REDIS-2. Address and password stay the same over every restart, so clients reconnect without new settings.
 // REDIS-3. After close() nothing is started any more.
 
@@ -85,7 +86,8 @@ export class RedisServer implements AsyncDisposable {
     const { folder, program, report } = this.#options;
     const log = openSync(join(folder, 'redis.log'), 'a', 0o600);
     // REDIS-3: nothing is awaited between the last look at #closed and the pid file, by which close() ends the child.
-    // In a process session of its own, so that a Ctrl-C at the terminal reaches only this process. It ends the users of Redis before Redis.
+    // In a process session of its own, so that a Ctrl-C at the terminal reaches only this process. It ends the users of
+    // Redis before Redis.
     const child = spawn(program, [join(folder, 'redis.conf')], { detached: true, stdio: ['ignore', log, log] });
     this.#child = child;
     if (child.pid !== undefined) writePidFile(join(folder, 'redis.pid'), child.pid);

@@ -3,7 +3,7 @@ import type { Command, Option } from 'commander';
 /** What could stand in the place of the last word. */
 export interface Completion {
   candidates: Candidate[];
-  /** Names that only a fleet or the local disk has. A shell completes local files by itself when there are no candidates. */
+  /** Names that only a fleet or the local disk has. Without candidates, a shell completes local files by itself. */
   wants?: 'session' | 'session-path' | 'command' | 'host' | 'tool' | undefined;
   /** The beginning of the wanted names. */
   prefix: string;
@@ -24,7 +24,10 @@ const WANTS: Record<string, Completion['wants']> = {
   to: 'session-path',
 };
 
-/** `words`: those behind the program's name up to the cursor; the last one is being typed, and may be empty. */
+/**
+ * Returns the candidates for the word at the cursor: the last of `words`, which follow the program's name. It may be
+ * empty.
+ */
 export function completeWords(program: Command, words: readonly string[]): Completion {
   const typed = words.at(-1) ?? '';
   const place = walk(program, words.slice(0, -1));

@@ -1,5 +1,6 @@
-// Each script asks `shellfleet __complete` for the candidates: one a line, with its description behind a tab. Without any, the shell
-// completes the names of local files. A candidate that ends with a colon is followed by more, so no space is put behind it.
+// Each script asks `shellfleet __complete` for the candidates: one a line, with its description behind a tab. Without
+// any, the shell completes the names of local files. A candidate that ends with a colon is followed by more, so no
+// space is put behind it.
 
 const BASH = `_shellfleet() {
   local line
