@@ -1,4 +1,5 @@
-// The open stdin of an entry, in the mailbox: stored once, in order, bounded, fenced, and gone with its entry.
+// The open stdin of an entry in the mailbox. It is stored once, in order, bounded and fenced, and removed with its
+// entry.
 import {
   cancel,
   close,
@@ -47,14 +48,14 @@ beforeEach(async () => {
   generation = await openSession(redis, keys);
 });
 
-/** An entry with an open stdin, waiting. */
+/** Submits an entry with an open stdin, which waits. */
 async function accepted(input: 'open' | 'streamed' | 'none' = 'open', rest: Partial<Submission> = {}): Promise<string> {
   const submission = newSubmission(generation, { ...rest, ...(input === 'none' ? {} : { input }) });
   await submit(redis, keys, submission);
   return submission.entryId;
 }
 
-/** The same, running. */
+/** Starts an entry with an open stdin. */
 async function running(input: 'open' | 'streamed' = 'open'): Promise<string> {
   const entryId = await accepted(input);
   owner = await own(redis, keys);
@@ -64,7 +65,7 @@ async function running(input: 'open' | 'streamed' = 'open'): Promise<string> {
 
 const write = (entryId: string, given: Partial<InputWrite> & { text?: string } = {}) => {
   const { text, ...rest } = given;
-  // Sealed text is longer than what it holds; the script believes what it is told.
+  // Sealed text is longer than its content. The script trusts the number of bytes that the writer states.
   const chunks = text === undefined ? [] : [{ sealed: `sealed ${text}`, bytes: Buffer.byteLength(text) }];
   return writeInput(redis, keys, entryId, { writer: 'w1', number: ++number, chunks, ...rest });
 };
@@ -72,8 +73,8 @@ const read = (entryId: string, taken = 0, from = taken, mostBytes = 1_000_000) =
   readInput(owner, entryId, { taken, from, mostBytes });
 const nothing = { type: 'read', lapsedMs: 0, chunks: [], signed: '' };
 
-describe('write', () => {
-  test('keeps chunks in the order of their arrival, also before the entry starts', async () => {
+describe('a write to stdin', () => {
+  test('keeps chunks in the order of arrival, even before the entry starts', async () => {
     const entryId = await accepted();
     expect(await write(entryId, { text: 'abc' })).toEqual({ type: 'written', offset: 3 });
     owner = await own(redis, keys);
@@ -91,7 +92,7 @@ describe('write', () => {
     });
   });
 
-  test('of several chunks is one step', async () => {
+  test('stores several chunks in one step', async () => {
     const entryId = await running();
     const chunks = ['ab', 'c', 'def'].map((text) => ({ sealed: text, bytes: text.length }));
     expect(await write(entryId, { chunks, closes: 'end' })).toEqual({ type: 'written', offset: 6 });
@@ -103,7 +104,7 @@ describe('write', () => {
     expect(await read(entryId)).toEqual({ ...nothing, written: 6, closed: 'end', chunks: stored });
   });
 
-  test('that arrives twice, at once or late, is stored once', async () => {
+  test('is stored once if it arrives twice, simultaneously or late', async () => {
     const entryId = await running();
     const first = { writer: 'w1', number: 1, text: 'abc' };
     await Promise.all([write(entryId, first), write(entryId, first)]);
@@ -122,14 +123,14 @@ describe('write', () => {
     expect(await read(entryId)).toEqual({ ...nothing, written: 7, closed: 'end', chunks });
   });
 
-  test('is refused after the end, after its entry, and without an open stdin', async () => {
+  test('is refused after the end of stdin', async () => {
     const entryId = await running();
     await write(entryId, { text: 'abc', closes: 'end' });
     expect(await write(entryId, { text: 'd' })).toEqual({ type: 'closed' });
     expect(await write(entryId, { closes: 'end' })).toEqual({ type: 'closed' });
   });
 
-  test('an end may name where it stands, so that what it was signed for is what is stored', async () => {
+  test('can state the offset of its end, so that a signed end is not misplaced', async () => {
     const entryId = await running();
     await write(entryId, { text: 'abc' });
     expect(await write(entryId, { closes: 'end', offset: 0, signed: 'at 0' })).toEqual({
@@ -144,7 +145,7 @@ describe('write', () => {
     expect(await write('01JZZZZZZZZZZZZZZZZZZZZZZZ', { text: 'd' })).toEqual({ type: 'unknown' });
   });
 
-  test('to a streamed stdin is refused for other writers, and for its own after a gap', async () => {
+  test('to a streamed stdin is refused for other writers and after a gap', async () => {
     const entryId = await running('streamed');
     expect(await write(entryId, { text: 'abc', offset: 0 })).toEqual({ type: 'written', offset: 3 });
     expect(await write(entryId, { text: 'd', writer: 'w2' })).toEqual({ type: 'not-open' });
@@ -154,7 +155,7 @@ describe('write', () => {
     expect(await read(entryId)).toMatchObject({ written: 3, chunks: [{ end: 3 }] });
   });
 
-  test('is refused by a full Redis, but an end and a renewal of the lease are accepted', async () => {
+  test('is refused by a full Redis, which accepts an end and lease renewals', async () => {
     await using full = await startOwnRedis();
     const ownKeys = newKeys();
     const entry = newSubmission(await openSession(full.redis, ownKeys), { input: 'streamed' });
@@ -169,13 +170,13 @@ describe('write', () => {
     expect(await send({})).toEqual({ type: 'written', offset: 0 });
     expect(await lease()).toBeGreaterThan(before);
     await full.redis.config('SET', 'maxmemory', '0');
-    // The number of a renewal does not count: the chunk of that call was not stored.
+    // The number of the renewal does not count, because the chunk of that call was not stored.
     expect(await send({ chunks: [{ sealed: 'x', bytes: 1 }] })).toEqual({ type: 'written', offset: 1 });
     await full.redis.config('SET', 'maxmemory', '1');
     expect(await send({ number: 2, offset: 1, closes: 'end' })).toEqual({ type: 'written', offset: 1 });
   });
 
-  test('has room for 4 MiB unread, and is told when there is more', async () => {
+  test('returns `full` when 4 MiB are unread', async () => {
     const entryId = await running();
     const bytes = LIMITS.inputChunkBytes;
     const chunk = { sealed: 'x', bytes };
@@ -188,7 +189,7 @@ describe('write', () => {
     const listener = redis.duplicate();
     listener.on('message', (_, message: string) => heard.push(message));
     await listener.subscribe(keys.feed);
-    // Both, or none: there is room for one.
+    // Either both chunks are stored or none. There is room for one.
     await read(entryId, bytes);
     expect(await write(entryId, waiting)).toEqual({ type: 'full' });
     await read(entryId, 2 * bytes);
@@ -201,7 +202,7 @@ describe('write', () => {
     listener.disconnect();
   });
 
-  test('has room for 4,096 chunks unread, however small', async () => {
+  test('returns `full` when 4,096 chunks are unread, however small', async () => {
     const entryId = await running();
     for (let i = 0; i < LIMITS.inputUnreadChunks; i += 512)
       await Promise.all(Array.from({ length: 512 }, () => write(entryId, { text: 'x' })));
@@ -210,7 +211,7 @@ describe('write', () => {
     expect(await write(entryId, { text: 'x' })).toEqual({ type: 'written', offset: 4_097 });
   });
 
-  test('wakes the host of a running entry, and nobody for one that waits', async () => {
+  test('wakes the host of a running entry, and nobody for a waiting one', async () => {
     const received: string[] = [];
     const listener = redis.duplicate();
     listener.on('message', (_, message: string) => received.push(message));
@@ -230,14 +231,14 @@ describe('write', () => {
   });
 });
 
-describe('input', () => {
-  test('forgets what the shell was given, whole chunks of it, and hands out what follows', async () => {
+describe('a read of stdin', () => {
+  test('removes whole chunks that the shell was given, and returns what follows', async () => {
     const entryId = await running();
     for (const text of ['abc', 'defg', 'hi']) await write(entryId, { text });
     expect(await read(entryId, 0, 0, 1)).toMatchObject({ chunks: [{ end: 3 }] });
     expect(await read(entryId, 0, 0, 4)).toMatchObject({ chunks: [{ end: 3 }, { end: 7 }] });
     expect(await read(entryId, 0, 3, 0)).toMatchObject({ chunks: [] });
-    // In the middle of a chunk: it stays, as an adopter needs its rest.
+    // The offset is in the middle of a chunk. The chunk stays, because an adopter needs the rest of it.
     expect(await read(entryId, 5, 5)).toMatchObject({ chunks: [{ end: 7 }, { end: 9 }] });
     expect(await redis.xlen(inputKey(keys, entryId))).toBe(2);
     expect(await read(entryId, 3, 7)).toMatchObject({ written: 9, chunks: [{ end: 9 }] });
@@ -258,7 +259,7 @@ describe('input', () => {
     expect(await read(waiting)).toEqual({ ...nothing, written: 0 });
   });
 
-  test('reports how long the lease of a streaming submitter has been expired; 0 after the end', async () => {
+  test("reports for how long the submitter's lease has been expired", async () => {
     const entryId = await running('streamed');
     await write(entryId, { offset: 0, leaseMs: 60_000 });
     expect(await read(entryId)).toEqual({ ...nothing, written: 0 });
@@ -272,19 +273,21 @@ describe('input', () => {
     expect(await read(entryId)).toEqual({ ...nothing, written: 0, closed: 'end' });
   });
 
-  test('an accepted stream has its lease from the start', async () => {
+  test('finds a lease that runs from the acceptance of a streamed entry', async () => {
     const entryId = await accepted('streamed');
     const [at, lease] = await redis.hmget(recordKey(keys, entryId), 'acceptedAt', 'lease');
     expect(Number(lease) - Number(at)).toBe(LIMITS.inputLeaseMs);
   });
 });
 
-test('whatever arrives twice, at once or late, each write is read once, whole and in the order of its writer', async () => {
-  const trials = Array.from({ length: 8 }, (_, index) => trial(Date.now() + index));
-  expect(await Promise.all(trials)).toEqual(trials.map(() => []));
+describe('the calls about stdin', () => {
+  test('deliver each write once, whole and in order, whatever arrives twice', async () => {
+    const trials = Array.from({ length: 8 }, (_, index) => trial(Date.now() + index));
+    expect(await Promise.all(trials)).toEqual(trials.map(() => []));
+  });
 });
 
-/** Two writers and a host on a connection on which everything arrives twice. Answers with what is wrong. */
+/** Runs two writers and a host on a connection on which every call arrives twice. Returns what is wrong. */
 async function trial(seed: number): Promise<string[]> {
   const random = createRandom(seed);
   const ownKeys = newKeys();
@@ -299,7 +302,7 @@ async function trial(seed: number): Promise<string[]> {
   const writer = async (name: string) => {
     for (let call = 1; call <= WRITES; call += 1) {
       const pieces = Array.from({ length: 1 + random.below(3) }, (_, piece) => `${name} ${call} ${piece}`);
-      // Claimed to be large, so that there is not always room.
+      // The stated size is large, so that there is not always room.
       const chunks = pieces.map((sealed) => ({
         sealed: `${sealed} ${pieces.length}`,
         bytes: 1 + random.below(300_000),
@@ -321,7 +324,7 @@ async function trial(seed: number): Promise<string[]> {
         seen.push(sealed);
         from = end;
       }
-      // Whoever takes over goes on from what was taken, and sees again what was not.
+      // An adopter continues after the bytes that were taken, and receives the others again.
       if (random.chance(0.8)) taken = from;
       if (over && from === answer.written) return;
     }
@@ -344,14 +347,14 @@ async function trial(seed: number): Promise<string[]> {
   return problems;
 }
 
-describe('the end of an entry takes its input with it', () => {
+describe('the input of an entry', () => {
   const leftOf = async (entryId: string) => [
     await redis.exists(inputKey(keys, entryId)),
     await redis.hmget(recordKey(keys, entryId), 'input', 'written', 'taken', 'wrote:w1'),
   ];
   const gone = [0, [null, null, null, null]];
 
-  test('however it ends', async () => {
+  test('is removed when the entry ends in any way', async () => {
     const finished = await running();
     const cancelled = await accepted();
     const closed = await accepted();
@@ -363,7 +366,7 @@ describe('the end of an entry takes its input with it', () => {
     expect([await leftOf(finished), await leftOf(cancelled), await leftOf(closed)]).toEqual([gone, gone, gone]);
   });
 
-  test('and an entry with an open stdin does not run again', async () => {
+  test('prevents a second run if it is open', async () => {
     for (const input of ['open', 'none'] as const) {
       const entryId = await accepted(input, { retry: 'idempotent' });
       owner = await own(redis, keys);

@@ -35,7 +35,7 @@ beforeEach(async () => {
   await subscriber.subscribe(inboxChannel(keys.namespace, 'p1'));
 });
 
-/** The notices of every step that has ended. The last message is sent from here. */
+/** Returns the notices of every step that has ended. The last message is sent from here. */
 async function readNotices() {
   await redis.publish(inboxChannel(keys.namespace, 'p1'), 'a last ');
   await expect.poll(() => messages.at(-1)).toBe('a last ');
@@ -52,7 +52,7 @@ async function startOne() {
 }
 
 describe('the notice of an end', () => {
-  test('reaches the inbox with the step that ends the entry, once, also when the call arrives twice', async () => {
+  test('arrives in the inbox once, even if the call arrives twice', async () => {
     const { owner, id } = await startOne();
     const end = { ...finishAs('success'), inbox: 'p1' };
     const finished = await finish(owner, id, end);
@@ -66,16 +66,17 @@ describe('the notice of an end', () => {
     expect(more).toEqual([]);
   });
 
-  test('follows the fence: what a host that was replaced ends is told to nobody (invariant 1)', async () => {
+  // Invariant 1
+  test('is not sent for a host that was fenced off', async () => {
     const { owner, id } = await startOne();
     await own(redis, keys, 'h2');
     expect(await finish(owner, id, { ...finishAs('success'), inbox: 'p1' })).toEqual({ type: 'fenced' });
     expect(await readNotices()).toEqual([]);
   });
 
-  test('carries no Result that is long: that is read from the session', async () => {
+  test('omits a long Result, which is read from the session', async () => {
     const { owner, id } = await startOne();
-    // More bytes than characters.
+    // The text has more bytes than characters.
     const result = resultOf('success', { stdout: 'é'.repeat(2_000) });
     await finish(owner, id, { result, epoch: 1, takeNext: false, inbox: 'p1' });
     expect(await readNotices()).toMatchObject([{ entryId: id, result: '' }]);
@@ -88,7 +89,7 @@ describe('the notice of an end', () => {
     expect(await redis.keys(`${keys.namespace}:inbox:*`)).toEqual([]);
   });
 
-  test('is left out where the user of the host may not publish it, and the entry ends all the same', async () => {
+  test("is omitted if the host's Redis user may not publish it", async () => {
     await redis.acl('SETUSER', 'mute', 'on', '>hush', '~*', '+@all', '&*:feed:*');
     const mute = redis.duplicate({ username: 'mute', password: 'hush' });
     try {

@@ -22,7 +22,7 @@ useMailbox();
 const typesOf = async () => (await readEvents(redis, keys)).map(({ type }) => type);
 
 describe('adopt', () => {
-  test('takes the session over under a newer fence, with what runs and how much of its output is stored', async () => {
+  test('returns the running entry and its stored output under a newer fence', async () => {
     const first = await own(redis, keys, 'h1');
     const entry = await startOne(first);
     await append(first, entry.id, [pieceAfter(entry, 'half')]);
@@ -47,18 +47,18 @@ describe('adopt', () => {
     });
   });
 
-  test('keeps state and stream of a life in use, also when it is opened after a close that let both expire', async () => {
+  test('keeps the state and stream of a reopened session in use', async () => {
     await own(redis, keys);
     await submitSome(redis, keys, generation, 1);
     await close(redis, keys, generation, true);
     await open(redis, keys, () => 'sealed spec', 'digest');
-    // A job that was left from the earlier life brings the session to a host before anything is submitted to this one.
+    // A job of the earlier generation brings the session to a host before anything is submitted to the new one.
     await release(await own(redis, keys, 'h2'), 'queued');
     const expiries = () => Promise.all([redis.pttl(keys.state), redis.pttl(keys.stream)]);
     expect(await expiries()).toEqual([-1, -1]);
   });
 
-  test('learns why the last owner that had a shell ended it, also after one that had none', async () => {
+  test('returns why the last owner with a shell ended it', async () => {
     const idle = { type: 'session.lost', data: { reason: 'it was idle' } } as const;
     await release(await own(redis, keys), 'lost', idle);
     const owner = await own(redis, keys, 'h2');
@@ -68,24 +68,24 @@ describe('adopt', () => {
   });
 
   test.each([
-    ['another class', 'an earlier life', 'wrong-queue'],
-    ['another class', 'this life', 'adopted'],
-    ['its class', 'an earlier life', 'adopted'],
-    ['its class', 'this life', 'adopted'],
-  ])('of a job in the queue of %s, added for %s: %s', async (queue, life, answer) => {
+    ['another class', 'an earlier generation', 'wrong-queue'],
+    ['another class', 'this generation', 'adopted'],
+    ['its class', 'an earlier generation', 'adopted'],
+    ['its class', 'this generation', 'adopted'],
+  ])('from the queue of %s, for a job of %s, returns %s', async (queue, life, answer) => {
     const placed = newKeys();
     const opened = await open(redis, placed, () => 'sealed spec', 'd', 'any', { placementClass: 'docker', json: '{}' });
     if (opened.type !== 'created') throw new Error(opened.type);
     const job = {
       placementClass: queue === 'its class' ? 'docker' : 'host',
-      generation: life === 'this life' ? opened.generation : 'earlier',
+      generation: life === 'this generation' ? opened.generation : 'earlier',
     };
     const owner = await grantTo(redis, placed, 'h1');
     expect((await adopt(owner, job)).type).toBe(answer);
     expect(await redis.hget(placed.state, 'host')).toBe(answer === 'adopted' ? 'h1' : null);
   });
 
-  test('answers the same when it arrives twice, the owner before included', async () => {
+  test('returns the same when it arrives twice, including the previous owner', async () => {
     await own(redis, keys, 'h1');
     const second = await own(redis, keys, 'h2');
     const [again, oncemore] = [await adopt(second), await adopt(second)];
@@ -93,7 +93,8 @@ describe('adopt', () => {
     expect(oncemore).toEqual(again);
   });
 
-  test('fences the owner before out of everything (invariant 1)', async () => {
+  // Invariant 1
+  test('fences the previous owner out of every call', async () => {
     const first = await own(redis, keys, 'h1');
     const entry = await startOne(first);
     const second = await own(redis, keys, 'h2');
@@ -127,21 +128,21 @@ describe('adopt', () => {
     expect((await adopt({ ...owner, fence: 101 })).type).toBe('fenced');
   });
 
-  test('under a released fence is refused, so no owner is recorded that is gone', async () => {
+  test('is refused under a released fence, so that no ended owner is recorded', async () => {
     const owner = await own(redis, keys, 'h1');
     await release(owner, 'queued');
     expect(await adopt(owner)).toEqual({ type: 'fenced' });
     expect(await submit(redis, keys, newSubmission(generation))).toMatchObject({ type: 'accepted', needsJob: true });
   });
 
-  test('reports closed for a session that was never opened', async () => {
+  test('reports `closed` for a session that was never opened', async () => {
     const unknown = newKeys();
     await expect(own(redis, unknown)).rejects.toThrow('closed');
   });
 });
 
 describe('announce', () => {
-  test('adds an event once, however often it is called and however late a call arrives again', async () => {
+  test('adds an event once, however often or late its call arrives', async () => {
     const calls: (() => Promise<unknown>)[] = [];
     const repeating = new Proxy(redis, {
       get: (target, name) =>
@@ -170,7 +171,7 @@ describe('announce', () => {
     expect(await typesOf()).toEqual(['session.opened', 'session.lost']);
   });
 
-  test('adds it again for a newer owner', async () => {
+  test('adds the event again for a newer owner', async () => {
     const shell = { epoch: 1, epochBase: 0, status: 'ready' } as const;
     await announce(await own(redis, keys, 'h1'), shell, { type: 'session.adopted', data: {} });
     await announce(await own(redis, keys, 'h1'), shell, { type: 'session.adopted', data: {} });
@@ -178,14 +179,14 @@ describe('announce', () => {
   });
 });
 
-describe('the shell that an adopter has to find', () => {
+describe('the shell for an adopter', () => {
   const ready = (sandbox: string) => ({ epoch: 1, epochBase: 0, status: 'ready', sandbox }) as const;
   const shellOf = async (host: string) => {
     const adopted = await adopt(await own(redis, keys, host));
     return adopted.type === 'adopted' ? adopted.shell : adopted.type;
   };
 
-  test('is the one that was last ready, however many owners come before the next is', async () => {
+  test('is the last one that was ready, however many owners follow', async () => {
     await announce(await own(redis, keys, 'h1'), ready('c1'));
     expect(await shellOf('h2')).toEqual({ host: 'h1', sandbox: 'c1' });
     await announce(await own(redis, keys, 'h2'), { epoch: 1, epochBase: 0, status: 'starting' });
@@ -194,7 +195,7 @@ describe('the shell that an adopter has to find', () => {
     expect(await shellOf('h1')).toEqual({ host: 'h2', sandbox: 'c2' });
   });
 
-  test('is none before the first is ready, after a release, and when its entry was started again elsewhere', async () => {
+  test('is undefined before the first one, after a release and after a rerun', async () => {
     expect(await shellOf('h1')).toBeUndefined();
     const first = await own(redis, keys, 'h1');
     await announce(first, ready('c1'));
@@ -209,7 +210,7 @@ describe('the shell that an adopter has to find', () => {
 });
 
 describe('release', () => {
-  test('gives the session up, once, and answers the same when it arrives twice', async () => {
+  test('ends the ownership once, and returns the same when it arrives twice', async () => {
     const owner = await own(redis, keys);
     const lost = { type: 'session.lost', data: { reason: 'idle' } } as const;
     expect(await release(owner, 'lost', lost)).toEqual({ type: 'released', life: 'open' });
@@ -218,7 +219,7 @@ describe('release', () => {
     expect(await redis.hmget(keys.state, 'host', 'status')).toEqual([null, 'lost']);
   });
 
-  test('is refused while anything runs or waits', async () => {
+  test('is refused while an entry runs or waits', async () => {
     const owner = await own(redis, keys);
     const [id] = await submitSome(redis, keys, generation, 1);
     expect(await release(owner, 'queued')).toEqual({ type: 'busy' });
@@ -228,14 +229,14 @@ describe('release', () => {
     expect((await release(owner, 'queued')).type).toBe('released');
   });
 
-  test('that arrives late gives up nothing of a newer owner', async () => {
+  test('that arrives late does not affect a newer owner', async () => {
     const first = await own(redis, keys, 'h1');
     const second = await own(redis, keys, 'h2');
     expect(await release(first, 'queued')).toEqual({ type: 'fenced' });
     expect(await take(second)).toEqual({ type: 'empty' });
   });
 
-  test('of a session that is closing ends its life, and what a broken-off close left waiting', async () => {
+  test('ends the generation of a closing session, and cancels its waiting entries', async () => {
     const owner = await own(redis, keys);
     const ids = await submitSome(redis, keys, generation, 3);
     await redis.hset(keys.state, 'life', 'closing');
@@ -246,7 +247,7 @@ describe('release', () => {
 });
 
 describe('recordNotice', () => {
-  test('adds an event once per type and fence, and only about the present owner', async () => {
+  test('adds an event once for each type and fence of the present owner', async () => {
     const owner = await own(redis, keys);
     expect(await recordNotice(redis, keys, owner.fence - 1, 'host.unreachable', {})).toBe(false);
     expect(await recordNotice(redis, keys, owner.fence, 'host.unreachable', {})).toBe(true);
@@ -259,16 +260,18 @@ describe('recordNotice', () => {
   });
 });
 
-test('a host that owned an earlier life has no say in the next one', async () => {
-  const owner = await own(redis, keys, 'h1');
-  const entry = await startOne(owner);
-  await close(redis, keys, generation, true);
-  const next = await open(redis, keys, () => 'another spec', 'another digest');
-  if (next.type !== 'created') throw new Error(next.type);
-  const submission = newSubmission(next.generation);
-  await submit(redis, keys, submission);
-  expect([await adopt(owner), await take(owner), await finish(owner, entry.id, finishAs('success', true))]).toEqual(
-    Array(3).fill({ type: 'fenced' }),
-  );
-  expect(idsOf(await readEvents(redis, keys), 'command.started')).toEqual([entry.id]);
+describe('a host that owned an earlier generation', () => {
+  test('cannot affect the next one', async () => {
+    const owner = await own(redis, keys, 'h1');
+    const entry = await startOne(owner);
+    await close(redis, keys, generation, true);
+    const next = await open(redis, keys, () => 'another spec', 'another digest');
+    if (next.type !== 'created') throw new Error(next.type);
+    const submission = newSubmission(next.generation);
+    await submit(redis, keys, submission);
+    expect([await adopt(owner), await take(owner), await finish(owner, entry.id, finishAs('success', true))]).toEqual(
+      Array(3).fill({ type: 'fenced' }),
+    );
+    expect(idsOf(await readEvents(redis, keys), 'command.started')).toEqual([entry.id]);
+  });
 });

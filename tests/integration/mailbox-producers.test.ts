@@ -8,7 +8,10 @@ import { generation, keys, redis, useMailbox } from '../support/open-mailbox.ts'
 
 useMailbox();
 
-/** Messages on a channel, from now on; `settled` resolves when everything published before it has come. */
+/**
+ * Returns the messages on a channel from now on. `settled` resolves when everything that was published before has
+ * arrived.
+ */
 async function listen(channel: string) {
   const subscriber = redis.duplicate();
   const messages: string[] = [];
@@ -24,7 +27,7 @@ async function listen(channel: string) {
 const sessionWakeUp = () => encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session });
 
 describe('open', () => {
-  test('records a life that goes after the retention, unless somebody submits to it or owns it', async () => {
+  test('records a generation that expires unless somebody submits to it or owns it', async () => {
     const [unused, used, owned] = [newKeys(), newKeys(), newKeys()];
     for (const fresh of [unused, used, owned]) await open(redis, fresh, () => 'sealed', 'd1');
     expect(await redis.pttl(unused.state)).toBeGreaterThan(86_000_000);
@@ -38,7 +41,7 @@ describe('open', () => {
     ]);
   });
 
-  test('creates a life once, and attaches when it arrives twice', async () => {
+  test('creates a generation once, and attaches when it arrives twice', async () => {
     const fresh = newKeys();
     const first = await open(redis, fresh, () => 'sealed', 'd1');
     expect(first.type).toBe('created');
@@ -46,19 +49,19 @@ describe('open', () => {
     expect(await redis.hget(fresh.state, 'spec')).toBe('sealed');
   });
 
-  test('refuses another spec, and returns the stored one and its generation; attaches to any spec when asked to', async () => {
+  test('refuses another spec with the stored one, unless any spec is acceptable', async () => {
     expect(await open(redis, keys, () => 'x', 'other')).toEqual({ type: 'conflict', spec: 'sealed spec', generation });
     expect(await open(redis, keys, () => 'x')).toEqual({ type: 'attached', generation, driven: false });
     expect(await open(redis, keys, () => 'x', 'other', 'any')).toEqual({ type: 'attached', generation, driven: false });
   });
 
-  test('keeps the digest of a session that was created by whoever attaches to any', async () => {
+  test('keeps the digest of a session that was created for any spec', async () => {
     const fresh = newKeys();
     const created = await open(redis, fresh, () => 'defaults', 'd1', 'any');
     expect(await open(redis, fresh, () => 'defaults', 'd1')).toEqual({ ...created, type: 'attached' });
   });
 
-  test('waits for a life that is ending, and gives the next a higher generation even within a millisecond', async () => {
+  test('reports a closing generation, and gives the next one a higher number', async () => {
     const owner = await own(redis, keys);
     await close(redis, keys, generation, false);
     expect(await open(redis, keys, () => 's', 'd')).toEqual({ type: 'closing' });
@@ -73,7 +76,7 @@ describe('open', () => {
 });
 
 describe('submit', () => {
-  test('accepts an entry once, whatever arrives twice, and answers again whether a host has the session', async () => {
+  test('accepts an entry once, and reports each time whether the session needs a job', async () => {
     const submission = newSubmission(generation);
     const [first, second] = await Promise.all([submit(redis, keys, submission), submit(redis, keys, submission)]);
     expect([first, second]).toEqual([
@@ -85,7 +88,7 @@ describe('submit', () => {
     expect(await redis.llen(keys.queue)).toBe(1);
   });
 
-  test('that is repeated after its entry ended is answered as accepted before', async () => {
+  test('returns `accepted-before` when it is repeated after the end of its entry', async () => {
     const submission = newSubmission(generation);
     await submit(redis, keys, submission);
     await cancel(redis, keys, submission.entryId, 'no');
@@ -93,7 +96,7 @@ describe('submit', () => {
     expect(await leftovers(redis, keys)).toEqual([]);
   });
 
-  test('answers an idempotency key with the entry that it stands for, and another payload with a conflict', async () => {
+  test('returns the entry of an idempotency key, or a conflict for another payload', async () => {
     const first = newSubmission(generation, { idempotencyKey: 'k', payloadHash: 'a' });
     await submit(redis, keys, first);
     const again = newSubmission(generation, { idempotencyKey: 'k', payloadHash: 'a' });
@@ -104,7 +107,7 @@ describe('submit', () => {
     expect(idsOf(await readEvents(redis, keys), 'command.accepted')).toEqual([first.entryId]);
   });
 
-  test('keeps an idempotency key until its entry ends, however long that takes, and then for the retention', async () => {
+  test('keeps an idempotency key until the retention after the end of its entry', async () => {
     const ends = [
       (entryId: string) => cancel(redis, keys, entryId, 'no'),
       async (entryId: string) => {
@@ -123,20 +126,20 @@ describe('submit', () => {
     }
   });
 
-  test('is refused for another generation, a life that ended, and a session that nobody opened', async () => {
+  test('is refused for another generation, a closed session and an unknown session', async () => {
     expect(await submit(redis, keys, newSubmission('1'))).toEqual({ type: 'closed' });
     await close(redis, keys, generation, false);
     expect(await submit(redis, keys, newSubmission(generation))).toEqual({ type: 'closed' });
     expect(await submit(redis, newKeys(), newSubmission(generation))).toEqual({ type: 'unknown-session' });
   });
 
-  test('is refused when as many wait as may', async () => {
+  test('is refused when the maximum number of entries waits', async () => {
     await redis.rpush(keys.queue, ...Array.from({ length: 100_000 }, () => 'x'));
     expect(await submit(redis, keys, newSubmission(generation))).toEqual({ type: 'too-many', waiting: 100_000 });
     await redis.del(keys.queue);
   });
 
-  test('is refused when as many bytes wait as may, until the first of them has started', async () => {
+  test('is refused when the maximum number of bytes waits, until the first starts', async () => {
     const first = newSubmission(generation);
     const last = newSubmission(generation);
     await submit(redis, keys, first);
@@ -165,14 +168,14 @@ describe('submit', () => {
     expect(wakeUps.messages).toHaveLength(1);
   });
 
-  test('tells followers the newest entry of the stream, once a call', async () => {
+  test('publishes the id of the newest event once for each call', async () => {
     using feed = await listen(keys.feed);
     await submitSome(redis, keys, generation, 1);
     await feed.settled();
     expect(feed.messages).toEqual([(await readEvents(redis, keys)).at(-1)?.id]);
   });
 
-  test('carries binary and very long payloads unchanged', async () => {
+  test('keeps binary and very long payloads unchanged', async () => {
     const payload = `${'\u0000é😀'.repeat(700_000)}`;
     const submission = newSubmission(generation, { payload });
     await submit(redis, keys, submission);
@@ -182,7 +185,7 @@ describe('submit', () => {
 });
 
 describe('cancel', () => {
-  test('ends a waiting entry at once, and says so again when it arrives twice', async () => {
+  test('ends a waiting entry immediately, and reports `ended-before` when it arrives twice', async () => {
     const [a = '', b = ''] = await submitSome(redis, keys, generation, 2);
     const cancelled = await cancel(redis, keys, a, 'no');
     const event = (await readEvents(redis, keys)).at(-1);
@@ -192,7 +195,7 @@ describe('cancel', () => {
     expect(await redis.get(payloadKey(keys, a))).toBeNull();
   });
 
-  test('marks a running entry, which then can end only as a cancellation, whatever becomes of its host', async () => {
+  test('marks a running entry, which can then only end as a cancellation', async () => {
     const [id = ''] = await submitSome(redis, keys, generation, 1);
     const owner = await own(redis, keys, 'h4');
     await take(owner);
@@ -201,13 +204,13 @@ describe('cancel', () => {
     expect(await take(owner)).toMatchObject({ type: 'running', entry: { cancelReason: 'first reason' } });
     for (const outcome of ['success', 'failure', 'timeout', 'lost', 'error'] as const)
       expect(await finish(owner, id, finishAs(outcome))).toEqual({ type: 'cancelled', reason: 'first reason' });
-    // Its Result must have the reason.
+    // The Result must have the reason.
     expect((await finish(owner, id, finishAs('cancellation'))).type).toBe('cancelled');
     const told = { ...finishAs('cancellation'), cancelReason: 'first reason' };
     expect((await finish(owner, id, told)).type).toBe('finished');
   });
 
-  test('of an ended or unknown entry changes nothing, and reports which', async () => {
+  test('of an ended or unknown entry changes nothing and reports which it is', async () => {
     const [id = ''] = await submitSome(redis, keys, generation, 1);
     const owner = await own(redis, keys);
     await take(owner);
@@ -216,7 +219,7 @@ describe('cancel', () => {
     expect(await cancel(redis, keys, '01UNKNOWN', 'what')).toEqual({ type: 'unknown' });
   });
 
-  test('racing a finish leaves one end, and its answer tells which', async () => {
+  test('during a finish leaves one end, and both calls report which', async () => {
     for (let round = 0; round < 50; round += 1) {
       const [id = ''] = await submitSome(redis, keys, generation, 1);
       const owner = await own(redis, keys);
@@ -237,7 +240,7 @@ describe('cancel', () => {
 });
 
 describe('close', () => {
-  test('without a host ends the life at once, and everything that waited', async () => {
+  test('without a host ends the generation and everything that waits immediately', async () => {
     const ids = await submitSome(redis, keys, generation, 3);
     const closed = await close(redis, keys, generation, false);
     expect(closed).toMatchObject({ type: 'closed', host: '', ended: ids.map((entryId) => ({ entryId, inbox: 'p1' })) });
@@ -245,7 +248,7 @@ describe('close', () => {
     expect(await keysWithoutExpiry(redis, keys.prefix)).toEqual([]);
   });
 
-  test('with a host leaves it the running entry, which can end only as a cancellation, and wakes it', async () => {
+  test('with a host wakes it, and leaves it the running entry to cancel', async () => {
     const owner = await own(redis, keys, 'h6');
     const [running = '', waiting = ''] = await submitSome(redis, keys, generation, 2);
     await take(owner);
@@ -268,7 +271,7 @@ describe('close', () => {
     expect(await keysWithoutExpiry(redis, keys.prefix)).toEqual([]);
   });
 
-  test('with a host out of reach ends everything at once, and the host is fenced when it comes back', async () => {
+  test('with an unreachable host ends everything immediately, and fences that host', async () => {
     const owner = await own(redis, keys, 'h6');
     const [running = '', waiting = ''] = await submitSome(redis, keys, generation, 2);
     await take(owner);
@@ -281,7 +284,7 @@ describe('close', () => {
     expect(await keysWithoutExpiry(redis, keys.prefix)).toEqual([]);
   });
 
-  test('twice, of another generation, or of an unknown session does nothing', async () => {
+  test('does nothing when it is repeated or names another or unknown session', async () => {
     expect(await close(redis, keys, '1', true)).toEqual({
       type: 'closed-before',
       generation: '1',
@@ -295,7 +298,7 @@ describe('close', () => {
     expect(idsOf(await readEvents(redis, keys), 'session.closed')).toHaveLength(1);
   });
 
-  test('that arrives when the next life is open leaves that alone', async () => {
+  test('of an earlier generation leaves the next one alone', async () => {
     await close(redis, keys, generation, false);
     const next = await openSession(redis, keys);
     expect((await close(redis, keys, generation, true)).type).toBe('closed-before');
@@ -303,7 +306,7 @@ describe('close', () => {
     expect((await close(redis, keys, undefined, true)).type).toBe('closed');
   });
 
-  test('of a long queue lets others in between, and a broken-off one is ended by any later one', async () => {
+  test('of a long queue lets other calls run, and a later close completes it', async () => {
     const pipeline = redis.pipeline();
     for (let index = 0; index < 5_000; index += 1) {
       pipeline.hset(recordKey(keys, `e${index}`), { state: 'waiting', inbox: 'p1', acceptedAt: 1 });
@@ -318,7 +321,7 @@ describe('close', () => {
     expect(await leftovers(redis, keys)).toEqual([]);
   });
 
-  test('racing a take leaves the entry to one of them', async () => {
+  test('during a take leaves the entry to one of them', async () => {
     for (let round = 0; round < 50; round += 1) {
       const raced = newKeys();
       const [id = ''] = await submitSome(redis, raced, await openSession(redis, raced), 1);

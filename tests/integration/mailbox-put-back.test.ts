@@ -24,7 +24,7 @@ import { generation, keys, redis, startOne, useMailbox } from '../support/open-m
 
 useMailbox();
 
-// ATTEMPT-1 to ATTEMPT-4 in the mailbox: a first attempt that is over, and what becomes of its entry.
+// ATTEMPT-1 to ATTEMPT-4 in the mailbox: what happens to an entry after its first attempt.
 
 const RULES = 'digest-1';
 let owner: Owner;
@@ -58,7 +58,7 @@ const heldAgain = async () => {
 };
 
 describe('an entry that is put back', () => {
-  test('is the head again, unstarted and to be judged, before what waits; its output so far is stored', async () => {
+  test('becomes the head again, undecided, and keeps its output so far', async () => {
     await submit(redis, keys, newSubmission(generation));
     expect(await put()).toEqual({ type: 'put-back' });
     expect(await peek(owner)).toMatchObject({
@@ -73,7 +73,7 @@ describe('an entry that is put back', () => {
     expect(idsOf(events, 'command.completed')).toEqual([]);
   });
 
-  test('starts a second time once it is cleared; its offsets and its seq begin again', async () => {
+  test('starts again once it is cleared, with new offsets and `seq`', async () => {
     await put();
     expect(await clear(owner, entry.id, RULES)).toMatchObject({
       type: 'started',
@@ -90,7 +90,7 @@ describe('an entry that is put back', () => {
     ]);
   });
 
-  test('is put back once, however often the call arrives, and has no third attempt', async () => {
+  test('is put back once, and has no third attempt', async () => {
     await put();
     expect(await put()).toEqual({ type: 'put-back' });
     await clear(owner, entry.id, RULES);
@@ -111,17 +111,18 @@ describe('an entry that is put back', () => {
     expect(await put(next)).toEqual({ type: 'put-back' });
   });
 
-  test('has no start deadline any more: it has met it', async () => {
+  test('has no start deadline any more', async () => {
     await redis.hset(recordKey(keys, entry.id), 'deadline', 1);
     await put();
     expect(await take(owner)).toMatchObject({ type: 'needs-admission' });
   });
 });
 
-describe('without a second attempt the first one stands, with its output (ATTEMPT-3)', () => {
+// ATTEMPT-3
+describe('the Result of a first attempt without a second one', () => {
   const kept = (refused: string) => stored({ ...FIRST, refused });
 
-  test('when a person denies it, also with nobody who owns the session', async () => {
+  test('is kept when a person denies the second, even without an owner', async () => {
     await heldAgain();
     await redis.hdel(keys.state, 'host');
     const stderr = 'Denied: ada denied it: not there\n';
@@ -130,14 +131,14 @@ describe('without a second attempt the first one stands, with its output (ATTEMP
     expect(await completed()).toEqual(kept('ada denied it: not there'));
   });
 
-  test('when nobody answers in time', async () => {
+  test('is kept when nobody answers in time', async () => {
     await heldAgain();
     const error = { code: 'APPROVAL_EXPIRED', message: 'Nobody answered.', retryable: false, context: {} };
     await answerHeld(redis, keys, entry.id, { type: 'deny', result: newResult({ outcome: 'error', error }) });
     expect(await completed()).toEqual(kept('Nobody answered.'));
   });
 
-  test('when its host ends it', async () => {
+  test('is kept when the host ends the entry', async () => {
     await put();
     const result = await readFirstResult(owner, entry.id, 'the rules have changed');
     expect(result).toEqual(kept('the rules have changed'));
@@ -147,7 +148,7 @@ describe('without a second attempt the first one stands, with its output (ATTEMP
     expect(await completed()).toEqual(kept('the rules have changed'));
   });
 
-  test('when it is cancelled, or its session closed: as a cancellation', async () => {
+  test('becomes a cancellation if the entry is cancelled or its session closed', async () => {
     await heldAgain();
     expect(await cancel(redis, keys, entry.id, 'enough')).toMatchObject({ type: 'ended' });
     const { exitCode: _, reason: __, outcome: ___, ...rest } = FIRST;
@@ -160,20 +161,20 @@ describe('without a second attempt the first one stands, with its output (ATTEMP
   });
 });
 
-describe('a first attempt is not put back', () => {
+describe('a first attempt', () => {
   test.each([
-    ['it was cancelled', () => redis.hset(recordKey(keys, entry.id), 'cancel', 'enough')],
-    ['its stdin is open', () => redis.hset(recordKey(keys, entry.id), 'input', 'open')],
-    ['its life is ending', () => redis.hset(keys.state, 'life', 'closing')],
-    ['it does not run', () => redis.hdel(keys.state, 'running')],
-  ])('when %s', async (_why, change) => {
+    ['the entry was cancelled', () => redis.hset(recordKey(keys, entry.id), 'cancel', 'enough')],
+    ['the stdin is open', () => redis.hset(recordKey(keys, entry.id), 'input', 'open')],
+    ['the generation is closing', () => redis.hset(keys.state, 'life', 'closing')],
+    ['the entry does not run', () => redis.hdel(keys.state, 'running')],
+  ])('is not put back if %s', async (_why, change) => {
     await change();
     const before = await redis.hgetall(recordKey(keys, entry.id));
     expect(await put()).toEqual({ type: 'refused' });
     expect(await redis.hgetall(recordKey(keys, entry.id))).toEqual(before);
   });
 
-  test('by an owner that was fenced off, nor with output that does not follow', async () => {
+  test('is not put back by a fenced owner or with output that does not follow', async () => {
     const later = [{ ...pieceAfter(atTheStart, 'late'), rawFrom: 7, rawTo: 11 }];
     expect(await put(owner, later as never)).toEqual({ type: 'misplaced', offsets: { stdout: 0, stderr: 0 } });
     await own(redis, keys, 'h2');

@@ -9,7 +9,7 @@ import {
   submit,
   take,
 } from '@shellfleet/mailbox';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   connectTestRedis,
   finishAs,
@@ -20,7 +20,7 @@ import {
   type TestRedis,
 } from '../support/mailbox-session.ts';
 
-// What a caller asks of a host beside its entries, and how a host takes back what no producer has signed.
+// What a client requests from a host outside the mailbox, and how a host takes back requests that no client has signed.
 
 let connected: TestRedis;
 beforeAll(async () => {
@@ -39,40 +39,46 @@ async function running() {
   return { redis, keys, owner, first: first.entryId, second: second.entryId };
 }
 
-test('a cancellation that is taken back leaves the entry as it was, and a genuine one that came meanwhile stays', async () => {
-  const { redis, keys, owner, first } = await running();
-  await cancel(redis, keys, first, 'forged');
-  expect(await readCancelRequest(owner, first)).toBe('');
-  expect(await finish(owner, first, finishAs('success'))).toEqual({ type: 'cancelled', reason: 'forged' });
-  expect(await refuseRequest({ ...owner, host: 'other' }, { entryId: first, signed: '' })).toEqual({ type: 'fenced' });
-  expect(await refuseRequest(owner, { entryId: first, signed: '' })).toEqual({ type: 'taken-back' });
-  expect(await refuseRequest(owner, { entryId: first, signed: '' })).toEqual({ type: 'taken-back' });
+describe('a request that the host takes back', () => {
+  test('leaves the entry uncancelled, unless a genuine cancellation has arrived', async () => {
+    const { redis, keys, owner, first } = await running();
+    await cancel(redis, keys, first, 'forged');
+    expect(await readCancelRequest(owner, first)).toBe('');
+    expect(await finish(owner, first, finishAs('success'))).toEqual({ type: 'cancelled', reason: 'forged' });
+    expect(await refuseRequest({ ...owner, host: 'other' }, { entryId: first, signed: '' })).toEqual({
+      type: 'fenced',
+    });
+    expect(await refuseRequest(owner, { entryId: first, signed: '' })).toEqual({ type: 'taken-back' });
+    expect(await refuseRequest(owner, { entryId: first, signed: '' })).toEqual({ type: 'taken-back' });
 
-  await cancel(redis, keys, first, 'forged again');
-  await cancel(redis, keys, first, 'wanted', 'signed');
-  expect(await refuseRequest(owner, { entryId: first, signed: '' })).toEqual({ type: 'changed' });
-  expect(await readCancelRequest(owner, first)).toBe('signed');
-  await refuseRequest(owner, { entryId: first, signed: 'signed' });
-  expect(await finish(owner, first, finishAs('success'))).toMatchObject({ type: 'finished' });
+    await cancel(redis, keys, first, 'forged again');
+    await cancel(redis, keys, first, 'wanted', 'signed');
+    expect(await refuseRequest(owner, { entryId: first, signed: '' })).toEqual({ type: 'changed' });
+    expect(await readCancelRequest(owner, first)).toBe('signed');
+    await refuseRequest(owner, { entryId: first, signed: 'signed' });
+    expect(await finish(owner, first, finishAs('success'))).toMatchObject({ type: 'finished' });
+  });
+
+  test('leaves the generation open, although its waiting entries have ended', async () => {
+    const { redis, keys, owner, first, second } = await running();
+    const closed = await close(redis, keys, undefined, false);
+    expect(closed).toMatchObject({ type: 'closing', signed: '', ended: [{ entryId: second }] });
+    expect(await readCloseRequest(owner)).toEqual({ isClosing: true, signed: '' });
+    expect(await refuseRequest(owner, { signed: 'another' })).toEqual({ type: 'changed' });
+    expect(await refuseRequest(owner, { signed: '' })).toEqual({ type: 'taken-back' });
+    expect(await readCloseRequest(owner)).toEqual({ isClosing: false, signed: '' });
+    await refuseRequest(owner, { entryId: first, signed: '' });
+    expect(await finish(owner, first, finishAs('success'))).toMatchObject({ type: 'finished' });
+    expect(await submit(redis, keys, newSubmission(closed.generation))).toMatchObject({ type: 'accepted' });
+  });
 });
 
-test('a close that is taken back leaves the life open, for what is submitted then; what waited has ended', async () => {
-  const { redis, keys, owner, first, second } = await running();
-  const closed = await close(redis, keys, undefined, false);
-  expect(closed).toMatchObject({ type: 'closing', signed: '', ended: [{ entryId: second }] });
-  expect(await readCloseRequest(owner)).toEqual({ isClosing: true, signed: '' });
-  expect(await refuseRequest(owner, { signed: 'another' })).toEqual({ type: 'changed' });
-  expect(await refuseRequest(owner, { signed: '' })).toEqual({ type: 'taken-back' });
-  expect(await readCloseRequest(owner)).toEqual({ isClosing: false, signed: '' });
-  await refuseRequest(owner, { entryId: first, signed: '' });
-  expect(await finish(owner, first, finishAs('success'))).toMatchObject({ type: 'finished' });
-  expect(await submit(redis, keys, newSubmission(closed.generation))).toMatchObject({ type: 'accepted' });
-});
-
-test('a signed close is stored with its life, for the owner that finds it', async () => {
-  const { redis, keys, owner } = await running();
-  const { generation, signed } = await close(redis, keys, undefined, false, (life) => `close of ${life}`);
-  expect(signed).toBe(`close of ${generation}`);
-  expect(await adopt(owner)).toMatchObject({ life: 'closing' });
-  expect(await readCloseRequest(owner)).toEqual({ isClosing: true, signed });
+describe('a signed close', () => {
+  test('is stored with its generation for the next owner', async () => {
+    const { redis, keys, owner } = await running();
+    const { generation, signed } = await close(redis, keys, undefined, false, (life) => `close of ${life}`);
+    expect(signed).toBe(`close of ${generation}`);
+    expect(await adopt(owner)).toMatchObject({ life: 'closing' });
+    expect(await readCloseRequest(owner)).toEqual({ isClosing: true, signed });
+  });
 });

@@ -22,7 +22,7 @@ import { generation, keys, redis, startOne, useMailbox } from '../support/open-m
 
 useMailbox();
 
-// MAILBOX-6: what `submit` starts in the name of an owner that rests.
+// MAILBOX-6: what `submit` starts in the name of an idle owner by its delegation.
 
 let owner: Owner;
 let subscriber: Redis;
@@ -42,7 +42,7 @@ afterEach(() => subscriber.disconnect());
 const beat = (leftMs: number) => redis.set(hostKeys(keys.namespace, owner.host).alive, '{}', 'PX', leftMs);
 const claim = (boot: string) => redis.set(hostKeys(keys.namespace, owner.host).boot, `machine-1 ${boot}`);
 
-/** One entry has run, and its host took the next: there was none. */
+/** Runs one entry, after which its host finds no next one and is idle. */
 async function rest(of: Owner = owner): Promise<void> {
   const { id } = await startOne(of);
   await finish(of, id, finishAs('success', true));
@@ -55,14 +55,14 @@ async function submitOne(fields: Partial<Submission> = {}): Promise<string> {
   return submission.entryId;
 }
 
-/** The entry that the last wake-up carries. */
+/** Returns the entry in the last wake-up. */
 async function carried() {
   await expect.poll(() => wakeUps.at(-1)).toMatchObject({ type: 'session' });
   const last = wakeUps.at(-1);
   return last?.type === 'session' ? last.entry : undefined;
 }
 
-/** What the host has in memory of a session in which nothing runs. */
+/** What the host has in memory about a session in which nothing runs. */
 const DECLARED = () => ({
   ...{ generation, spec: 'sealed spec', placementClass: 'docker', placement: '{}', createdAt: 1, driven: false },
   ...{ epoch: 1, epochBase: 0, sandbox: undefined, running: undefined },
@@ -71,7 +71,7 @@ const DECLARED = () => ({
 const started = async () => idsOf(await readEvents(redis, keys), 'command.started').slice(1);
 
 describe('submit', () => {
-  test('starts an entry in the name of an owner that rests, and the wake-up carries it', async () => {
+  test('starts an entry for an idle owner, and sends it in the wake-up', async () => {
     await rest();
     const id = await submitOne({ retry: 'idempotent' });
     expect(await started()).toEqual([id]);
@@ -84,7 +84,7 @@ describe('submit', () => {
     expect(outcomesOf(await readEvents(redis, keys)).get(id)).toBe('success');
   });
 
-  test('starts one entry only, however often its call arrives, and the next one waits', async () => {
+  test('starts one entry only, however often its call arrives', async () => {
     await rest();
     const first = newSubmission(generation);
     await submit(redis, keys, first);
@@ -95,7 +95,7 @@ describe('submit', () => {
     expect(finished).toMatchObject({ type: 'finished', next: { type: 'started', entry: { id: second } } });
   });
 
-  test('leaves a long payload to the mailbox', async () => {
+  test('leaves a long payload in the mailbox', async () => {
     await rest();
     const payload = 'x'.repeat(LIMITS.wakeUpPayloadBytes + 1);
     const id = await submitOne({ payload });
@@ -106,10 +106,10 @@ describe('submit', () => {
   test.each<[string, () => Promise<unknown>]>([
     ['whose last heartbeat is older than a second', () => beat(ALIVE_MS - 1_500)],
     ['without a heartbeat', () => redis.del(hostKeys(keys.namespace, owner.host).alive)],
-    ['that listens no more', () => subscriber.unsubscribe()],
-    ['whose process is another one by now', () => claim('boot-2')],
-    ['whose claim has run out', () => redis.del(hostKeys(keys.namespace, owner.host).boot)],
-    ['that has withdrawn its rest', () => withdraw(owner)],
+    ['that does not listen any more', () => subscriber.unsubscribe()],
+    ['whose process has changed', () => claim('boot-2')],
+    ['whose claim has expired', () => redis.del(hostKeys(keys.namespace, owner.host).boot)],
+    ['that has withdrawn its delegation', () => withdraw(owner)],
     ['that has adopted the session again', () => adopt(owner)],
     ['that has declared the session', () => declare(owner, DECLARED())],
   ])('starts nothing in the name of a host %s', async (_name, change) => {
@@ -121,7 +121,7 @@ describe('submit', () => {
     expect(await take(owner)).toMatchObject({ type: 'started', entry: { id } });
   });
 
-  test('starts nothing for the next owner, which has not reported that it rests', async () => {
+  test('starts nothing for a new owner without a delegation', async () => {
     await rest();
     const next = { ...(await own(redis, keys, 'h2')), boot: 'boot-1' };
     await adopt(next);
@@ -132,7 +132,7 @@ describe('submit', () => {
     expect(await started()).toEqual([]);
   });
 
-  test('starts nothing where entries are judged, and the wake-up carries the head', async () => {
+  test('starts nothing if the host decides about entries, and sends the head', async () => {
     owner = { ...owner, admission: 'digest' };
     const first = newSubmission(generation);
     await submit(redis, keys, first);
@@ -143,7 +143,7 @@ describe('submit', () => {
     expect(toRung((await carried())!, owner)).toMatchObject({ type: 'needs-admission', entry: { id } });
   });
 
-  test('starts nothing after a finish that left the next entry alone', async () => {
+  test('starts nothing after a finish that did not take the next entry', async () => {
     const { id } = await startOne(owner);
     await finish(owner, id, finishAs('success'));
     await submitOne();
@@ -161,31 +161,35 @@ describe('submit', () => {
   });
 });
 
-test('withdraw returns what was started before, so that the owner runs it first', async () => {
-  await rest();
-  const id = await submitOne();
-  const withdrawn = await withdraw(owner);
-  expect(withdrawn).toMatchObject({ type: 'running', entry: { id, payload: 'sealed payload' } });
-  expect(await withdraw(owner)).toEqual(withdrawn);
-  expect(await withdraw({ ...owner, fence: owner.fence + 1 })).toEqual({ type: 'fenced' });
+describe('a delegated start', () => {
+  test('is returned by `withdraw`, so that the owner runs the entry first', async () => {
+    await rest();
+    const id = await submitOne();
+    const withdrawn = await withdraw(owner);
+    expect(withdrawn).toMatchObject({ type: 'running', entry: { id, payload: 'sealed payload' } });
+    expect(await withdraw(owner)).toEqual(withdrawn);
+    expect(await withdraw({ ...owner, fence: owner.fence + 1 })).toEqual({ type: 'fenced' });
+  });
+
+  test('prevents the release of the session', async () => {
+    await rest();
+    await submitOne();
+    expect(await release(owner, 'queued')).toEqual({ type: 'busy' });
+  });
+
+  test('is cancelled by a close, after which nothing starts', async () => {
+    await rest();
+    const id = await submitOne();
+    expect(await close(redis, keys, generation, false)).toMatchObject({ type: 'closing', host: owner.host });
+    expect(await submit(redis, keys, newSubmission(generation))).toEqual({ type: 'closed' });
+    expect(await withdraw(owner)).toMatchObject({ type: 'running', entry: { id, cancelReason: 'session closed' } });
+  });
 });
 
-test('a session with an entry that was started so is not released', async () => {
-  await rest();
-  await submitOne();
-  expect(await release(owner, 'queued')).toEqual({ type: 'busy' });
-});
-
-test('closing marks the entry that was started so, and nothing is started afterwards', async () => {
-  await rest();
-  const id = await submitOne();
-  expect(await close(redis, keys, generation, false)).toMatchObject({ type: 'closing', host: owner.host });
-  expect(await submit(redis, keys, newSubmission(generation))).toEqual({ type: 'closed' });
-  expect(await withdraw(owner)).toMatchObject({ type: 'running', entry: { id, cancelReason: 'session closed' } });
-});
-
-test('a wake-up for an earlier owner brings nothing', async () => {
-  await rest();
-  await submitOne();
-  expect(toRung((await carried())!, { fence: owner.fence + 1, host: owner.host })).toBeUndefined();
+describe('a wake-up for an earlier owner', () => {
+  test('is ignored', async () => {
+    await rest();
+    await submitOne();
+    expect(toRung((await carried())!, { fence: owner.fence + 1, host: owner.host })).toBeUndefined();
+  });
 });

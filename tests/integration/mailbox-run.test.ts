@@ -20,7 +20,8 @@ useMailbox();
 const typesOf = async () => (await readEvents(redis, keys)).map(({ type }) => type);
 
 describe('take', () => {
-  test('hands out entries in the order in which they were accepted, each when the one before has ended (invariant 2)', async () => {
+  // Invariant 2
+  test('returns entries in accepted order, each after the end of the previous one', async () => {
     const ids = await submitSome(redis, keys, generation, 3);
     const owner = await own(redis, keys);
     const taken: string[] = [];
@@ -31,7 +32,8 @@ describe('take', () => {
     expect(taken).toEqual(ids);
   });
 
-  test('starts in one step: record, mark in the stream and payload together (invariant 3)', async () => {
+  // Invariant 3
+  test('writes record, event and payload in one step', async () => {
     const owner = await own(redis, keys, 'h7');
     const submission = newSubmission(generation, { payload: 'sealed', inbox: 'p9', retry: 'idempotent' });
     await submit(redis, keys, submission);
@@ -58,7 +60,7 @@ describe('take', () => {
     expect(await typesOf()).toEqual(['command.accepted', 'command.started']);
   });
 
-  test('answers with the running entry when it arrives twice', async () => {
+  test('returns the running entry when it arrives twice', async () => {
     const owner = await own(redis, keys);
     const entry = await startOne(owner);
     await submitSome(redis, keys, generation, 1);
@@ -66,14 +68,14 @@ describe('take', () => {
     expect(idsOf(await readEvents(redis, keys), 'command.started')).toEqual([entry.id]);
   });
 
-  test('answers empty when nothing waits, and says so when the life is ending', async () => {
+  test('returns `empty` when nothing waits, with `closing` if the generation is closing', async () => {
     const owner = await own(redis, keys);
     expect(await take(owner)).toEqual({ type: 'empty' });
     await redis.hset(keys.state, 'life', 'closing');
     expect(await take(owner)).toEqual({ type: 'empty', closing: true });
   });
 
-  test('starts nothing of a life that is ending', async () => {
+  test('starts nothing in a closing generation', async () => {
     await submitSome(redis, keys, generation, 1);
     const owner = await own(redis, keys);
     await redis.hset(keys.state, 'life', 'closing');
@@ -81,7 +83,7 @@ describe('take', () => {
     expect(idsOf(await readEvents(redis, keys), 'command.started')).toEqual([]);
   });
 
-  test('returns a head whose start deadline has passed, unstarted', async () => {
+  test('returns a head whose start deadline has passed, without starting it', async () => {
     const submission = newSubmission(generation, { startDeadlineMs: 1 });
     await submit(redis, keys, submission);
     const owner = await own(redis, keys);
@@ -98,7 +100,8 @@ describe('take', () => {
 });
 
 describe('append', () => {
-  test('stores binary output exactly, and all of a call or nothing (invariant 7)', async () => {
+  // Invariant 7
+  test('stores binary output exactly, and all of a call or nothing', async () => {
     const owner = await own(redis, keys);
     const entry = await startOne(owner);
     const bytes = Buffer.from(Array.from({ length: 512 }, (_, index) => index % 256));
@@ -114,7 +117,7 @@ describe('append', () => {
     expect(outputOf(await readEvents(redis, keys), entry.id)).toEqual({ stdout: bytes, stderr: Buffer.from('oops\n') });
   });
 
-  test('answers with the stored offsets when it arrives twice, and stores nothing again', async () => {
+  test('returns the stored offsets when it arrives twice, and stores nothing again', async () => {
     const owner = await own(redis, keys);
     const entry = await startOne(owner);
     const piece = pieceAfter(entry, 'once\n');
@@ -123,7 +126,7 @@ describe('append', () => {
     expect(idsOf(await readEvents(redis, keys), 'command.output')).toHaveLength(1);
   });
 
-  test('stores an entry that covers no raw byte once, too', async () => {
+  test('stores a chunk without raw bytes once, too', async () => {
     const owner = await own(redis, keys);
     const entry = await startOne(owner);
     const empty = pieceAfter(entry, '');
@@ -139,7 +142,7 @@ describe('append', () => {
     expect(await append(owner, entry.id, [pieceAfter(entry, 'late')])).toEqual({ type: 'not-running' });
   });
 
-  test('keeps raw offsets beyond 2^31 exact, as far as an entry can say them', async () => {
+  test('keeps raw offsets exact up to fifteen digits', async () => {
     const owner = await own(redis, keys);
     const entry = await startOne(owner);
     const far = 999_999_999_999_999;
@@ -154,7 +157,7 @@ describe('append', () => {
     expect((await append(owner, entry.id, [third])).type).toBe('stored');
   });
 
-  test('takes thousands of pieces in one call, and megabytes in one piece', async () => {
+  test('accepts thousands of chunks in one call, and megabytes in one chunk', async () => {
     const owner = await own(redis, keys);
     const entry = await startOne(owner);
     const many = Array.from({ length: 5_000 }, (_, seq) => ({
@@ -170,7 +173,7 @@ describe('append', () => {
 });
 
 describe('finish', () => {
-  test('ends the entry, stores its last output and starts the next in one step', async () => {
+  test('ends the entry, stores its last output and starts the next one together', async () => {
     const ids = await submitSome(redis, keys, generation, 2);
     const owner = await own(redis, keys);
     await take(owner);
@@ -197,7 +200,8 @@ describe('finish', () => {
     expect(await redis.hgetall(recordKey(keys, ids[0] ?? ''))).toMatchObject({ state: 'ended', outcome: 'success' });
   });
 
-  test('answers the same event when it arrives twice, with what runs now, and ends nothing again (invariant 4)', async () => {
+  // Invariant 4
+  test('returns the same event when it arrives twice, and ends nothing again', async () => {
     const ids = await submitSome(redis, keys, generation, 2);
     const owner = await own(redis, keys);
     await take(owner);
@@ -212,7 +216,7 @@ describe('finish', () => {
     expect(outcomesOf(await readEvents(redis, keys))).toEqual(new Map([[ids[0], 'success']]));
   });
 
-  test('names the entry that its first arrival started when the second is not to start any', async () => {
+  test('returns the started entry when it is repeated without starting one', async () => {
     const ids = await submitSome(redis, keys, generation, 3);
     const owner = await own(redis, keys);
     await take(owner);
@@ -221,7 +225,7 @@ describe('finish', () => {
     expect(second).toMatchObject({ endedBefore: true, next: { type: 'running', entry: { id: ids[1] } } });
   });
 
-  test('of one that arrives late, when the next has ended too, changes neither', async () => {
+  test('that arrives after the end of the next entry changes nothing', async () => {
     const ids = await submitSome(redis, keys, generation, 2);
     const owner = await own(redis, keys);
     await take(owner);
@@ -243,7 +247,7 @@ describe('finish', () => {
     expect(await finish(owner, '01UNKNOWN', finishAs('error'))).toEqual({ type: 'not-running' });
   });
 
-  test('ends an unstarted head: a denial, or a failure of ours', async () => {
+  test('ends an unstarted head as a denial or an error', async () => {
     const ids = await submitSome(redis, keys, generation, 2);
     const owner = await own(redis, keys);
     expect(await finish(owner, ids[0] ?? '', finishAs('error', true))).toMatchObject({
@@ -252,7 +256,7 @@ describe('finish', () => {
     expect(idsOf(await readEvents(redis, keys), 'command.started')).toEqual([ids[1]]);
   });
 
-  test('with output that does not follow the stored output ends nothing', async () => {
+  test('ends nothing if its output does not follow the stored output', async () => {
     const owner = await own(redis, keys);
     const entry = await startOne(owner);
     const output = [pieceAfter(entry, 'x', { rawFrom: 3 })];
@@ -263,7 +267,7 @@ describe('finish', () => {
     expect(await take(owner)).toMatchObject({ type: 'running' });
   });
 
-  test('keeps a Result of a megabyte, with every character that JSON can hold', async () => {
+  test('keeps a Result of a megabyte with every character of JSON', async () => {
     const owner = await own(redis, keys);
     const entry = await startOne(owner);
     const stdout = `${'é\u0000"\\\n\u2028😀'.repeat(100_000)}`;
@@ -274,7 +278,7 @@ describe('finish', () => {
 });
 
 describe('rerun', () => {
-  test('starts an idempotent entry again under a newer owner; its offsets and its seq begin again', async () => {
+  test('starts an idempotent entry again under a newer owner with new offsets', async () => {
     const first = await own(redis, keys, 'h1');
     const entry = await startOne(first, { retry: 'idempotent' });
     await append(first, entry.id, [pieceAfter(entry, 'first run')]);
@@ -285,7 +289,7 @@ describe('rerun', () => {
     expect(outputOf(await readEvents(redis, keys), entry.id).stdout.toString()).toBe('second run');
   });
 
-  test('changes nothing when it arrives twice, or late', async () => {
+  test('changes nothing when it arrives twice or late', async () => {
     const entry = await startOne(await own(redis, keys, 'h1'), { retry: 'idempotent' });
     const second = await own(redis, keys, 'h2');
     await rerun(second, entry);
@@ -297,7 +301,8 @@ describe('rerun', () => {
     expect(idsOf(await readEvents(redis, keys), 'command.started')).toEqual([entry.id, entry.id]);
   });
 
-  test('is refused for what is not marked and for what was cancelled (invariant 3)', async () => {
+  // Invariant 3
+  test('is refused for entries that are not idempotent or were cancelled', async () => {
     const plain = await startOne(await own(redis, keys, 'h1'));
     const second = await own(redis, keys, 'h2');
     expect(await rerun(second, plain)).toEqual({ type: 'refused' });
@@ -308,7 +313,7 @@ describe('rerun', () => {
     expect(idsOf(await readEvents(redis, keys), 'command.started')).toEqual([plain.id, marked.id]);
   });
 
-  test('starts an entry three times in all, by one owner or several, and says which time it is', async () => {
+  test('allows three starts in all, and counts them across owners', async () => {
     const owner = await own(redis, keys, 'h1');
     const entry = await startOne(owner, { retry: 'idempotent' });
     expect(entry.starts).toBe(1);
@@ -316,7 +321,7 @@ describe('rerun', () => {
     const second = await own(redis, keys, 'h2');
     const running = await take(second);
     expect(running).toMatchObject({ type: 'running', entry: { starts: 2 } });
-    // As the first owner knew it.
+    // The first owner had this state of the entry.
     expect(await rerun(second, entry)).toEqual({ type: 'refused' });
     expect(await rerun(second, { ...entry, starts: 2 })).toEqual({ type: 'restarted' });
     expect(await rerun(second, { ...entry, starts: 3 })).toEqual({ type: 'refused' });

@@ -97,7 +97,7 @@ describe('keys of another version of the protocol', () => {
 });
 
 describe('removeKeysOfFleet', () => {
-  test('removes what the fleet has but for its audit, and nothing of another fleet or namespace', async () => {
+  test('removes all keys of a fleet except its audit, and no other keys', async () => {
     await own.redis.set(fleetIdentityKey(namespace), `${ID} ${OLDER}`);
     const planted = await plant(own.redis);
     const others = [...(await plant(own.redis, OTHER_ID)), ...(await plant(own.redis, ID, `${namespace}-2`))];

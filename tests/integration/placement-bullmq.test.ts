@@ -86,7 +86,7 @@ const idOf = (session: string) => sessionJobId('t', session);
 const reportOf = (name: string, meaning: string, stored: unknown) =>
   `BullMQ ${version} no longer has '${name}' (${meaning}) as Shellfleet uses it. It stores ${JSON.stringify(stored, null, 1)}`;
 
-describe('what BullMQ stores', () => {
+describe('the data that BullMQ stores', () => {
   let stored: Record<string, unknown>;
   let job: Record<string, string>;
 
@@ -116,7 +116,7 @@ describe('what BullMQ stores', () => {
     expect(stored[name], reportOf(name, meaning, stored)).toEqual(expected);
   });
 
-  test.each(Object.entries(BULLMQ_NAMES.job))('has the key %s of a job that is handed out', async (name, meaning) => {
+  test.each(Object.entries(BULLMQ_NAMES.job))('has the key %s of an active job', async (name, meaning) => {
     expect(stored[`held-1${name}`], reportOf(name, meaning, stored)).toBe('h1');
     const left = await own.redis.pttl(`${fleet.sessionQueues}:${sessionsQueue(CLASS)}:held-1${name}`);
     expect(left, reportOf(name, meaning, { 'expires in (ms)': left })).toBeGreaterThan(LOCK_MS - 20_000);
@@ -134,13 +134,13 @@ describe('what BullMQ stores', () => {
     pb: (value) => value === 'h1',
     ats: (value) => value === '1',
   };
-  test.each(Object.entries(fieldChecks))('has the field %s of a job that is handed out', (name, isRight) => {
+  test.each(Object.entries(fieldChecks))('has the field %s of an active job', (name, isRight) => {
     const meaning = BULLMQ_NAMES.fields[name as keyof typeof BULLMQ_NAMES.fields];
     expect(isRight(job[name]), reportOf(name, meaning, job)).toBe(true);
   });
 });
 
-describe('what the scripts store', () => {
+describe('the data that the scripts store', () => {
   beforeEach(useNewFleet);
 
   /** Returns the lists of the queue and the keys of its job, which are all that the scripts use. Times are replaced. */
@@ -152,21 +152,18 @@ describe('what the scripts store', () => {
     return { ...used, [idOf('s')]: { ...job, timestamp: 'time', ...(job.processedOn && { processedOn: 'time' }) } };
   };
 
-  test.each([0, 5])(
-    'for a job of priority %i that a host takes is what BullMQ stores for its worker',
-    async (priority) => {
-      const { sessions, host } = await openJobs();
-      await sessions.ensureJob(jobFor('s', priority));
-      expect(await host.fetch()).toMatchObject({ session: 's' });
-      const ours = await readQueue();
-      useNewFleet();
-      await (await openJobs()).sessions.ensureJob(jobFor('s', priority));
-      await openBull().worker.getNextJob('h1', { block: false });
-      expect(usedOf(ours), `lock-job.lua differs from BullMQ ${version}`).toEqual(usedOf(await readQueue()));
-    },
-  );
+  test.each([0, 5])('equals that of BullMQ for an active job of priority %i', async (priority) => {
+    const { sessions, host } = await openJobs();
+    await sessions.ensureJob(jobFor('s', priority));
+    expect(await host.fetch()).toMatchObject({ session: 's' });
+    const ours = await readQueue();
+    useNewFleet();
+    await (await openJobs()).sessions.ensureJob(jobFor('s', priority));
+    await openBull().worker.getNextJob('h1', { block: false });
+    expect(usedOf(ours), `lock-job.lua differs from BullMQ ${version}`).toEqual(usedOf(await readQueue()));
+  });
 
-  test('for a declared job is what BullMQ stores for one that was added and handed out', async () => {
+  test('equals that of BullMQ for a declared job', async () => {
     const { data } = jobFor('s', 5);
     const job = { tenant: 't', session: 's', placementClass: CLASS };
     const owned = { job, fence: 1, lockMs: LOCK_MS, jobData: JSON.stringify(data), priority: 5 };
@@ -190,7 +187,7 @@ describe('what the scripts store', () => {
     expect(hashOf(ours), `declare.lua differs from BullMQ ${version}`).toEqual(hashOf(theirs));
   });
 
-  test('is completed by BullMQ, which leaves nothing of the job', async () => {
+  test('is removed completely when BullMQ completes the job', async () => {
     const { sessions, host } = await openJobs();
     await sessions.ensureJob(jobFor('s', 5));
     const job = await host.fetch();
@@ -207,8 +204,8 @@ describe("BullMQ's errors", () => {
 
   test.each([
     ['another host has', 'h2', NOT_HELD.JobLockMismatch],
-    ['whose lock ran out', undefined, NOT_HELD.JobLockNotExist],
-  ])('say so when a host ends a job that %s', async (_, holder, code) => {
+    ['has no lock any more', undefined, NOT_HELD.JobLockNotExist],
+  ])('report that a host cannot end a job that %s', async (_, holder, code) => {
     useNewFleet();
     const { queue, worker } = openBull();
     await queue.add('session', {}, { jobId: 's' });

@@ -13,7 +13,7 @@ import { type FleetKeys, fleetKeys, sessionJobId, sessionsQueue } from '@shellfl
 import { connectRedis } from '@shellfleet/redis';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';
 
@@ -63,7 +63,7 @@ const jobFor = (session: string, placement: Partial<Placement> = {}) =>
 
 async function add(session: string, placement: Partial<Placement> = {}): Promise<void> {
   await queue.ensureJob(jobFor(session, placement));
-  // Two jobs of one millisecond have waited equally long.
+  // Two jobs of the same millisecond have waited equally long.
   await delay(2);
 }
 
@@ -81,222 +81,234 @@ async function fetched(jobs: SessionJobs): Promise<SessionJob> {
 
 const lockOf = (name: PlacementClass, session: string) => sessionJobLockKey(fleet, name, sessionJobId('acme', session));
 
-test('a host takes only sessions of the classes that it offers; the others go on waiting (PLACEMENT-3)', async () => {
-  const [docker, host] = [await startHost('h1', ['docker']), await startHost('h2', ['host'])];
-  await add('in-a-container');
-  await add('on-the-host', { policy: 'host', labels: { team: 'build' } });
-  expect(await fetchAll(docker)).toEqual(['in-a-container']);
-  expect(await queue.waiting('host')).toEqual([sessionJobId('acme', 'on-the-host')]);
-  expect(await fetched(host)).toEqual({
-    tenant: 'acme',
-    session: 'on-the-host',
-    placementClass: 'host',
-    data: { generation: '1', policy: 'host', priority: 0, labels: { team: 'build' }, sealedWith: '' },
+describe('the queues of sessions', () => {
+  // PLACEMENT-3
+  test('give a host only sessions of the classes that it offers', async () => {
+    const [docker, host] = [await startHost('h1', ['docker']), await startHost('h2', ['host'])];
+    await add('in-a-container');
+    await add('on-the-host', { policy: 'host', labels: { team: 'build' } });
+    expect(await fetchAll(docker)).toEqual(['in-a-container']);
+    expect(await queue.waiting('host')).toEqual([sessionJobId('acme', 'on-the-host')]);
+    expect(await fetched(host)).toEqual({
+      tenant: 'acme',
+      session: 'on-the-host',
+      placementClass: 'host',
+      data: { generation: '1', policy: 'host', priority: 0, labels: { team: 'build' }, sealedWith: '' },
+    });
   });
-});
 
-test('a host with two classes takes sessions as from one line: by priority, then by how long they wait', async () => {
-  const both = await startHost('h1', ['docker', 'host']);
-  await add('d-late', { priority: 5 });
-  await add('h-first', { policy: 'host' });
-  await add('d-second');
-  await add('h-soon', { policy: 'host', priority: 2 });
-  await add('h-third', { policy: 'host' });
-  expect(await fetchAll(both)).toEqual(['h-first', 'd-second', 'h-third', 'h-soon', 'd-late']);
-});
-
-const PARTICULAR = 'docker+particular';
-const particular = (session: string, priority = 0) => add(session, { particular: true, priority });
-
-test('a host passes over particular sessions that it cannot run; they keep their places for another', async () => {
-  const judged: string[] = [];
-  const choosy = await startHost('h1', ['docker', PARTICULAR], 30_000, async ({ session }) => {
-    judged.push(session);
-    return !session.startsWith('root');
+  test('give a host with two classes sessions by priority, then by waiting time', async () => {
+    const both = await startHost('h1', ['docker', 'host']);
+    await add('d-late', { priority: 5 });
+    await add('h-first', { policy: 'host' });
+    await add('d-second');
+    await add('h-soon', { policy: 'host', priority: 2 });
+    await add('h-third', { policy: 'host' });
+    expect(await fetchAll(both)).toEqual(['h-first', 'd-second', 'h-third', 'h-soon', 'd-late']);
   });
-  await particular('root-1');
-  await particular('a');
-  await add('plain');
-  await particular('root-2', 3);
-  await particular('b', 3);
-  expect(await fetchAll(choosy)).toEqual(['a', 'plain', 'b']);
-  const rest = ['root-1', 'root-2'];
-  expect(await queue.waiting(PARTICULAR)).toEqual(rest.map((session) => sessionJobId('acme', session)));
-  // Each was judged once, and none that needs no judgement.
-  expect(judged.sort()).toEqual(['a', 'b', ...rest]);
-  expect(await fetchAll(await startHost('h2', [PARTICULAR]))).toEqual(rest);
-});
 
-test('a session behind a thousand that the host cannot run is found, by looks of bounded cost', async () => {
-  const host = await startHost('h1', [PARTICULAR], 30_000, async ({ session }) => session === 'mine');
-  await Promise.all(
-    Array.from({ length: 1_000 }, (_, n) => queue.ensureJob(jobFor(`root-${n}`, { particular: true }))),
-  );
-  await particular('mine');
-  const found = await until(
-    () => host.fetch(),
-    (job) => job !== undefined,
-  );
-  expect(found?.session).toBe('mine');
-});
+  const PARTICULAR = 'docker+particular';
+  const particular = (session: string, priority = 0) => add(session, { particular: true, priority });
 
-test('hosts that look at the same time take each session once, and leave none', async () => {
-  const hosts = await Promise.all(['h1', 'h2', 'h3'].map((id) => startHost(id, ['docker', PARTICULAR])));
-  const sessions = Array.from({ length: 60 }, (_, n) => `s-${n}`);
-  await Promise.all(sessions.map((session, n) => queue.ensureJob(jobFor(session, n % 2 ? { particular: true } : {}))));
-  const taken = (await Promise.all(hosts.map(fetchAll))).flat();
-  expect(taken.sort()).toEqual(sessions.sort());
-});
+  test('keep the places of particular sessions that a host cannot run', async () => {
+    const judged: string[] = [];
+    const choosy = await startHost('h1', ['docker', PARTICULAR], 30_000, async ({ session }) => {
+      judged.push(session);
+      return !session.startsWith('root');
+    });
+    await particular('root-1');
+    await particular('a');
+    await add('plain');
+    await particular('root-2', 3);
+    await particular('b', 3);
+    expect(await fetchAll(choosy)).toEqual(['a', 'plain', 'b']);
+    const rest = ['root-1', 'root-2'];
+    expect(await queue.waiting(PARTICULAR)).toEqual(rest.map((session) => sessionJobId('acme', session)));
+    // Each particular session was decided about once, and the others not at all.
+    expect(judged.sort()).toEqual(['a', 'b', ...rest]);
+    expect(await fetchAll(await startHost('h2', [PARTICULAR]))).toEqual(rest);
+  });
 
-test('a session that is added again keeps its priority and goes behind those that wait with it', async () => {
-  const host = await startHost('h1', ['docker']);
-  await add('waits-5', { priority: 5 });
-  await add('waits-0');
-  await add('lost-its-job', { priority: 5 });
-  const bull = new Queue(sessionsQueue('docker'), { connection: own.redis, prefix: fleet.sessionQueues });
-  await bull.remove(sessionJobId('acme', 'lost-its-job'));
-  await bull.close();
-  await add('came-later', { priority: 9 });
-  expect(await host.has(jobFor('lost-its-job'))).toBe(false);
-  await host.ensure(jobFor('lost-its-job', { priority: 5 }));
-  // A second call changes nothing.
-  await host.ensure(jobFor('lost-its-job', { priority: 0 }));
-  expect(await host.has(jobFor('lost-its-job'))).toBe(true);
-  expect(await queue.waiting('docker')).toEqual(
-    ['waits-0', 'waits-5', 'lost-its-job', 'came-later'].map((session) => sessionJobId('acme', session)),
-  );
-  expect(await fetchAll(host)).toEqual(['waits-0', 'waits-5', 'lost-its-job', 'came-later']);
-});
+  test('find a session behind a thousand others in looks of bounded cost', async () => {
+    const host = await startHost('h1', [PARTICULAR], 30_000, async ({ session }) => session === 'mine');
+    await Promise.all(
+      Array.from({ length: 1_000 }, (_, n) => queue.ensureJob(jobFor(`root-${n}`, { particular: true }))),
+    );
+    await particular('mine');
+    const found = await until(
+      () => host.fetch(),
+      (job) => job !== undefined,
+    );
+    expect(found?.session).toBe('mine');
+  });
 
-test('a job whose lock ran out goes to the next host of its class, before all that wait (PLACEMENT-2)', async () => {
-  const lost = await startHost('h1', ['docker', 'host'], 50);
-  await add('taken-over', { policy: 'host', priority: 7 });
-  expect((await fetched(lost)).session).toBe('taken-over');
-  await add('waits', { policy: 'host' });
-  const [docker, host] = [await startHost('h2', ['docker']), await startHost('h3', ['host'])];
-  await lost.close();
-  await until(
-    async () => {
-      await host.requeueStalled();
-      return queue.waiting('host');
-    },
-    (waiting) => waiting.length === 2,
-  );
-  expect(await docker.fetch()).toBeUndefined();
-  expect(await fetchAll(host)).toEqual(['taken-over', 'waits']);
-});
+  test('give each session to one of several simultaneous hosts, and leave none', async () => {
+    const hosts = await Promise.all(['h1', 'h2', 'h3'].map((id) => startHost(id, ['docker', PARTICULAR])));
+    const sessions = Array.from({ length: 60 }, (_, n) => `s-${n}`);
+    await Promise.all(
+      sessions.map((session, n) => queue.ensureJob(jobFor(session, n % 2 ? { particular: true } : {}))),
+    );
+    const taken = (await Promise.all(hosts.map(fetchAll))).flat();
+    expect(taken.sort()).toEqual(sessions.sort());
+  });
 
-test('a restarted host finds what it owned in every class, also in those that it no longer offers (PLACEMENT-1)', async () => {
-  const before = await startHost('h1', ['docker', 'host']);
-  await add('a');
-  await add('b', { policy: 'host' });
-  expect(await fetchAll(before)).toEqual(['a', 'b']);
-  await before.close();
-  await startHost('h2', ['docker']);
-  const after = await startHost('h1', ['docker']);
-  const owned = (await after.listOwn()).sort((a, b) => a.session.localeCompare(b.session));
-  expect(owned.map(({ session, placementClass }) => [session, placementClass])).toEqual([
-    ['a', 'docker'],
-    ['b', 'host'],
-  ]);
-  // It can go on with both, and end both.
-  expect(await after.renew(owned.map((job) => ({ job, lockMs: 60_000 })))).toEqual([]);
-  expect(await own.redis.pttl(lockOf('host', 'b'))).toBeGreaterThan(30_000);
-  for (const job of owned) await after.remove(job);
-  expect(await after.listOwn()).toEqual([]);
-});
+  test('keep the priority of a session that is added again', async () => {
+    const host = await startHost('h1', ['docker']);
+    await add('waits-5', { priority: 5 });
+    await add('waits-0');
+    await add('lost-its-job', { priority: 5 });
+    const bull = new Queue(sessionsQueue('docker'), { connection: own.redis, prefix: fleet.sessionQueues });
+    await bull.remove(sessionJobId('acme', 'lost-its-job'));
+    await bull.close();
+    await add('came-later', { priority: 9 });
+    expect(await host.has(jobFor('lost-its-job'))).toBe(false);
+    await host.ensure(jobFor('lost-its-job', { priority: 5 }));
+    // A second call changes nothing.
+    await host.ensure(jobFor('lost-its-job', { priority: 0 }));
+    expect(await host.has(jobFor('lost-its-job'))).toBe(true);
+    expect(await queue.waiting('docker')).toEqual(
+      ['waits-0', 'waits-5', 'lost-its-job', 'came-later'].map((session) => sessionJobId('acme', session)),
+    );
+    expect(await fetchAll(host)).toEqual(['waits-0', 'waits-5', 'lost-its-job', 'came-later']);
+  });
 
-test('a renewal reports the locks that were lost, and sets one again that ran out while no other host took it', async () => {
-  const host = await startHost('h1', ['docker', 'host']);
-  await add('kept');
-  await add('ran-out', { policy: 'host' });
-  await add('stolen', { policy: 'host' });
-  const leases = [];
-  for (let n = 0; n < 3; n += 1) {
-    const job = await fetched(host);
-    const granted = await host.grant(job);
-    leases.push({ job, lockMs: 20_000, ...(granted.type === 'granted' ? { fence: granted.fence } : {}) });
-  }
-  await own.redis.del(lockOf('host', 'ran-out'));
-  await own.redis.set(lockOf('host', 'stolen'), 'h2');
-  expect((await host.renew(leases)).map(({ session }) => session)).toEqual(['stolen']);
-  expect(await own.redis.get(lockOf('host', 'ran-out'))).toBe('h1');
-});
+  // PLACEMENT-2
+  test('give a job whose lock expired to the next host, before waiting ones', async () => {
+    const lost = await startHost('h1', ['docker', 'host'], 50);
+    await add('taken-over', { policy: 'host', priority: 7 });
+    expect((await fetched(lost)).session).toBe('taken-over');
+    await add('waits', { policy: 'host' });
+    const [docker, host] = [await startHost('h2', ['docker']), await startHost('h3', ['host'])];
+    await lost.close();
+    await until(
+      async () => {
+        await host.requeueStalled();
+        return queue.waiting('host');
+      },
+      (waiting) => waiting.length === 2,
+    );
+    expect(await docker.fetch()).toBeUndefined();
+    expect(await fetchAll(host)).toEqual(['taken-over', 'waits']);
+  });
 
-test('a job that an earlier life of a session left in another queue does not take the session from its host', async () => {
-  const [docker, host] = [await startHost('h1', ['docker']), await startHost('h2', ['host'])];
-  await add('s');
-  await queue.ensureJob({ ...jobFor('s', { policy: 'host' }) });
-  const owned = await fetched(host);
-  expect(await host.grant(owned)).toEqual({ type: 'granted', fence: 1 });
-  const left = await fetched(docker);
-  expect(await docker.grant(left)).toEqual({ type: 'held-in-other-class', holder: 'h2' });
-  await host.remove(owned);
-  expect(await docker.grant(left)).toEqual({ type: 'granted', fence: 2 });
-});
+  // PLACEMENT-1
+  test('return the sessions of a restarted host in every class', async () => {
+    const before = await startHost('h1', ['docker', 'host']);
+    await add('a');
+    await add('b', { policy: 'host' });
+    expect(await fetchAll(before)).toEqual(['a', 'b']);
+    await before.close();
+    await startHost('h2', ['docker']);
+    const after = await startHost('h1', ['docker']);
+    const owned = (await after.listOwn()).sort((a, b) => a.session.localeCompare(b.session));
+    expect(owned.map(({ session, placementClass }) => [session, placementClass])).toEqual([
+      ['a', 'docker'],
+      ['b', 'host'],
+    ]);
+    // The host can renew both, and end both.
+    expect(await after.renew(owned.map((job) => ({ job, lockMs: 60_000 })))).toEqual([]);
+    expect(await own.redis.pttl(lockOf('host', 'b'))).toBeGreaterThan(30_000);
+    for (const job of owned) await after.remove(job);
+    expect(await after.listOwn()).toEqual([]);
+  });
 
-test('a job that names no session is removed', async () => {
-  const host = await startHost('h1', ['docker']);
-  const bull = new Queue(sessionsQueue('docker'), { connection: own.redis, prefix: fleet.sessionQueues });
-  await bull.add('session', {}, { jobId: 'stray', removeOnComplete: true });
-  await bull.close();
-  await add('s');
-  expect(await fetchAll(host)).toEqual(['s']);
-  expect((await own.redis.keys(`${fleet.sessionQueues}:*stray*`)).length).toBe(0);
-});
+  test('report lost locks at a renewal, and restore expired ones', async () => {
+    const host = await startHost('h1', ['docker', 'host']);
+    await add('kept');
+    await add('ran-out', { policy: 'host' });
+    await add('stolen', { policy: 'host' });
+    const leases = [];
+    for (let n = 0; n < 3; n += 1) {
+      const job = await fetched(host);
+      const granted = await host.grant(job);
+      leases.push({ job, lockMs: 20_000, ...(granted.type === 'granted' ? { fence: granted.fence } : {}) });
+    }
+    await own.redis.del(lockOf('host', 'ran-out'));
+    await own.redis.set(lockOf('host', 'stolen'), 'h2');
+    expect((await host.renew(leases)).map(({ session }) => session)).toEqual(['stolen']);
+    expect(await own.redis.get(lockOf('host', 'ran-out'))).toBe('h1');
+  });
 
-test('a job whose data is not valid reaches its host without data, so that the host can refuse it', async () => {
-  const host = await startHost('h1', ['docker']);
-  await add('s');
-  await own.redis.hset(
-    `${fleet.sessionQueues}:${sessionsQueue('docker')}:${sessionJobId('acme', 's')}`,
-    'data',
-    '{"policy":1}',
-  );
-  expect(await fetched(host)).toEqual({ tenant: 'acme', session: 's', placementClass: 'docker' });
-});
+  test('ignore the job of an earlier generation in another queue', async () => {
+    const [docker, host] = [await startHost('h1', ['docker']), await startHost('h2', ['host'])];
+    await add('s');
+    await queue.ensureJob({ ...jobFor('s', { policy: 'host' }) });
+    const owned = await fetched(host);
+    expect(await host.grant(owned)).toEqual({ type: 'granted', fence: 1 });
+    const left = await fetched(docker);
+    expect(await docker.grant(left)).toEqual({ type: 'held-in-other-class', holder: 'h2' });
+    await host.remove(owned);
+    expect(await docker.grant(left)).toEqual({ type: 'granted', fence: 2 });
+  });
 
-test('all classes of a host share its one connection, and so do those of a producer (PLACEMENT-4)', async () => {
-  const host = await startHost('h1', ['docker', 'host']);
-  await add('a');
-  await add('b', { policy: 'host' });
-  await fetchAll(host);
-  await host.listOwn();
-  const clients = String(await own.redis.client('LIST'))
-    .trim()
-    .split('\n');
-  const names = clients.map((line) => / name=(\S*)/.exec(line)?.[1]);
-  expect(names.filter((name) => name !== '').sort()).toEqual(['h1', 'producer']);
-  // The test's own.
-  expect(names.filter((name) => name === '').length).toBe(1);
-});
+  test('drop a job that names no session', async () => {
+    const host = await startHost('h1', ['docker']);
+    const bull = new Queue(sessionsQueue('docker'), { connection: own.redis, prefix: fleet.sessionQueues });
+    await bull.add('session', {}, { jobId: 'stray', removeOnComplete: true });
+    await bull.close();
+    await add('s');
+    expect(await fetchAll(host)).toEqual(['s']);
+    expect((await own.redis.keys(`${fleet.sessionQueues}:*stray*`)).length).toBe(0);
+  });
 
-test('an idle look costs one call, however many classes the host offers', async () => {
-  const callsOfAnIdleLook = async (offers: PlacementClass[]) => {
-    const { redis } = await connectRedis(own.url, 'host', 'idle');
-    const jobs = await createSessionJobs({ redis, fleet, hostId: 'h1', offers, lockMs: 1, stalledIntervalMs: 60_000 });
-    opened.push({ redis, jobs });
-    const sent = vi.spyOn(redis, 'sendCommand');
-    // The scripts are loaded by the first.
-    await jobs.fetch();
-    sent.mockClear();
-    expect(await jobs.fetch()).toBeUndefined();
-    return sent.mock.calls.map(([command]) => command.name);
-  };
-  expect(await callsOfAnIdleLook(['docker'])).toEqual(['evalsha']);
-  expect(await callsOfAnIdleLook(['docker', PARTICULAR, 'host'])).toEqual(['evalsha']);
-});
+  test('give a job with invalid data to a host, which can refuse it', async () => {
+    const host = await startHost('h1', ['docker']);
+    await add('s');
+    await own.redis.hset(
+      `${fleet.sessionQueues}:${sessionsQueue('docker')}:${sessionJobId('acme', 's')}`,
+      'data',
+      '{"policy":1}',
+    );
+    expect(await fetched(host)).toEqual({ tenant: 'acme', session: 's', placementClass: 'docker' });
+  });
 
-test.each([0, 5])(
-  'a session of priority %i that is put back keeps its place in the line, for any host',
-  async (priority) => {
+  // PLACEMENT-4
+  test('share one connection for all classes of a host', async () => {
+    const host = await startHost('h1', ['docker', 'host']);
+    await add('a');
+    await add('b', { policy: 'host' });
+    await fetchAll(host);
+    await host.listOwn();
+    const clients = String(await own.redis.client('LIST'))
+      .trim()
+      .split('\n');
+    const names = clients.map((line) => / name=(\S*)/.exec(line)?.[1]);
+    expect(names.filter((name) => name !== '').sort()).toEqual(['h1', 'producer']);
+    // The connection without a name belongs to the test.
+    expect(names.filter((name) => name === '').length).toBe(1);
+  });
+
+  test('cost one call for an idle look, however many classes a host offers', async () => {
+    const callsOfAnIdleLook = async (offers: PlacementClass[]) => {
+      const { redis } = await connectRedis(own.url, 'host', 'idle');
+      const jobs = await createSessionJobs({
+        redis,
+        fleet,
+        hostId: 'h1',
+        offers,
+        lockMs: 1,
+        stalledIntervalMs: 60_000,
+      });
+      opened.push({ redis, jobs });
+      const sent = vi.spyOn(redis, 'sendCommand');
+      // The first call loads the scripts.
+      await jobs.fetch();
+      sent.mockClear();
+      expect(await jobs.fetch()).toBeUndefined();
+      return sent.mock.calls.map(([command]) => command.name);
+    };
+    expect(await callsOfAnIdleLook(['docker'])).toEqual(['evalsha']);
+    expect(await callsOfAnIdleLook(['docker', PARTICULAR, 'host'])).toEqual(['evalsha']);
+  });
+
+  test.each([0, 5])('keep the place of a session of priority %i that is put back', async (priority) => {
     const [one, two] = [await startHost('h1', ['docker']), await startHost('h2', ['docker'])];
     for (const session of ['a', 'b', 'c']) await add(session, { priority });
     const first = await fetched(one);
     await one.putBack(first);
     expect(await fetchAll(two)).toEqual(['a', 'b', 'c']);
-    // Another host has it now: nothing changes.
+    // Another host has the session now, so nothing changes.
     await one.putBack(first);
     expect(await fetchAll(one)).toEqual([]);
-  },
-);
+  });
+});

@@ -1,4 +1,5 @@
-// fault 101. A script reaches its shell in a file without a name, which is sealed: what else runs in the sandbox, as the same user, does not change it.
+// fault 101. A script reaches its shell in a sealed file without a name, so that other processes of the same user in
+// the sandbox cannot change it.
 import { describe, expect, test } from 'vitest';
 import { host, type ImageName, openBox, skipWithoutRoot, useBox } from '../support/shell-box.ts';
 
@@ -12,12 +13,12 @@ const shells = [
 
 const reason = "a command had replaced the descriptors of its shell's scripts, so the shell was replaced";
 
-describe.each(shells)('%s (%s over %s)', (_name, image, transport) => {
+describe.each(shells)('the scripts of %s (%s over %s)', (_name, image, transport) => {
   skipWithoutRoot(transport);
   const it = useBox({ image, transport });
   const run: typeof it.client.run = (...args) => it.client.run(...args);
 
-  test('no process writes to a script, empties or lengthens it, by the descriptors of the shell', async () => {
+  test("cannot be written, emptied or extended through the shell's descriptors", async () => {
     const { out } = await run(
       `n=0; for file in /proc/$$/fd/2[34]?; do n=$((n+1)); for how in '>' '>>' '1<>'; do
         (eval "echo 'echo swapped' $how$file") 2>/dev/null && echo "$how $file"; done; done; echo $n`,
@@ -25,7 +26,7 @@ describe.each(shells)('%s (%s over %s)', (_name, image, transport) => {
     expect(out).toBe('15\n');
   });
 
-  test('commands run as they were given while a process writes wherever the shell reads', async () => {
+  test('run unchanged while a process writes to everything that the shell reads', async () => {
     await run(`shell=$$; { while :; do
         for file in /proc/$shell/fd/2[34]?; do echo 'echo swapped' >$file; done
         for name in command before after check early loop; do echo 'echo swapped' >"$__sf_dir/$name"; done
@@ -43,7 +44,7 @@ describe.each(shells)('%s (%s over %s)', (_name, image, transport) => {
   });
 
   test.each([1, 40, 63, 64, 65, 255, 256, 1_023, 4_096, 16_383, 70_000, 300_000])(
-    'a script of %i characters runs as it is, after a longer one',
+    'run unchanged after a longer one, with %i characters',
     async (length) => {
       await run(`: ${'y'.repeat(length * 2)}\nv=before`);
       const script = 'v=$?'.padEnd(length, ' ').slice(0, length);
@@ -52,7 +53,7 @@ describe.each(shells)('%s (%s over %s)', (_name, image, transport) => {
     },
   );
 
-  test('a script that ends with a backslash, a comment or an open quote is not joined with what follows it', async () => {
+  test('are not joined with the next if they end inside a construct', async () => {
     expect((await run('echo a\\')).out).toBe('a\n');
     expect((await run('echo b #')).out).toBe('b\n');
     expect((await run("echo 'c")).out).toBe('');
@@ -63,7 +64,7 @@ describe.each(shells)('%s (%s over %s)', (_name, image, transport) => {
 describe('a bash whose command has changed the descriptors of its scripts', () => {
   const all = (what: string) => `for n in {230..244}; do eval "exec $n${what}"; done; V=1`;
 
-  test('gets them again when they were closed, and is kept', async () => {
+  test('is kept, and gets closed descriptors again', async () => {
     await using it = await openBox();
     for (let n = 1; n <= 3; n++) {
       expect((await it.client.run(all('>&-'))).code).toBe(0);
@@ -73,7 +74,7 @@ describe('a bash whose command has changed the descriptors of its scripts', () =
     }
   });
 
-  test('is replaced before the next command when they lead elsewhere', async () => {
+  test('is replaced before the next command if they lead elsewhere', async () => {
     await using it = await openBox();
     expect((await it.client.run(`echo 'echo evil' >/tmp/evil; ${all('</tmp/evil')}`)).code).toBe(0);
     const next = await it.client.run('echo "ok $V"');
@@ -81,14 +82,14 @@ describe('a bash whose command has changed the descriptors of its scripts', () =
     expect(await it.client.run('echo again')).toMatchObject({ out: 'again\n', state: 'kept' });
   });
 
-  test('does not run a command that was meant for it when they lead elsewhere', async () => {
+  test('does not run a command for the old shell if they lead elsewhere', async () => {
     await using it = await openBox();
     await it.client.run('exec 230</dev/null');
     await expect(it.client.run('echo ok', { shellNumber: 1 })).rejects.toThrow('refused: other-shell');
     expect(await it.client.run('echo ok', { shellNumber: 2 })).toMatchObject({ out: 'ok\n' });
   });
 
-  test('takes none from another process while it holds its own', async () => {
+  test('accepts none from another process while it has its own', async () => {
     await using it = await openBox();
     await it.client.run(`{ for n in {230..244}; do eval "exec $n<<<'echo evil'"; done; me=$BASHPID
       while :; do printf -- '- holder=%s from=230 .\n' $me >"$__sf_dir/go"; sleep 0.01; done; } >/dev/null 2>&1 & writer=$!`);

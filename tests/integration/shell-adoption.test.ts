@@ -1,4 +1,5 @@
-// A worker dies and another takes over: the shell never noticed, and nothing is lost or doubled (invariants 1, 3; DESIGN 9).
+// A worker dies and another adopts the shell, which does not notice. Nothing is lost or doubled (invariants 1, 3;
+// DESIGN 9).
 import { finished } from 'node:stream/promises';
 import { encodeFrame, entryIdToBytes, FrameType } from '@shellfleet/keeper';
 import { FencedOff } from '@shellfleet/worker/shell';
@@ -10,23 +11,25 @@ import { ShellClient } from '../support/shell-client.ts';
 
 const RING_BYTES = 4 << 20;
 
-test('a command for a shell is refused also while the fresh one cannot be started', async () => {
-  await using it = await openBox();
-  const asRoot = async (script: string) => {
-    const command = { Cmd: ['sh', '-c', `cd /run/shellfleet && ${script}`], User: '0', AttachStdout: true };
-    const said = await it.box.container.exec(command).then((exec) => exec.start({}));
-    await finished(said.resume());
-  };
-  await asRoot('rm loop && mkdir loop');
-  expect((await it.client.run('kill -9 $$')).end.shell).toMatchObject({ state: 'lost', shellNumber: 2 });
-  await expect(it.client.run('echo x', { shellNumber: 1 })).rejects.toThrow('refused: other-shell');
-  await asRoot('rmdir loop');
-  expect(await it.client.run('echo x', { shellNumber: 2 })).toMatchObject({ out: 'x\n' });
+describe('a command for a shell that has ended', () => {
+  test('is refused even while no new shell can be started', async () => {
+    await using it = await openBox();
+    const asRoot = async (script: string) => {
+      const command = { Cmd: ['sh', '-c', `cd /run/shellfleet && ${script}`], User: '0', AttachStdout: true };
+      const said = await it.box.container.exec(command).then((exec) => exec.start({}));
+      await finished(said.resume());
+    };
+    await asRoot('rm loop && mkdir loop');
+    expect((await it.client.run('kill -9 $$')).end.shell).toMatchObject({ state: 'lost', shellNumber: 2 });
+    await expect(it.client.run('echo x', { shellNumber: 1 })).rejects.toThrow('refused: other-shell');
+    await asRoot('rmdir loop');
+    expect(await it.client.run('echo x', { shellNumber: 2 })).toMatchObject({ out: 'x\n' });
+  });
 });
 
-describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => {
+describe.each(['socket', 'attach', ...host] as const)('a shell over %s', (transport) => {
   skipWithoutRoot(transport);
-  test('the shell and its state live on without a worker', async () => {
+  test('keeps running with its state without a worker', async () => {
     await using it = await openBox({ transport });
     await it.client.run('cd /dev; X=kept; f() { echo "$X"; }');
     it.client.shell.disconnect();
@@ -35,7 +38,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect((await next.run('pwd; f')).out).toBe('/dev\nkept\n');
   });
 
-  test('a running command is followed to its end, from the first byte that was not stored', async () => {
+  test('lets the next worker follow its command from the first unstored byte', async () => {
     await using it = await openBox({ transport });
     const entryId = ulid();
     it.client.acks = false;
@@ -54,7 +57,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     });
   });
 
-  test('output and end of a command that ended meanwhile are sent again at every resume', async () => {
+  test('sends output and end of an ended command again at every resume', async () => {
     await using it = await openBox({ transport });
     const entryId = ulid();
     it.client.acks = false;
@@ -70,7 +73,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     }
   });
 
-  test('30 MB come through whole although the worker dies in the middle, with half a frame left behind each way', async () => {
+  test('delivers 30 MB completely though the worker dies in the middle', async () => {
     await using it = await openBox({ transport, memoryBytes: 256 << 20 });
     const entryId = ulid();
     const script = 'cd /tmp; head -c 30000000 /dev/urandom > r; md5sum < r >&2; cat r; exit 5';
@@ -100,7 +103,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect((await next.run('echo still')).out).toBe('still\n');
   }, 40_000);
 
-  test('without a worker a command waits when its ring buffer is full, and its clocks stand still', async () => {
+  test('pauses a command without a worker when its buffer is full', async () => {
     await using it = await openBox({ transport });
     const entryId = ulid();
     it.client.acks = false;
@@ -120,7 +123,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect(ended).toMatchObject({ code: 0, err: 'done\n', end: { reason: 'exited', totals: { stdout: 6_000_000 } } });
   });
 
-  test('what was begun once is never begun again', async () => {
+  test('does not begin a command twice', async () => {
     await using it = await openBox({ transport });
     const first = ulid();
     const second = ulid();
@@ -137,7 +140,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect((await next.run('wc -l < /tmp/times')).out).toBe('1\n');
   });
 
-  test('a command for a shell that a fresh one has replaced is refused, and has not begun', async () => {
+  test('refuses a command for an earlier shell, which then has not begun', async () => {
     await using it = await openBox({ transport });
     const entryId = ulid();
     await it.client.restart();
@@ -145,7 +148,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect(await it.client.run('echo x', { entryId, shellNumber: 2 })).toMatchObject({ out: 'x\n' });
   });
 
-  test('a command runs on the shell that it is for or not at all, whenever that one is killed', async () => {
+  test('runs a command in its own shell or not at all after a kill', async () => {
     await using it = await openBox({ transport });
     for (let shellNumber = 1; shellNumber <= 10; shellNumber++) {
       await it.client.run(`shell=$$; (sleep 0.0${shellNumber}; kill -9 $shell) & :`, { shellNumber });
@@ -161,7 +164,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     }
   });
 
-  test('a worker with an older fence gets nothing, and one with a newer fence disconnects the old one', async () => {
+  test('disconnects a worker when one with a newer fence connects', async () => {
     await using it = await openBox({ transport });
     if (transport !== 'attach') it.client.shell.disconnect();
     const owner = new ShellClient(await it.box.connect({ fence: 7 }));
@@ -176,7 +179,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect((await again.run('echo $X')).out).toBe('1\n');
   });
 
-  test('the loss of a shell without a worker is reported to the next worker', async () => {
+  test('reports its loss to the next worker', async () => {
     await using it = await openBox({ transport });
     await it.client.run('(sleep 0.2; kill -9 $$) & X=1');
     it.client.shell.disconnect();
@@ -186,7 +189,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect((await next.run('true')).end.shell).toMatchObject({ state: 'kept', shellNumber: 2 });
   });
 
-  test('while storage is away the clocks stand still', async () => {
+  test('stops the clocks of its command while storage is away', async () => {
     await using it = await openBox({ transport });
     const running = it.client.run('sleep 0.8; echo done', { timeoutMs: 500, noOutputTimeoutMs: 500 });
     it.client.shell.storage('away');
@@ -197,7 +200,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     await expect(stopped).resolves.toMatchObject({ end: { reason: 'wall' } });
   });
 
-  test('a worker that takes over while storage is away starts the clocks again', async () => {
+  test('restarts the clocks when another worker adopts it while storage is away', async () => {
     await using it = await openBox({ transport });
     const entryId = ulid();
     it.client.run('sleep 60', { entryId, timeoutMs: 300 }).catch(() => {});
@@ -207,7 +210,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect(await next.resume(entryId, { stdout: 0, stderr: 0 })).toMatchObject({ end: { reason: 'wall' } });
   });
 
-  test('the end of a session runs the EXIT trap, ends everything and the container', async () => {
+  test('runs its EXIT trap at the end of the session, which ends the container', async () => {
     await using it = await openBox({ transport });
     await it.client.run('trap "echo bye > /tmp/bye; sleep 0.1" EXIT; sleep 1000 & true');
     await it.client.shell.end({ terminationTimeoutMs: 2_000 });
@@ -215,7 +218,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect(await it.box.exitCode()).toBe(0);
   });
 
-  test('the end of a session stops the running command, and sends its end first', async () => {
+  test('stops its command at the end of the session, and reports that first', async () => {
     await using it = await openBox({ transport });
     const running = it.client.run('echo part; sleep 100', { killGraceMs: 500 });
     await expect.poll(() => it.client.received('stdout').toString()).toBe('part\n');

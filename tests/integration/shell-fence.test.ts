@@ -1,4 +1,4 @@
-// LINK-1: over attach, frames of a dead worker can still be on their way when its successor has claimed the keeper.
+// LINK-1: over attach, frames of a dead worker can still be in transit when its successor has claimed the keeper.
 import { encodeCommand, encodeFrame, entryIdToBytes, FrameType, uint32s } from '@shellfleet/keeper';
 import { ulid } from 'ulid';
 import { describe, expect, test } from 'vitest';
@@ -7,10 +7,10 @@ import { ShellClient } from '../support/shell-client.ts';
 
 const FENCE = 7;
 
-describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => {
+describe.each(['socket', 'attach', ...host] as const)('frames of an earlier fence over %s', (transport) => {
   skipWithoutRoot(transport);
 
-  test('with fence 7 claimed, STOP, START, ACK and INPUT of fence 1 on the wire change nothing', async () => {
+  test('have no effect after a claim with fence 7', async () => {
     await using it = await openBox({ transport });
     it.client.shell.disconnect();
     const client = new ShellClient(await it.box.connect({ fence: FENCE }));
@@ -31,7 +31,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     send({ type: FrameType.ack, id, stream: 0, offset: 6 });
     send({ type: FrameType.input, id, payload: Buffer.from('of fence 1\n') });
     send({ type: FrameType.start, id: entryIdToBytes(ulid()), payload });
-    // The keeper takes frames in order: once this is answered, those before it have been looked at.
+    // The keeper processes frames in order. Once this one is acknowledged, those before it have been processed.
     await client.shell.background();
 
     client.shell.disconnect();

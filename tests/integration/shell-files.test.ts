@@ -1,4 +1,4 @@
-// File operations go through the keeper: as the container's user, with nothing installed in the image.
+// File operations go through the keeper, as the container's user, and need no program in the image.
 
 import { parseFileRecords, parsePackedFiles } from '@shellfleet/keeper';
 import type { KeeperFileOperation } from '@shellfleet/worker/shell';
@@ -15,14 +15,14 @@ const boxes: [string, BoxOptions][] = [
   ['on a read-only root in an image with nothing but a shell', { image: 'dashOnly', readOnlyRootfs: true }],
 ];
 
-describe.each(boxes)('%s', (_, options) => {
+describe.each(boxes)('file operations in %s', (_, options) => {
   const it = useBox(options);
   const file: typeof it.client.file = (operation) => it.client.file(operation);
   const write = (path: string, data: Uint8Array | string, more: object = {}) =>
     file({ type: 'write', path, offset: 0, data: Buffer.from(data), truncate: true, parents: true, ...more });
   const read = (path: string, offset = 0, length = 1 << 20) => file({ type: 'read', path, offset, length });
 
-  test('what is written is read again, byte for byte, and parents are made', async () => {
+  test('read the bytes that were written, and make parent directories', async () => {
     const bytes = Buffer.from([0, 255, 10, 13, 0, 195, 40]);
     expect(await write('/tmp/a b/c\n/ü.bin', bytes)).toMatchObject({ code: 0, err: '' });
     expect((await read('/tmp/a b/c\n/ü.bin')).stdout).toEqual(bytes);
@@ -35,7 +35,7 @@ describe.each(boxes)('%s', (_, options) => {
     });
   });
 
-  test('a file comes in parts and appears whole, with the mode of the one that it replaces', async () => {
+  test('replace a file as a whole after several parts, and keep its mode', async () => {
     await write('/tmp/parts/run.sh', 'old');
     expect((await file({ type: 'stat', path: '/tmp/parts/run.sh' })).code).toBe(0);
     const part = Buffer.alloc(1 << 20, 'x');
@@ -56,7 +56,7 @@ describe.each(boxes)('%s', (_, options) => {
     expect((await read('/tmp/parts/.up')).failure).toBe('not-found');
   });
 
-  test('a later part is refused unless the file is there and ends where the part begins', async () => {
+  test('refuse a later part that does not begin at the end of the file', async () => {
     const later = {
       type: 'write',
       path: '/tmp/later/.up',
@@ -74,7 +74,7 @@ describe.each(boxes)('%s', (_, options) => {
     expect((await read('/tmp/later/target')).out).toBe('12x');
   });
 
-  test('a folder is listed with types, sizes and strange names', async () => {
+  test('list a directory with types, sizes and unusual names', async () => {
     await write('/tmp/list/one', '12345');
     await write('/tmp/list/-rf', '');
     await write('/tmp/list/sub/x', '');
@@ -86,7 +86,7 @@ describe.each(boxes)('%s', (_, options) => {
     ]);
   });
 
-  test('a tree is listed in pages that go on where the one before ended', async () => {
+  test('list a tree in pages, each of which continues after the previous one', async () => {
     for (const name of ['b/c/d', 'b/c-d', 'b/x', 'a', 'c', 'b-c']) await write(`/tmp/tree/${name}`, name);
     const names: string[] = [];
     for (let after = '', more = true; more; ) {
@@ -100,7 +100,7 @@ describe.each(boxes)('%s', (_, options) => {
     expect(names).toEqual(['a', 'b', 'b/c', 'b/c/d', 'b/c-d', 'b/x', 'b-c', 'c']);
   });
 
-  test('many files go in one step and come back in one, with modes and links', async () => {
+  test('write and read many files in one step, with modes and links', async () => {
     const unpacked = await file({
       type: 'unpack',
       path: '/tmp/bundle/new',
@@ -139,7 +139,7 @@ describe.each(boxes)('%s', (_, options) => {
     expect(refused.failure).toBe('path-invalid');
   });
 
-  test('beside an entry that is being stopped, calls are done, four at a time and each once', async () => {
+  test('run four at a time, once each, while an entry is being stopped', async () => {
     const { files } = it.client.shell;
     const command = it.client.run('trap "" INT TERM; while :; do sleep 0.05; done', {
       timeoutMs: 300,
@@ -166,7 +166,7 @@ describe.each(boxes)('%s', (_, options) => {
     for (const id of ids) await files.call(ulid(), { type: 'remove', path: `/tmp/calls-${id}` }, 10_000);
   });
 
-  test('files and whole folders are removed, links are not followed', async () => {
+  test('remove files and directories without following links', async () => {
     await write('/tmp/rm/dir/deep/x', 'x');
     await write('/tmp/rm/kept/x', 'x');
     expect((await file({ type: 'remove', path: '/tmp/rm/dir' })).failure).toBe('is-directory');
@@ -177,7 +177,7 @@ describe.each(boxes)('%s', (_, options) => {
   });
 
   // fault 107: with one descriptor for each level the keeper ran out of them.
-  test('a folder of 3,000 levels is removed, and a link at its end is not followed', async () => {
+  test('remove a directory of 3,000 levels without following a link at its end', async () => {
     const half = '/x'.repeat(1_500); // a path of all 3,000 would be too long
     for (const name of ['a', 'b'])
       expect((await file({ type: 'mkdir', path: `/tmp/deep/${name}${half}` })).code).toBe(0);
@@ -192,12 +192,12 @@ describe.each(boxes)('%s', (_, options) => {
   });
 
   test.each([
-    ['what is missing', { type: 'read', path: '/tmp/nothing', offset: 0, length: 1 }, 'not-found'],
-    ['a folder as a file', { type: 'read', path: '/tmp', offset: 0, length: 1 }, 'is-directory'],
-    ['a file as a folder', { type: 'list', path: '/.shellfleet/keeper' }, 'path-invalid'],
+    ['a missing file', { type: 'read', path: '/tmp/nothing', offset: 0, length: 1 }, 'not-found'],
+    ['a directory as a file', { type: 'read', path: '/tmp', offset: 0, length: 1 }, 'is-directory'],
+    ['a file as a directory', { type: 'list', path: '/.shellfleet/keeper' }, 'path-invalid'],
     ['a device', { type: 'read', path: '/dev/zero', offset: 0, length: 1 }, 'path-invalid'],
     [
-      'a place that may not be written',
+      'a place without write permission',
       { type: 'write', path: '/proc/1/x', offset: 0, data: Buffer.from('x') },
       undefined,
     ],
@@ -206,7 +206,7 @@ describe.each(boxes)('%s', (_, options) => {
       { type: 'write', path: `/tmp/${'n'.repeat(300)}`, offset: 0, data: Buffer.from('x') },
       'path-invalid',
     ],
-  ] as const)('%s is an error with the path in its words', async (_name, operation, failure) => {
+  ] as const)('report the path in the error: %s', async (_name, operation, failure) => {
     const ended = await file(operation);
     expect(ended.code).toBe(1);
     if (failure) expect(ended.failure).toBe(failure);
@@ -214,16 +214,16 @@ describe.each(boxes)('%s', (_, options) => {
     expect((await it.client.run(':')).state).toBe('kept');
   });
 
-  test('a path that is not absolute is refused', async () => {
+  test('refuse a relative path', async () => {
     await expect(read('relative')).rejects.toThrow('refused: invalid');
   });
 });
 
-describe('file calls', () => {
+describe('a file call', () => {
   const it = useBox();
   const stat = { type: 'stat', path: '/' } as const;
 
-  test('a call that is stopped is killed, and is known to have begun', async () => {
+  test('is killed when it is stopped, and counts as begun', async () => {
     const { files } = it.client.shell;
     const { id, reading } = await it.client.readFrozen();
     files.stop(ulid());
@@ -234,7 +234,7 @@ describe('file calls', () => {
     expect(await files.call(id, stat, 10_000)).toEqual({ type: 'killed' });
   });
 
-  test('a call of an earlier worker that still runs is not begun again, even after 256 others', async () => {
+  test('is not begun again while it runs for an earlier worker', async () => {
     const before = it.client.shell;
     const { id, reading } = await it.client.readFrozen();
     before.disconnect();
@@ -248,7 +248,7 @@ describe('file calls', () => {
   });
 });
 
-describe('on a file system that is full', () => {
+describe('on a full file system', () => {
   const it = useBox();
 
   // mutants-3: `write-rename` and `unpack-parent`
@@ -280,7 +280,7 @@ describe('on a file system that is full', () => {
         { type: 'unpack', path: '/dev/shm/d', entries: [{ kind: 'file', name: 'target', mode: 0o644, content }] },
       ],
     ],
-  ])('%s that does not fit leaves the one before it, and nothing else', async (_, operations) => {
+  ])('keeps the previous files: %s', async (_, operations) => {
     const send = async (content: Buffer) => {
       for (const operation of operations(content)) {
         const { failure } = await it.client.file(operation);

@@ -1,4 +1,4 @@
-// A session at the limit of its processes.
+// A session that has reached its limit of processes.
 import { describe, expect, test } from 'vitest';
 import { type ImageName, openBox, type ShellBox } from '../support/shell-box.ts';
 
@@ -9,7 +9,10 @@ const shells: [string, ImageName][] = [
   ['busybox ash', 'busybox'],
 ];
 
-/** A bomb that is a little below the limit at one moment is at it at another, and is ended when the next command begins at the latest. */
+/**
+ * Waits until the bomb is gone. A bomb just below the limit may reach it later. It is ended when the next command
+ * begins at the latest.
+ */
 async function bombIsGone({ client }: ShellBox, shellNumber: number): Promise<void> {
   const left = async () => {
     expect(await client.run('echo ok')).toMatchObject({ out: 'ok\n', end: { shell: { shellNumber } } });
@@ -18,8 +21,8 @@ async function bombIsGone({ client }: ShellBox, shellNumber: number): Promise<vo
   await expect.poll(left, { timeout: 10_000 }).toBeLessThan(5);
 }
 
-describe.each(shells)('%s', (name, image) => {
-  test('after a fork bomb in the background the next commands answer; only bash may lose its shell, and its Result reports that', async () => {
+describe.each(shells)('a fork bomb in %s', (name, image) => {
+  test('does not block later commands when it runs in the background', async () => {
     await using it = await openBox({ image, pids: 64 });
     let shellNumber = 1;
     for (let round = 0; round < 5; round++) {
@@ -31,7 +34,7 @@ describe.each(shells)('%s', (name, image) => {
       const next = await it.client.run('echo "ok $J"', { timeoutMs: 2_000, killGraceMs });
       expect(next).toMatchObject({ out: `ok ${variable}\n`, code: 0, end: { shell: { shellNumber } } });
       expect(next.ms).toBeLessThan(1_500);
-      // dash and ash do not try a refused fork again; the one after finds the bomb gone
+      // dash and ash do not retry a refused fork. The next command finds the bomb gone.
       const forking = await it.client.run('(echo forked)', { timeoutMs: 4_000, killGraceMs });
       expect(forking.end).toMatchObject({ reason: 'exited', shell: { shellNumber } });
       expect(await it.client.run('(echo forked "$J")')).toMatchObject({ out: `forked ${variable}\n`, code: 0 });
@@ -39,7 +42,7 @@ describe.each(shells)('%s', (name, image) => {
     await bombIsGone(it, shellNumber);
   });
 
-  test('a fork bomb in the foreground ends with its command, and its shell goes on', async () => {
+  test('ends with its command in the foreground, and the shell stays', async () => {
     await using it = await openBox({ image, pids: 64 });
     const script = 'J=1; f() { f | f & }; f; while :; do :; done';
     const bomb = await it.client.run(script, { timeoutMs: 800, killGraceMs });
@@ -50,11 +53,13 @@ describe.each(shells)('%s', (name, image) => {
   });
 });
 
-test('processes of earlier commands that keep a command from forking are ended, and its Result reports that', async () => {
-  await using it = await openBox({ pids: 64 });
-  await it.client.run('for i in $(seq 40); do sleep 300 & done');
-  const next = await it.client.run('for i in $(seq 30); do sleep 301 & done; echo forked', { timeoutMs: 20_000 });
-  expect(next).toMatchObject({ out: 'forked\n', code: 0, state: 'partial' });
-  const left = (await it.client.shell.background()).map(({ command }) => command);
-  expect(left).toEqual(Array(30).fill('sleep 301'));
+describe('processes of earlier commands', () => {
+  test('are ended when they keep a command from forking, and its Result reports that', async () => {
+    await using it = await openBox({ pids: 64 });
+    await it.client.run('for i in $(seq 40); do sleep 300 & done');
+    const next = await it.client.run('for i in $(seq 30); do sleep 301 & done; echo forked', { timeoutMs: 20_000 });
+    expect(next).toMatchObject({ out: 'forked\n', code: 0, state: 'partial' });
+    const left = (await it.client.shell.background()).map(({ command }) => command);
+    expect(left).toEqual(Array(30).fill('sleep 301'));
+  });
 });

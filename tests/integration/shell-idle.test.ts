@@ -1,4 +1,4 @@
-// Signals that reach a shell between two commands. The next command runs all the same, also one with a directory of its own.
+// Signals that reach a shell between two commands. The next command runs nevertheless, even one with its own directory.
 import { describe, expect, test } from 'vitest';
 import { type ImageName, type ShellBox, useBox } from '../support/shell-box.ts';
 
@@ -24,10 +24,10 @@ async function signal({ client }: ShellBox, signals: string[]): Promise<void> {
     .toBe('sent\n');
 }
 
-describe.each(images)('%s', (shell, image) => {
+describe.each(images)('%s between two commands', (shell, image) => {
   const it = useBox({ image });
 
-  test('signals that it traps: the next command runs, and the shell is kept as it is', async () => {
+  test('keeps its state when it traps signals', async () => {
     await it.client.run("V=1; trap 'n=${n}x' USR1");
     await signal(it, Array(12).fill('USR1'));
     expect(await it.client.run('pwd; echo "$V $n"', { cwd: '/proc' })).toMatchObject({
@@ -37,7 +37,7 @@ describe.each(images)('%s', (shell, image) => {
     expect(await it.client.run('trap - USR1; echo "$V"')).toMatchObject({ out: '1\n', state: 'kept' });
   });
 
-  test('a trap that exits: the next command runs in the shell that has re-executed itself, and the Result says what is gone', async () => {
+  test('re-executes itself after a trap that exits, and reports lost state', async () => {
     await it.client.run("V=1; f() { echo f; }; trap 'exit 4' USR1");
     await signal(it, ['USR1']);
     expect(await it.client.run('pwd; echo "$V"', { cwd: '/proc' })).toMatchObject({

@@ -1,4 +1,5 @@
-// An open stdin: bytes that come while the command runs reach it in order and once, and its end never waits for them.
+// An open stdin. Bytes that arrive while the command runs reach it once and in order, and the end of the command does
+// not wait for them.
 import { randomBytes } from 'node:crypto';
 import { INPUT_WINDOW_BYTES } from '@shellfleet/keeper';
 import { ulid } from 'ulid';
@@ -26,7 +27,7 @@ function open(it: ShellBox, script: string, timeoutMs = 20_000) {
   return { entryId, ran, send };
 }
 
-/** Feeds a command all of the bytes. */
+/** Starts a command, and feeds all of the bytes to it. */
 function feed(it: ShellBox, script: string, bytes: Uint8Array) {
   const entryId = ulid();
   const ran = it.client.run(script, { entryId, stdin: 'open', timeoutMs: 25_000 });
@@ -40,16 +41,16 @@ describe.each([
   { transport: 'attach', image: 'session', shell: [] },
   { transport: 'socket', image: 'session', shell: ['/bin/dash'] },
   { transport: 'socket', image: 'busybox', shell: ['/bin/sh'] },
-] as const)('in $image $shell over $transport', ({ transport, image, shell }) => {
+] as const)('an open stdin in $image $shell over $transport', ({ transport, image, shell }) => {
   const it = useBox({ transport, image, shell: [...shell] });
 
-  test('fifty megabytes pass through, byte for byte', async () => {
+  test('passes fifty megabytes byte for byte', async () => {
     const bytes = randomBytes(50_000_000);
     const { ran } = feed(it, 'md5sum | cut -c1-32; pwd >/dev/null', bytes);
     expect(await ran).toMatchObject({ out: `${md5(bytes)}\n`, err: '', code: 0, state: 'kept' });
   });
 
-  test('each line is answered before the next is written', async () => {
+  test('passes each line before the next is written', async () => {
     const { ran, send } = open(it, 'while read -r line; do echo "<$line>"; done; echo end');
     const tookMs: number[] = [];
     for (let i = 0; i < 50; i += 1) {
@@ -66,7 +67,7 @@ describe.each([
     expect(tookMs.sort((a, b) => a - b)[25]).toBeLessThan(500);
   });
 
-  test('an end at once is the end of the file, and an end after some bytes comes behind them', async () => {
+  test('ends immediately, or after the bytes that were sent before', async () => {
     const empty = open(it, 'cat; echo "[$?]"');
     empty.send('', true);
     expect(await empty.ran).toMatchObject({ out: '[0]\n', code: 0 });
@@ -76,7 +77,7 @@ describe.each([
     expect(await some.ran).toMatchObject({ out: 'a\nb[1]\n' });
   });
 
-  test('a command that reads a part ends when it ends, whatever is left, and the next has nothing of it', async () => {
+  test('does not delay a command that reads only a part of it', async () => {
     const { ran, feeder } = feed(it, 'head -c 10 | wc -c', Buffer.alloc(50_000_000, 'x'));
     const ended = await ran;
     expect(ended).toMatchObject({ code: 0, state: 'kept' });
@@ -89,7 +90,7 @@ describe.each([
     expect(await again.ran).toMatchObject({ out: 'fresh' });
   });
 
-  test('bytes that come twice, or out of their place, reach the command once', async () => {
+  test('passes repeated or misplaced bytes once', async () => {
     const { entryId, ran } = open(it, 'cat');
     const { shell: connection } = it.client;
     connection.input(entryId, 0, text('abc'), false);
@@ -102,7 +103,7 @@ describe.each([
     expect(await ran).toMatchObject({ out: 'abcdef', code: 0 });
   });
 
-  test('a script that closes its stdin lets what comes go by', async () => {
+  test('discards what arrives after the script has closed it', async () => {
     const script = 'read x; exec </dev/null; echo "$x"; sleep 20';
     const { entryId, ran, feeder } = feed(it, script, Buffer.alloc(3_000_000, 'y\n'));
     await until(
@@ -113,17 +114,17 @@ describe.each([
     expect(await ran).toMatchObject({ out: 'y\n', end: { reason: 'cancelled' } });
   });
 
-  test('a background process that has inherited it does not delay the end, and reads to the end of the file', async () => {
+  test('stays open for a background process without delaying the end of the command', async () => {
     const script = 'read x; { cat > /tmp/rest; echo done > /tmp/rest-done; } <&0 & echo "$x"';
     const { ran, send } = open(it, script);
     send('one\n');
-    // It is not closed.
+    // The background process has not closed stdin.
     expect(await ran).toMatchObject({ out: 'one\n', code: 0, state: 'kept' });
     await it.client.run('i=0; until [ -f /tmp/rest-done ] || [ $i = 50 ]; do sleep 0.1; i=$((i+1)); done');
     expect((await it.client.run('cat /tmp/rest /tmp/rest-done; rm /tmp/rest-done')).out).toBe('done\n');
   });
 
-  test('a command that waits for input is stopped like any other, and its time runs', async () => {
+  test('does not prevent the stop or the timeouts of a command that waits for it', async () => {
     const cancelled = open(it, 'echo before; cat');
     await until(
       () => it.client.received('stdout').toString(),
@@ -139,7 +140,7 @@ describe.each([
     expect(await it.client.run('echo after')).toMatchObject({ out: 'after\n' });
   });
 
-  test('it is there for a script with a here-document, with a directory and variables of its own', async () => {
+  test('is available together with a here-document, a directory and variables', async () => {
     const entryId = ulid();
     const surroundings = { entryId, stdin: 'open', cwd: '/', env: { WORD: 'w' } } as const;
     const ran = it.client.run('cat <<E; cat; echo $WORD; pwd\nhere\nE\n', surroundings);
@@ -147,7 +148,7 @@ describe.each([
     expect(await ran).toMatchObject({ out: 'here\nthere\nw\n/\n', code: 0 });
   });
 
-  test('a missing directory ends the command, and its input with it', async () => {
+  test('ends with the command if the directory is missing', async () => {
     const entryId = ulid();
     const ran = it.client.run('cat', { entryId, stdin: 'open', cwd: '/nowhere' });
     it.client.shell.input(entryId, 0, text('unread'), false);
@@ -156,7 +157,7 @@ describe.each([
   });
 });
 
-describe.each(['socket', 'attach'] as const)('a worker that takes over, over %s', (transport) => {
+describe.each(['socket', 'attach'] as const)('a worker that adopts an open stdin over %s', (transport) => {
   const it = useBox({ transport });
   let owner: ShellClient | undefined;
   const takeOver = async () => {
@@ -165,9 +166,9 @@ describe.each(['socket', 'attach'] as const)('a worker that takes over, over %s'
     return owner;
   };
 
-  test('goes on where the pipe is: nothing twice, nothing lost', async () => {
+  test('continues at the offset in the pipe, without losing or repeating bytes', async () => {
     const bytes = randomBytes(20_000_000);
-    // Slow enough that the connections below break in its middle.
+    // The script is slow enough that the connections below break in the middle.
     const script = 'i=0; while [ $i -lt 20 ]; do head -c 500000; sleep 0.02; i=$((i+1)); done; cat';
     const entryId = ulid();
     const first = await takeOver();
@@ -193,7 +194,7 @@ describe.each(['socket', 'attach'] as const)('a worker that takes over, over %s'
     }
   });
 
-  test('the next worker receives how much was written to the pipe, though nothing is read', async () => {
+  test('receives how much was written to the pipe, though nothing is read', async () => {
     const entryId = ulid();
     const first = await takeOver();
     first.run('echo up; sleep 20', { entryId, stdin: 'open', timeoutMs: 25_000 }).catch(() => {});
@@ -216,7 +217,7 @@ describe.each(['socket', 'attach'] as const)('a worker that takes over, over %s'
       (count) => count > 0,
     );
     expect(reports[0]).toEqual([entryId, feeder.taken, false]);
-    // The pipe and one window is all that is held for a command that does not read.
+    // Only the pipe and one window are held for a command that does not read.
     expect(feeder.taken).toBeLessThanOrEqual(INPUT_WINDOW_BYTES);
     second.shell.input(entryId, feeder.taken, none, true);
     second.shell.stop(entryId, { killGraceMs: 0 });

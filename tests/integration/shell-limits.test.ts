@@ -1,20 +1,20 @@
-// A session whose commands are stopped hundreds of times, and one whose own folder is full.
+// A session whose commands are stopped hundreds of times, and one whose keeper's directory is full.
 import { ulid } from 'ulid';
 import { describe, expect, test } from 'vitest';
 import { type ImageName, openBox, useBox } from '../support/shell-box.ts';
 
 const killGraceMs = 600;
-/** Name, image, and how many stops it has to survive. */
+/** Name, image and the number of stops to survive. */
 const shells: [string, ImageName, number][] = [
   ['bash', 'session', 1_000],
   ['dash', 'dashOnly', 300],
   ['busybox ash', 'busybox', 300],
 ];
 
-describe.each(shells)('%s', (name, image, stops) => {
+describe.each(shells)('a shell of %s', (name, image, stops) => {
   const resumed = name === 'bash' ? 'kept' : 'partial';
 
-  test(`${stops} stops at awkward moments lose no shell`, { timeout: 240_000 }, async () => {
+  test(`survives ${stops} stops at awkward moments`, { timeout: 240_000 }, async () => {
     await using it = await openBox({ image });
     const scripts = [
       'while :; do :; done',
@@ -43,13 +43,13 @@ describe.each(shells)('%s', (name, image, stops) => {
       counts[end.reason]! += 1;
       if (i % 10 === 0) expect(await it.client.run('echo "alive ${C+set}"')).toMatchObject({ code: 0 });
     }
-    // Both kinds happened, and some commands had ended when their stop came.
+    // Both kinds occurred, and some commands had ended before their stop.
     expect(counts.wall).toBeGreaterThan(stops / 2);
     expect(counts.cancelled).toBeGreaterThan(stops / 20);
     expect(await it.client.run('echo $-')).toMatchObject({ code: 0, end: { shell: { shellNumber: 1 } } });
   });
 
-  test.each(['socket', 'attach'] as const)('a script of 1 MiB runs whole, over %s', async (transport) => {
+  test.each(['socket', 'attach'] as const)('runs a script of 1 MiB completely over %s', async (transport) => {
     await using it = await openBox({ image, transport });
     const script = (bytes: number) => `v='${'x'.repeat(bytes)}'; echo \${#v} end`;
     const bytes = (1 << 20) - script(0).length;
@@ -57,9 +57,9 @@ describe.each(shells)('%s', (name, image, stops) => {
     expect(await it.client.run('echo ${#v}')).toMatchObject({ out: `${bytes}\n`, state: 'kept' });
   });
 
-  test('a restart that follows a stop, and a hundred cancels of one command, are all answered', async () => {
+  test('completes a restart after a stop, and a hundred cancels of one command', async () => {
     await using it = await openBox({ image });
-    // A stop that comes before the shell is ready ends its command without a shell, so nothing of it is lost.
+    // A stop that arrives before the shell is ready ends its command without a shell, and loses no state.
     await it.client.run('true');
     for (let i = 0; i < 20; i++) {
       const entryId = ulid();
@@ -71,12 +71,12 @@ describe.each(shells)('%s', (name, image, stops) => {
     }
   });
 
-  test('room is made in its own folder when the user has filled it, and the Result reports that', async () => {
+  test('makes room in its full directory, and reports that in the Result', async () => {
     await using it = await openBox({ image });
     const fill =
       'V=1; x=0123456789abcdef; i=0; while [ $i -lt 14 ]; do x=$x$x; i=$((i+1)); done; while echo "$x"; do :; done';
     for (const file of ['junk', 'state', 'command', 'before']) {
-      // After a while in which no name in it changes, the keeper writes over the files that it holds open.
+      // When no name in the directory has changed for a while, the keeper writes over the files that it holds open.
       await it.client.run('sleep 0.1');
       await it.client.run(':');
       await it.client.run(`{ ${fill}; } >/run/shellfleet/${file} 2>/dev/null`, { timeoutMs: 20_000 });
@@ -88,7 +88,7 @@ describe.each(shells)('%s', (name, image, stops) => {
   });
 });
 
-describe('what tries to outlive its command', () => {
+describe('a process that tries to outlive its command', () => {
   const it = useBox();
 
   test.each([
@@ -104,7 +104,7 @@ describe('what tries to outlive its command', () => {
     ['a name of its own', "bash -c 'exec -a innocent sleep 300'"],
     ['a process substitution', 'cat <(sleep 300) <(sleep 300)'],
     ['a co-process', 'coproc sleep 300; sleep 300'],
-  ])('%s: nothing of its tree is left one second after the grace', async (_, script) => {
+  ])('is gone one second after the grace: %s', async (_, script) => {
     const before = await it.client.shell.background();
     const ended = await it.client.run(`echo part; ${script}`, { timeoutMs: 300, killGraceMs: 500 });
     expect(ended).toMatchObject({ out: 'part\n', end: { reason: 'wall' } });

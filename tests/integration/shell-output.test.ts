@@ -1,17 +1,19 @@
-// Output comes byte for byte, per stream, with its end, and never in another command's.
+// Output arrives byte for byte, for each stream, with its end, and never in the output of another command.
 import { describe, expect, test } from 'vitest';
 import { md5 } from '../support/md5.ts';
 import { host, useBox } from '../support/shell-box.ts';
 
-describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => {
+describe.each(['socket', 'attach', ...host] as const)('output over %s', (transport) => {
   const it = useBox({ transport });
   const run: typeof it.client.run = (...args) => it.client.run(...args);
 
-  test('keeps stdout and stderr apart (S1-25)', async () => {
+  // S1-25
+  test('is separate for stdout and stderr', async () => {
     expect(await run('echo hi; echo e >&2')).toMatchObject({ out: 'hi\n', err: 'e\n', code: 0, state: 'kept' });
   });
 
-  test('ends without a final newline (S1-16)', async () => {
+  // S1-16
+  test('ends without a final newline', async () => {
     const ended = await run('printf abc; printf def >&2');
     expect(ended).toMatchObject({ out: 'abc', err: 'def' });
     expect(ended.ms).toBeLessThan(1_500);
@@ -22,7 +24,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect(stdout).toEqual(Buffer.from([...Array(256).keys()]));
   });
 
-  test('keeps invalid UTF-8 and text in the same output', async () => {
+  test('keeps invalid UTF-8 and text together', async () => {
     const { stdout } = await run('printf "é漢😀"; printf "\\377\\376"');
     expect(stdout).toEqual(Buffer.concat([Buffer.from('é漢😀'), Buffer.from([255, 254])]));
   });
@@ -45,17 +47,18 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect(ended).toMatchObject({ out: lines('o'), err: lines('e') });
   });
 
-  test('loses nothing that is written to /dev/stdout and /dev/stderr by name', async () => {
+  test('includes what is written to /dev/stdout and /dev/stderr by name', async () => {
     const script = 'echo 1 >&2; echo 2 > /dev/stderr; echo 3 >&2; echo x > /dev/stdout; echo y | tee /dev/stderr';
     expect(await run(script)).toMatchObject({ out: 'x\ny\n', err: '1\n2\n3\ny\n' });
   });
 
-  test('shows what looks like our own words as what it is', async () => {
+  test('keeps text that looks like control text of the keeper', async () => {
     const { out } = await run("printf '\\nt0123456789abcdef 0 kept\\n'; printf '\\0\\1\\377E::add-mask::'");
     expect(out).toBe('\nt0123456789abcdef 0 kept\n\0\x01\xffE::add-mask::');
   });
 
-  test('gives a command that reads an empty stdin, or the one that was sent (S1-17)', async () => {
+  // S1-17
+  test('follows an empty stdin, or the one that was sent', async () => {
     expect(await run('cat')).toMatchObject({ out: '', code: 0 });
     expect(await run('read x')).toMatchObject({ code: 1 });
     const bytes = Buffer.from([0, 255, 10, 65, 0, 10]);
@@ -65,7 +68,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect((await run('cat')).out).toBe('');
   });
 
-  test('tags what a background process prints later, and never mixes it with the next command', async () => {
+  test('is marked as late if a background process prints it during the next command', async () => {
     it.client.late.length = 0;
     it.client.lateEnds.length = 0;
     const now = await run('(sleep 2; echo late; echo late2 >&2; sleep 0.3; echo later) & echo now');
@@ -91,12 +94,12 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect(it.client.late).toHaveLength(3);
   });
 
-  test('does not wait for a background process that holds stdout, and wait in a later command finds it', async () => {
+  test('ends without waiting for a background process that holds stdout', async () => {
     expect((await run('sleep 3 & echo x')).ms).toBeLessThan(2_900);
     expect((await run('wait; echo done')).out).toBe('done\n');
   });
 
-  test('gives programs the signals that they expect', async () => {
+  test('ends programs with SIGPIPE as usual', async () => {
     expect((await run('yes | head -1; (trap "" PIPE; :); echo ${PIPESTATUS[0]}')).out).toBe('y\n0\n');
     expect((await run('yes | head -1 >/dev/null; echo ${PIPESTATUS[0]}')).out).toBe('141\n');
   });

@@ -1,4 +1,4 @@
-// Junk, forged frames, floods and half frames at the keeper's end and at the worker's: the shell goes on.
+// Junk, forged frames, floods and half frames, sent to the keeper and to the worker. The shell survives them.
 import { randomBytes } from 'node:crypto';
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
@@ -10,7 +10,10 @@ import { KeeperContainer } from '../support/keeper-container.ts';
 import { openBox, useBox } from '../support/shell-box.ts';
 import { ShellClient } from '../support/shell-client.ts';
 
-/** A listener that sends to the keeper what no worker sends. Resolves when the keeper has closed the connection. */
+/**
+ * Connects a listener that sends to the keeper what no worker sends. Resolves when the keeper has closed the
+ * connection.
+ */
 async function misbehave(box: KeeperContainer, talk: (socket: Socket) => void): Promise<void> {
   await rm(box.socketPath, { force: true });
   const hungUp = Promise.withResolvers<void>();
@@ -27,7 +30,7 @@ async function misbehave(box: KeeperContainer, talk: (socket: Socket) => void): 
 
 const claim = (fence: number) => encodeFrame({ type: FrameType.claim, fence });
 
-describe('a broken worker', () => {
+describe('the keeper with a broken worker', () => {
   test.each<[string, (socket: Socket) => void]>([
     ['random bytes', (socket) => socket.write(randomBytes(5_000))],
     ['a frame that is too long', (socket) => socket.write(Buffer.alloc(40, 255))],
@@ -49,7 +52,7 @@ describe('a broken worker', () => {
         socket.end(Buffer.concat([claim(2), start.subarray(0, 3_000)]));
       },
     ],
-  ])('%s: the keeper closes the connection, and the shell lives on', async (_, talk) => {
+  ])('closes the connection and keeps the shell after %s', async (_, talk) => {
     await using it = await openBox();
     await it.client.run('X=kept');
     it.client.shell.disconnect();
@@ -58,7 +61,7 @@ describe('a broken worker', () => {
     expect((await next.run('echo $X')).out).toBe('kept\n');
   });
 
-  test('wrong offsets, entries and lengths change nothing', async () => {
+  test('ignores wrong offsets, entries and lengths', async () => {
     await using it = await openBox();
     const { box, client } = it;
     const send = (frame: Parameters<typeof encodeFrame>[0]) => box.wire?.write(encodeFrame({ fence: 1, ...frame }));
@@ -84,7 +87,7 @@ describe('a broken worker', () => {
     expect((await client.run('ls /tmp/x')).code).not.toBe(0);
   });
 
-  test('junk over attach is skipped', async () => {
+  test('skips junk over attach', async () => {
     await using it = await openBox({ transport: 'attach' });
     const { box, client } = it;
     await client.run('X=kept');
@@ -96,8 +99,8 @@ describe('a broken worker', () => {
   });
 });
 
-describe("the keeper's own log", () => {
-  test('a keeper that cannot start, as without a place for its pipes, reports why before it ends, by a message and by its exit code', async () => {
+describe('the log of the keeper', () => {
+  test('contains why the keeper cannot start, before it exits with a code', async () => {
     await using box = await KeeperContainer.create({
       dockerHost: inject('dockerHost'),
       image: inject('sessionImage'),
@@ -110,11 +113,12 @@ describe("the keeper's own log", () => {
     expect(describeKeeperExit(await box.exitCode())).toBe('Its keeper cannot write to its folder.');
   });
 
-  test('a keeper in whose folder no pipe can be made reports that, and ends (S2-22)', async () => {
+  // S2-22
+  test("contains that no pipe can be made in the keeper's directory", async () => {
     await using box = await KeeperContainer.create({
       dockerHost: inject('dockerHost'),
       image: inject('sessionImage'),
-      // Anybody may write there, and all that can be made are message queues.
+      // Every user can write to this directory, but can make only message queues there.
       env: { SF_FOLDER: '/dev/mqueue' },
     });
     await expect(box.connect({ start: true })).rejects.toThrow(
@@ -123,60 +127,59 @@ describe("the keeper's own log", () => {
     expect(describeKeeperExit(await box.exitCode())).toBe('Its keeper cannot write to its folder.');
   });
 
-  test.each(['socket', 'attach'] as const)(
-    'over %s, the messages come before the claim is answered',
-    async (transport) => {
-      await using box = await KeeperContainer.create({
-        dockerHost: inject('dockerHost'),
-        image: inject('sessionImage'),
-        transport,
-        shell: ['/bin/false'],
-      });
-      const messages: string[] = [];
-      let start = true;
-      const stateAtConnection = async () => {
-        const shell = await box.connect({ start, onMessage: (message) => messages.push(message) });
-        start = false;
-        // Over attach a keeper does not notice that nobody reads any more: what it says in that moment is lost.
-        if (shell.hello.state !== 'no-shell') await expect.poll(() => messages).not.toEqual([]);
-        shell.disconnect();
-        return shell.hello.state;
-      };
-      await expect.poll(stateAtConnection, { timeout: 20_000 }).toBe('no-shell');
-      expect(new Set(messages)).toEqual(new Set(['the shell /bin/false ended with status 1 before it was ready']));
-    },
-  );
-});
-
-test("the keeper's log has the reason why there is no shell", async () => {
-  await using box = await KeeperContainer.create({
-    dockerHost: inject('dockerHost'),
-    image: inject('testImages').noShell,
-    transport: 'socket',
+  test.each(['socket', 'attach'] as const)('arrives before the claim is acknowledged, over %s', async (transport) => {
+    await using box = await KeeperContainer.create({
+      dockerHost: inject('dockerHost'),
+      image: inject('sessionImage'),
+      transport,
+      shell: ['/bin/false'],
+    });
+    const messages: string[] = [];
+    let start = true;
+    const stateAtConnection = async () => {
+      const shell = await box.connect({ start, onMessage: (message) => messages.push(message) });
+      start = false;
+      // Over attach a keeper does not notice that nobody reads any more. Messages of that moment are lost.
+      if (shell.hello.state !== 'no-shell') await expect.poll(() => messages).not.toEqual([]);
+      shell.disconnect();
+      return shell.hello.state;
+    };
+    await expect.poll(stateAtConnection, { timeout: 20_000 }).toBe('no-shell');
+    expect(new Set(messages)).toEqual(new Set(['the shell /bin/false ended with status 1 before it was ready']));
   });
-  const messages: string[] = [];
-  const shell = await box.connect({ start: true, onMessage: (message) => messages.push(message) });
-  shell.disconnect();
-  expect(messages).toEqual(['the image has neither /bin/bash, /usr/bin/bash nor /bin/sh']);
 });
 
-describe('a hostile container', () => {
+describe('the log of a keeper', () => {
+  test('contains why there is no shell', async () => {
+    await using box = await KeeperContainer.create({
+      dockerHost: inject('dockerHost'),
+      image: inject('testImages').noShell,
+      transport: 'socket',
+    });
+    const messages: string[] = [];
+    const shell = await box.connect({ start: true, onMessage: (message) => messages.push(message) });
+    shell.disconnect();
+    expect(messages).toEqual(['the image has neither /bin/bash, /usr/bin/bash nor /bin/sh']);
+  });
+});
+
+describe('the keeper in a hostile container', () => {
   const it = useBox();
 
-  test("finds nothing of the keeper's secrets, and cannot touch its folder", async () => {
+  test('hides its secrets and protects its directory', async () => {
     const script = `env | grep -c SF_; cat /proc/1/environ | wc -c; cat /proc/1/mem | wc -c; ls -l /proc/1/fd | wc -l
       rm -f /.shellfleet/socket; echo x > /.shellfleet/y; ln -s / /.shellfleet/l; chmod 777 /.shellfleet; ls /.shellfleet; ls -d /.shellfleet/*`;
     expect((await it.client.run(script)).out).toBe('0\n0\n0\n0\n');
   });
 
-  test('killing everything does not end the keeper; from a child it ends the shell at most, and the next command runs', async () => {
+  test('survives when a command kills every process, and runs the next command', async () => {
     await it.client.run('X=kept');
     expect((await it.client.run('kill -9 -1; kill -TERM 1; kill -KILL 1; kill -STOP 1; echo $X')).out).toBe('kept\n');
     await it.client.run('(kill -9 -1) 2>/dev/null'); // from a child, so the shell too
     expect((await it.client.run('echo alive')).out).toBe('alive\n');
   });
 
-  test('a forged report without the run token is ignored; one with it ends only its own command', async () => {
+  test('ignores a forged report without the run token', async () => {
     expect(
       await it.client.run(
         'printf "\\nnone 0 kept\\nready 0 \\nt0 0 kept\\n" > /run/shellfleet/report; sleep 0.1; exit 9',
@@ -189,7 +192,8 @@ describe('a hostile container', () => {
     await expect.poll(async () => (await it.client.run('echo next')).out).toBe('next\n');
   });
 
-  test('the run token is random, and another one for each command (S1-01)', async () => {
+  // S1-01
+  test('makes a new random run token for each command', async () => {
     const tokens: string[] = [];
     for (let run = 0; run < 3; run += 1) tokens.push((await it.client.run('echo $__sf_token')).out);
     // The last digit names the file of the script.
@@ -197,12 +201,12 @@ describe('a hostile container', () => {
     expect(new Set(tokens).size).toBe(3);
   });
 
-  test('junk in the FIFOs of the loop does not disturb the next command', async () => {
+  test('is not disturbed by junk in the FIFOs of the loop', async () => {
     await it.client.run('head -c 300000 /dev/urandom > /run/shellfleet/report & sleep 0.2; echo a');
     expect((await it.client.run('echo ok')).out).toBe('ok\n');
   });
 
-  test('removing the files of the keeper costs the shell at most, and later commands run', async () => {
+  test('loses at most the shell when its files are removed', async () => {
     const ended = await it.client.run('rm -rf /run/shellfleet/*; echo gone', { timeoutMs: 1_000, killGraceMs: 300 });
     expect(ended.end.shell.state).toBe('lost');
     expect((await it.client.run('echo ok')).out).toBe('ok\n');
@@ -210,14 +214,14 @@ describe('a hostile container', () => {
     expect(await it.client.run('echo out; echo err >&2')).toMatchObject({ out: 'out\n', err: 'err\n' });
   });
 
-  test('links and FIFOs in place of the files of the keeper are replaced, and what links point to stays unchanged', async () => {
+  test('replaces links and FIFOs in place of its files without following them', async () => {
     await it.client.run(
       'echo precious > /tmp/p; cd /run/shellfleet; rm -f hooks input; ln -s /tmp/p input; mkfifo hooks; cd /',
     );
     expect((await it.client.run('cat; cat /tmp/p', { stdin: Buffer.from('in\n') })).out).toBe('in\nprecious\n');
   });
 
-  test('reading the FIFO of its stdout does not block later commands', async () => {
+  test('runs later commands though a process reads the FIFO of its stdout', async () => {
     await it.client.run('(while :; do head -c 100 /run/shellfleet/stdout >/dev/null; done) >/dev/null 2>&1 & echo $!');
     for (let i = 0; i < 20; i++) expect((await it.client.run('echo stolen')).code).toBe(0);
     await it.client.run('kill -9 $!');
@@ -225,7 +229,7 @@ describe('a hostile container', () => {
     await expect.poll(async () => (await it.client.run('echo mine')).out).toBe('mine\n');
   });
 
-  test('a flood from the background is not mixed into the output of other commands', async () => {
+  test("keeps a flood from the background out of other commands' output", async () => {
     await it.client.run('yes LATE & yes ERR >&2 & true');
     const next = await it.client.run('echo mine; echo err >&2');
     expect(next).toMatchObject({ out: 'mine\n', err: 'err\n' });
@@ -237,7 +241,7 @@ describe('a hostile container', () => {
     expect((await it.client.run('pkill -9 yes; echo ok')).out).toBe('ok\n');
   });
 
-  test('leaves many background processes behind, each with its own output', async () => {
+  test('assigns late output to each of many background processes', async () => {
     it.client.late.length = 0;
     const ids: string[] = [];
     for (let i = 0; i < 60; i++) ids.push((await it.client.run(`(sleep 1; echo ${i}) &`)).entryId);
@@ -247,8 +251,8 @@ describe('a hostile container', () => {
   });
 });
 
-describe("a hostile container at the worker's socket", () => {
-  test('five hundred connections with junk do not keep the keeper out, and none of them is accepted', {
+describe("the worker's socket in a hostile container", () => {
+  test('lets the keeper in through five hundred junk connections', {
     timeout: 60_000,
   }, async () => {
     await using it = await openBox();
@@ -281,10 +285,10 @@ print(len(held), flush=True)`;
   });
 });
 
-describe('a session that wants to pose as its keeper', () => {
+describe('a session that poses as its keeper', () => {
   const it = useBox();
 
-  /** Runs a script in the container as the session's user, beside the keeper. */
+  /** Runs a script in the container as the session's user, but outside the shell. */
   async function outside(script: string): Promise<string> {
     const exec = await it.box.container.exec({ Cmd: ['sh', '-c', script], AttachStdout: true, User: '1000:1000' });
     const stream = await exec.start({});
@@ -294,7 +298,7 @@ describe('a session that wants to pose as its keeper', () => {
     return Buffer.concat(await text.toArray()).toString();
   }
 
-  test('cannot read the memory of a helper that does a file operation for it, a copy of the keeper', async () => {
+  test('cannot read the memory of a copy of the keeper during a file operation', async () => {
     const { reading, id } = await it.client.readFrozen();
     const look =
       'for p in /proc/[0-9]*; do [ $p != /proc/1 ] && grep -q "^Name:.keeper" $p/status || continue; cat $p/maps > /dev/null && echo readable || echo private; ls $p/fd > /dev/null || echo closed; done';
@@ -304,7 +308,7 @@ describe('a session that wants to pose as its keeper', () => {
   });
 });
 
-describe('the folder of the shell', () => {
+describe('the directory of the shell', () => {
   const replaced: [string, string][] = [
     ['is gone', 'rm -f'],
     ['is a directory', 'mkdir'],
@@ -312,18 +316,14 @@ describe('the folder of the shell', () => {
     ['is a plain file', 'echo >'],
     ['may not be opened', 'mkfifo -m 000'],
   ];
-  test.each(replaced)(
-    'whatever name in it %s, the next commands run as soon as there is a shell again',
-    async (_, how) => {
-      await using it = await openBox();
-      for (const name of ['go', 'report', 'stdout', 'stderr', 'input', 'state']) {
-        const options = { timeoutMs: 500, killGraceMs: 200 };
-        await it.client.run(`cd /run/shellfleet; mv ${name} moved; ${how} ${name}; rm -rf moved; cd /`, options);
-        await it.client.run('kill -9 $$', options);
-        for (const cwd of ['/', '/proc'])
-          expect(await it.client.run('pwd', { cwd })).toMatchObject({ out: `${cwd}\n` });
-        await it.client.run('rm -rf /run/shellfleet/*.replaced-*');
-      }
-    },
-  );
+  test.each(replaced)('does not stop later commands if a name in it %s', async (_, how) => {
+    await using it = await openBox();
+    for (const name of ['go', 'report', 'stdout', 'stderr', 'input', 'state']) {
+      const options = { timeoutMs: 500, killGraceMs: 200 };
+      await it.client.run(`cd /run/shellfleet; mv ${name} moved; ${how} ${name}; rm -rf moved; cd /`, options);
+      await it.client.run('kill -9 $$', options);
+      for (const cwd of ['/', '/proc']) expect(await it.client.run('pwd', { cwd })).toMatchObject({ out: `${cwd}\n` });
+      await it.client.run('rm -rf /run/shellfleet/*.replaced-*');
+    }
+  });
 });

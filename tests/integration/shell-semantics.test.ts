@@ -1,4 +1,5 @@
-// The table of what a persistent shell does, gone through by every shell that an image may have. Each row begins in a fresh shell.
+// The table of what a persistent shell does, run in every shell that an image may have. Each row begins in a fresh
+// shell.
 import { describe, expect, test } from 'vitest';
 import { type ImageName, type ShellBox, useBox } from '../support/shell-box.ts';
 import type { Ran } from '../support/shell-client.ts';

@@ -1,5 +1,6 @@
-// Sequences of commands that each do something odd to the shell. Whatever came before, every command runs, and once.
-import { expect, test } from 'vitest';
+// Sequences of commands that each do something unusual to the shell. After any of them, every command runs exactly
+// once.
+import { describe, expect, test } from 'vitest';
 import { openBox, type ShellBox } from '../support/shell-box.ts';
 import type { RunOptions } from '../support/shell-client.ts';
 
@@ -23,7 +24,7 @@ const SEQUENCES = 12;
 const COMMANDS_EACH = 60;
 const IN_TIME = { timeoutMs: 10_000, killGraceMs: 500 };
 
-/** Numbers from 0 to 1, the same ones for the same seed (Numerical Recipes, ranqd1). */
+/** Returns numbers from 0 to 1, which are the same for the same seed (Numerical Recipes, ranqd1). */
 function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -45,21 +46,23 @@ async function runSequence({ client }: ShellBox, random: () => number): Promise<
     const ran = await client.run(commands.at(-1)!, pickOptions());
     const look = await client.run('echo "n=$n"', pickOptions());
     if ([ran, look].some((each) => each.state === 'lost' || each.end.shell.shellNumber !== shellNumber)) break;
-    // Where stdout was closed or moved by an earlier command, or is traced, the number may be on stderr.
+    // If an earlier command has closed or moved stdout, or turned on a trace, the number may be on stderr.
     const seen = Number(/n=(\d+)/.exec(look.out + look.err)?.[1]);
     if (seen !== n) return { commands, n: seen };
   }
   return { commands, n: commands.length };
 }
 
-test.each([
-  ['dash', 'dashOnly'],
-  ['ash', 'busybox'],
-  ['bash', 'session'],
-] as const)('in %s each command of a sequence of odd ones runs, and once', async (_, image) => {
-  for (let seed = 1; seed <= SEQUENCES; seed++) {
-    await using box = await openBox({ image });
-    const { commands, n } = await runSequence(box, randomNumbers(seed * 1_000_003));
-    expect(n, `seed ${seed}:\n${commands.join('\n')}`).toBe(commands.length);
-  }
+describe('a sequence of unusual commands', () => {
+  test.each([
+    ['dash', 'dashOnly'],
+    ['ash', 'busybox'],
+    ['bash', 'session'],
+  ] as const)('runs each command exactly once in %s', async (_, image) => {
+    for (let seed = 1; seed <= SEQUENCES; seed++) {
+      await using box = await openBox({ image });
+      const { commands, n } = await runSequence(box, randomNumbers(seed * 1_000_003));
+      expect(n, `seed ${seed}:\n${commands.join('\n')}`).toBe(commands.length);
+    }
+  });
 });

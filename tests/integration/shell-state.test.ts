@@ -1,4 +1,4 @@
-// What a persistent shell keeps from command to command, in every shell that an image may have.
+// What a persistent shell keeps between commands, in every shell that an image may have.
 import { describe, expect, test } from 'vitest';
 import { type BoxOptions, host, openBox, useBox } from '../support/shell-box.ts';
 
@@ -9,7 +9,7 @@ const shells: [string, BoxOptions][] = [
   ['busybox ash', { image: 'busybox' }],
 ];
 
-describe.each(shells)('%s', (name, options) => {
+describe.each(shells)('the state of %s', (name, options) => {
   const it = useBox(options);
   const run: typeof it.client.run = (...args) => it.client.run(...args);
   const bash = name.startsWith('bash');
@@ -26,14 +26,14 @@ describe.each(shells)('%s', (name, options) => {
     expect((await run('echo $?')).out).toBe('0\n');
   });
 
-  test('keeps positional parameters, also when it re-executes itself', async () => {
+  test('keeps positional parameters, even after a re-execution', async () => {
     await run('set -- one "two  three" "it\'s"');
     expect((await run('echo $#; echo "$2|$3"')).out).toBe("3\ntwo  three|it's\n");
     await run('exit 1');
     expect((await run('echo $#; echo "$2|$3"; set --')).out).toBe("3\ntwo  three|it's\n");
   });
 
-  test('keeps options, and a command that ends by set -e leaves them on', async () => {
+  test('keeps options, even after a command that `set -e` has ended', async () => {
     await run('E=7');
     expect(await run('set -e; false; echo no')).toMatchObject({ code: 1, out: '' });
     expect(await run('case $- in *e*) echo on;; esac; echo $E; false; echo no')).toMatchObject({
@@ -43,12 +43,13 @@ describe.each(shells)('%s', (name, options) => {
     expect((await run('set +e; false; echo ok')).out).toBe('ok\n');
   });
 
+  // S1-19
   test.each([
     ['exit 3', 3],
     ['echo a; exit 4; echo b', 4],
     ['set -u; echo $nosuch; echo b', undefined],
     ['echo ${nosuch:?bad}; echo b', undefined],
-  ])('%s ends the command and keeps directory and variables (S1-19)', async (script, code) => {
+  ])('keeps directory and variables after %s', async (script, code) => {
     await run('cd /dev; X="kept $HOME"; export Y=exported');
     const ended = await run(script);
     if (code !== undefined) expect(ended.code).toBe(code);
@@ -60,7 +61,7 @@ describe.each(shells)('%s', (name, options) => {
     expect((await run('set +u; pwd; echo "$X"; echo $Y')).out).toMatch(/^\/dev\nkept .*\nexported\n$/);
   });
 
-  test('reports the state that it cannot keep when it re-executes itself', async () => {
+  test('is reported where a re-execution cannot keep it', async () => {
     await run('f() { echo fn; }');
     const { end } = await run('exit 0');
     if (bash) {
@@ -71,7 +72,7 @@ describe.each(shells)('%s', (name, options) => {
     }
   });
 
-  test('keeps what env and cwd of one command changed as it was before', async () => {
+  test('is restored after a command with its own env and cwd', async () => {
     await run('cd /dev; unset NEW; PLAIN=p; export EXPORTED=e');
     const env = { NEW: 'n', PLAIN: 'it\'s $x `y` "z"\nline', EXPORTED: 'other' };
     const inside = await run('pwd; printf "%s|" "$NEW" "$PLAIN" "$EXPORTED"; (printf "%s" "$NEW")', {
@@ -84,21 +85,22 @@ describe.each(shells)('%s', (name, options) => {
     else expect(after.out).toBe('/dev\nunset|p|e|0\n');
   });
 
-  test('does not let env and cwd of one command stick when that command exits', async () => {
+  test('is restored after such a command exits', async () => {
     await run('cd /dev; unset NEW');
     expect(await run('cd /sys; exit 5', { env: { NEW: 'n' }, cwd: '/proc' })).toMatchObject({ code: 5 });
     expect((await run('pwd; echo ${NEW-unset}')).out).toBe('/dev\nunset\n');
   });
 
-  test('runs nothing when the directory of a command does not exist', async () => {
+  test('stays the same if the directory of a command does not exist', async () => {
     await run('cd /dev');
     const missing = await run('echo ran', { cwd: '/no/such/place' });
     expect(missing).toMatchObject({ out: '', code: null, end: { reason: 'cwd', shell: { state: 'kept' } } });
     expect((await run('pwd')).out).toBe('/dev\n');
   });
 
+  // S1-18
   test.each(['echo "abc', 'if true; then', '(', 'echo $(', "echo 'a\nb"])(
-    '%j is a syntax error at once (S1-18)',
+    'survives the syntax error in %j, which ends the command immediately',
     async (script) => {
       const ended = await run(script);
       expect(ended.code).not.toBe(0);
@@ -109,14 +111,14 @@ describe.each(shells)('%s', (name, options) => {
   );
 
   test.each(['break', 'continue', 'return 3', 'echo a \\', ': # comment', 'echo 1\r\n'])(
-    '%j ends the command, not the loop',
+    'survives %j, which ends the command but not the loop',
     async (script) => {
       expect((await run(script)).ms).toBeLessThan(1_500);
       expect((await run('echo ok')).out).toBe('ok\n');
     },
   );
 
-  test('is not confused by a command that closes its descriptors or takes those of the loop', async () => {
+  test('survives a command that closes descriptors or takes those of the loop', async () => {
     await run('exec 0<&- 1>&- 2>&- 3>&- 8>&- 9>&-');
     expect((await run('echo alive')).out).toBe('alive\n');
     await run('exec 5>/dev/null 8>/dev/null 9>/dev/null');
@@ -125,7 +127,7 @@ describe.each(shells)('%s', (name, options) => {
     expect((await run('echo seen')).out).toBe('seen\n');
   });
 
-  test('is not confused by IFS, PATH, noclobber, noglob and functions with the names that it uses', async () => {
+  test('survives changes of IFS, PATH and options, and functions with reserved names', async () => {
     await run('OLD=$PATH; IFS=:; PATH=/none; set -Cf; PS1=x; PROMPT_COMMAND="echo BAD"');
     expect((await run('echo *')).out).toBe('*\n');
     await run('printf() { echo FAKE; }; read() { echo FAKE; }; test() { echo FAKE; }; cd() { echo FAKE; }');
@@ -134,7 +136,8 @@ describe.each(shells)('%s', (name, options) => {
     expect((await run('printf %s fine')).out).toBe('fine');
   });
 
-  test("shows the user's trace and none of the keeper's (S1-57)", async () => {
+  // S1-57
+  test("includes the user's trace, without lines of the keeper", async () => {
     expect(await run('set -x')).toMatchObject({ err: '' });
     expect((await run('echo t')).err).toMatch(/^(\+|\+{3}) echo t\n$/);
     expect((await run('exit 0')).err).toMatch(/^(\+|\+{3}) exit 0\n$/);
@@ -142,7 +145,8 @@ describe.each(shells)('%s', (name, options) => {
     expect((await run('echo u')).err).toBe('');
   });
 
-  test("keeps a trap of the user's, and runs an EXIT trap when the shell is restarted (S1-10)", async () => {
+  // S1-10
+  test("includes the user's traps, and an EXIT trap runs at a restart", async () => {
     await run("trap 'echo usr1' USR1; trap 'echo bye' EXIT");
     const before = await run('kill -USR1 $$');
     expect(before.out).toBe('usr1\n');
@@ -155,8 +159,9 @@ describe.each(shells)('%s', (name, options) => {
     expect((await run('echo ${X-fresh}')).out).toBe('fresh\n');
   });
 
+  // Invariant 5
   test.each(['kill -9 $$', 'exec true', 'exec sh -c "exit 9"'].slice(0, bash ? 3 : 1))(
-    '%s ends the shell, and the Result reports that (invariant 5)',
+    'is reported as lost after %s',
     async (script) => {
       await run('V=1');
       const { shellNumber } = (await run('echo $V')).end.shell;
@@ -167,7 +172,7 @@ describe.each(shells)('%s', (name, options) => {
     },
   );
 
-  test('reads a command of a megabyte within 200 ms, and within a second on a busy machine', async () => {
+  test('survives a command of a megabyte, which the shell reads within 200 ms', async () => {
     const took: number[] = [];
     for (let i = 0; i < 5; i++) {
       const ended = await run(`: ${'x'.repeat(1 << 20)}\necho big`);
@@ -179,10 +184,10 @@ describe.each(shells)('%s', (name, options) => {
   });
 });
 
-describe('bash alone', () => {
+describe('the state of bash', () => {
   const it = useBox();
 
-  test('keeps arrays, attributes, aliases, shell options and exported functions when it re-executes itself', async () => {
+  test('keeps arrays, attributes, aliases, options and exported functions after a re-execution', async () => {
     await it.client.run(
       'shopt -s expand_aliases extglob; alias ll="echo aliased"; declare -A m=([a]=1 [b]="x y"); arr=(1 "2 3")',
     );
@@ -195,7 +200,7 @@ describe('bash alone', () => {
     expect(out).toBe('aliased\nx y|2 3|const\n5\nexported\npipefail\n0027\n');
   });
 
-  test('keeps variables that no process could be started with', async () => {
+  test('keeps variables that are too large for the start of a process', async () => {
     await it.client.run('V=$(head -c 300000 /dev/zero | tr "\\0" v); export V; exit 2');
     expect((await it.client.run('echo ${#V}; unset V')).out).toBe('300000\n');
   });
@@ -208,7 +213,7 @@ describe('bash alone', () => {
     expect(await it.client.run(`kill ${named.pid}; rm none`)).toMatchObject({ code: 0 });
   });
 
-  test('lists the first 511 bytes of the command line of a background process', async () => {
+  test("lists the first 511 bytes of a background process's command line", async () => {
     const before = await it.client.shell.background();
     const { out } = await it.client.run('(exec -a "$(printf %0600d 0)" sleep 300) & echo $!');
     const cut = { pid: Number(out), command: '0'.repeat(511) };
@@ -216,7 +221,7 @@ describe('bash alone', () => {
     expect(await it.client.run(`kill ${cut.pid}`)).toMatchObject({ code: 0 });
   });
 
-  test('reports that its job table is gone', async () => {
+  test('is reported as partial when the job table is gone', async () => {
     // A process that was just forked still has the name of the shell.
     await it.client.run('sleep 60 >/dev/null 2>&1 & until pgrep -x sleep >/dev/null; do :; done');
     expect((await it.client.run('exit 0')).end.shell).toMatchObject({
@@ -228,13 +233,14 @@ describe('bash alone', () => {
 });
 
 describe('the choice of the shell', () => {
-  test('an image without a shell: the reason names the paths', async () => {
+  test('fails with the paths that were tried in an image without a shell', async () => {
     await using open = await openBox({ image: 'noShell' });
     expect(open.client.shell.hello).toMatchObject({ state: 'no-shell', problem: expect.stringContaining('/bin/sh') });
     await expect(open.client.run('true')).rejects.toThrow('refused: no-shell');
   });
 
-  test('a session can name its own, and the reason why one cannot be started is reported (S1-34)', async () => {
+  // S1-34
+  test("follows the session's spec, and reports why a shell cannot start", async () => {
     await using dash = await openBox({ shell: ['/bin/dash', '-u'] });
     expect((await dash.client.run('echo $0 ${BASH_VERSION-none}; case $- in *u*) echo u;; esac')).out).toBe(
       'dash none\nu\n',
@@ -246,7 +252,7 @@ describe('the choice of the shell', () => {
     });
   });
 
-  test('a shell that ends before it is ready is started three times, and not again', async () => {
+  test('starts a shell that ends early three times only', async () => {
     await using ending = await openBox({ shell: ['/bin/sh', '-c', 'echo started >>/tmp/starts; exit 9'] });
     const starts = async () =>
       (await ending.client.file({ type: 'read', path: '/tmp/starts', offset: 0, length: 1_000 })).out;
@@ -262,7 +268,7 @@ describe.each(shells.filter(([name]) => name !== 'dash'))('the directory of %s',
   const at = (path?: string) => it.client.shell.directory(path === undefined ? {} : { path });
 
   // fault 103
-  test('is the one that the kernel has, whatever the shell was told', async () => {
+  test('is read from the kernel, whatever the shell reports', async () => {
     const folder = (await it.client.run('D=$(mktemp -d); cd -P "$D"; pwd -P')).out.trim();
     await it.client.run('mkdir real gone; ln -s real link; ln -s nowhere broken');
     await it.client.run('cd link; PWD=/; cd() { :; }; alias pwd="echo /"');

@@ -1,4 +1,4 @@
-// Deadlines and cancel: the whole tree of the command ends, nothing older does, and the session goes on.
+// Deadlines and cancellations. The whole tree of the command ends, older processes stay, and the session continues.
 import { ulid } from 'ulid';
 import { describe, expect, test } from 'vitest';
 import { host, type ImageName, openBox, skipWithoutRoot, useBox } from '../support/shell-box.ts';
@@ -10,47 +10,49 @@ describe.each([
   ['bash', 'session', 'attach'],
   ['busybox ash', 'busybox', 'socket'],
   ...host.map((place) => ['bash', 'session', place]),
-] as [string, ImageName, 'socket' | 'attach' | 'host'][])('%s (%s over %s)', (name, image, transport) => {
+] as [string, ImageName, 'socket' | 'attach' | 'host'][])('a stop in %s (%s over %s)', (name, image, transport) => {
   skipWithoutRoot(transport);
   const it = useBox({ image, transport });
   const run: typeof it.client.run = (...args) => it.client.run(...args);
   const kept = name === 'bash' ? 'kept' : 'partial';
 
-  test('a timeout keeps partial output and the state of the shell (S1-26)', async () => {
+  // S1-26
+  test('keeps partial output and the state of the shell at a timeout', async () => {
     const ended = await run('F=set; cd /proc; echo part; sleep 1000; echo no', { timeoutMs: 200, killGraceMs });
     expect(ended).toMatchObject({ out: 'part\n', end: { reason: 'wall', shell: { state: kept } } });
     expect(ended.ms).toBeLessThan(200 + killGraceMs + 1_500);
     expect((await run('pwd; echo $F')).out).toBe('/proc\nset\n');
   });
 
-  test('a loop of builtins comes back', async () => {
+  test('ends a loop of builtins', async () => {
     const ended = await run('G=1; while :; do G=2; done', { timeoutMs: 200, killGraceMs });
     expect(ended.end).toMatchObject({ reason: 'wall', shell: { state: kept } });
     expect((await run('echo $G')).out).toBe('2\n');
   });
 
-  test('silence is a timeout of its own, and output puts it off', async () => {
+  test('follows a time without output, which each output restarts', async () => {
     const script = 'for i in 1 2 3 4; do echo $i; sleep 0.4; done; sleep 60';
     const ended = await run(script, { noOutputTimeoutMs: 1_200, killGraceMs });
     expect(ended).toMatchObject({ out: '1\n2\n3\n4\n', end: { reason: 'no-output' } });
     expect(ended.ms).toBeGreaterThan(2_300);
   });
 
-  test('what ignores INT and TERM is killed within the grace (S1-59)', async () => {
+  // S1-59
+  test('kills a process that ignores INT and TERM within the grace', async () => {
     const script = 'sh -c \'trap "" TERM INT; echo in; while :; do sleep 1; done\'';
     const ended = await run(script, { timeoutMs: 200, killGraceMs });
     expect(ended).toMatchObject({ out: 'in\n', end: { reason: 'wall', shell: { state: kept } } });
     expect(ended.ms).toBeLessThan(200 + killGraceMs + 1_500);
   });
 
-  // mutants-3, `ladder-int`: SIGINT is for what runs already.
-  test('a program that the EXIT trap starts at once is not interrupted', async () => {
+  // mutants-3, `ladder-int`: SIGINT is for processes that already run.
+  test('does not interrupt a program that the EXIT trap starts', async () => {
     const script = "trap 'sleep 0.3 && echo whole' EXIT; while :; do :; done";
     expect(await run(script, { timeoutMs: 100, killGraceMs: 10_000 })).toMatchObject({ out: 'whole\n' });
   });
 
-  // S2-30. Whose parent lives is that one's to wait for.
-  test('no zombie is left of commands, helpers, terminals and what they leave behind', async () => {
+  // S2-30. A process with a living parent is reaped by that parent.
+  test('leaves no zombie of commands, helpers, terminals or their children', async () => {
     await run('(sh -c "sleep 0.01; exit 3" &) ; (setsid sleep 0.02 &); sh -c "kill -9 \\$\\$"', { timeoutMs: 5_000 });
     await run('sleep 30 & sh -c "sleep 31 & sleep 32"', { timeoutMs: 100, killGraceMs });
     for (const path of ['/tmp', '/none']) await it.client.file({ type: 'list', path });
@@ -64,12 +66,12 @@ describe.each([
     await expect.poll(zombies, { timeout: 5_000 }).toEqual([]);
   });
 
-  test('a process that cleans up on INT or TERM has the time to', async () => {
+  test('gives a process time to clean up after INT or TERM', async () => {
     const script = 'sh -c \'trap "echo cleaned; exit" TERM; trap "" INT; while :; do sleep 0.05; done\'';
     expect(await run(script, { timeoutMs: 200, killGraceMs: 4_000 })).toMatchObject({ out: 'cleaned\n' });
   });
 
-  test('SIGINT comes at once, and SIGTERM after a fifth of the grace', async () => {
+  test('sends SIGINT immediately, and SIGTERM after a fifth of the grace', async () => {
     const now = 'now() { read -r up _ </proc/uptime; up=${up%.*}${up#*.}; }';
     const traps = 'trap "now; begun=\\$up; echo interrupted" INT; trap "now; echo \\$((up - begun)); exit" TERM';
     const script = `sh -c '${now}; ${traps}; while :; do sleep 0.01; done'`;
@@ -80,7 +82,7 @@ describe.each([
     expect(Number(hundredths)).toBeLessThan(190);
   });
 
-  test('the tree of the command ends; older processes and what they start stay', async () => {
+  test('ends the tree of the command, but no older processes', async () => {
     const server = "(while :; do sh -c 'sleep 0.3'; done) >/dev/null 2>&1 & echo $!";
     const pid = (await run(server)).out.trim();
     const tree = "sh -c 'sleep 1001 & sleep 1002' & sh -c 'sleep 1003 & sleep 1004' | cat";
@@ -91,12 +93,12 @@ describe.each([
     expect((await run(`kill ${pid}`)).code).toBe(0);
   });
 
-  test('a stopped process ends too', async () => {
+  test('ends a stopped process, too', async () => {
     const ended = await run("sh -c 'kill -STOP $$'", { timeoutMs: 200, killGraceMs });
     expect(ended.end).toMatchObject({ reason: 'wall', shell: { state: kept } });
   });
 
-  test('cancel is like a timeout, and names itself', async () => {
+  test('is reported as `cancelled` after a cancellation', async () => {
     const entryId = ulid();
     const running = run('echo p; sleep 100', { entryId });
     await expect.poll(() => it.client.received('stdout').toString()).toBe('p\n');
@@ -104,27 +106,27 @@ describe.each([
     expect(await running).toMatchObject({ out: 'p\n', end: { reason: 'cancelled', shell: { state: kept } } });
   });
 
-  test('a cancel that comes too late or for another changes nothing', async () => {
+  test('that comes too late or names another command changes nothing', async () => {
     const { entryId } = await run('true');
     it.client.shell.stop(entryId, { killGraceMs });
     it.client.shell.stop(ulid(), { killGraceMs });
     expect((await run('echo ok')).out).toBe('ok\n');
   });
 
-  test('a shell that does not come back is replaced, and the Result reports that', async () => {
+  test('replaces a shell that does not respond, and the Result reports that', async () => {
     const ended = await run("trap '' URG; while :; do :; done", { timeoutMs: 100, killGraceMs });
     expect(ended.end).toMatchObject({ reason: 'wall', shell: { state: 'lost' } });
     expect((await run('echo "[$F]"')).out).toBe('[]\n');
   });
 
-  test('without any grace the state is kept all the same', async () => {
+  test('keeps the state of the shell even without a grace', async () => {
     await run('H=1');
     const ended = await run('sleep 100', { timeoutMs: 100, killGraceMs: 0 });
     expect(ended.end).toMatchObject({ reason: 'wall', shell: { state: kept } });
     expect((await run('echo $H')).out).toBe('1\n');
   });
 
-  test('without any grace nothing is asked to end: processes are killed at once', async () => {
+  test('kills processes immediately without a grace', async () => {
     const script = 'sh -c \'trap "echo asked" INT TERM; echo in; while :; do :; done\'';
     expect(await run(script, { timeoutMs: 300, killGraceMs: 0 })).toMatchObject({
       out: 'in\n',
@@ -133,9 +135,9 @@ describe.each([
   });
 });
 
-describe.each(['socket', ...host] as const)('at the limits of its sandbox (%s)', (transport) => {
+describe.each(['socket', ...host] as const)('a shell at the limits of its sandbox (%s)', (transport) => {
   skipWithoutRoot(transport);
-  test('a fork bomb in the foreground ends with its command', async () => {
+  test('ends a fork bomb in the foreground with its command', async () => {
     await using it = await openBox({ transport, pids: 64 });
     await it.client.run('J=1');
     const bomb = await it.client.run('f() { f | f & }; f; sleep 100', { timeoutMs: 800, killGraceMs });
@@ -144,7 +146,7 @@ describe.each(['socket', ...host] as const)('at the limits of its sandbox (%s)',
     expect((await it.client.shell.background()).length).toBeLessThan(5);
   });
 
-  test('a fork bomb left in the background does not take the session with it', async () => {
+  test('survives a fork bomb that is left in the background', async () => {
     await using it = await openBox({ transport, pids: 64 });
     await it.client.run('f() { f | f & }; f', { timeoutMs: 1_000, killGraceMs });
     await expect.poll(async () => (await it.client.run('echo ok', { timeoutMs: 2_000, killGraceMs })).out).toBe('ok\n');
@@ -155,7 +157,7 @@ describe.each(['socket', ...host] as const)('at the limits of its sandbox (%s)',
       .toBe('forked\n');
   });
 
-  test('what runs out of memory is killed and named; the keeper and the shell go on', async () => {
+  test('survives a command that runs out of memory and is reported as such', async () => {
     await using it = await openBox({ transport, memoryBytes: 64 << 20 });
     await it.client.run('K=1');
     const ended = await it.client.run('tail /dev/zero', { timeoutMs: 15_000 });
@@ -163,14 +165,14 @@ describe.each(['socket', ...host] as const)('at the limits of its sandbox (%s)',
     expect((await it.client.run('echo $K')).out).toBe('1\n');
   });
 
-  test('a shell that runs out of memory itself is replaced', async () => {
+  test('is replaced if it runs out of memory itself', async () => {
     await using it = await openBox({ transport, memoryBytes: 64 << 20 });
     const ended = await it.client.run('x=x; while :; do x=$x$x$x; done', { timeoutMs: 15_000 });
     expect(ended.code).not.toBe(0);
     expect((await it.client.run('echo ok')).out).toBe('ok\n');
   });
 
-  test('least memory is enough for ordinary work', async () => {
+  test('does ordinary work with the least memory', async () => {
     await using it = await openBox({ transport, memoryBytes: 32 << 20 });
     const ended = await it.client.run('head -c 20000000 /dev/zero | wc -c; head -c 20000000 /dev/zero', {
       timeoutMs: 15_000,

@@ -1,4 +1,4 @@
-// A terminal beside the session's shell: a real one, that no command disturbs and that disturbs no command.
+// A real terminal in addition to the session's shell. Commands and terminals do not disturb each other.
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
 import { KeeperTerminal, type KeeperTerminalOptions } from '../support/keeper-terminal.ts';
@@ -9,7 +9,7 @@ describe.each([
   ['bash', 'session', 'socket'],
   ['bash', 'session', 'attach'],
   ['busybox ash', 'busybox', 'socket'],
-] as [string, ImageName, 'socket' | 'attach'][])('%s (%s over %s)', (name, image, transport) => {
+] as [string, ImageName, 'socket' | 'attach'][])('a terminal in %s (%s over %s)', (name, image, transport) => {
   const it = useBox({ image, transport });
   const opened: KeeperTerminal[] = [];
   const open = (options: KeeperTerminalOptions = {}) => {
@@ -25,7 +25,7 @@ describe.each([
     }
   });
 
-  test('it is an interactive shell at a real terminal, where the session is', async () => {
+  test('is an interactive shell in the directory of the session', async () => {
     await it.client.run('cd /proc');
     const terminal = open({ rows: 33, columns: 101, env: { GIVEN: 'by the session' } });
     terminal.type('tty; stty size; pwd; echo "<$GIVEN $TERM>"; case $- in *i*) echo inter""active;; esac\n');
@@ -36,7 +36,7 @@ describe.each([
     await terminal.sees('interactive');
   });
 
-  test('a new size is seen, and SIGWINCH is sent', async () => {
+  test('reports a new size with SIGWINCH', async () => {
     const terminal = open();
     terminal.type(`sh -c 'trap "stty size" WINCH; echo re""ady; while :; do sleep 0.05; done'\n`);
     await terminal.sees('ready');
@@ -44,7 +44,7 @@ describe.each([
     await terminal.sees('40 132');
   });
 
-  test('Ctrl-C ends the program in the foreground, and nothing of the session', async () => {
+  test('ends the program in the foreground at Ctrl-C, and nothing else', async () => {
     const running = it.client.run('sleep 1; echo done');
     const terminal = open();
     await terminal.sees('$ ');
@@ -57,7 +57,7 @@ describe.each([
     expect(await running).toMatchObject({ out: 'done\n', code: 0, state: 'kept' });
   });
 
-  test('a Python prompt computes', async () => {
+  test('runs an interactive Python', async () => {
     if (name !== 'bash') return expect((await it.client.run('command -v python3')).out).toBe('');
     const terminal = open();
     terminal.type('python3 -q\n');
@@ -68,14 +68,14 @@ describe.each([
     await terminal.sees('$ ');
   });
 
-  test('its end has the exit code of its shell, after all that was printed', async () => {
+  test('reports the exit code of its shell after all of its output', async () => {
     const terminal = open();
     terminal.type('seq 1 20000 | tr "\\n" " "; echo en""d; exit 7\n');
     expect(await terminal.ends()).toEqual({ reason: 'exited', exitCode: 7, signal: 0, problem: '' });
     expect(terminal.shown).toContain(' 19999 20000 end');
   });
 
-  test("a timeout of the session's command leaves it and its programs alone; they are not listed as background processes", async () => {
+  test("survives a timeout of the session's command, and is no background process", async () => {
     const command = it.client.run('sleep 1000', { timeoutMs: 900, killGraceMs: 600 });
     const terminals = [open(), open()];
     for (const terminal of terminals) terminal.type(`sh -c 'echo in""side; exec sleep 1001'\n`);
@@ -89,7 +89,7 @@ describe.each([
     }
   });
 
-  test('closing it ends what runs at it, whatever that ignores', async () => {
+  test('ends its programs when it is closed, whatever signals they ignore', async () => {
     const terminal = open();
     terminal.type('sh -c "trap \\"\\" HUP TERM INT; echo de""af; while :; do sleep 1; done"\n');
     await terminal.sees('deaf');
@@ -99,10 +99,10 @@ describe.each([
   });
 });
 
-describe('over a socket', () => {
+describe('terminals over a socket', () => {
   const it = useBox();
 
-  test('four terminals and a command do not affect each other; a fifth terminal is refused as too-many', async () => {
+  test('do not affect each other or a command, and a fifth is refused', async () => {
     const terminals = [1, 2, 3, 4].map(() => new KeeperTerminal(it.client.shell));
     const running = it.client.run('sleep 0.5; echo command');
     for (const [index, terminal] of terminals.entries()) terminal.type(`echo "this is $((${index} + 100))"\n`);
@@ -124,7 +124,7 @@ describe('over a socket', () => {
     next.close();
   });
 
-  test('output that is not acknowledged makes its program wait, and nothing is dropped', async () => {
+  test('make a program wait while its output is not acknowledged', async () => {
     const terminal = new KeeperTerminal(it.client.shell, { acks: false });
     terminal.type('stty -opost; echo st""art; seq 1 100000; echo al""l\n');
     await it.client.run('sleep 0.5');
@@ -143,14 +143,14 @@ describe('over a socket', () => {
     terminal.close();
   });
 
-  test('input that comes twice is typed once, and more than the program reads waits', async () => {
+  test('type repeated input once, and delay input that is not read', async () => {
     const terminal = new KeeperTerminal(it.client.shell);
     const script = 'stty -echo -icanon; echo re""ady; head -c 200000 | md5sum\n';
     terminal.type(script);
     await terminal.sees('ready');
     const text = Array.from({ length: 20_000 }, (_, index) => String(index).padStart(10)).join('');
     const start = script.length;
-    // A sender that always begins again at the offset that is reported as typed.
+    // The sender always continues at the offset that is reported as typed.
     while (terminal.typed < start + text.length) {
       const at = Math.max(0, terminal.typed - start - 1_000);
       terminal.typeAt(start + at, text.slice(at, at + 50_000));
@@ -163,25 +163,27 @@ describe('over a socket', () => {
   });
 });
 
-test('the next worker goes on with it: nothing shown is lost, nothing typed twice', async () => {
-  await using it = await openBox();
-  const first = new KeeperTerminal(it.client.shell);
-  await first.sees('$ ');
-  first.type('X=kept; echo on""e\n');
-  await first.sees('one');
-  await first.sees('$ ');
-  const stored = first.offset;
-  it.client.shell.disconnect();
-  const shell = await it.box.connect();
-  new ShellClient(shell);
-  const next = new KeeperTerminal(shell, { id: first.id, from: stored, resumeOnly: true });
-  next.typeAt(0, 'X=kept; echo on""e\necho "$X two"\n');
-  await next.sees('kept two');
-  expect(next.shown).not.toContain('one');
-  next.close();
-  await next.ends();
-  next.close();
-  expect(await new KeeperTerminal(shell, { id: first.id, resumeOnly: true }).ends()).toMatchObject({
-    reason: 'unknown',
+describe('a terminal after a change of the worker', () => {
+  test('continues without losing output or repeating input', async () => {
+    await using it = await openBox();
+    const first = new KeeperTerminal(it.client.shell);
+    await first.sees('$ ');
+    first.type('X=kept; echo on""e\n');
+    await first.sees('one');
+    await first.sees('$ ');
+    const stored = first.offset;
+    it.client.shell.disconnect();
+    const shell = await it.box.connect();
+    new ShellClient(shell);
+    const next = new KeeperTerminal(shell, { id: first.id, from: stored, resumeOnly: true });
+    next.typeAt(0, 'X=kept; echo on""e\necho "$X two"\n');
+    await next.sees('kept two');
+    expect(next.shown).not.toContain('one');
+    next.close();
+    await next.ends();
+    next.close();
+    expect(await new KeeperTerminal(shell, { id: first.id, resumeOnly: true }).ends()).toMatchObject({
+      reason: 'unknown',
+    });
   });
 });

@@ -3,12 +3,13 @@ import { sessionJobLockKey } from '@shellfleet/placement';
 import { fleetKeys, hostKeys, recordKey, sessionJobId, sessionKeys } from '@shellfleet/protocol';
 import { startUpkeep } from '@shellfleet/worker';
 import type { Redis } from 'ioredis';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { finishAs, newSubmission, openSession, own } from '../support/mailbox-session.ts';
 import { startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';
 
-// More sessions: SHELLFLEET_TEST_SESSIONS=100000 vitest run --project integration tests/integration/upkeep-size.test.ts
+// For more sessions: SHELLFLEET_TEST_SESSIONS=100000 vitest run --project integration
+// tests/integration/upkeep-size.test.ts
 const SESSIONS = Number(process.env.SHELLFLEET_TEST_SESSIONS ?? 5_000);
 const ALIVE = 10;
 const HOUR = 3_600_000;
@@ -16,7 +17,7 @@ const NAMESPACE = 'upkeep-size';
 const fleet = fleetKeys(NAMESPACE);
 const keysOf = (name: string) => sessionKeys(NAMESPACE, 't1', name);
 
-/** Calls of the commands in Redis so far, by anybody. */
+/** Returns the number of commands in Redis so far, by any client. */
 async function callsOf(redis: Redis): Promise<number> {
   const stats = await redis.info('commandstats');
   return [...stats.matchAll(/calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0);
@@ -26,7 +27,7 @@ async function memoryOf(redis: Redis): Promise<number> {
   return Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
 }
 
-/** A session that ran one command on a simulated host, was idle there, and was given up. */
+/** Runs one command of a session on a simulated host, which is then idle and releases the session. */
 async function useOnce(redis: Redis, name: string): Promise<void> {
   const keys = keysOf(name);
   await redis.zadd(fleet.index, -Date.now(), keys.member);
@@ -37,7 +38,7 @@ async function useOnce(redis: Redis, name: string): Promise<void> {
   await take(owner);
   await finish(owner, submission.entryId, finishAs('success'));
   await release(owner, 'lost', { type: 'session.lost', data: { reason: 'it was idle' } });
-  // Its job ends, and its record expires a retention after its end.
+  // The job of the session ends, and the record expires a retention after its end.
   const lock = sessionJobLockKey(fleet, 'docker', sessionJobId(keys.tenant, keys.session));
   await redis.del(lock, recordKey(keys, submission.entryId));
 }
@@ -62,7 +63,7 @@ function start(
   );
 }
 
-/** Commands of upkeep per round, over some rounds. */
+/** Returns the commands of upkeep in a round, averaged over some rounds. */
 async function commandsPerRound(redis: Redis): Promise<number> {
   const rounds = 10;
   const roundsSoFar = async () => Number(/cmdstat_time:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
@@ -71,69 +72,77 @@ async function commandsPerRound(redis: Redis): Promise<number> {
   return (await callsOf(redis)) / (await roundsSoFar());
 }
 
-test(`with ${SESSIONS} sessions that were left, upkeep's work per round and Redis' memory depend on the ${ALIVE} in use (UPKEEP-4, UPKEEP-5)`, async () => {
-  await using own = await startOwnRedis();
-  const { redis } = own;
-  await redis.set(hostKeys(NAMESPACE, 'h1').alive, '{}');
-  for (let index = 0; index < ALIVE; index += 1) await openAlive(redis, `alive-${index}`);
-  const before = await memoryOf(redis);
-  for (let from = 0; from < SESSIONS; from += 200) {
-    await Promise.all(Array.from({ length: 200 }, (_, index) => useOnce(redis, `left-${from + index}`)));
-  }
-  const left = await memoryOf(redis);
+describe(`upkeep with ${SESSIONS} ended sessions`, () => {
+  // UPKEEP-4, UPKEEP-5
+  test(`costs time and memory by the ${ALIVE} sessions in use`, async () => {
+    await using own = await startOwnRedis();
+    const { redis } = own;
+    await redis.set(hostKeys(NAMESPACE, 'h1').alive, '{}');
+    for (let index = 0; index < ALIVE; index += 1) await openAlive(redis, `alive-${index}`);
+    const before = await memoryOf(redis);
+    for (let from = 0; from < SESSIONS; from += 200) {
+      await Promise.all(Array.from({ length: 200 }, (_, index) => useOnce(redis, `left-${from + index}`)));
+    }
+    const left = await memoryOf(redis);
 
-  const upkeep = start(redis, { intervalMs: 100, quietMs: 0, retentionMs: HOUR });
-  await until(
-    () => redis.zcount(fleet.index, '-inf', Date.now()),
-    (due) => due === ALIVE,
-    600_000,
-  );
-  const perRound = await commandsPerRound(redis);
-  await upkeep.close();
-  expect(await redis.zcard(fleet.index)).toBe(SESSIONS + ALIVE);
+    const upkeep = start(redis, { intervalMs: 100, quietMs: 0, retentionMs: HOUR });
+    await until(
+      () => redis.zcount(fleet.index, '-inf', Date.now()),
+      (due) => due === ALIVE,
+      600_000,
+    );
+    const perRound = await commandsPerRound(redis);
+    await upkeep.close();
+    expect(await redis.zcard(fleet.index)).toBe(SESSIONS + ALIVE);
 
-  // Their retention has passed.
-  const due = await redis.zrangebyscore(fleet.index, Date.now() + HOUR / 8, '+inf');
-  for (const member of due) await redis.zadd(fleet.index, 1, member);
-  const ending = start(redis, { intervalMs: 100, quietMs: 0, retentionMs: 50 });
-  await until(
-    () => redis.zcard(fleet.index),
-    (count) => count === ALIVE,
-    600_000,
-  );
-  await ending.close();
-  await until(
-    () => redis.keys(`${NAMESPACE}:{t1:left-*`),
-    (keys) => keys.length === 0,
-  );
-  const after = await memoryOf(redis);
-  const figures = { sessions: SESSIONS, perRound, bytesPerSession: (left - before) / SESSIONS, after: after - before };
-  process.stdout.write(`${JSON.stringify(figures)}\n`);
-  // Three reads for each session in use, and a few for the round; some more for the sweeps in between.
-  expect(perRound).toBeLessThan(8 * ALIVE);
-  expect(await redis.hlen(fleet.owners)).toBe(ALIVE);
-  expect(after - before).toBeLessThan(Math.max(2 ** 20, (left - before) / 4));
-}, 1_200_000);
+    // The retention of these sessions has passed.
+    const due = await redis.zrangebyscore(fleet.index, Date.now() + HOUR / 8, '+inf');
+    for (const member of due) await redis.zadd(fleet.index, 1, member);
+    const ending = start(redis, { intervalMs: 100, quietMs: 0, retentionMs: 50 });
+    await until(
+      () => redis.zcard(fleet.index),
+      (count) => count === ALIVE,
+      600_000,
+    );
+    await ending.close();
+    await until(
+      () => redis.keys(`${NAMESPACE}:{t1:left-*`),
+      (keys) => keys.length === 0,
+    );
+    const after = await memoryOf(redis);
+    const figures = {
+      sessions: SESSIONS,
+      perRound,
+      bytesPerSession: (left - before) / SESSIONS,
+      after: after - before,
+    };
+    process.stdout.write(`${JSON.stringify(figures)}\n`);
+    // There are three reads for each session in use, a few for the round, and some more for the sweeps in between.
+    expect(perRound).toBeLessThan(8 * ALIVE);
+    expect(await redis.hlen(fleet.owners)).toBe(ALIVE);
+    expect(after - before).toBeLessThan(Math.max(2 ** 20, (left - before) / 4));
+  }, 1_200_000);
 
-test('a session whose keys hold something else is reported, and keeps no other from upkeep', async () => {
-  await using own = await startOwnRedis();
-  const { redis } = own;
-  const [state, stream, gone] = [keysOf('wrong-state'), keysOf('wrong-stream'), keysOf('gone')];
-  await redis.set(state.state, 'text');
-  await openSession(redis, stream);
-  await redis.del(stream.stream);
-  await redis.set(stream.stream, 'text');
-  for (const [score, { member }] of [state, stream, gone].entries()) await redis.zadd(fleet.index, score, member);
-  const reported = new Set<string>();
-  const logger = {
-    ...silent,
-    warn: (line: Record<string, string>) => reported.add(line['shellfleet.session.id'] ?? ''),
-  };
-  const upkeep = start(redis, { intervalMs: 20, quietMs: HOUR, retentionMs: HOUR, logger });
-  await until(
-    () => redis.zrange(fleet.index, '0', '-1'),
-    (members) => !members.includes(gone.member),
-  );
-  await upkeep.close();
-  expect([...reported].sort()).toEqual(['wrong-state', 'wrong-stream']);
+  test('reports a session with invalid keys, and serves all others', async () => {
+    await using own = await startOwnRedis();
+    const { redis } = own;
+    const [state, stream, gone] = [keysOf('wrong-state'), keysOf('wrong-stream'), keysOf('gone')];
+    await redis.set(state.state, 'text');
+    await openSession(redis, stream);
+    await redis.del(stream.stream);
+    await redis.set(stream.stream, 'text');
+    for (const [score, { member }] of [state, stream, gone].entries()) await redis.zadd(fleet.index, score, member);
+    const reported = new Set<string>();
+    const logger = {
+      ...silent,
+      warn: (line: Record<string, string>) => reported.add(line['shellfleet.session.id'] ?? ''),
+    };
+    const upkeep = start(redis, { intervalMs: 20, quietMs: HOUR, retentionMs: HOUR, logger });
+    await until(
+      () => redis.zrange(fleet.index, '0', '-1'),
+      (members) => !members.includes(gone.member),
+    );
+    await upkeep.close();
+    expect([...reported].sort()).toEqual(['wrong-state', 'wrong-stream']);
+  });
 });
