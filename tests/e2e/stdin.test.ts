@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import type { Command, Session } from '@shellfleet/client';
-import { readSessionState } from '@shellfleet/mailbox';
+import { readStoredSession } from '@shellfleet/mailbox';
 import { inputKey, LIMITS, recordKey, sessionKeys } from '@shellfleet/protocol';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -61,7 +61,7 @@ describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
     };
     running.then(end, end);
     while (!over) {
-      const run = (await readSessionState(redis, keys))?.running ?? '';
+      const run = (await readStoredSession(redis, keys))?.running ?? '';
       const chunks = await redis.xrange(inputKey(keys, run), '-', '+');
       const [written, taken] = await redis.hmget(recordKey(keys, run), 'written', 'taken');
       if (chunks.length > 0) most = Math.max(most, Number(written ?? 0) - Number(taken ?? 0));

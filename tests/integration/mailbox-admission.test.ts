@@ -9,7 +9,7 @@ import {
   hold,
   type Owner,
   peek,
-  readSessionState,
+  readStoredSession,
   release,
   submit,
   sweep,
@@ -141,10 +141,10 @@ describe('a held head', () => {
     expect(await submit(redis, keys, behind)).toMatchObject({ type: 'accepted', needsJob: false });
     expect(await submit(redis, keys, behind)).toMatchObject({ type: 'accepted-before', needsJob: false });
     expect(await sweep(redis, keys)).toMatchObject({ waiting: 3, hasWork: false });
-    expect(await readSessionState(redis, keys)).toMatchObject({ waiting: 3, held: id, hasWork: false });
+    expect(await readStoredSession(redis, keys)).toMatchObject({ waiting: 3, held: id, hasWork: false });
     expect(await answerHeld(redis, keys, id, { type: 'release' })).toEqual({ type: 'released', needsJob: true });
     expect(await sweep(redis, keys)).toMatchObject({ hasWork: true });
-    expect(await readSessionState(redis, keys)).toMatchObject({ held: '', hasWork: true });
+    expect(await readStoredSession(redis, keys)).toMatchObject({ held: '', hasWork: true });
   });
 
   test('stays held under the next owner, which decides about it after its release', async () => {
@@ -170,7 +170,7 @@ describe('a held head', () => {
     const id = await holdOne();
     const behind = await submitOne();
     await finish(owner, id, finishAs('error'));
-    expect(await readSessionState(redis, keys)).toMatchObject({ waiting: 1, held: '', hasWork: true });
+    expect(await readStoredSession(redis, keys)).toMatchObject({ waiting: 1, held: '', hasWork: true });
     expect(await take(owner)).toMatchObject({ type: 'needs-admission', entry: { id: behind } });
   });
 

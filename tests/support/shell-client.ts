@@ -4,7 +4,7 @@ import type {
   CommandStart,
   EntryEnd,
   EntryHandlers,
-  EntryId,
+  EntryUlid,
   FileCallEnd,
   FileFailure,
   KeeperFileOperation,
@@ -16,7 +16,7 @@ import type {
 import { ulid } from 'ulid';
 
 export interface Ran {
-  entryId: EntryId;
+  entryId: EntryUlid;
   stdout: Buffer;
   stderr: Buffer;
   end: ShellEnd;
@@ -33,7 +33,7 @@ export interface FileRan extends Pick<Ran, 'stdout' | 'out' | 'err'> {
   failure?: FileFailure;
 }
 
-export type RunOptions = Omit<CommandStart, 'type' | 'entryId' | 'script'> & { entryId?: EntryId };
+export type RunOptions = Omit<CommandStart, 'type' | 'entryId' | 'script'> & { entryId?: EntryUlid };
 
 const FREEZE = `while :; do for p in /proc/[0-9]*; do
   read -r _ name <$p/status && [ "$name" = keeper ] && [ $p != /proc/1 ] && kill -STOP \${p#/proc/} && break 2
@@ -41,13 +41,13 @@ done 2>/dev/null; done`;
 
 export class ShellClient {
   readonly shell: Shell;
-  readonly late: { entryId: EntryId; stream: StreamName; offset: number; text: string }[] = [];
+  readonly late: { entryId: EntryUlid; stream: StreamName; offset: number; text: string }[] = [];
   /** Streams whose late output has ended. */
-  readonly lateEnds: { entryId: EntryId; stream: StreamName; offset: number }[] = [];
+  readonly lateEnds: { entryId: EntryUlid; stream: StreamName; offset: number }[] = [];
   readonly shells: { shellNumber: number; reason: string }[] = [];
   disconnected: string | undefined;
   /** Set by the feeder of an open stdin. */
-  onInputTaken: (entryId: EntryId, offset: number, readerClosed: boolean) => void = () => {};
+  onInputTaken: (entryId: EntryUlid, offset: number, readerClosed: boolean) => void = () => {};
   /** Whether output is acknowledged. Where it is not, the keeper's ring buffer fills. */
   acks = true;
   /** Output of the last entry. */
@@ -106,12 +106,12 @@ export class ShellClient {
     return this.#follow(entry.entryId, { stdout: 0, stderr: 0 }, (handlers) => this.shell.start(entry, handlers));
   }
 
-  resume(entryId: EntryId, from: StreamOffsets): Promise<Ran> {
+  resume(entryId: EntryUlid, from: StreamOffsets): Promise<Ran> {
     return this.#follow(entryId, from, (handlers) => this.shell.resume(entryId, handlers));
   }
 
   async #follow(
-    entryId: EntryId,
+    entryId: EntryUlid,
     from: StreamOffsets,
     begin: (handlers: EntryHandlers) => Promise<EntryEnd>,
   ): Promise<Ran> {

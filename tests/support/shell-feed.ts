@@ -1,6 +1,6 @@
 // Feeds the open stdin of one entry as a worker does: never more than one window beyond the bytes that the pipe has taken.
 import { INPUT_WINDOW_BYTES } from '@shellfleet/keeper';
-import type { EntryId } from '@shellfleet/worker/shell';
+import type { EntryUlid } from '@shellfleet/worker/shell';
 import type { ShellClient } from './shell-client.ts';
 
 const FRAME_BYTES = 100_000; // no divisor of the window
@@ -9,13 +9,13 @@ export class ShellFeed {
   /** Offset in the last INPUT_TAKEN. */
   taken = 0;
   readerClosed = false;
-  readonly #entryId: EntryId;
+  readonly #entryId: EntryUlid;
   readonly #bytes: Uint8Array;
   #client: ShellClient;
   #sent = 0;
   #endSent = false;
 
-  constructor(client: ShellClient, entryId: EntryId, bytes: Uint8Array) {
+  constructor(client: ShellClient, entryId: EntryUlid, bytes: Uint8Array) {
     this.#entryId = entryId;
     this.#bytes = bytes;
     this.#client = client;

@@ -1,7 +1,7 @@
 import { fuzz, fuzzBytes, fuzzText } from '@shellfleet/protocol/test-support';
 import { expect, test } from 'vitest';
 import { ConfigError, readConfig } from './config/config.ts';
-import { decodeFrames, encodeFrame } from './host-log/overflow-frame.ts';
+import { decodeFrames, encodeOverflowFrame } from './host-log/overflow-frame.ts';
 import { parseLabels, toLabels } from './sandbox/docker/labels.ts';
 import { parseReport } from './tools/parse-report.ts';
 
@@ -47,11 +47,11 @@ test('labels of a container are those of a session’s sandbox, or it is none', 
 test('the file of a host log gives its whole frames, wherever it is broken', () => {
   const piece = { stream: 'stdout', rawFrom: 0, rawTo: 3, bytesBefore: 0, newlinesBefore: 0 } as const;
   const frame = { ...piece, order: 1, redactions: { email: 2 }, data: Buffer.from('abc') };
-  const whole = Buffer.concat(encodeFrame(frame));
+  const whole = Buffer.concat(encodeOverflowFrame(frame));
   fuzzBytes([whole, Buffer.concat([whole, whole])], (bytes) => {
     const { frames, wholeBytes } = decodeFrames('stdout', Buffer.from(bytes));
     expect(wholeBytes).toBeLessThanOrEqual(bytes.length);
-    expect(Buffer.concat(frames.flatMap(encodeFrame))).toEqual(Buffer.from(bytes.subarray(0, wholeBytes)));
+    expect(Buffer.concat(frames.flatMap(encodeOverflowFrame))).toEqual(Buffer.from(bytes.subarray(0, wholeBytes)));
   });
 });
 

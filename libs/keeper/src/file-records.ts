@@ -3,7 +3,7 @@
 import { MalformedFrame, readUint64 } from './frames.ts';
 import { textsOf, uint32s } from './messages.ts';
 
-export interface FileRecord {
+export interface ListedFile {
   type: 'file' | 'directory' | 'symlink' | 'other';
   size: number;
   mode: number;
@@ -15,16 +15,16 @@ export interface FileRecord {
   unreadable?: true;
 }
 
-const fileTypes: Record<string, FileRecord['type']> = { f: 'file', d: 'directory', u: 'directory', l: 'symlink' };
+const fileTypes: Record<string, ListedFile['type']> = { f: 'file', d: 'directory', u: 'directory', l: 'symlink' };
 const RECORD_FIELDS = 6;
 
 /**
  * Parses the output of `list` and `stat`: type, size, mode (octal), modified (ms), name and target of each, every field
  * ended by a zero byte.
  */
-export function parseFileRecords(stdout: Uint8Array): FileRecord[] {
+export function parseFileRecords(stdout: Uint8Array): ListedFile[] {
   const fields = textsOf(stdout);
-  const records: FileRecord[] = [];
+  const records: ListedFile[] = [];
   for (let i = 0; i + RECORD_FIELDS <= fields.length; i += RECORD_FIELDS) {
     const [type, size, mode, modified, name, target] = fields.slice(i, i + RECORD_FIELDS) as [
       string,

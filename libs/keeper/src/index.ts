@@ -2,7 +2,7 @@ export { EGRESS_PORT } from './egress-port.ts';
 export { ENTRY_ID_BYTES, entryIdFromBytes, entryIdToBytes, toEntryId } from './entry-id.ts';
 export {
   encodeEntries,
-  type FileRecord,
+  type ListedFile,
   PACKED_ENTRY_BYTES,
   type PackedEntry,
   type PackedFile,
@@ -33,7 +33,6 @@ export {
   decodeRefusal,
   describeKeeperExit,
   type End,
-  EntryKind,
   encodeCommand,
   encodeFileCall,
   encodeRestart,
@@ -43,6 +42,7 @@ export {
   INPUT_END,
   INPUT_WINDOW_BYTES,
   Question,
+  StartKind,
   uint32s,
   uint64s,
 } from './messages.ts';
@@ -51,8 +51,8 @@ export {
   decodeTerminalOutput,
   encodeTerminalOpen,
   encodeTerminalSize,
+  type KeeperTerminalEnd,
+  type KeeperTerminalSize,
   TERMINAL_RESUME_ONLY,
   TERMINAL_WINDOW_BYTES,
-  type TerminalEnd,
-  type TerminalSize,
 } from './terminal-messages.ts';

@@ -2,7 +2,7 @@
 // from it is checked. The fields of START have one list here and one in start.h.
 import { MalformedFrame, readUint64, writeUint64 } from './frames.ts';
 
-export const EntryKind = { command: 0, restart: 1 } as const;
+export const StartKind = { command: 0, restart: 1 } as const;
 const FileOperationCode = {
   read: 1,
   write: 2,

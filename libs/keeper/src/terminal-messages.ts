@@ -10,12 +10,12 @@ export const TERMINAL_RESUME_ONLY = 1;
  */
 export const TERMINAL_WINDOW_BYTES = 64 << 10;
 
-export interface TerminalSize {
+export interface KeeperTerminalSize {
   rows: number;
   columns: number;
 }
 
-export function encodeTerminalOpen({ rows, columns }: TerminalSize, env: Record<string, string>): Buffer {
+export function encodeTerminalOpen({ rows, columns }: KeeperTerminalSize, env: Record<string, string>): Buffer {
   const variables = Buffer.from(
     Object.entries(env)
       .map(([name, value]) => `${name}=${value}\0`)
@@ -24,7 +24,7 @@ export function encodeTerminalOpen({ rows, columns }: TerminalSize, env: Record<
   return Buffer.concat([uint32s(rows, columns, variables.length), variables]);
 }
 
-export function encodeTerminalSize({ rows, columns }: TerminalSize): Buffer {
+export function encodeTerminalSize({ rows, columns }: KeeperTerminalSize): Buffer {
   return uint32s(rows, columns);
 }
 
@@ -40,7 +40,7 @@ export function decodeTerminalOutput(payload: Uint8Array): { typed: number; byte
 
 const endReasons = ['exited', 'signalled', 'hung-up', 'no-terminal', 'too-many', 'unknown'] as const;
 
-export interface TerminalEnd {
+export interface KeeperTerminalEnd {
   reason: (typeof endReasons)[number];
   exitCode: number | null;
   signal: number;
@@ -50,7 +50,7 @@ export interface TerminalEnd {
 
 const END_BYTES = 8;
 
-export function decodeTerminalEnd(payload: Uint8Array): TerminalEnd {
+export function decodeTerminalEnd(payload: Uint8Array): KeeperTerminalEnd {
   const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
   const reason = bytes.length < END_BYTES ? undefined : endReasons[bytes[4]!];
   if (reason === undefined) throw new MalformedFrame('A TERMINAL_ENDED with an unknown reason or without one.');

@@ -60,7 +60,7 @@ export { type InputRead, readInput } from './host/input.ts';
 export { addLate, type LateAdded, type LatePosition } from './host/late.ts';
 export type { Fenced, Owner } from './host/owner.ts';
 export { type Head, peek } from './host/peek.ts';
-export { type FirstAttempt, putBack } from './host/put-back.ts';
+export { type AttemptToRepeat, putBack } from './host/put-back.ts';
 export { refuseRequest } from './host/refuse-request.ts';
 export { release } from './host/release.ts';
 export { rerun } from './host/rerun.ts';
@@ -81,7 +81,7 @@ export { hashIdempotencyKey, readIdempotencyKey } from './read/idempotency.ts';
 export { type Life, readLife, readSealedSpec } from './read/life.ts';
 export { type EntryRecord, readRecord } from './read/record.ts';
 export { readCancelRequest, readCloseRequest } from './read/requests.ts';
-export { readSessionState, type SessionState } from './read/session-state.ts';
+export { readStoredSession, type StoredSession } from './read/session-state.ts';
 export { readStream, readStreamEntry, type StreamEntry } from './read/stream.ts';
 export { readTerminalInput, readTerminalOutput, readTerminalProgress, type TerminalMessage } from './read/terminal.ts';
 export {

@@ -3,7 +3,7 @@ import { defineScript as defineLua, runScript, type Script, type ScriptArgument 
 import type { Redis } from 'ioredis';
 
 /** Defines a script that uses no prelude: `<path>.lua` in this folder. */
-export const defineScript = (path: string): Script => defineLua(import.meta.url, path);
+export const definePlainScript = (path: string): Script => defineLua(import.meta.url, path);
 
 /** Defines a script on one session's keys: what it uses of the prelude, then `<path>.lua` in this folder. */
 export const defineMailboxScript = (path: string): Script => defineLua(import.meta.url, path, 'prelude');

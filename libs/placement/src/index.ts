@@ -16,5 +16,5 @@ export {
   toPlacement,
 } from './placement.ts';
 export { QueuedSessions } from './queued-sessions.ts';
-export { differences, type NewSessionJob, newSessionJob, type SessionJob, type SessionRef } from './session-job.ts';
+export { differences, type NewSessionJob, newSessionJob, type SessionJob, type TenantSession } from './session-job.ts';
 export { createSessionJobs, type SessionJobs } from './session-jobs.ts';

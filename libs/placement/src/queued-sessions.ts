@@ -1,7 +1,7 @@
 import type { FleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { PlacementClass } from './placement.ts';
-import { classOf, jobIdOf, type NewSessionJob, type SessionRef } from './session-job.ts';
+import { classOf, jobIdOf, type NewSessionJob, type TenantSession } from './session-job.ts';
 import { SessionQueues } from './session-queues.ts';
 
 /** Sessions of a class whose position in the queue is reported. Sessions behind them are listed without a position. */
@@ -40,7 +40,7 @@ export class QueuedSessions {
   }
 
   /** Removes the job of a session, unless a host holds the job. */
-  async leave(name: PlacementClass, session: SessionRef): Promise<void> {
+  async leave(name: PlacementClass, session: TenantSession): Promise<void> {
     await this.#queues.removeWaiting(name, jobIdOf(session));
   }
 

@@ -2,7 +2,7 @@ import { parseSessionJobId, sessionJobId, toCanonicalJson } from '@shellfleet/pr
 import { z } from 'zod';
 import { type Placement, type PlacementClass, placementClass, placementSchema } from './placement.ts';
 
-export interface SessionRef {
+export interface TenantSession {
   tenant: string;
   session: string;
 }
@@ -12,18 +12,18 @@ const jobDataSchema = placementSchema.extend({ generation: z.string().min(1) });
 type SessionJobData = z.infer<typeof jobDataSchema>;
 
 /** A job as a queue holds it. `data` is absent when it is not valid, because another program wrote it. */
-export interface SessionJob extends SessionRef {
+export interface SessionJob extends TenantSession {
   placementClass: PlacementClass;
   data?: SessionJobData;
 }
 
 /** A job that is to be added. */
-export interface NewSessionJob extends SessionRef {
+export interface NewSessionJob extends TenantSession {
   data: SessionJobData;
 }
 
 export function newSessionJob(
-  { tenant, session }: SessionRef,
+  { tenant, session }: TenantSession,
   generation: string,
   placement: Placement,
 ): NewSessionJob {
@@ -34,7 +34,7 @@ export function classOf(job: SessionJob | NewSessionJob): PlacementClass {
   return 'placementClass' in job ? job.placementClass : placementClass(job.data);
 }
 
-export function jobIdOf({ tenant, session }: SessionRef): string {
+export function jobIdOf({ tenant, session }: TenantSession): string {
   return sessionJobId(tenant, session);
 }
 

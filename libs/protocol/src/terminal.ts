@@ -43,7 +43,7 @@ export const terminalEndSchema = z.object({
   exitCode: z.int().nullable(),
   signal: z.int().nullable(),
 });
-export type TerminalEnd = z.infer<typeof terminalEndSchema>;
+export type WireTerminalEnd = z.infer<typeof terminalEndSchema>;
 
 /** A message to a terminal's user: its output, and last its end. */
 export const terminalOutputMessageSchema = z.discriminatedUnion('type', [

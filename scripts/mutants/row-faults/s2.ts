@@ -54,8 +54,8 @@ export const s2Faults: readonly RowFault[] = [
   {
     row: 'S2-10',
     file: 'apps/worker/src/sandbox/bubblewrap/bubblewrap-wall.ts',
-    text: "const bwrap = await findProgram('bwrap', path);\n  if (bwrap === undefined) throw unavailable('bubblewrap', 'it has no program bwrap (apt-get install bubblewrap)');",
-    change: "const bwrap = (await findProgram('bwrap', path)) ?? 'bwrap';",
+    text: "const bwrap = await findSystemProgram('bwrap', path);\n  if (bwrap === undefined) throw unavailable('bubblewrap', 'it has no program bwrap (apt-get install bubblewrap)');",
+    change: "const bwrap = (await findSystemProgram('bwrap', path)) ?? 'bwrap';",
   },
   { row: 'S2-11', file: 'libs/policy/src/execution/codex.ts', text: "    '--',\n", change: '' },
   {

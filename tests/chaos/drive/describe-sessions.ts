@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { readSessionState } from '@shellfleet/mailbox';
+import { readStoredSession } from '@shellfleet/mailbox';
 import { sessionJobLockKey } from '@shellfleet/placement';
 import { type FleetKeys, fleetKeys, sessionJobId, sessionKeys, sessionsQueue } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
@@ -26,7 +26,7 @@ export function describeSessions(
 async function describeSession(redis: Redis, namespace: string, id: string): Promise<string> {
   const keys = sessionKeys(keyspaceOf(namespace), TENANT, id);
   const fleet = fleetKeys(keyspaceOf(namespace));
-  const state = await readSessionState(redis, keys);
+  const state = await readStoredSession(redis, keys);
   if (state === undefined) return 'not in Redis';
   const { life, status, host, fence, running, waiting, held, placementClass } = state;
   const facts = {

@@ -21,7 +21,7 @@ import type {
   PrefixRule,
   ResolvedSessionSpec,
 } from '@shellfleet/protocol';
-import type { Unjudged } from '../config/allow-section.ts';
+import type { UnreadableByRules } from '../config/allow-section.ts';
 import type { AdmissionInput, ApprovalQuestion } from './admission.ts';
 import type { RuleDecision, Rules } from './create-admission.ts';
 import { folderPattern, wordsOfFile } from './file-words.ts';
@@ -49,7 +49,7 @@ export interface ReportedDecision {
 
 interface JudgeOptions {
   /** What the operator lets pass although no rule can read it. */
-  unjudged: readonly Unjudged[];
+  unjudged: readonly UnreadableByRules[];
   /** Is called with what the rules of a file with `reportOnly` would have decided (RULES-3). */
   onReported(decision: ReportedDecision): void;
 }
@@ -58,7 +58,7 @@ export function judgeByRules(host: RulesOfHost, { unjudged, onReported }: JudgeO
   const reported = new WeakMap<ResolvedSessionSpec, string>();
   const seesAll = (spec: ResolvedSessionSpec) => host.rules.enforced.length > 0 || judgesItself(spec);
   const anyVariables = unjudged.includes('variables');
-  const lets = (what: Unjudged, spec: ResolvedSessionSpec) => unjudged.includes(what) || !seesAll(spec);
+  const lets = (what: UnreadableByRules, spec: ResolvedSessionSpec) => unjudged.includes(what) || !seesAll(spec);
   const seesShell = (spec: ResolvedSessionSpec) => lets('shells', spec) || isPlainShell(spec);
   return {
     get digest() {
@@ -227,7 +227,12 @@ function unseenShell(spec: ResolvedSessionSpec): RuleDecision {
 }
 
 /** Asks about what no rule can read, or forbids it (RULES-2). `advice` is the beginning of a sentence. */
-function unseen(what: Unjudged, reason: string, advice: string, { approval }: ResolvedSessionSpec): RuleDecision {
+function unseen(
+  what: UnreadableByRules,
+  reason: string,
+  advice: string,
+  { approval }: ResolvedSessionSpec,
+): RuleDecision {
   if (rulingFor('prompt', approval) === 'ask') return { type: 'ask', question: { reason } };
   return {
     type: 'forbid',

@@ -5,7 +5,7 @@ import {
   type HeldDecision,
   notify,
   readDecided,
-  readSessionState,
+  readStoredSession,
 } from '@shellfleet/mailbox';
 import { newSessionJob, parsePlacement, type SessionJobs } from '@shellfleet/placement';
 import {
@@ -115,7 +115,7 @@ function toEventData(id: string, type: Decided['type'], end: ApprovalEnd | undef
 
 /** Gives a session a host: one that had none has work again. */
 async function ensureJob(keys: SessionKeys, { redis, jobs }: AnswerDeps): Promise<void> {
-  const state = await readSessionState(redis, keys);
+  const state = await readStoredSession(redis, keys);
   if (state === undefined || !state.hasWork) return;
   const placement = parsePlacement(state.placement);
   // Its next submit adds a job made from the sealed spec.

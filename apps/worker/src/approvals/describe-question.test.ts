@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { commandPayloadSchema, sessionSpecSchema } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import type { AdmissionInput, ApprovalQuestion } from '../admission/admission.ts';
-import { describeQuestion } from './describe-question.ts';
+import { toStoredQuestion } from './describe-question.ts';
 
 const shown = {
   value: <T>(value: T) => JSON.parse(JSON.stringify(value).replaceAll('hunter2', '[REDACTED_SECRET]')) as T,
@@ -30,7 +30,7 @@ const common = {
 
 test('a question names session and command, what runs where, and why it is asked; nothing of it unredacted', () => {
   const asked = { reason: 'hunter2 is dangerous', justification: 'I need hunter2', outside: true as const };
-  expect(describeQuestion(question, asked, shown)).toEqual({
+  expect(toStoredQuestion(question, asked, shown)).toEqual({
     ...common,
     // Where it would run, and not where its session does.
     place: 'policy docker, mode workspace-write, network restricted, image debian',
@@ -43,7 +43,7 @@ test('the question about a second attempt shows why it is repeated: how the firs
     ...question,
     attempt: { number: 2 as const, exitCode: 1, output: 'hunter2: Read-only file system' },
   };
-  expect(describeQuestion(second, { reason: 'denied' }, shown)).toEqual({
+  expect(toStoredQuestion(second, { reason: 'denied' }, shown)).toEqual({
     ...{ ...common, reason: 'denied' },
     firstAttempt: { exitCode: 1, output: '[REDACTED_SECRET]: Read-only file system' },
   });
@@ -52,7 +52,7 @@ test('the question about a second attempt shows why it is repeated: how the firs
 // fault 103
 test('a question shows the directory of the shell, or why that is not known, redacted', () => {
   const at = (directory: ApprovalQuestion['directory']) =>
-    describeQuestion(question, { reason: 'r', ...(directory && { directory }) }, shown);
+    toStoredQuestion(question, { reason: 'r', ...(directory && { directory }) }, shown);
   expect(at(undefined)).toEqual({ ...common, reason: 'r' });
   expect(at({ path: '/tmp/hunter2' })).toEqual({ ...common, reason: 'r', cwd: '/tmp/[REDACTED_SECRET]' });
   expect(at({ unknown: 'in hunter2' })).toEqual({ ...common, reason: 'r', cwdUnknown: 'in [REDACTED_SECRET]' });
@@ -60,8 +60,8 @@ test('a question shows the directory of the shell, or why that is not known, red
 
 test('an amendment that redaction would change is not offered: it would allow something else than it shows', () => {
   const amendment = (word: string) => ({ pattern: ['login', word], decision: 'allow' as const });
-  expect(describeQuestion(question, { reason: 'r', amendment: amendment('me') }, shown)).toHaveProperty('amendment');
-  expect(describeQuestion(question, { reason: 'r', amendment: amendment('hunter2') }, shown)).not.toHaveProperty(
+  expect(toStoredQuestion(question, { reason: 'r', amendment: amendment('me') }, shown)).toHaveProperty('amendment');
+  expect(toStoredQuestion(question, { reason: 'r', amendment: amendment('hunter2') }, shown)).not.toHaveProperty(
     'amendment',
   );
 });

@@ -5,7 +5,7 @@ import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import { describeFiles } from './describe-files.ts';
 
 /** Returns what a person is shown of a question. Every text of it is redacted. */
-export function describeQuestion(
+export function toStoredQuestion(
   { session, entryId, payload, spec, attempt, outside: wider }: AdmissionInput,
   asked: ApprovalQuestion,
   redaction: Pick<SessionRedaction, 'value'>,

@@ -29,7 +29,7 @@ import { answerHeldEntries, type SessionJobsOfAnswers } from './answer-held-entr
 import { approvalExpired, describeDenial, tooManyPending } from './answer-texts.ts';
 import { type AnswerCheck, applyAnswers } from './apply-answers.ts';
 import { type BoundQuestion, bindQuestion } from './bind-question.ts';
-import { describeQuestion } from './describe-question.ts';
+import { toStoredQuestion } from './describe-question.ts';
 import { OpenedGrants } from './opened-grants.ts';
 import { SharedRounds } from './shared-rounds.ts';
 import { StartsUnderWay } from './starts-under-way.ts';
@@ -143,7 +143,7 @@ export class HostApprovals implements Answers {
   ): Promise<AskedQuestion> {
     const bound = this.#bind(input, asked);
     if (bound === undefined) return { type: 'refused', reason: `${asked.reason}; it cannot be written as a key` };
-    const described = describeQuestion(input, asked, redaction, bound.under);
+    const described = toStoredQuestion(input, asked, redaction, bound.under);
     return this.askFor(input, bound, asked, described, input.spec.approvalTimeoutMs);
   }
 

@@ -5,8 +5,8 @@ import { z } from 'zod';
  * What no rule can read: a stdin that is sent while the command runs, what is typed at a terminal, a shell that runs more than it is given, and
  * what the variables of a command that leaves its sandbox make programs do.
  */
-const UNJUDGED = ['stdin', 'terminals', 'shells', 'variables'] as const;
-export type Unjudged = (typeof UNJUDGED)[number];
+const UNREADABLE_BY_RULES = ['stdin', 'terminals', 'shells', 'variables'] as const;
+export type UnreadableByRules = (typeof UNREADABLE_BY_RULES)[number];
 
 export const policiesSchema = z
   .array(z.enum(POLICY_NAMES, `knows ${listPolicyNames('and')}`), 'must be a list of policies')
@@ -51,7 +51,7 @@ export const allowSchema = z.strictObject(
         'Whether sessions may have their output without the built-in redaction, in place of SHELLFLEET_ALLOW_UNREDACTED',
       ),
     unjudged: z
-      .array(z.enum(UNJUDGED, `must be one of ${UNJUDGED.join(', ')}`), 'must be a list')
+      .array(z.enum(UNREADABLE_BY_RULES, `must be one of ${UNREADABLE_BY_RULES.join(', ')}`), 'must be a list')
       .default([])
       .describe('What no rule can read, and is allowed where rules hold or a session asks persons all the same'),
   },

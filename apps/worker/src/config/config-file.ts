@@ -5,7 +5,7 @@ import { allowSchema } from './allow-section.ts';
 import { approvalsSchema } from './approvals-section.ts';
 import { auditSchema } from './audit-section.ts';
 import { codexSchema } from './codex-section.ts';
-import { escalationSchema } from './escalation-section.ts';
+import { escalationSectionSchema } from './escalation-section.ts';
 import { keysSchema } from './keys-section.ts';
 
 // The file that SHELLFLEET_CONFIG names: what needs more structure than a variable has. One section a file; without the
@@ -15,7 +15,7 @@ const configFileSchema = z.strictObject(
   {
     rules: rulesSectionSchema.default([]).describe('Files with rules about commands; all hold together'),
     allow: allowSchema.prefault({}).describe('What sessions may ask for, beside the policies, users and workspaces'),
-    escalation: escalationSchema
+    escalation: escalationSectionSchema
       .optional()
       .describe('The wider sandbox of commands that leave that of their session; without it none does'),
     approvals: approvalsSchema.prefault({}).describe('The questions that wait for a person'),

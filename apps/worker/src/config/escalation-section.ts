@@ -2,7 +2,7 @@ import { NETWORK_ACCESSES, SANDBOX_MODES } from '@shellfleet/protocol';
 import { z } from 'zod';
 
 /** `escalation:`, the wider sandbox of commands that leave that of their session. */
-export const escalationSchema = z
+export const escalationSectionSchema = z
   .strictObject(
     {
       mode: z

@@ -1,5 +1,5 @@
 import { connect, type LookupFunction, type Socket } from 'node:net';
-import { checkDestination, type Destination, type Refusal } from './destination.ts';
+import { checkDestination, type Destination, type ProxyRefusal } from './destination.ts';
 import type { Address, ResolveName } from './resolve-name.ts';
 
 const RESOLVE_WITHIN_MS = 10_000;
@@ -24,7 +24,7 @@ export async function connectOut(
   destination: Destination,
   rules: OutwardRules,
   signal: AbortSignal,
-): Promise<Socket | Refusal> {
+): Promise<Socket | ProxyRefusal> {
   const refusal = checkDestination(destination, rules);
   if (refusal !== undefined) return refusal;
   const resolving = AbortSignal.any([signal, AbortSignal.timeout(RESOLVE_WITHIN_MS)]);
@@ -36,7 +36,11 @@ export async function connectOut(
   return open(destination, addresses, AbortSignal.any([signal, AbortSignal.timeout(CONNECT_WITHIN_MS)]));
 }
 
-async function open({ name, port }: Destination, addresses: Address[], signal: AbortSignal): Promise<Socket | Refusal> {
+async function open(
+  { name, port }: Destination,
+  addresses: Address[],
+  signal: AbortSignal,
+): Promise<Socket | ProxyRefusal> {
   const lookup: LookupFunction = (_name, _options, answer) => answer(null, addresses);
   const socket = connect({ host: name, port, lookup, autoSelectFamily: true, ...BOUNDED });
   return new Promise((resolve) => {

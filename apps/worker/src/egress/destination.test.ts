@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkDestination, isRefusal, parseDestination } from './destination.ts';
+import { checkDestination, isProxyRefusal, parseDestination } from './destination.ts';
 
 test.each([
   ['example.org:443', { name: 'example.org', port: 443 }],
@@ -24,7 +24,7 @@ test.each([
   '1.2.3.4.:443',
 ])('%s is an address, which is never let through, whatever is listed', (authority) => {
   const destination = parseDestination(authority);
-  if (isRefusal(destination)) {
+  if (isProxyRefusal(destination)) {
     expect(destination.status).toBe(400);
     return;
   }

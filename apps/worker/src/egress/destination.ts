@@ -8,7 +8,7 @@ export interface Destination {
 }
 
 /** Why the proxy does not pass a request on: an HTTP status, and the reason as the end of a sentence that begins with the destination. */
-export interface Refusal {
+export interface ProxyRefusal {
   status: 400 | 403 | 408 | 502;
   reason: string;
 }
@@ -17,10 +17,10 @@ const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const ADDRESS_V6 = /^\[[0-9a-f:.%]{2,64}\]$/;
 const NAME_BYTES = 253;
 
-export const isRefusal = (value: object): value is Refusal => 'status' in value;
+export const isProxyRefusal = (value: object): value is ProxyRefusal => 'status' in value;
 
 /** `name:port`, as after CONNECT, or the authority of a URL, whose port may be absent. */
-export function parseDestination(authority: string, usualPort?: number): Destination | Refusal {
+export function parseDestination(authority: string, usualPort?: number): Destination | ProxyRefusal {
   const { host, port } = /^(?<host>\[[^\]]*\]|[^:]*)(?::(?<port>[0-9]{1,5}))?$/.exec(authority)?.groups ?? {};
   const name = (host ?? '').toLowerCase().replace(/\.$/, '');
   const number = port === undefined ? usualPort : Number(port);
@@ -34,7 +34,7 @@ export function parseDestination(authority: string, usualPort?: number): Destina
 export function checkDestination(
   { name, port }: Destination,
   { allowedHosts, hosts }: { allowedHosts: readonly string[]; hosts: readonly string[] },
-): Refusal | undefined {
+): ProxyRefusal | undefined {
   if (isAddress(name)) return { status: 403, reason: 'an address is not let through: name the host' };
   if (!matchesPatterns(name, port, allowedHosts))
     return { status: 403, reason: "it is not among the session's sandbox.allowedHosts" };

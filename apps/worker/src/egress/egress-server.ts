@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, request, type Server, type ServerRe
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
 import { BUFFER_BYTES } from './connect-out.ts';
-import { type Destination, isRefusal, parseDestination, type Refusal } from './destination.ts';
+import { type Destination, isProxyRefusal, type ProxyRefusal, parseDestination } from './destination.ts';
 
 // The proxy as HTTP: CONNECT, and requests with an absolute http:// URL. Its client is a session and may send anything.
 //
@@ -36,7 +36,7 @@ const HOP_BY_HOP = [
 const OF_THE_MESSAGE = ['content-length', 'host'];
 
 /** Opens the way out for a request of a connection, or says why not. */
-export type OpenOutward = (destination: Destination, client: Socket) => Promise<Socket | Refusal>;
+export type OpenOutward = (destination: Destination, client: Socket) => Promise<Socket | ProxyRefusal>;
 
 export function createEgressServer(open: OpenOutward, headWithinMs = HEAD_WITHIN_MS): Server {
   const options = {
@@ -65,7 +65,7 @@ export function createEgressServer(open: OpenOutward, headWithinMs = HEAD_WITHIN
     if (isFirst(client)) tunnel(incoming, client, head, open).catch(() => client.destroy());
   });
   server.on('clientError', ({ code }: NodeJS.ErrnoException, client) => {
-    const refusal: Refusal =
+    const refusal: ProxyRefusal =
       code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? { status: 408, reason: 'its head took too long' }
         : { status: 400, reason: 'this is not a request for a proxy' };
@@ -77,8 +77,8 @@ export function createEgressServer(open: OpenOutward, headWithinMs = HEAD_WITHIN
 
 async function tunnel({ url = '' }: IncomingMessage, client: Socket, head: Buffer, open: OpenOutward): Promise<void> {
   const destination = parseDestination(url);
-  const outward = isRefusal(destination) ? destination : await open(destination, client);
-  if (isRefusal(outward)) {
+  const outward = isProxyRefusal(destination) ? destination : await open(destination, client);
+  if (isProxyRefusal(outward)) {
     // Its end is noticed only while it is read.
     client.end(toText(outward, url)).resume();
     setTimeout(() => client.destroy(), LINGER_MS).unref();
@@ -107,8 +107,8 @@ async function forward(incoming: IncomingMessage, answer: ServerResponse, open: 
   if (!['chunked', undefined].includes(incoming.headers['transfer-encoding']?.toLowerCase()))
     return refuse(answer, { status: 400, reason: 'its Transfer-Encoding is another than chunked' }, authority);
   const destination = parseDestination(authority, 80);
-  const outward = isRefusal(destination) ? destination : await open(destination, incoming.socket);
-  if (isRefusal(outward)) return refuse(answer, outward, authority);
+  const outward = isProxyRefusal(destination) ? destination : await open(destination, incoming.socket);
+  if (isProxyRefusal(outward)) return refuse(answer, outward, authority);
   outward.setTimeout(IDLE_MS, () => outward.destroy());
   answer.on('close', () => outward.destroy());
   const onward = request({
@@ -149,7 +149,7 @@ function onwardHeaders({ headers, headersDistinct }: IncomingMessage): Record<st
   >;
 }
 
-function refuse(answer: ServerResponse, refusal: Refusal, what: string): void {
+function refuse(answer: ServerResponse, refusal: ProxyRefusal, what: string): void {
   if (answer.headersSent) {
     answer.destroy();
     return;
@@ -158,18 +158,18 @@ function refuse(answer: ServerResponse, refusal: Refusal, what: string): void {
   answer.end(`${toSentence(refusal, what)}\n`);
 }
 
-function toText(refusal: Refusal, what: string): string {
+function toText(refusal: ProxyRefusal, what: string): string {
   const body = `${toSentence(refusal, what)}\n`;
   const head = ['Content-Type: text/plain', 'Connection: close', `Content-Length: ${Buffer.byteLength(body)}`];
   return [`HTTP/1.1 ${refusal.status} ${toLine(refusal, what)}`, ...head, '', body].join('\r\n');
 }
 
-function toSentence({ reason }: Refusal, what: string): string {
+function toSentence({ reason }: ProxyRefusal, what: string): string {
   return `Shellfleet does not let ${toPrintable(what)} through: ${reason}.`;
 }
 
 /** Many clients show the status line and nothing else. */
-function toLine({ reason }: Refusal, what: string): string {
+function toLine({ reason }: ProxyRefusal, what: string): string {
   return `${toPrintable(what)} refused: ${reason}`;
 }
 

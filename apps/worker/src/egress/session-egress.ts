@@ -3,8 +3,8 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { NetworkAccess } from '@shellfleet/protocol';
 import { connectOut, type OutwardRules } from './connect-out.ts';
-import type { Destination, Refusal } from './destination.ts';
-import { isRefusal } from './destination.ts';
+import type { Destination, ProxyRefusal } from './destination.ts';
+import { isProxyRefusal } from './destination.ts';
 import { createEgressServer } from './egress-server.ts';
 
 // The proxy of one session whose network is limited: who may use it, and for how long.
@@ -14,8 +14,8 @@ import { createEgressServer } from './egress-server.ts';
 //     a terminal.
 // EGRESS-3. While a command runs whose network is restricted, nothing passes, for nobody in the sandbox.
 
-const NOTHING_RUNS: Refusal = { status: 403, reason: 'no command runs in this session and no terminal is open' };
-const RESTRICTED: Refusal = { status: 403, reason: 'the command that runs has no network' };
+const NOTHING_RUNS: ProxyRefusal = { status: 403, reason: 'no command runs in this session and no terminal is open' };
+const RESTRICTED: ProxyRefusal = { status: 403, reason: 'the command that runs has no network' };
 
 export interface EgressEvent {
   name: string;
@@ -129,18 +129,18 @@ export class SessionEgress {
     use.add(client);
   }
 
-  async #open(destination: Destination, client: Socket): Promise<Socket | Refusal> {
+  async #open(destination: Destination, client: Socket): Promise<Socket | ProxyRefusal> {
     const opened = await this.#openFor(this.#uses.get(client), destination, client);
-    const refusal = isRefusal(opened) ? { refusal: opened.reason } : {};
+    const refusal = isProxyRefusal(opened) ? { refusal: opened.reason } : {};
     this.#deps.onRequest({ ...destination, ...refusal });
     return opened;
   }
 
-  async #openFor(use: Use | undefined, destination: Destination, client: Socket): Promise<Socket | Refusal> {
+  async #openFor(use: Use | undefined, destination: Destination, client: Socket): Promise<Socket | ProxyRefusal> {
     if (use === undefined) return NOTHING_RUNS;
     if ((this.#command ?? use).network === 'restricted') return RESTRICTED;
     const outward = await connectOut(destination, this.#deps.rules, use.signal);
-    if (isRefusal(outward)) return outward;
+    if (isProxyRefusal(outward)) return outward;
     use.add(outward);
     if (client.destroyed) outward.destroy();
     return outward;

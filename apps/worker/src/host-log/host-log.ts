@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { LogPage, LogQuestion, SessionKeys } from '@shellfleet/protocol';
 import type { OverflowPiece } from '../output/piece.ts';
 import { OverflowLog } from './overflow-log.ts';
-import { readPage } from './read-page.ts';
+import { readLogPage } from './read-page.ts';
 import { sweepLogs } from './sweep-logs.ts';
 
 /** Bytes in the answer to one read of a log. An attached reader reads all of it, and a command may wait for each page. */
@@ -42,7 +42,7 @@ export function createHostLog(folder: string, limits: LogLimits): HostLog {
     ofCommand: (keys, entryId, keptBytes) =>
       createCommandLog(() => `${folderOf(keys)}-${entryId}`, keptBytes, limits.commandBytes),
     read: (keys, { entry, streams, from, attached }) =>
-      readPage(`${folderOf(keys)}-${entry}`, {
+      readLogPage(`${folderOf(keys)}-${entry}`, {
         ...{ streams, from },
         maxBytes: attached === undefined ? PAGE_BYTES : ATTACHED_PAGE_BYTES,
       }),

@@ -6,20 +6,20 @@ import type { OverflowPiece } from '../output/piece.ts';
 // follows (u32), then order, rawFrom, rawTo, bytesBefore, newlinesBefore (f64 each: whole numbers to 2^53), then the counters as
 // JSON (nothing where there are none), then the data.
 
-export const HEADER_BYTES = 52;
+export const OVERFLOW_HEADER_BYTES = 52;
 const CHECKED_FROM = 12;
 
 /** `order` counts the frames of both streams. */
 export type OverflowFrame = OverflowPiece & { order: number };
 
 /** The frame in two parts, so that its data is written without a copy. */
-export function encodeFrame(frame: OverflowFrame): [head: Buffer, data: Buffer] {
+export function encodeOverflowFrame(frame: OverflowFrame): [head: Buffer, data: Buffer] {
   const isEmpty = Object.keys(frame.redactions).length === 0;
   const counters = Buffer.from(isEmpty ? '' : JSON.stringify(frame.redactions));
-  const head = Buffer.alloc(HEADER_BYTES + counters.length);
+  const head = Buffer.alloc(OVERFLOW_HEADER_BYTES + counters.length);
   const numbers = [frame.order, frame.rawFrom, frame.rawTo, frame.bytesBefore, frame.newlinesBefore];
   for (const [index, number] of numbers.entries()) head.writeDoubleLE(number, CHECKED_FROM + 8 * index);
-  counters.copy(head, HEADER_BYTES);
+  counters.copy(head, OVERFLOW_HEADER_BYTES);
   head.writeUInt32LE(frame.data.length, 0);
   head.writeUInt32LE(counters.length, 4);
   head.writeUInt32LE(crc32(frame.data, crc32(head.subarray(CHECKED_FROM))), 8);
@@ -35,12 +35,12 @@ export function readBytesBefore(header: Buffer): number {
 export function decodeFrames(stream: StreamName, bytes: Buffer): { frames: OverflowFrame[]; wholeBytes: number } {
   const frames: OverflowFrame[] = [];
   let at = 0;
-  while (at + HEADER_BYTES <= bytes.length) {
-    const dataFrom = at + HEADER_BYTES + bytes.readUInt32LE(at + 4);
+  while (at + OVERFLOW_HEADER_BYTES <= bytes.length) {
+    const dataFrom = at + OVERFLOW_HEADER_BYTES + bytes.readUInt32LE(at + 4);
     const end = dataFrom + bytes.readUInt32LE(at);
     if (end > bytes.length || crc32(bytes.subarray(at + CHECKED_FROM, end)) !== bytes.readUInt32LE(at + 8)) break;
     const number = (index: number) => bytes.readDoubleLE(at + CHECKED_FROM + 8 * index);
-    const counters = bytes.toString('utf8', at + HEADER_BYTES, dataFrom);
+    const counters = bytes.toString('utf8', at + OVERFLOW_HEADER_BYTES, dataFrom);
     frames.push({
       stream,
       order: number(0),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CleanOutput } from '../output/clean-output.ts';
 import type { OverflowPiece } from '../output/piece.ts';
-import { encodeFrame } from './overflow-frame.ts';
+import { encodeOverflowFrame } from './overflow-frame.ts';
 import { OverflowLog } from './overflow-log.ts';
 
 let parent: string;
@@ -50,7 +50,7 @@ test('OVERFLOW-LOG-3: a new process reads both streams in the order in which the
 test('OVERFLOW-LOG-1: half a frame at the end, at any point, is cut off and written again', async () => {
   const first = piece('stdout', 0, 'first');
   const second = piece('stdout', 5, 'second');
-  const frame = Buffer.concat(encodeFrame({ ...second, order: 1 }));
+  const frame = Buffer.concat(encodeOverflowFrame({ ...second, order: 1 }));
   for (let bytes = 0; bytes < frame.length; bytes += 1) {
     const log = await openLog();
     await log.append([first]);

@@ -2,7 +2,7 @@ import { type FileHandle, mkdir, open, readdir, readFile, rm, stat, truncate } f
 import { join } from 'node:path';
 import { STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 import type { OverflowPiece } from '../output/piece.ts';
-import { decodeFrames, encodeFrame, type OverflowFrame } from './overflow-frame.ts';
+import { decodeFrames, encodeOverflowFrame, type OverflowFrame } from './overflow-frame.ts';
 
 // Stores the output of a command over the budget of its session's stream on the disk of the host, in segments per stream.
 //
@@ -52,7 +52,7 @@ export class OverflowLog {
   async append(pieces: readonly OverflowPiece[]): Promise<void> {
     for (const stream of STREAM_NAMES) {
       const frames = pieces.flatMap((piece, index) =>
-        piece.stream === stream ? encodeFrame({ ...piece, order: this.#nextOrder + index }) : [],
+        piece.stream === stream ? encodeOverflowFrame({ ...piece, order: this.#nextOrder + index }) : [],
       );
       if (frames.length > 0) await this.#write(stream, frames);
     }

@@ -5,7 +5,7 @@ import type { StreamName } from '@shellfleet/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { OverflowPiece } from '../output/piece.ts';
 import { OverflowLog } from './overflow-log.ts';
-import { readPage } from './read-page.ts';
+import { readLogPage } from './read-page.ts';
 
 let parent: string;
 let folder: string;
@@ -30,7 +30,7 @@ async function readAll(maxBytes: number, from: Record<StreamName, number>, strea
   let text = '';
   let missing = 0;
   for (;;) {
-    const page = await readPage(folder, { streams, from: at, maxBytes });
+    const page = await readLogPage(folder, { streams, from: at, maxBytes });
     for (const { stream, offset, data } of page.pieces) {
       const bytes = Buffer.from(data, 'base64');
       missing += offset - at[stream];
@@ -69,18 +69,20 @@ test('what the quota has dropped is skipped, and shows as a gap', async () => {
   const { text, missing } = await readAll(700, { stdout: 0, stderr: 0 }, BOTH);
   expect(text.length + missing).toBe(50_000);
   expect(missing).toBeGreaterThan(40_000);
-  expect(await readPage(folder, { streams: BOTH, from: { stdout: 20_000, stderr: 0 }, maxBytes: 10 })).toMatchObject({
-    more: true,
-    pieces: [{ stream: 'stdout', offset: expect.any(Number) }],
-  });
+  expect(await readLogPage(folder, { streams: BOTH, from: { stdout: 20_000, stderr: 0 }, maxBytes: 10 })).toMatchObject(
+    {
+      more: true,
+      pieces: [{ stream: 'stdout', offset: expect.any(Number) }],
+    },
+  );
 });
 
 test('half a frame is not there yet, and a log that never was has nothing', async () => {
   const nothing = { pieces: [], more: false };
-  expect(await readPage(folder, { streams: BOTH, from: { stdout: 0, stderr: 0 }, maxBytes: 10 })).toEqual(nothing);
+  expect(await readLogPage(folder, { streams: BOTH, from: { stdout: 0, stderr: 0 }, maxBytes: 10 })).toEqual(nothing);
   const log = await openLog();
   await log.append([piece('stdout', 0, 'whole')]);
   await appendFile(join(folder, 'stdout.0'), Buffer.alloc(60, 1));
   expect((await readAll(100, { stdout: 0, stderr: 0 }, BOTH)).text).toBe('whole');
-  expect(await readPage(folder, { streams: BOTH, from: { stdout: 5, stderr: 0 }, maxBytes: 10 })).toEqual(nothing);
+  expect(await readLogPage(folder, { streams: BOTH, from: { stdout: 5, stderr: 0 }, maxBytes: 10 })).toEqual(nothing);
 });

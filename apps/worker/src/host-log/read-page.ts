@@ -1,7 +1,7 @@
 import { open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LogPage, StreamName } from '@shellfleet/protocol';
-import { decodeFrames, HEADER_BYTES, type OverflowFrame, readBytesBefore } from './overflow-frame.ts';
+import { decodeFrames, OVERFLOW_HEADER_BYTES, type OverflowFrame, readBytesBefore } from './overflow-frame.ts';
 
 /** The position of a reader of the full log: redacted bytes of each stream that it has. */
 export interface PageRequest {
@@ -20,7 +20,7 @@ interface Candidate {
  * Reads about `maxBytes` of a log after `from`, in the order in which it was written. The log may be written at the same time: an
  * incomplete frame is not read. A missing log is empty.
  */
-export async function readPage(folder: string, { streams, from, maxBytes }: PageRequest): Promise<LogPage> {
+export async function readLogPage(folder: string, { streams, from, maxBytes }: PageRequest): Promise<LogPage> {
   const names = await readdir(folder).catch(() => []);
   const candidates = await Promise.all(streams.map((stream) => readCandidate(folder, names, stream, from[stream])));
   // Frames behind the last frame that was read of one stream may belong after unread frames of the other.
@@ -67,8 +67,8 @@ async function readBegin(path: string): Promise<number | undefined> {
   const file = await open(path).catch(() => undefined);
   if (file === undefined) return undefined;
   try {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
-    return bytesRead === HEADER_BYTES ? readBytesBefore(buffer) : undefined;
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(OVERFLOW_HEADER_BYTES), 0, OVERFLOW_HEADER_BYTES, 0);
+    return bytesRead === OVERFLOW_HEADER_BYTES ? readBytesBefore(buffer) : undefined;
   } finally {
     await file.close();
   }

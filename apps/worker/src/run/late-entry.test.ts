@@ -2,7 +2,7 @@ import type { LatePosition } from '@shellfleet/mailbox';
 import type { OutputEntry } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import { CleanOutput } from '../output/clean-output.ts';
-import { LateEntry } from './late-entry.ts';
+import { LateOutputOfEntry } from './late-entry.ts';
 
 const bytes = (text: string) => Buffer.from(text);
 const chain = (streamBytes = 1_000) => new CleanOutput({ streamBytes });
@@ -29,7 +29,7 @@ const gap = (seq: number, rawFrom: number, rawTo: number) => ({
 });
 
 test('output that comes before the stored position is known is kept, and numbered from that position', () => {
-  const entry = new LateEntry();
+  const entry = new LateOutputOfEntry();
   entry.push('stdout', 10, bytes('one\n'), true);
   entry.push('stderr', 0, bytes('two\n'), true);
   expect([entry.placed, entry.release(), entry.waitingBytes]).toEqual([false, [], 8]);
@@ -44,14 +44,14 @@ test('output that comes before the stored position is known is kept, and numbere
 });
 
 test('a jump of the offset is a gap before what follows it', () => {
-  const entry = new LateEntry();
+  const entry = new LateOutputOfEntry();
   entry.place(position, chain());
   entry.push('stdout', 15, bytes('x\n'), true);
   expect(shown(entry.release())).toMatchObject([{ rawFrom: 10, rawTo: 17, omittedBytes: 5, text: 'x\n' }]);
 });
 
 test('dropped output and output over the budget are counted at the end', () => {
-  const entry = new LateEntry();
+  const entry = new LateOutputOfEntry();
   entry.place(position, chain(4));
   entry.push('stdout', 10, bytes('abcd'), true);
   entry.push('stdout', 14, bytes('over'), true);
@@ -68,7 +68,7 @@ test('dropped output and output over the budget are counted at the end', () => {
 });
 
 test('ends when no process holds any stream that it printed to, and not before', () => {
-  const entry = new LateEntry();
+  const entry = new LateOutputOfEntry();
   entry.place(position, chain());
   entry.push('stdout', 10, bytes('a'), true);
   entry.push('stderr', 0, bytes('b'), true);
@@ -79,7 +79,7 @@ test('ends when no process holds any stream that it printed to, and not before',
 });
 
 test('half a character is held until its rest comes, and released at the end', () => {
-  const entry = new LateEntry();
+  const entry = new LateOutputOfEntry();
   const euro = Buffer.from('€');
   entry.place(position, chain());
   entry.push('stdout', 10, euro.subarray(0, 2), true);
@@ -92,7 +92,7 @@ test('half a character is held until its rest comes, and released at the end', (
 });
 
 test('without budget, output is only counted', () => {
-  const entry = new LateEntry();
+  const entry = new LateOutputOfEntry();
   entry.push('stdout', 10, bytes('withheld'), true);
   entry.place({ ...position, outcome: 'blocked' }, undefined);
   expect([entry.release(), entry.waitingBytes, entry.isOverBudget]).toEqual([[], 0, true]);

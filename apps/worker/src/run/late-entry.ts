@@ -3,7 +3,7 @@ import { type OutputEntry, STREAM_NAMES, type StreamName } from '@shellfleet/pro
 import type { CleanOutput } from '../output/clean-output.ts';
 
 /** Late output of one entry (printed by its processes after its end) until it is stored. */
-export class LateEntry {
+export class LateOutputOfEntry {
   /** Received before the position of the stored output was known. */
   #unplaced: { stream: StreamName; offset: number; bytes: Uint8Array }[] = [];
   #unplacedBytes = 0;

@@ -4,7 +4,7 @@ import type { OutputEntry, StreamName } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { createLateChain } from '../output/output-chains.ts';
 import type { CreateRedactor } from '../output/redactor.ts';
-import { LateEntry } from './late-entry.ts';
+import { LateOutputOfEntry } from './late-entry.ts';
 
 // Stores late output (printed by processes that outlived their entry) in the session's stream.
 //
@@ -35,7 +35,7 @@ export interface LateOutputDeps {
 
 export class LateOutput {
   readonly #deps: LateOutputDeps;
-  readonly #entries = new Map<string, LateEntry>();
+  readonly #entries = new Map<string, LateOutputOfEntry>();
   readonly #reportedGapsAt = new Map<string, number>();
   /** One call at a time: a call continues at the position that the one before stored. */
   #calls: Promise<unknown> = Promise.resolve();
@@ -66,13 +66,13 @@ export class LateOutput {
     return waiting <= MOST_WAITING_BYTES;
   }
 
-  #entryOf(entryId: string): LateEntry {
+  #entryOf(entryId: string): LateOutputOfEntry {
     const known = this.#entries.get(entryId);
     if (known !== undefined) return known;
     // The end of the oldest was lost with a connection.
     const [oldest] = this.#entries.size < MOST_ENTRIES ? [] : this.#entries.keys();
     if (oldest !== undefined) this.#forget(oldest);
-    const entry = new LateEntry();
+    const entry = new LateOutputOfEntry();
     this.#entries.set(entryId, entry);
     return entry;
   }
@@ -106,7 +106,7 @@ export class LateOutput {
   }
 
   /** `over`: nothing more of the entry is stored. `waits`: the entry's own Result is not stored yet. */
-  async #store(entryId: string, entry: LateEntry): Promise<'over' | 'waits' | 'goes-on'> {
+  async #store(entryId: string, entry: LateOutputOfEntry): Promise<'over' | 'waits' | 'goes-on'> {
     if (!entry.placed) {
       const added = await this.#deps.mailbox.addLate(entryId, []);
       if (added.type === 'not-ended') return 'waits';
@@ -132,7 +132,7 @@ export class LateOutput {
     return true;
   }
 
-  async #addAll(entryId: string, entry: LateEntry, entries: OutputEntry[]): Promise<boolean> {
+  async #addAll(entryId: string, entry: LateOutputOfEntry, entries: OutputEntry[]): Promise<boolean> {
     if (entries.length === 0) return true;
     const added = await this.#deps.mailbox.addLate(entryId, entries);
     // Misplaced: this call arrived before and has stored them.

@@ -29,7 +29,11 @@ export type ShelllessContext = Omit<SessionContext, 'shell'>;
  * Creates the context of a session that was just adopted, but for its shell. The calls of its mailbox start only what
  * is cleared under `admission`.
  */
-export function createContext(start: SessionStart, admission: SessionAdmission, host: SessionHost): ShelllessContext {
+export function createSessionContext(
+  start: SessionStart,
+  admission: SessionAdmission,
+  host: SessionHost,
+): ShelllessContext {
   const { adopted, spec, mailbox, lease, hosting } = start;
   const { generation } = adopted;
   const { keys } = mailbox.owner;

@@ -20,7 +20,7 @@ import { waitOrGiveUp } from './idle-session.ts';
 import { judgeTaken } from './judge-taken.ts';
 import { backgroundOf } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
-import { refuse } from './refuse-session.ts';
+import { refuseSession } from './refuse-session.ts';
 import type { SessionParts } from './session-parts.ts';
 import { startAgain } from './start-again.ts';
 import { startEntry } from './start-entry.ts';
@@ -166,7 +166,7 @@ export class HostedSession {
     if (cancelReason !== undefined && (await askedToCancel(id, cancelReason, context)) !== undefined)
       hosting.cancel(id);
     const differing = differences(this.job, adopted.generation, parts.placement);
-    if (differing.length > 0) return refuse(differing, adopted, found, parts);
+    if (differing.length > 0) return refuseSession(differing, adopted, found, parts);
     const { isAdopted, failing, ...taken } = await takeOver(adopted, found, parts);
     if (isAdopted && isOffered) hosting.become('serving');
     let { next } = taken;

@@ -11,7 +11,7 @@ import type { SessionParts } from './session-parts.ts';
  * Ends everything that waits in a session whose job differs from its sealed spec, and gives the session up. Nothing is
  * started. A session that is submitted to afterwards gets a new job, made from the sealed spec.
  */
-export async function refuse(
+export async function refuseSession(
   differing: readonly string[],
   adopted: Adopted,
   found: Sandbox | undefined,

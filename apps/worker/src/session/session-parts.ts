@@ -15,7 +15,7 @@ import { auditTerminals } from '../terminals/terminal-audit.ts';
 import { admitFile } from './admit-file.ts';
 import { AdmittedEntry } from './admitted-entry.ts';
 import { Announcements } from './announcements.ts';
-import { createContext, type SessionStart, type ShelllessContext } from './create-context.ts';
+import { createSessionContext, type SessionStart, type ShelllessContext } from './create-context.ts';
 import { DriverWatch } from './driver-watch.ts';
 import { HeldHead } from './held-head.ts';
 import type { Hosting } from './hosting.ts';
@@ -47,7 +47,7 @@ export function createSessionParts(start: SessionStart, host: SessionHost): Sess
   const { namespace, tenant, session } = start.mailbox.owner.keys;
   const admission = host.hostAdmission.forSession(spec, { namespace, tenant, session });
   const mailbox = start.mailbox.under(() => admission.digest);
-  const made = createContext({ ...start, mailbox }, admission, host);
+  const made = createSessionContext({ ...start, mailbox }, admission, host);
   const terminals = createTerminals(made, admission);
   const late = new LateOutput({
     ...{ mailbox, signal: hosting.lost, logger: made.logger },

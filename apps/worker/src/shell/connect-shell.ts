@@ -10,7 +10,7 @@ import type { Shell } from './shell.ts';
 import { attachTransport } from './transport/attach.ts';
 import { listenForKeeper } from './transport/socket.ts';
 
-export interface ConnectOptions {
+export interface ConnectShellOptions {
   fence: number;
   deadlineMs: number;
   /** Start the sandbox, after its keeper can reach this host. */
@@ -23,7 +23,7 @@ export interface ConnectOptions {
  * Rejects with PROTOCOL_MISMATCH, without a connection, when a worker of another version made the sandbox. Also rejects
  * when the sandbox dies, when its keeper does not answer in time, and when a higher fence owns it (FencedOff).
  */
-export async function connectShell(sandbox: Sandbox, options: ConnectOptions): Promise<Shell> {
+export async function connectShell(sandbox: Sandbox, options: ConnectShellOptions): Promise<Shell> {
   if (sandbox.keeperProtocol !== KEEPER_PROTOCOL_VERSION) throw protocolMismatch(sandbox.keeperProtocol);
   const giveUp = new AbortController();
   const setDeadline = () => setTimeout(() => giveUp.abort(tooLate(sandbox, options.deadlineMs)), options.deadlineMs);

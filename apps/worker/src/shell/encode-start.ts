@@ -1,5 +1,5 @@
 // The only place where an entry becomes the keeper's START message.
-import { EntryKind, encodeCommand, encodeRestart } from '@shellfleet/keeper';
+import { encodeCommand, encodeRestart, StartKind } from '@shellfleet/keeper';
 import { DEFAULTS } from '@shellfleet/protocol';
 import type { ShellStart } from './shell.ts';
 
@@ -15,9 +15,9 @@ export function encodeStart(entry: ShellStart): { kind: number; payload: Uint8Ar
         noOutputTimeoutMs: entry.noOutputTimeoutMs ?? 0,
         killGraceMs: entry.killGraceMs ?? DEFAULTS.command.killGraceMs,
       });
-      return { kind: EntryKind.command, payload };
+      return { kind: StartKind.command, payload };
     }
     case 'restart':
-      return { kind: EntryKind.restart, payload: encodeRestart(entry.terminationTimeoutMs) };
+      return { kind: StartKind.restart, payload: encodeRestart(entry.terminationTimeoutMs) };
   }
 }

@@ -25,7 +25,7 @@ import type {
   DisconnectReason,
   EntryEnd,
   EntryHandlers,
-  EntryId,
+  EntryUlid,
   Shell,
   ShellEvents,
   ShellHello,
@@ -105,7 +105,7 @@ class KeeperShell implements Shell {
     return this.#follow({ id, handlers, next: { stdout: 0, stderr: 0 } }, 'start', frame);
   }
 
-  ack(entryId: EntryId, stream: StreamName, offset: number): void {
+  ack(entryId: EntryUlid, stream: StreamName, offset: number): void {
     this.#connection.send({
       type: FrameType.ack,
       stream: STREAM_NAMES.indexOf(stream),
@@ -114,7 +114,7 @@ class KeeperShell implements Shell {
     });
   }
 
-  async resume(entryId: EntryId, handlers: EntryHandlers): Promise<EntryEnd> {
+  async resume(entryId: EntryUlid, handlers: EntryHandlers): Promise<EntryEnd> {
     const received = handlers.received();
     const acked = entryId === this.hello.entryId ? this.hello.acked : { stdout: 0, stderr: 0 };
     const next = { stdout: Math.max(received.stdout, acked.stdout), stderr: Math.max(received.stderr, acked.stderr) };
@@ -142,11 +142,11 @@ class KeeperShell implements Shell {
     current?.end(end);
   }
 
-  stop(entryId: EntryId, { killGraceMs }: { killGraceMs: number }): void {
+  stop(entryId: EntryUlid, { killGraceMs }: { killGraceMs: number }): void {
     this.#connection.send({ type: FrameType.stop, id: entryIdToBytes(entryId), payload: uint32s(killGraceMs) });
   }
 
-  input(entryId: EntryId, offset: number, bytes: Uint8Array, end: boolean): void {
+  input(entryId: EntryUlid, offset: number, bytes: Uint8Array, end: boolean): void {
     const id = entryIdToBytes(entryId);
     this.#connection.send({ type: FrameType.input, flags: end ? INPUT_END : 0, id, offset, payload: bytes });
   }

@@ -8,17 +8,17 @@ import {
   entryIdToBytes,
   type Frame,
   FrameType,
+  type KeeperTerminalEnd,
+  type KeeperTerminalSize,
   MalformedFrame,
   TERMINAL_RESUME_ONLY,
   TERMINAL_WINDOW_BYTES,
-  type TerminalEnd,
-  type TerminalSize,
 } from '@shellfleet/keeper';
 
 /** A ULID, like an entry's id. */
 export type TerminalId = string;
 
-export interface TerminalStart extends TerminalSize {
+export interface ShellTerminalStart extends KeeperTerminalSize {
   id: TerminalId;
   env: Record<string, string>;
   /** Output before this offset is stored. */
@@ -31,14 +31,14 @@ export interface TerminalHandlers {
   /** In order and without gaps. `typed`: input bytes that the terminal has taken. The first call reports that the terminal is open. */
   onOutput(offset: number, bytes: Uint8Array, typed: number): void;
   /** Called after the last output, or at once when the terminal cannot be opened. */
-  onEnd(end: TerminalEnd): void;
+  onEnd(end: KeeperTerminalEnd): void;
 }
 
 /** One terminal on this connection. */
 export interface ShellTerminal {
   /** Bytes that were sent before are ignored, by offset. */
   input(offset: number, bytes: Uint8Array): void;
-  resize(size: TerminalSize): void;
+  resize(size: KeeperTerminalSize): void;
   /** Output before `offset` is stored. */
   ack(offset: number): void;
   /** Ends the terminal. After its end: lets the keeper delete it. */
@@ -46,7 +46,7 @@ export interface ShellTerminal {
 }
 
 export interface ShellTerminals {
-  open(start: TerminalStart, handlers: TerminalHandlers): ShellTerminal;
+  open(start: ShellTerminalStart, handlers: TerminalHandlers): ShellTerminal;
 }
 
 type Send = (frame: Partial<Frame> & { type: number }) => void;
@@ -64,7 +64,7 @@ export class KeeperTerminals implements ShellTerminals {
     this.#send = send;
   }
 
-  open({ id, env, from, resumeOnly, ...size }: TerminalStart, handlers: TerminalHandlers): ShellTerminal {
+  open({ id, env, from, resumeOnly, ...size }: ShellTerminalStart, handlers: TerminalHandlers): ShellTerminal {
     const send = (type: number, rest: Partial<Frame> = {}) => this.#send({ ...rest, type, id: entryIdToBytes(id) });
     const followed: Followed = { onOutput: handlers.onOutput, onEnd: handlers.onEnd, acked: from };
     this.#followed.set(id, followed);

@@ -14,7 +14,7 @@ import type { ShellFiles } from './shell-files.ts';
 import type { ShellTerminals } from './shell-terminals.ts';
 
 /** The ULID of a command id (`<sessionId>.<ULID>`): 26 characters. Startup and shutdown commands have new ones. */
-export type EntryId = string;
+export type EntryUlid = string;
 
 export interface StreamOffsets {
   stdout: number;
@@ -27,7 +27,7 @@ export interface StreamOffsets {
  */
 export interface CommandStart extends ExecutionOptions {
   type: 'command';
-  entryId: EntryId;
+  entryId: EntryUlid;
   script: string | Uint8Array;
   /** The script's stdin: these bytes, those that input() sends (`open`), or /dev/null when it is absent. */
   stdin?: Uint8Array | 'open' | undefined;
@@ -41,7 +41,7 @@ export interface CommandStart extends ExecutionOptions {
  */
 export interface RestartStart {
   type: 'restart';
-  entryId: EntryId;
+  entryId: EntryUlid;
   terminationTimeoutMs: number;
 }
 
@@ -82,7 +82,7 @@ export interface ShellHello {
    */
   state: 'idle' | 'running' | 'ended' | 'no-shell';
   /** The entry that runs, or that ran last. */
-  entryId: EntryId | null;
+  entryId: EntryUlid | null;
   /** Bytes that the entry has printed so far. */
   received: StreamOffsets;
   /** Bytes acknowledged as stored: the lowest offset for resume(). */
@@ -140,7 +140,7 @@ export interface EntryHandlers {
 /** Receives what happens on a connection beside the entry that runs. */
 export interface ShellEvents {
   /** Late output. Its offsets continue those of the command; a jump means lost bytes. Empty bytes end the stream. */
-  onLate(entryId: EntryId, stream: StreamName, offset: number, bytes: Uint8Array): void;
+  onLate(entryId: EntryUlid, stream: StreamName, offset: number, bytes: Uint8Array): void;
   /**
    * A fresh shell replaced one that died while no entry ran, or at a restart.
    * Also called before every refusal as `other-shell`.
@@ -173,21 +173,21 @@ export interface Shell {
   /** Starts an entry, and resolves with its end. */
   start(entry: ShellStart, handlers: EntryHandlers): Promise<EntryEnd>;
   /** Output before `offset` is stored durably: the keeper may delete it. */
-  ack(entryId: EntryId, stream: StreamName, offset: number): void;
+  ack(entryId: EntryUlid, stream: StreamName, offset: number): void;
   /**
    * Follows an entry that runs, or that ended last, and resolves with its end. Its output goes on where `handlers`
    * have received it, or at the acknowledged offsets if those are higher: the keeper has deleted the bytes before.
    */
-  resume(entryId: EntryId, handlers: EntryHandlers): Promise<EntryEnd>;
+  resume(entryId: EntryUlid, handlers: EntryHandlers): Promise<EntryEnd>;
   /**
    * Cancels an entry: it ends as `cancelled` within killGraceMs and keeps its output so far. Ignored when it has ended.
    */
-  stop(entryId: EntryId, options: { killGraceMs: number }): void;
+  stop(entryId: EntryUlid, options: { killGraceMs: number }): void;
   /**
    * Sends bytes of an open stdin from `offset` on; bytes sent before are ignored. At most INPUT_WINDOW_BYTES beyond the
    * last offset of onInputTaken. `end` closes the stdin. Ignored when the entry does not run.
    */
-  input(entryId: EntryId, offset: number, bytes: Uint8Array, end: boolean): void;
+  input(entryId: EntryUlid, offset: number, bytes: Uint8Array, end: boolean): void;
   /** Stops the keeper's clocks while storage is away. */
   storage(state: 'away' | 'back'): void;
   /** Lists the processes in the sandbox besides shell and keeper. */

@@ -1,5 +1,5 @@
 import { Notifier, withResolvers } from '@shellfleet/concurrency';
-import type { TerminalEnd as KeeperEnd } from '@shellfleet/keeper';
+import type { KeeperTerminalEnd } from '@shellfleet/keeper';
 import { type Fenced, type HostMailbox, readTerminalInput, type TerminalOutputAnswer } from '@shellfleet/mailbox';
 import {
   fromTerminalText,
@@ -7,15 +7,15 @@ import {
   parseOrThrow,
   TERMINAL_BEAT_MS,
   TERMINAL_MESSAGES,
-  type TerminalEnd,
   type TerminalInputMessage,
   type TerminalOutputMessage,
   terminalInputMessageSchema,
   toTerminalText,
+  type WireTerminalEnd,
 } from '@shellfleet/protocol';
 import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import type { Logger } from 'pino';
-import type { ShellTerminal, ShellTerminals, TerminalStart } from '../shell/shell-terminals.ts';
+import type { ShellTerminal, ShellTerminalStart, ShellTerminals } from '../shell/shell-terminals.ts';
 import { TerminalInput } from './terminal-input.ts';
 import { TerminalOutput, type TerminalOutputOptions } from './terminal-output.ts';
 
@@ -43,33 +43,33 @@ export interface TerminalProgress {
   rawTo: number;
 }
 
-export type Opened =
+export type TerminalOpening =
   | { type: 'open' | 'ended' }
   | { type: 'refused'; reason: 'no-terminal' | 'too-many'; problem: string };
 
 export class HostTerminal {
-  readonly opened: Promise<Opened>;
+  readonly opened: Promise<TerminalOpening>;
   /** Resolves when the terminal has ended and its messages are stored. */
   readonly done: Promise<void>;
   readonly #id: string;
   readonly #deps: HostTerminalDeps;
   readonly #input = new TerminalInput();
   readonly #output: TerminalOutput;
-  readonly #opening = withResolvers<Opened>();
+  readonly #opening = withResolvers<TerminalOpening>();
   readonly #inputWakeUps = new Notifier();
   readonly #outputWakeUps = new Notifier();
-  #start: TerminalStart;
+  #start: ShellTerminalStart;
   #terminal: ShellTerminal | undefined;
   #number: number;
   #isFull = false;
   #reportedTaken = 0;
   /** The next look stores the position of the input even when there is no output. */
   #storeAlways = false;
-  #end: TerminalEnd | undefined;
+  #end: WireTerminalEnd | undefined;
   #over = false;
   readonly #onAbort = () => this.#finish();
 
-  constructor(start: TerminalStart, progress: TerminalProgress, deps: HostTerminalDeps) {
+  constructor(start: ShellTerminalStart, progress: TerminalProgress, deps: HostTerminalDeps) {
     this.#id = start.id;
     this.#start = start;
     this.#deps = deps;
@@ -85,7 +85,7 @@ export class HostTerminal {
   }
 
   /** How it ended; undefined before, and when it was left to another host. */
-  get ending(): TerminalEnd | undefined {
+  get ending(): WireTerminalEnd | undefined {
     return this.#end;
   }
 
@@ -99,7 +99,7 @@ export class HostTerminal {
         this.#noteTyped(typed);
         if (bytes.length > 0 && this.#end === undefined) this.#output.push(Buffer.from(bytes));
       },
-      onEnd: (end: KeeperEnd) => {
+      onEnd: (end: KeeperTerminalEnd) => {
         if (end.reason === 'no-terminal' || end.reason === 'too-many')
           this.#opening.resolve({ type: 'refused', reason: end.reason, problem: end.problem });
         this.end(toTerminalEnd(end));
@@ -118,7 +118,7 @@ export class HostTerminal {
     if (this.#isFull) this.#outputWakeUps.notify();
   }
 
-  end(end: TerminalEnd): void {
+  end(end: WireTerminalEnd): void {
     if (this.#end !== undefined) return;
     this.#opening.resolve({ type: 'ended' });
     this.#end = end;
@@ -256,7 +256,7 @@ export class HostTerminal {
   }
 }
 
-function toTerminalEnd({ reason, exitCode, signal }: KeeperEnd): TerminalEnd {
+function toTerminalEnd({ reason, exitCode, signal }: KeeperTerminalEnd): WireTerminalEnd {
   const known = reason === 'exited' || reason === 'signalled' || reason === 'hung-up';
   return { reason: known ? reason : 'lost', exitCode, signal: signal === 0 ? null : signal };
 }

@@ -5,12 +5,12 @@ import {
   type AttachQuestion,
   type HostAnswer,
   ShellfleetError,
-  type TerminalEnd,
   terminalStartSchema,
   tryJson,
+  type WireTerminalEnd,
 } from '@shellfleet/protocol';
 import { sealPlace } from '@shellfleet/sealing';
-import type { ShellTerminals, TerminalStart } from '../shell/shell-terminals.ts';
+import type { ShellTerminalStart, ShellTerminals } from '../shell/shell-terminals.ts';
 import { HostTerminal, type HostTerminalDeps, type TerminalProgress } from './host-terminal.ts';
 import type { TerminalAudit } from './terminal-audit.ts';
 
@@ -23,7 +23,7 @@ import type { TerminalAudit } from './terminal-audit.ts';
 
 /** Longest time to store the ends of terminals; after that their users detect the end by themselves. */
 const STORE_ENDS_MS = 1_000;
-const LOST: TerminalEnd = { reason: 'lost', exitCode: null, signal: null };
+const LOST: WireTerminalEnd = { reason: 'lost', exitCode: null, signal: null };
 
 export interface SessionTerminalsDeps extends HostTerminalDeps {
   /** The terminals that this host has opened, also before this process, where keys are configured. */
@@ -150,13 +150,13 @@ export class SessionTerminals {
     if (this.#terminals === undefined) terminal.end(LOST);
   }
 
-  async #end(end: TerminalEnd): Promise<void> {
+  async #end(end: WireTerminalEnd): Promise<void> {
     const open = [...this.#open.values()];
     for (const terminal of open) terminal.end(end);
     if (open.length > 0) await Promise.race([Promise.all(open.map(({ done }) => done)), delay(STORE_ENDS_MS)]);
   }
 
-  #follow(start: TerminalStart, progress: TerminalProgress): HostTerminal {
+  #follow(start: ShellTerminalStart, progress: TerminalProgress): HostTerminal {
     const terminal = this.#open.get(start.id) ?? new HostTerminal(start, progress, this.#deps);
     if (this.#open.has(start.id)) return terminal;
     this.#open.set(start.id, terminal);

@@ -1,10 +1,10 @@
-import type { SessionKeys, TerminalEnd } from '@shellfleet/protocol';
+import type { SessionKeys, WireTerminalEnd } from '@shellfleet/protocol';
 import type { Audit } from '../audit/audit.ts';
 
 /** Who opened terminals, and how they ended. */
 export interface TerminalAudit {
   started(terminal: string, producer: string | undefined): void;
-  ended(terminal: string, end: TerminalEnd): void;
+  ended(terminal: string, end: WireTerminalEnd): void;
   /** Resolves when it is on disk that nobody may open it, for this reason. */
   denied(terminal: string, reason: string): Promise<void>;
   /** Resolves when it is on disk that it was not signed. */

@@ -1,11 +1,11 @@
-import { recordNotice, type SessionState } from '@shellfleet/mailbox';
+import { recordNotice, type StoredSession } from '@shellfleet/mailbox';
 import { ATTRIBUTES, type SessionKeys } from '@shellfleet/protocol';
 import type { UpkeepDeps } from './upkeep-deps.ts';
 
 /** UPKEEP-2: a live host keeps its heartbeat key from expiring. */
 export async function publishUnreachable(
   keys: SessionKeys,
-  { host, fence }: SessionState,
+  { host, fence }: StoredSession,
   { redis, logger }: Pick<UpkeepDeps, 'redis' | 'logger'>,
 ): Promise<void> {
   if (!(await recordNotice(redis, keys, fence, 'host.unreachable', { hostId: host }))) return;

@@ -1,4 +1,4 @@
-import { readSessionState, type SessionState } from '@shellfleet/mailbox';
+import { readStoredSession, type StoredSession } from '@shellfleet/mailbox';
 import { hostKeys, type SessionKeys, sessionIdSchema, sessionKeys, tenantIdSchema } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { passOver, type UpkeepDeps } from './upkeep-deps.ts';
@@ -15,7 +15,7 @@ export interface IndexedSession {
 /** A session as a round of upkeep finds it. */
 export interface FoundSession extends IndexedSession {
   /** undefined when nothing is stored of it */
-  state: SessionState | undefined;
+  state: StoredSession | undefined;
   /** `gone`: it has not been seen for the retention. Empty when the session has no owner. */
   owner: 'alive' | 'silent' | 'gone' | '';
 }
@@ -61,7 +61,7 @@ export async function readStates(
   sessions: readonly IndexedSession[],
   deps: Deps & Pick<UpkeepDeps, 'logger'>,
 ): Promise<FoundSession[]> {
-  const read = sessions.map(async (session) => ({ session, state: await readSessionState(deps.redis, session.keys) }));
+  const read = sessions.map(async (session) => ({ session, state: await readStoredSession(deps.redis, session.keys) }));
   const settled = read.map((reading, index) =>
     reading.catch((error) => passOver(error, sessions[index]!.keys, deps.logger)),
   );

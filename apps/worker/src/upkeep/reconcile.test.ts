@@ -1,4 +1,4 @@
-import type { SessionState } from '@shellfleet/mailbox';
+import type { StoredSession } from '@shellfleet/mailbox';
 import { newSessionJob, type SessionJobs } from '@shellfleet/placement';
 import { fleetKeys, LIMITS, sessionKeys } from '@shellfleet/protocol';
 import { pino } from 'pino';
@@ -20,7 +20,7 @@ vi.mock('@shellfleet/mailbox', async (original) => ({ ...(await original<object>
 
 const keys = sessionKeys('ns', 'acme', 's');
 const placement = { policy: 'host' as const, priority: 7, labels: { team: 'build' }, sealedWith: '' };
-const waits: SessionState = {
+const waits: StoredSession = {
   ...{ life: 'open', generation: '3', placementClass: 'host', placement: JSON.stringify(placement), status: 'queued' },
   ...{ host: '', fence: 0, running: '', epoch: 0, createdAt: 0, activeAt: 0, waiting: 1, held: '', hasWork: true },
   ...{ closedAt: 0, closedWith: '', image: undefined },
@@ -37,7 +37,7 @@ beforeEach(() => {
 
 const NOW = 1_000_000;
 const run = (
-  state: Partial<SessionState> | undefined,
+  state: Partial<StoredSession> | undefined,
   owner: FoundSession['owner'] = '',
   times: { quietMs?: number; retentionMs?: number } = {},
 ) => {
@@ -57,7 +57,7 @@ test('a session with work, but neither owner nor job, gets a job of its class, w
   expect(jobs.ensure.mock.calls).toEqual([[newSessionJob(keys, '3', placement)]]);
 });
 
-test.each<[string, Partial<SessionState>, boolean]>([
+test.each<[string, Partial<StoredSession>, boolean]>([
   ['that has a job', {}, true],
   ['whose head is held', { hasWork: false, held: 'e1' }, false],
   ['in which nothing waits', { hasWork: false, waiting: 0 }, false],
@@ -84,7 +84,7 @@ test('a live owner is not reported; whether its job is still there is looked up 
 });
 
 test('a session is swept every 5 s while entries run, once more when it is idle, and then every minute', async () => {
-  const sweptAfter = async (state: Partial<SessionState>, ms: number) => {
+  const sweptAfter = async (state: Partial<StoredSession>, ms: number) => {
     const seen = memory.seen.get(keys.member);
     if (seen !== undefined) seen.sweptAt -= ms;
     calls.sweep.mockClear();
@@ -106,7 +106,7 @@ test('entries that a sweep ended are reported to their producers (UPKEEP-3)', as
   expect(calls.notify.mock.calls).toEqual([[{}, 'ns', 'p1', notice]]);
 });
 
-test.each<[string, Partial<SessionState> | undefined, number | undefined]>([
+test.each<[string, Partial<StoredSession> | undefined, number | undefined]>([
   ['closed leaves the index, and is listed as closed for the retention', { life: 'closed' }, 100_000],
   ['gone leaves the index', undefined, undefined],
 ])('a session that is %s', async (_title, state, listedMs) => {
@@ -117,7 +117,7 @@ test.each<[string, Partial<SessionState> | undefined, number | undefined]>([
 
 const idle = { hasWork: false, waiting: 0, activeAt: NOW - 90_000 };
 
-test.each<[string, Partial<SessionState>, FoundSession['owner'], unknown[][]]>([
+test.each<[string, Partial<StoredSession>, FoundSession['owner'], unknown[][]]>([
   ['is looked at again when its life ends', idle, '', [['12', 10_001]]],
   ['is looked at again four times per retention', { ...idle, activeAt: NOW }, '', [['12', 25_000]]],
   ['is looked at in every round while its host is alive', { ...idle, host: 'h1' }, 'alive', []],

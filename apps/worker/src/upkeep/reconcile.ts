@@ -4,7 +4,7 @@ import {
   isAsking,
   notify,
   postpone,
-  type SessionState,
+  type StoredSession,
   type Swept,
   sweep,
 } from '@shellfleet/mailbox';
@@ -54,7 +54,7 @@ export async function reconcile(
 /** UPKEEP-5: the next look is when its life ends, or when its stream may have something to trim. */
 async function postponeIdle(
   { keys, score }: FoundSession,
-  { activeAt }: SessionState,
+  { activeAt }: StoredSession,
   nowMs: number,
   { redis, fleet, retentionMs }: UpkeepDeps,
 ): Promise<void> {
@@ -70,7 +70,7 @@ async function postponeIdle(
  */
 async function releaseLoose(
   keys: SessionKeys,
-  { held, generation }: SessionState,
+  { held, generation }: StoredSession,
   seen: SeenSession,
   { redis, logger }: UpkeepDeps,
 ): Promise<boolean> {
@@ -103,7 +103,7 @@ export async function sweepAndNotify(
 /** UPKEEP-1 */
 async function ensureJob(
   keys: SessionKeys,
-  state: SessionState,
+  state: StoredSession,
   seen: SeenSession | undefined,
   deps: UpkeepDeps,
 ): Promise<void> {

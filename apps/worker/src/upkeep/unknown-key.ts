@@ -1,4 +1,4 @@
-import { failWaitingEntries, notify, type SessionState } from '@shellfleet/mailbox';
+import { failWaitingEntries, notify, type StoredSession } from '@shellfleet/mailbox';
 import { newSessionJob, type Placement, parseClass, placementClass, readBeats } from '@shellfleet/placement';
 import { ATTRIBUTES, type SessionKeys, ShellfleetError } from '@shellfleet/protocol';
 import type { SeenSession, UpkeepDeps } from './upkeep-deps.ts';
@@ -9,7 +9,7 @@ import type { SeenSession, UpkeepDeps } from './upkeep-deps.ts';
  */
 export async function endIfKeyUnknown(
   keys: SessionKeys,
-  state: SessionState,
+  state: StoredSession,
   placement: Placement,
   seen: SeenSession,
   deps: UpkeepDeps,

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { SessionJob, SessionRef } from '@shellfleet/placement';
+import type { SessionJob, TenantSession } from '@shellfleet/placement';
 import type { Redis } from 'ioredis';
 import type { SessionHost } from '../run/host-services.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
@@ -36,7 +36,7 @@ export class HostedSessions {
     return [...this.#sessions.values()].filter(({ session }) => session.asks).length;
   }
 
-  find(ref: SessionRef): HostedSession | undefined {
+  find(ref: TenantSession): HostedSession | undefined {
     return this.#sessions.get(memberOf(ref))?.session;
   }
 
@@ -92,6 +92,6 @@ export class HostedSessions {
   }
 }
 
-export function memberOf({ tenant, session }: SessionRef): string {
+export function memberOf({ tenant, session }: TenantSession): string {
   return `${tenant}:${session}`;
 }

@@ -20,11 +20,11 @@ import { RunningEntries } from '../run/running-entries.ts';
 import { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
 import type { Tool } from '../tools/load-tools.ts';
 import { CanServe } from './can-serve.ts';
+import { declareAfterReconnection } from './declare-after-reconnection.ts';
 import { describeHost } from './describe-host.ts';
 import { type DrainRequest, readDrainRequest } from './drain-request.ts';
 import { type HostRoom, watchHostRoom } from './host-room.ts';
 import { HostedSessions } from './hosted-sessions.ts';
-import { recoverFirst } from './recover-first.ts';
 import { STALLED_INTERVAL_MS } from './requeue-regularly.ts';
 import type { SweepTimes } from './sweep-sandboxes-regularly.ts';
 import { type OtherFleets, watchOtherFleets } from './watch-other-fleets.ts';
@@ -130,7 +130,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
     throw error;
   });
   await recordRetention(redis, fleet, retentionMs);
-  recoverFirst({ host, sessions, heartbeat, settling });
+  declareAfterReconnection({ host, sessions, heartbeat, settling });
   return {
     ...{ host, options, sessions, heartbeat, settling, drainRequest, isDraining, room, otherFleets, announcer },
     ...{ wakeUps, stopping, closed },

@@ -1,4 +1,4 @@
-import { readSessionState } from '@shellfleet/mailbox';
+import { readStoredSession } from '@shellfleet/mailbox';
 import { DRIVER_GONE, ensureShellfleetError, isShellfleetError, parseOrThrow, type Result } from '@shellfleet/protocol';
 import { Session } from '../session.ts';
 import { beginClose, closeSession } from '../submit/close-session.ts';
@@ -114,7 +114,7 @@ async function wasLeft(view: FleetView, sessionId: string, error: unknown): Prom
   try {
     const keys = view.keysOf(sessionId);
     await closeSession(view, keys, undefined);
-    return (await readSessionState(view.redis, keys))?.closedWith.includes(DRIVER_GONE) === true;
+    return (await readStoredSession(view.redis, keys))?.closedWith.includes(DRIVER_GONE) === true;
   } catch {
     return false;
   }

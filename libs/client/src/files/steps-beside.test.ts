@@ -1,16 +1,16 @@
 import { CallOrder } from '@shellfleet/concurrency';
-import { readSessionState } from '@shellfleet/mailbox';
+import { readStoredSession } from '@shellfleet/mailbox';
 import { type FileOperation, type HostAnswer, sessionKeys } from '@shellfleet/protocol';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { askHost } from '../hosts/ask-host.ts';
 import { StepsBeside } from './steps-beside.ts';
 
-vi.mock(import('@shellfleet/mailbox'), async (original) => ({ ...(await original()), readSessionState: vi.fn() }));
+vi.mock(import('@shellfleet/mailbox'), async (original) => ({ ...(await original()), readStoredSession: vi.fn() }));
 vi.mock(import('../hosts/ask-host.ts'), async (original) => ({ ...(await original()), askHost: vi.fn() }));
 
 beforeEach(() => {
   vi.resetAllMocks();
-  vi.mocked(readSessionState).mockResolvedValue({ host: 'h' } as never);
+  vi.mocked(readStoredSession).mockResolvedValue({ host: 'h' } as never);
 });
 
 /** The ids of the questions about one step, of which the host answers all but the last with `unknown`. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { abortable, type CallOrder } from '@shellfleet/concurrency';
-import { readSessionState } from '@shellfleet/mailbox';
+import { readStoredSession } from '@shellfleet/mailbox';
 import {
   type FileOperation,
   type HostAnswer,
@@ -135,7 +135,7 @@ export class StepsBeside implements FileSteps {
 
   async #ask(id: string, operation: FileOperation, asks: boolean): Promise<HostAnswer<'file'>> {
     const { keys, generation } = this.#session;
-    this.#host ||= (await readSessionState(this.#context.redis, keys))?.host ?? '';
+    this.#host ||= (await readStoredSession(this.#context.redis, keys))?.host ?? '';
     if (this.#host === '') return { state: 'no-shell' };
     const { sealer } = this.#context;
     const signed = sealer.signs ? { spec: this.#session.spec } : {};
@@ -155,7 +155,7 @@ export class StepsBeside implements FileSteps {
   async #untilShell(pauseMs: number): Promise<void> {
     const { keys, generation } = this.#session;
     this.#host = '';
-    const state = await readSessionState(this.#context.redis, keys);
+    const state = await readStoredSession(this.#context.redis, keys);
     const isOpen = state?.life === 'open' && state.generation === generation;
     if (isOpen && (state.running !== '' || state.waiting > 0)) return delay(pauseMs);
     this.#opening ??= this.#open().finally(() => {

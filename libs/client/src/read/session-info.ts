@@ -1,4 +1,4 @@
-import { readSessionState, type SessionState as StoredState } from '@shellfleet/mailbox';
+import { readStoredSession, type StoredSession } from '@shellfleet/mailbox';
 import { noHostReason, parseClass, parsePlacement, readBeats } from '@shellfleet/placement';
 import {
   hostKeys,
@@ -58,7 +58,7 @@ export async function readSessionInfos(context: InfoContext, all: readonly Sessi
     const kept = await readKept(context);
     const found = await Promise.all(
       all.map(async (keys) => {
-        const state = await readSessionState(context.redis, keys);
+        const state = await readStoredSession(context.redis, keys);
         return state === undefined ? [] : [{ keys, state }];
       }),
     );
@@ -99,20 +99,20 @@ async function aliveHosts(context: InfoContext, hosts: string[]): Promise<Set<st
   return new Set(hosts.filter((_host, index) => answers[index] === 1));
 }
 
-const isQueued = (state: StoredState) => state.life === 'open' && !state.host;
+const isQueued = (state: StoredSession) => state.life === 'open' && !state.host;
 
 /** It has no host, or one that is not alive. */
-const needsHost = (state: StoredState, alive: ReadonlySet<string>) => state.life === 'open' && !alive.has(state.host);
+const needsHost = (state: StoredSession, alive: ReadonlySet<string>) => state.life === 'open' && !alive.has(state.host);
 
 const isParticular = (placementClass: string | undefined) => parseClass(placementClass ?? '')?.particular === true;
 
 /** Undefined when the copy in clear is not valid. */
-const classOf = ({ placementClass }: StoredState) =>
+const classOf = ({ placementClass }: StoredSession) =>
   parseClass(placementClass) === undefined ? undefined : placementClass;
 
 function toInfo(
   keys: SessionKeys,
-  state: StoredState,
+  state: StoredSession,
   alive: ReadonlySet<string>,
   line: WaitingLine | undefined,
 ): SessionInfo {
@@ -144,14 +144,14 @@ function toKept(kept: readonly ListedKept[] | undefined): Pick<SessionInfo, 'kep
 }
 
 /** One that an older worker closed has neither time nor reason. */
-function toClosing({ closedAt, closedWith }: StoredState): Pick<SessionInfo, 'closedAt' | 'closeReason'> {
+function toClosing({ closedAt, closedWith }: StoredSession): Pick<SessionInfo, 'closedAt' | 'closeReason'> {
   if (closedAt === 0) return {};
   const data = tryJson(closedWith) as { reason?: unknown } | null | undefined;
   const reason = typeof data?.reason === 'string' && data.reason !== '' ? data.reason : 'a caller closed it';
   return { closedAt: toTime(closedAt), closeReason: reason };
 }
 
-function toSessionState(state: StoredState, alive: ReadonlySet<string>): SessionState {
+function toSessionState(state: StoredSession, alive: ReadonlySet<string>): SessionState {
   if (state.life === 'closed') return 'closed';
   if (state.life === 'closing') return 'closing';
   if (!state.host) return state.status === 'lost' ? 'lost' : 'queued';

@@ -1,4 +1,4 @@
-import { readSessionState } from '@shellfleet/mailbox';
+import { readStoredSession } from '@shellfleet/mailbox';
 import { newSessionJob, parsePlacement, type QueuedSessions } from '@shellfleet/placement';
 import type { SessionKeys } from '@shellfleet/protocol';
 import type { FleetContext } from '../connection/fleet-context.ts';
@@ -13,11 +13,11 @@ export interface LeaveContext extends FleetContext {
  * a job drops it, so this may fail.
  */
 export async function leaveLine(context: LeaveContext, keys: SessionKeys): Promise<void> {
-  const before = await readSessionState(context.redis, keys);
+  const before = await readStoredSession(context.redis, keys);
   if (before?.life !== 'closed' || before.placementClass === '') return;
   await context.sessions.leave(before.placementClass, keys);
   // The id may have been opened again meanwhile: its first submit may have found the job that is gone now.
-  const now = await readSessionState(context.redis, keys);
+  const now = await readStoredSession(context.redis, keys);
   const placement = parsePlacement(now?.placement ?? '');
   if (now?.life !== 'open' || now.host !== '' || !now.hasWork || placement === undefined) return;
   await context.sessions.ensureJob(newSessionJob(keys, now.generation, placement));

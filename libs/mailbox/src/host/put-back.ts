@@ -7,7 +7,7 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 const script = defineMailboxScript('host/put-back');
 
 /** The first attempt of an entry, which is to be attempted a second time. */
-export interface FirstAttempt {
+export interface AttemptToRepeat {
   /** What a person is shown of it, sealed. */
   sealed: string;
   /** Its Result: the entry ends with it when there is no second attempt. */
@@ -23,7 +23,7 @@ export interface FirstAttempt {
 export async function putBack(
   owner: Owner,
   entryId: string,
-  { sealed, result, output }: FirstAttempt,
+  { sealed, result, output }: AttemptToRepeat,
 ): Promise<
   | { type: 'put-back' }
   | { type: 'refused' }

@@ -4,7 +4,7 @@ import { asArray, asString, retentionOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import { CANCELLED_IN_ONE_CALL, cancelledUnstarted } from './cancel.ts';
-import { type Closed, toEnded } from './close.ts';
+import { type Closed, toEndedEntries } from './close.ts';
 
 const CANCELLED_BY_ABORT = cancelledUnstarted('aborted by who denied the command before it');
 
@@ -59,14 +59,14 @@ export async function answerHeld(
   for (;;) {
     const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
     if (reply[0] === 2) {
-      cancelled.push(...toEnded(asArray(reply[1], script.name)));
+      cancelled.push(...toEndedEntries(asArray(reply[1], script.name)));
       continue; // ends when so little waits behind the entry that one call cancels it
     }
     if (reply[0] !== 1) return { type: reply[0] === 0 ? 'not-held' : 'unknown' };
     const [, event, inbox, needs, behind, first] = reply;
     const needsJob = needs === 1;
     if (answer.type !== 'deny') return { type: 'released', needsJob };
-    cancelled.push(...toEnded(asArray(behind, script.name)));
+    cancelled.push(...toEndedEntries(asArray(behind, script.name)));
     const ended = { event: asString(event), inbox: asString(inbox), asFirst: first === 1 };
     return { type: 'denied', ...ended, needsJob, behind: cancelled };
   }

@@ -1,9 +1,9 @@
 import { encodeWakeUp, type HostCall, hostKeys } from '@shellfleet/protocol';
 import { runScript } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { defineScript } from '../scripts.ts';
+import { definePlainScript } from '../scripts.ts';
 
-const script = defineScript('producer/call-host');
+const script = definePlainScript('producer/call-host');
 const CALLS_LENGTH = 10_000;
 
 /**

@@ -57,7 +57,7 @@ export async function close(
   const ended: Closed['ended'] = [];
   for (;;) {
     const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
-    ended.push(...toEnded(asArray(reply[2], script.name)));
+    ended.push(...toEndedEntries(asArray(reply[2], script.name)));
     if (reply[0] === 3) continue; // the loop ends when no entry waits: a closing life accepts none
     const type = reply[0] === 2 ? 'closing' : reply[0] === 1 ? 'closed' : 'closed-before';
     return { type, host: asString(reply[1]), generation: life ?? '', signed, ended };
@@ -65,7 +65,7 @@ export async function close(
 }
 
 /** Parses the flat list of inbox, entry, event in a script's reply. */
-export function toEnded(list: unknown[]): Closed['ended'] {
+export function toEndedEntries(list: unknown[]): Closed['ended'] {
   const ended: Closed['ended'] = [];
   for (let index = 0; index + 2 < list.length; index += 3) {
     ended.push({ inbox: asString(list[index]), entryId: asString(list[index + 1]), event: asString(list[index + 2]) });

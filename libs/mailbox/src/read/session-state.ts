@@ -5,7 +5,7 @@ import type { Life } from './life.ts';
 import { fromStoredImage, type StoredImage } from './stored-image.ts';
 
 /** The stored state of a session, without its spec. */
-export interface SessionState {
+export interface StoredSession {
   life: Life;
   generation: string;
   /** the copy of its placement in clear: the class, and JSON. Neither is validated here. */
@@ -54,7 +54,7 @@ const FIELDS = [
 ];
 
 /** Undefined when the session does not exist. Calls of one turn of the event loop share a round trip. Throws QUEUE_UNAVAILABLE. */
-export async function readSessionState(redis: Redis, keys: SessionKeys): Promise<SessionState | undefined> {
+export async function readStoredSession(redis: Redis, keys: SessionKeys): Promise<StoredSession | undefined> {
   const [fields, waiting, head] = await Promise.all([
     redis.hmget(keys.state, ...FIELDS),
     redis.llen(keys.queue),
@@ -83,7 +83,7 @@ export async function readSessionState(redis: Redis, keys: SessionKeys): Promise
     generation: generation ?? '',
     placementClass: placementClass ?? '',
     placement: placement ?? '',
-    status: (status ?? 'queued') as SessionState['status'],
+    status: (status ?? 'queued') as StoredSession['status'],
     host: host ?? '',
     fence: Number(fence ?? 0),
     running: running ?? '',

@@ -2,7 +2,7 @@ import { newResult, type SessionKeys, type ShellfleetError, toWireResult } from 
 import { asArray, retentionOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { CANCELLED_IN_ONE_CALL } from '../producer/cancel.ts';
-import { type Closed, toEnded } from '../producer/close.ts';
+import { type Closed, toEndedEntries } from '../producer/close.ts';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
 
 const script = defineMailboxScript('upkeep/fail-waiting');
@@ -18,7 +18,7 @@ export async function failWaitingEntries(
   const args = [generation, result, retentionOf(redis, keys.namespace), CANCELLED_IN_ONE_CALL];
   const all: Closed['ended'] = [];
   for (;;) {
-    const ended = toEnded(asArray(await runOnSession(redis, script, keys, args), script.name));
+    const ended = toEndedEntries(asArray(await runOnSession(redis, script, keys, args), script.name));
     all.push(...ended);
     if (ended.length === 0) return all;
   }

@@ -1,9 +1,9 @@
 import { type FleetKeys, LIMITS } from '@shellfleet/protocol';
 import { runScript } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { defineScript } from '../scripts.ts';
+import { definePlainScript } from '../scripts.ts';
 
-const script = defineScript('upkeep/forget');
+const script = definePlainScript('upkeep/forget');
 
 /**
  * Removes a session whose life is over (closed, or nothing is left of it) from the index. `score`: its score in the index, as text, from

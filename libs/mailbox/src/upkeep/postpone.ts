@@ -1,9 +1,9 @@
 import type { FleetKeys } from '@shellfleet/protocol';
 import { runScript } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { defineScript } from '../scripts.ts';
+import { definePlainScript } from '../scripts.ts';
 
-const script = defineScript('upkeep/postpone');
+const script = definePlainScript('upkeep/postpone');
 
 /**
  * Sets when upkeep looks at a session next. `score`: its score in the index, as text, from before the caller read the session. Returns false

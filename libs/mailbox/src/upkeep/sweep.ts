@@ -2,7 +2,7 @@ import { encodeWakeUp, LIMITS, newResult, type SessionKeys, toWireResult } from 
 import { asArray, asNumber, asString, retentionOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { CLOSED_UNSTARTED } from '../producer/cancel.ts';
-import { type Closed, toEnded } from '../producer/close.ts';
+import { type Closed, toEndedEntries } from '../producer/close.ts';
 import type { Life } from '../read/life.ts';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
 
@@ -61,7 +61,7 @@ export async function sweep(
     trimmed: asNumber(trimmed),
     waiting: asNumber(waiting),
     host: asString(host),
-    ended: toEnded(asArray(ended, script.name)),
+    ended: toEndedEntries(asArray(ended, script.name)),
     hasWork: hasWork === 1,
     life: asString(life) as Swept['life'],
   };

@@ -9,7 +9,7 @@ import {
   planBubblewrap,
   sessionSeccompProfile,
 } from '@shellfleet/policy';
-import { findProgram, SYSTEM_PATH } from '../host/find-program.ts';
+import { findSystemProgram, SYSTEM_PATH } from '../host/find-program.ts';
 import { unavailable } from '../host/unavailable.ts';
 import type { Wall } from '../host/wall.ts';
 
@@ -39,7 +39,7 @@ export async function openBubblewrap(folder: string, path = SYSTEM_PATH): Promis
   if (process.platform !== 'linux') throw unavailable('bubblewrap', 'it needs Linux');
   if (arch !== 'x64' && arch !== 'arm64')
     throw unavailable('bubblewrap', `its filter knows x64 and arm64, not ${arch}`);
-  const bwrap = await findProgram('bwrap', path);
+  const bwrap = await findSystemProgram('bwrap', path);
   if (bwrap === undefined) throw unavailable('bubblewrap', 'it has no program bwrap (apt-get install bubblewrap)');
   const root = await readRoot();
   const descriptor = join(folder, 'filter');

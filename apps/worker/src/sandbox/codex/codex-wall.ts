@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type CodexForm, codexArguments, planCodex, readCodexForm } from '@shellfleet/policy';
-import { findProgram, SYSTEM_PATH } from '../host/find-program.ts';
+import { findSystemProgram, SYSTEM_PATH } from '../host/find-program.ts';
 import { unavailable } from '../host/unavailable.ts';
 import type { Wall } from '../host/wall.ts';
 
@@ -44,7 +44,7 @@ export interface CodexOptions {
 export async function openCodex(options: CodexOptions = {}): Promise<Wall> {
   const { program, configOverrides, platform = process.platform, folders = SYSTEM_PATH } = options;
   if (platform !== 'linux') throw unavailable('codex', `it needs Linux, and this host has ${platform}`);
-  const codex = program ?? (await findProgram('codex', folders));
+  const codex = program ?? (await findSystemProgram('codex', folders));
   if (codex === undefined)
     throw unavailable(
       'codex',

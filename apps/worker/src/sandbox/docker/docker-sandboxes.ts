@@ -44,7 +44,7 @@ import { Images } from './images.ts';
 import { toKeeperLink } from './keeper-link.ts';
 import { beyondBounds, keepContainer, keptAtOf } from './kept-containers.ts';
 import { hostFilter, ofFleet, ofHost, ofNamespace, type SandboxLabels, toLabels } from './labels.ts';
-import { checkSameWorkspace, type OwnContainer, readOwnContainer, safeEnv } from './own-container.ts';
+import { checkOwnWorkspace, type OwnContainer, readOwnContainer, safeEnv } from './own-container.ts';
 import { Runtimes } from './runtimes.ts';
 import { SessionPasswd } from './session-passwd.ts';
 import { SessionUids, type UidRange } from './session-uids.ts';
@@ -186,7 +186,7 @@ class DockerSandboxes implements Sandboxes {
     const isCompared = workspace.identity !== undefined;
     this.#used.set(sandboxId, nameOf(labels));
     try {
-      if (own !== undefined) checkSameWorkspace(own, plan, workspace);
+      if (own !== undefined) checkOwnWorkspace(own, plan, workspace);
       if (isCompared && volumes.length > 0) throw hasVolumes(plan.image);
       const folder = await this.#folders.create(nameOf(labels));
       const request = {

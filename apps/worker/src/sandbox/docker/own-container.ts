@@ -42,7 +42,7 @@ export async function readOwnContainer(engine: Engine, name: string, target: str
 }
 
 /** Throws SANDBOX_UNAVAILABLE when the opened folder is another one than that of the session. */
-export function checkSameWorkspace(
+export function checkOwnWorkspace(
   { workspace: own }: OwnContainer,
   { workspace }: DockerPlan,
   { identity }: WorkspaceFolder,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 export const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** The path of one of the system's programs. Not of this process's PATH, which may have folders that others can write to. */
-export async function findProgram(name: string, path = SYSTEM_PATH): Promise<string | undefined> {
+export async function findSystemProgram(name: string, path = SYSTEM_PATH): Promise<string | undefined> {
   for (const folder of path.split(':')) {
     const path = join(folder, name);
     const isThere = await access(path, constants.X_OK).then(

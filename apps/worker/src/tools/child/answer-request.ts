@@ -1,7 +1,7 @@
 import { REDACTED_BY_WORKER_BYTES, redactJsonText } from '../redact-json.ts';
-import { callTool } from './call-tool.ts';
+import { runTool } from './call-tool.ts';
 import { describeThrown } from './describe-thrown.ts';
-import { readInput } from './read-input.ts';
+import { readRequest } from './read-input.ts';
 import { BEGUN, type ChildReport, REPORT_DESCRIPTOR } from './request.ts';
 
 const { closeSync, writeSync } = process.getBuiltinModule('node:fs');
@@ -18,7 +18,7 @@ process.on('beforeExit', () =>
   report(failed('died', 'subprocess exited without producing a result: its promise never settles')),
 );
 
-const { request, args: argsText } = readInput();
+const { request, args: argsText } = readRequest();
 // Until here nothing of a tool has run: a process that ends without this byte has done nothing of its call.
 writeSync(REPORT_DESCRIPTOR, BEGUN);
 process.chdir(dirname(request.module));
@@ -34,7 +34,7 @@ if (request.type === 'describe') {
   );
 } else {
   const args: unknown = JSON.parse(argsText);
-  await callTool(request, args, abort.signal).then(
+  await runTool(request, args, abort.signal).then(
     async (done) => {
       if (typeof done !== 'string') return report({ type: 'failed', error: done });
       const redacted = done.length > REDACTED_BY_WORKER_BYTES;

@@ -5,7 +5,7 @@ import { loadModule } from './load-module.ts';
 import type { ChildRequest } from './request.ts';
 
 /** Returns the output of a call as JSON, or how it failed. Rethrows the tool's own errors. */
-export async function callTool(
+export async function runTool(
   { module, exported, name, outputBytes }: Extract<ChildRequest, { type: 'call' }>,
   args: unknown,
   signal: AbortSignal,

@@ -9,7 +9,7 @@ const NEWLINE = 0x0a;
  * Reads the line with the request and the arguments after it, which the worker sends when a call is known. It blocks until then, because the
  * process has nothing else to do, and `process.stdin` would load Node's network code.
  */
-export function readInput(): { request: ChildRequest; args: string } {
+export function readRequest(): { request: ChildRequest; args: string } {
   const input = readFileSync(STDIN);
   const end = input.indexOf(NEWLINE);
   return { request: JSON.parse(input.toString('utf8', 0, end)), args: input.toString('utf8', end + 1) };

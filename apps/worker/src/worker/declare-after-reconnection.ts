@@ -15,7 +15,7 @@ interface Recovering {
  * Renews the leases after Redis was away, since they may have run out, before any other call of this host or another. A
  * Redis that came back with other data gets what this host has in memory.
  */
-export function recoverFirst({ host, sessions, heartbeat, settling }: Recovering): void {
+export function declareAfterReconnection({ host, sessions, heartbeat, settling }: Recovering): void {
   const { connected, fleet, namespace, hostId, settings, jobs, leases, logger } = host;
   const { history } = connected;
   let declared = history.changes;
