@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { p95, timesWhile } from '../support/flood-figures.ts';
 import { isRoot } from '../support/host-leftovers.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
@@ -18,38 +18,39 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 
-test.each(isRoot ? (['docker', 'bubblewrap', 'host'] as const) : (['docker'] as const))(
-  'a %s session that forks, computes and fills its memory slows commands of another one at most threefold',
-  async (policy) => {
-    const abuser = await stack.fleet.session(`abuser-${policy}`, { policy, limits: { pids: 128 } });
-    const other = await stack.fleet.session(`beside-${policy}`, { policy });
-    await Promise.all([abuser.run('true'), other.run('true')]);
-    const churn = `python3 -c 'while True: bytearray(300 * 2**20)'`;
-    const beside: number[] = [];
-    const during: number[] = [];
-    const isSlow = () => p95(during) >= MOST_SLOWDOWN * p95(beside);
-    // In turns, so that other work on the machine slows down both alike.
-    for (let round = 0; round < MOST_ROUNDS && (round < LEAST_ROUNDS || isSlow()); round += 1) {
-      beside.push(...(await timesWhile(other, abuser.run(`sleep ${ROUND_MS / 1_000}`))));
-      const abuse = abuser.run(
-        `for i in 1 2 3 4; do sh -c 'while :; do :; done' & done; ${churn} & :(){ :|:& };:; wait`,
-        {
-          timeoutMs: ROUND_MS,
-        },
+describe('a hostile command', () => {
+  test.each(isRoot ? (['docker', 'bubblewrap', 'host'] as const) : (['docker'] as const))(
+    'slows other sessions at most threefold, in a %s session that forks and fills memory',
+    async (policy) => {
+      const abuser = await stack.fleet.session(`abuser-${policy}`, { policy, limits: { pids: 128 } });
+      const other = await stack.fleet.session(`beside-${policy}`, { policy });
+      await Promise.all([abuser.run('true'), other.run('true')]);
+      const churn = `python3 -c 'while True: bytearray(300 * 2**20)'`;
+      const beside: number[] = [];
+      const during: number[] = [];
+      const isSlow = () => p95(during) >= MOST_SLOWDOWN * p95(beside);
+      // In turns, so that other work on the machine slows down both alike.
+      for (let round = 0; round < MOST_ROUNDS && (round < LEAST_ROUNDS || isSlow()); round += 1) {
+        beside.push(...(await timesWhile(other, abuser.run(`sleep ${ROUND_MS / 1_000}`))));
+        const abuse = abuser.run(
+          `for i in 1 2 3 4; do sh -c 'while :; do :; done' & done; ${churn} & :(){ :|:& };:; wait`,
+          {
+            timeoutMs: ROUND_MS,
+          },
+        );
+        during.push(...(await timesWhile(other, abuse)));
+      }
+      console.info(
+        `p95 of another ${policy} session: ${p95(beside).toFixed(1)} ms, beside the abuse ${p95(during).toFixed(1)} ms (${during.length} commands)`,
       );
-      during.push(...(await timesWhile(other, abuse)));
-    }
-    console.info(
-      `p95 of another ${policy} session: ${p95(beside).toFixed(1)} ms, beside the abuse ${p95(during).toFixed(1)} ms (${during.length} commands)`,
-    );
-    expect(p95(during)).toBeLessThan(MOST_SLOWDOWN * p95(beside));
-    await Promise.all([abuser.close(), other.close()]);
-  },
-);
+      expect(p95(during)).toBeLessThan(MOST_SLOWDOWN * p95(beside));
+      await Promise.all([abuser.close(), other.close()]);
+    },
+  );
 
-test('a command has at most 1024 files open, and can raise that to 4096 and no further', async () => {
-  const session = await stack.fleet.session('files');
-  const opens = `python3 - <<'END'
+  test('opens at most 1024 files, or 4096 once it has raised that limit', async () => {
+    const session = await stack.fleet.session('files');
+    const opens = `python3 - <<'END'
 import os, resource
 def most():
     opened = []
@@ -65,8 +66,9 @@ print(*most())
 try: resource.setrlimit(resource.RLIMIT_NOFILE, (8192, 8192))
 except ValueError as error: print(error)
 END`;
-  expect((await session.run(opens)).stdout).toBe(
-    '1024 Too many open files\n4096 Too many open files\nnot allowed to raise maximum limit\n',
-  );
-  await session.close();
+    expect((await session.run(opens)).stdout).toBe(
+      '1024 Too many open files\n4096 Too many open files\nnot allowed to raise maximum limit\n',
+    );
+    await session.close();
+  });
 });

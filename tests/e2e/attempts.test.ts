@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Session } from '@shellfleet/client';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
@@ -44,57 +44,61 @@ const asked = async ({ id }: Session) =>
 const SCRIPT = 'echo attempt >> /tmp/attempts; echo $kept; touch made';
 const DENIED = /touch: .*made.*: Read-only file system\n$/;
 
-test('S2-06, S3-25: a question about a second attempt survives the worker, and only its answer lets the command out, once', async () => {
-  const { session, made } = await open('asked');
-  await session.run('export kept=yes');
-  const command = await session.submit(SCRIPT);
-  const question = await asked(session);
-  expect(question).toMatchObject({
-    ...{ outside: true, script: SCRIPT, place: 'policy docker, mode workspace-write, network restricted' },
-    firstAttempt: { exitCode: 1, output: expect.stringMatching(DENIED) },
+describe('the second attempt of a command', () => {
+  // S2-06, S3-25
+  test('asks a question that survives the worker, and runs once after its approval', async () => {
+    const { session, made } = await open('asked');
+    await session.run('export kept=yes');
+    const command = await session.submit(SCRIPT);
+    const question = await asked(session);
+    expect(question).toMatchObject({
+      ...{ outside: true, script: SCRIPT, place: 'policy docker, mode workspace-write, network restricted' },
+      firstAttempt: { exitCode: 1, output: expect.stringMatching(DENIED) },
+    });
+    await worker.kill();
+    await worker.start();
+    expect(await asked(session)).toEqual(question);
+    expect(existsSync(made)).toBe(false);
+    await stack.fleet.approvals.approve(question.id);
+    expect(await command.result()).toMatchObject({
+      // What the session's shell exports stays there.
+      ...{ outcome: 'success', stdout: '\n', stderr: '', outside: true, attempts: 2 },
+      ...{ firstAttempt: question.firstAttempt, shell: { state: 'kept', epoch: 1 } },
+    });
+    expect(existsSync(made)).toBe(true);
+    // The first one ran inside, once.
+    expect((await session.run('cat /tmp/attempts')).stdout).toBe('attempt\n');
+    await session.close();
   });
-  await worker.kill();
-  await worker.start();
-  expect(await asked(session)).toEqual(question);
-  expect(existsSync(made)).toBe(false);
-  await stack.fleet.approvals.approve(question.id);
-  expect(await command.result()).toMatchObject({
-    // What the session's shell exports stays there.
-    ...{ outcome: 'success', stdout: '\n', stderr: '', outside: true, attempts: 2 },
-    ...{ firstAttempt: question.firstAttempt, shell: { state: 'kept', epoch: 1 } },
-  });
-  expect(existsSync(made)).toBe(true);
-  // The first one ran inside, once.
-  expect((await session.run('cat /tmp/attempts')).stdout).toBe('attempt\n');
-  await session.close();
-});
 
-test('S2-17: a first attempt stands, with exit code, output and duration, when its second one is denied', async () => {
-  const { session, made } = await open('denied');
-  const command = await session.submit(SCRIPT);
-  await stack.fleet.approvals.deny((await asked(session)).id, 'not there', { answeredBy: 'ada' });
-  const result = await command.result();
-  expect(result).toMatchObject({
-    ...{ outcome: 'failure', exitCode: 1, reason: 'exited', stdout: '\n', refused: 'ada denied it: not there' },
-    denied: { what: 'files', line: expect.stringContaining('Read-only file system'), mayAsk: true },
+  // S2-17
+  test('leaves exit code, output and duration of the first attempt when it is denied', async () => {
+    const { session, made } = await open('denied');
+    const command = await session.submit(SCRIPT);
+    await stack.fleet.approvals.deny((await asked(session)).id, 'not there', { answeredBy: 'ada' });
+    const result = await command.result();
+    expect(result).toMatchObject({
+      ...{ outcome: 'failure', exitCode: 1, reason: 'exited', stdout: '\n', refused: 'ada denied it: not there' },
+      denied: { what: 'files', line: expect.stringContaining('Read-only file system'), mayAsk: true },
+    });
+    expect(result.stderr).toMatch(DENIED);
+    expect(result.timings.runMs).toBeGreaterThan(0);
+    expect(existsSync(made)).toBe(false);
+    await session.close();
   });
-  expect(result.stderr).toMatch(DENIED);
-  expect(result.timings.runMs).toBeGreaterThan(0);
-  expect(existsSync(made)).toBe(false);
-  await session.close();
-});
 
-test('a second attempt whose worker is killed is lost, and does not run a third time', async () => {
-  const { session, made } = await open('killed');
-  const command = await session.submit('touch made && echo once >> made && sleep 60', { retry: 'idempotent' });
-  await stack.fleet.approvals.approve((await asked(session)).id);
-  await until(
-    async () => existsSync(made),
-    (exists) => exists,
-  );
-  await worker.kill();
-  await worker.start();
-  expect(await command.result()).toMatchObject({ outcome: 'lost', attempts: 2 });
-  expect(await session.run('cat made')).toMatchObject({ stdout: 'once\n', shell: { state: 'kept', epoch: 1 } });
-  await session.close();
+  test('is lost when its worker is killed, and does not run a third time', async () => {
+    const { session, made } = await open('killed');
+    const command = await session.submit('touch made && echo once >> made && sleep 60', { retry: 'idempotent' });
+    await stack.fleet.approvals.approve((await asked(session)).id);
+    await until(
+      async () => existsSync(made),
+      (exists) => exists,
+    );
+    await worker.kill();
+    await worker.start();
+    expect(await command.result()).toMatchObject({ outcome: 'lost', attempts: 2 });
+    expect(await session.run('cat made')).toMatchObject({ stdout: 'once\n', shell: { state: 'kept', epoch: 1 } });
+    await session.close();
+  });
 });

@@ -156,148 +156,151 @@ async function verify(stateFolder: string, ...more: string[]) {
 const toNames = (text: string) =>
   Object.entries(names).reduce((replaced, [host, name]) => replaced.replaceAll(name, host), text);
 
-test('what two hosts have written about three tenants is whole, also after files that were older than the retention went', async () => {
-  const { exitCode, findings, stderr } = await verify(whole);
-  expect({ exitCode, findings }).toEqual({ exitCode: 0, findings: [] });
-  expect(stderr).toContain('of 3 chains were verified, and 0 findings');
-  // Two of three files, and the one of this hour.
-  expect(filesOf(whole, 'h2', 'aged').map((path) => path.split('/').at(-1))).toEqual([
-    '000000000005.jsonl',
-    '000000000007.jsonl',
-  ]);
-});
+describe('the audit of a fleet', () => {
+  test('verifies as whole for two hosts and three tenants, also after old files were removed', async () => {
+    const { exitCode, findings, stderr } = await verify(whole);
+    expect({ exitCode, findings }).toEqual({ exitCode: 0, findings: [] });
+    expect(stderr).toContain('of 3 chains were verified, and 0 findings');
+    // Two of three files, and the one of this hour.
+    expect(filesOf(whole, 'h2', 'aged').map((path) => path.split('/').at(-1))).toEqual([
+      '000000000005.jsonl',
+      '000000000007.jsonl',
+    ]);
+  });
 
-test('export prints every record, redacted, and heads are enough to verify without Redis', async () => {
-  const { stdout } = await cli.text(['audit', 'export', '--state-dir', whole]);
-  const records = stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-  const scripts = records.flatMap(({ host, tenant, script }) =>
-    script === undefined ? [] : `${host} ${tenant} ${script}`,
-  );
-  expect(scripts).toContain('h1 default echo one # [REDACTED_SECRET]');
-  expect(scripts).toContain('h1 other echo four # [REDACTED_SECRET]');
-  expect(scripts).toContain('h2 aged echo now');
-  expect(stdout).not.toContain('hunter2');
-  expect(records.find(({ type }) => type === 'pruned')).toMatchObject({ host: 'h2', tenant: 'aged', through: 4 });
+  test('is exported with every record, redacted, and verifies from kept heads without Redis', async () => {
+    const { stdout } = await cli.text(['audit', 'export', '--state-dir', whole]);
+    const records = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const scripts = records.flatMap(({ host, tenant, script }) =>
+      script === undefined ? [] : `${host} ${tenant} ${script}`,
+    );
+    expect(scripts).toContain('h1 default echo one # [REDACTED_SECRET]');
+    expect(scripts).toContain('h1 other echo four # [REDACTED_SECRET]');
+    expect(scripts).toContain('h2 aged echo now');
+    expect(stdout).not.toContain('hunter2');
+    expect(records.find(({ type }) => type === 'pruned')).toMatchObject({ host: 'h2', tenant: 'aged', through: 4 });
 
-  const heads = join(folder, 'heads.jsonl');
-  const nowhere = { env: { SHELLFLEET_REDIS_URL: 'redis://127.0.0.1:1' } };
-  writeFileSync(heads, (await cli.text(['audit', 'heads', '--state-dir', whole], nowhere)).stdout);
-  expect((await cli.text(['audit', 'verify', '--state-dir', whole, '--heads', heads], nowhere)).exitCode).toBe(0);
-  expect(await cli.text(['audit', 'verify', '--state-dir', older, '--heads', heads], nowhere)).toMatchObject({
-    exitCode: 1,
-    stdout: expect.stringContaining('cut-off: host h1, tenant default'),
+    const heads = join(folder, 'heads.jsonl');
+    const nowhere = { env: { SHELLFLEET_REDIS_URL: 'redis://127.0.0.1:1' } };
+    writeFileSync(heads, (await cli.text(['audit', 'heads', '--state-dir', whole], nowhere)).stdout);
+    expect((await cli.text(['audit', 'verify', '--state-dir', whole, '--heads', heads], nowhere)).exitCode).toBe(0);
+    expect(await cli.text(['audit', 'verify', '--state-dir', older, '--heads', heads], nowhere)).toMatchObject({
+      exitCode: 1,
+      stdout: expect.stringContaining('cut-off: host h1, tenant default'),
+    });
+  });
+
+  /** What somebody does to the records, and what is found. */
+  interface Tampering {
+    what: string;
+    /** Host and tenant. */
+    chain: string;
+    tamper(stateFolder: string): void;
+    findings: (string | RegExp)[];
+  }
+
+  const AT = '/hosts/h1/audit/t-default/000000000001.jsonl';
+  const OTHER = '/hosts/h1/audit/t-other/000000000001.jsonl';
+
+  // Three at a time, in chains of their own: the command line runs once for them.
+  test.each<[Tampering[]]>([
+    [
+      [
+        {
+          what: 'an altered byte',
+          chain: 'h1 default',
+          tamper: (at) =>
+            edit(at, 'default', ([one = '', two = '', ...rest]) => [
+              one,
+              two.replace('"entry":"', '"entry":"0'),
+              ...rest,
+            ]),
+          findings: [`altered h1 default ${AT}:2: record 2 was altered`],
+        },
+        {
+          what: 'a deleted record',
+          chain: 'h1 other',
+          tamper: (at) => edit(at, 'other', ([one = '', two = '', _, ...rest]) => [one, two, ...rest]),
+          findings: [`missing h1 other ${OTHER}:3: record 3 is missing before it`],
+        },
+        {
+          what: 'a file removed between others',
+          chain: 'h2 aged',
+          tamper: (at) => rmSync(filesOf(at, 'h2', 'aged')[0] ?? ''),
+          findings: ['missing h2 aged /hosts/h2/audit/t-aged/000000000007.jsonl:1: records 5 to 6 are missing'],
+        },
+      ],
+    ],
+    [
+      [
+        {
+          what: 'two exchanged records',
+          chain: 'h1 default',
+          tamper: (at) =>
+            edit(at, 'default', ([one = '', two = '', three = '', ...rest]) => [one, three, two, ...rest]),
+          findings: [
+            `missing h1 default ${AT}:2: record 2 is missing before it`,
+            `altered h1 default ${AT}:3: record 2 is in the wrong place, after record 3`,
+            `missing h1 default ${AT}:4: record 3 is missing before it`,
+          ],
+        },
+        {
+          what: 'the end of a file cut off',
+          chain: 'h1 other',
+          tamper: (at) => edit(at, 'other', (lines) => lines.slice(0, -2)),
+          findings: [/^cut-off h1 other .*t-other\/000000000001\.jsonl:\d+: records \d+ to \d+ are cut off/],
+        },
+        {
+          what: 'the last file removed',
+          chain: 'h2 aged',
+          tamper: (at) => rmSync(filesOf(at, 'h2', 'aged')[1] ?? ''),
+          findings: [
+            'missing h2 aged /hosts/h2/audit/t-aged/000000000005.jsonl:1: records 1 to 4 are missing',
+            /^cut-off h2 aged .*t-aged\/000000000005\.jsonl:2: records 7 to \d+ are cut off/,
+          ],
+        },
+      ],
+    ],
+    [
+      [
+        {
+          what: 'an older copy in its place',
+          chain: 'h1 default',
+          tamper: (at) => cpSync(chainOf(older, 'h1', 'default'), chainOf(at, 'h1', 'default'), { recursive: true }),
+          findings: [/^cut-off h1 default .*t-default\/000000000001\.jsonl:\d+: records \d+ to \d+ are cut off/],
+        },
+        {
+          what: 'all records of a tenant removed',
+          chain: 'h1 other',
+          tamper: (at) => rmSync(chainOf(at, 'h1', 'other'), { recursive: true }),
+          findings: [/^cut-off h1 other \/hosts\/h1\/audit\/t-other: records 1 to \d+ are cut off/],
+        },
+        {
+          what: 'the audit of a host removed',
+          chain: 'h2 *',
+          tamper: (at) => rmSync(auditOf(at, 'h2'), { recursive: true }),
+          findings: ['missing h2 * /hosts/h2/audit: the audit of this host is missing'],
+        },
+      ],
+    ],
+  ])('is checked by verify, which names file and record of each tampering (%#)', async (tamperings) => {
+    const at = copy(whole);
+    for (const { tamper } of tamperings) tamper(at);
+    const { exitCode, findings } = await verify(at);
+    expect(exitCode).toBe(1);
+    for (const { what, chain, findings: expected } of tamperings) {
+      const found = findings.filter((finding) => finding.split(' ').slice(1, 3).join(' ') === chain);
+      const wanted = expected.map((one) => (typeof one === 'string' ? one : expect.stringMatching(one)));
+      expect([what, found]).toEqual([what, wanted]);
+    }
   });
 });
 
-/** What somebody does to the records, and what is found. */
-interface Tampering {
-  what: string;
-  /** Host and tenant. */
-  chain: string;
-  tamper(stateFolder: string): void;
-  findings: (string | RegExp)[];
-}
-
-const AT = '/hosts/h1/audit/t-default/000000000001.jsonl';
-const OTHER = '/hosts/h1/audit/t-other/000000000001.jsonl';
-
-// Three at a time, in chains of their own: the command line runs once for them.
-test.each<[Tampering[]]>([
-  [
-    [
-      {
-        what: 'an altered byte',
-        chain: 'h1 default',
-        tamper: (at) =>
-          edit(at, 'default', ([one = '', two = '', ...rest]) => [
-            one,
-            two.replace('"entry":"', '"entry":"0'),
-            ...rest,
-          ]),
-        findings: [`altered h1 default ${AT}:2: record 2 was altered`],
-      },
-      {
-        what: 'a deleted record',
-        chain: 'h1 other',
-        tamper: (at) => edit(at, 'other', ([one = '', two = '', _, ...rest]) => [one, two, ...rest]),
-        findings: [`missing h1 other ${OTHER}:3: record 3 is missing before it`],
-      },
-      {
-        what: 'a file removed between others',
-        chain: 'h2 aged',
-        tamper: (at) => rmSync(filesOf(at, 'h2', 'aged')[0] ?? ''),
-        findings: ['missing h2 aged /hosts/h2/audit/t-aged/000000000007.jsonl:1: records 5 to 6 are missing'],
-      },
-    ],
-  ],
-  [
-    [
-      {
-        what: 'two exchanged records',
-        chain: 'h1 default',
-        tamper: (at) => edit(at, 'default', ([one = '', two = '', three = '', ...rest]) => [one, three, two, ...rest]),
-        findings: [
-          `missing h1 default ${AT}:2: record 2 is missing before it`,
-          `altered h1 default ${AT}:3: record 2 is in the wrong place, after record 3`,
-          `missing h1 default ${AT}:4: record 3 is missing before it`,
-        ],
-      },
-      {
-        what: 'the end of a file cut off',
-        chain: 'h1 other',
-        tamper: (at) => edit(at, 'other', (lines) => lines.slice(0, -2)),
-        findings: [/^cut-off h1 other .*t-other\/000000000001\.jsonl:\d+: records \d+ to \d+ are cut off/],
-      },
-      {
-        what: 'the last file removed',
-        chain: 'h2 aged',
-        tamper: (at) => rmSync(filesOf(at, 'h2', 'aged')[1] ?? ''),
-        findings: [
-          'missing h2 aged /hosts/h2/audit/t-aged/000000000005.jsonl:1: records 1 to 4 are missing',
-          /^cut-off h2 aged .*t-aged\/000000000005\.jsonl:2: records 7 to \d+ are cut off/,
-        ],
-      },
-    ],
-  ],
-  [
-    [
-      {
-        what: 'an older copy in its place',
-        chain: 'h1 default',
-        tamper: (at) => cpSync(chainOf(older, 'h1', 'default'), chainOf(at, 'h1', 'default'), { recursive: true }),
-        findings: [/^cut-off h1 default .*t-default\/000000000001\.jsonl:\d+: records \d+ to \d+ are cut off/],
-      },
-      {
-        what: 'all records of a tenant removed',
-        chain: 'h1 other',
-        tamper: (at) => rmSync(chainOf(at, 'h1', 'other'), { recursive: true }),
-        findings: [/^cut-off h1 other \/hosts\/h1\/audit\/t-other: records 1 to \d+ are cut off/],
-      },
-      {
-        what: 'the audit of a host removed',
-        chain: 'h2 *',
-        tamper: (at) => rmSync(auditOf(at, 'h2'), { recursive: true }),
-        findings: ['missing h2 * /hosts/h2/audit: the audit of this host is missing'],
-      },
-    ],
-  ],
-])('verify names file and record of each tampering, and exits with 1 (%#)', async (tamperings) => {
-  const at = copy(whole);
-  for (const { tamper } of tamperings) tamper(at);
-  const { exitCode, findings } = await verify(at);
-  expect(exitCode).toBe(1);
-  for (const { what, chain, findings: expected } of tamperings) {
-    const found = findings.filter((finding) => finding.split(' ').slice(1, 3).join(' ') === chain);
-    const wanted = expected.map((one) => (typeof one === 'string' ? one : expect.stringMatching(one)));
-    expect([what, found]).toEqual([what, wanted]);
-  }
-});
-
 // Fault 106: what a folder says of itself proves nothing.
-describe('an audit that is not in its place', () => {
+describe('verify, for an audit that is not in its place,', () => {
   const heads = join(folder, 'kept-heads.jsonl');
   beforeAll(async () => {
     writeFileSync(heads, (await cli.text(['audit', 'heads', '--state-dir', whole])).stdout);
@@ -336,14 +339,14 @@ describe('an audit that is not in its place', () => {
       (at) => renameSync(hostOf(at, 'h2'), join(at, 'hosts', 'default')),
       ['misplaced h2 * /hosts/default/audit: this is not the folder of host h2'],
     ],
-  ])('%s is found with the heads of Redis and with kept ones', async (_what, tamper, expected) => {
+  ])('finds %s with the heads of Redis and with kept ones', async (_what, tamper, expected) => {
     const at = copy(whole);
     tamper(at);
     expect(await verify(at)).toMatchObject({ exitCode: 1, findings: expected });
     expect(await verify(at, '--heads', heads)).toMatchObject({ exitCode: 1, findings: expected });
   });
 
-  test('a state folder from which every host was removed does not pass', async () => {
+  test('fails for a state folder from which every host was removed', async () => {
     const empty = mkdtempSync(join(folder, 'empty-'));
     expect(await verify(empty)).toMatchObject({
       exitCode: 1,
@@ -353,7 +356,7 @@ describe('an audit that is not in its place', () => {
     expect(await verify(empty, '--heads', heads)).toMatchObject({ exitCode: 1, findings: [expect.any(String), GONE] });
   });
 
-  test("another machine's hosts are named as not checked, and are no finding", async () => {
+  test('names hosts of another machine as not checked, without a finding', async () => {
     const { audits } = fleetKeys(stack.keyspace);
     await redis.hset(audits, 'far', 'another');
     expect(await verify(whole)).toMatchObject({
@@ -364,7 +367,7 @@ describe('an audit that is not in its place', () => {
     await redis.hdel(audits, 'far');
   });
 
-  test('a host of which Redis has nothing is named: its end is not proven', async () => {
+  test('names a host without a head in Redis, whose end is not proven', async () => {
     const { audits } = fleetKeys(stack.keyspace);
     const place = (await redis.hget(audits, 'h1')) ?? '';
     await redis.hdel(audits, 'h1');
@@ -376,42 +379,46 @@ describe('an audit that is not in its place', () => {
   });
 });
 
-test('a head that was changed in Redis differs from the records', async () => {
-  const key = hostKeys(stack.keyspace, 'h1').audit;
-  const genuine = (await redis.hget(key, 'default')) ?? '';
-  const { n, mac } = JSON.parse(genuine) as { n: number; mac: string };
-  for (const [head, message] of [
-    [
-      { n, mac: `${mac.slice(0, -1)}${mac.endsWith('A') ? 'B' : 'A'}` },
-      `record ${n} is not the one whose head was kept`,
-    ],
-    [{ n: n + 3, mac }, `records ${n + 1} to ${n + 3} are cut off`],
-  ] as const) {
-    await redis.hset(key, 'default', JSON.stringify(head));
-    expect(await verify(whole)).toMatchObject({ exitCode: 1, findings: [expect.stringContaining(message)] });
-  }
-  await redis.hset(key, 'default', genuine);
-  expect(await verify(whole)).toMatchObject({ exitCode: 0 });
+describe('audit verify', () => {
+  test('reports a head that was changed in Redis', async () => {
+    const key = hostKeys(stack.keyspace, 'h1').audit;
+    const genuine = (await redis.hget(key, 'default')) ?? '';
+    const { n, mac } = JSON.parse(genuine) as { n: number; mac: string };
+    for (const [head, message] of [
+      [
+        { n, mac: `${mac.slice(0, -1)}${mac.endsWith('A') ? 'B' : 'A'}` },
+        `record ${n} is not the one whose head was kept`,
+      ],
+      [{ n: n + 3, mac }, `records ${n + 1} to ${n + 3} are cut off`],
+    ] as const) {
+      await redis.hset(key, 'default', JSON.stringify(head));
+      expect(await verify(whole)).toMatchObject({ exitCode: 1, findings: [expect.stringContaining(message)] });
+    }
+    await redis.hset(key, 'default', genuine);
+    expect(await verify(whole)).toMatchObject({ exitCode: 0 });
+  });
 });
 
-test('a worker that is killed while it writes leaves a chain that is whole: half a line is said, and is no tampering', async () => {
-  const [worker] = stack.workers;
-  await worker?.start();
-  const session = await stack.fleet.session('e');
-  const commands = await Promise.all(Array.from({ length: 50 }, (_, n) => session.submit(`echo ${n}`)));
-  await commands[25]?.result();
-  await worker?.kill();
-  // As if the kill had come in the middle of a write.
-  const [path = ''] = filesOf(stack.stateFolder, 'h1', 'default');
-  appendFileSync(path, '{"mac":"abc","rec');
-  const [torn] = (await verify(stack.stateFolder)).findings;
-  expect(torn).toMatch(/^torn h1 default .*: a crash or a full disk left this line incomplete$/);
-  await worker?.start();
-  await Promise.all(commands.map((command) => command.result()));
-  await until(
-    () => readFileSync(path, 'utf8'),
-    (text) => text.includes('"interrupted"'),
-  );
-  expect(await verify(stack.stateFolder)).toMatchObject({ exitCode: 0, findings: [torn] });
-  await session.close();
+describe('a worker that is killed while it writes the audit', () => {
+  test('leaves a whole chain: verify reports half a line, and no tampering', async () => {
+    const [worker] = stack.workers;
+    await worker?.start();
+    const session = await stack.fleet.session('e');
+    const commands = await Promise.all(Array.from({ length: 50 }, (_, n) => session.submit(`echo ${n}`)));
+    await commands[25]?.result();
+    await worker?.kill();
+    // As if the kill had come in the middle of a write.
+    const [path = ''] = filesOf(stack.stateFolder, 'h1', 'default');
+    appendFileSync(path, '{"mac":"abc","rec');
+    const [torn] = (await verify(stack.stateFolder)).findings;
+    expect(torn).toMatch(/^torn h1 default .*: a crash or a full disk left this line incomplete$/);
+    await worker?.start();
+    await Promise.all(commands.map((command) => command.result()));
+    await until(
+      () => readFileSync(path, 'utf8'),
+      (text) => text.includes('"interrupted"'),
+    );
+    expect(await verify(stack.stateFolder)).toMatchObject({ exitCode: 0, findings: [torn] });
+    await session.close();
+  });
 });

@@ -16,50 +16,56 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 
-test('case 24: ids that differ only in case are two sessions, in two containers', async () => {
-  const [upper, lower] = await Promise.all(['Abc', 'abc'].map((id) => stack.fleet.session(id)));
-  await Promise.all([upper?.run('mine=upper'), lower?.run('mine=lower')]);
-  expect([(await upper?.run('echo $mine'))?.stdout, (await lower?.run('echo $mine'))?.stdout]).toEqual([
-    'upper\n',
-    'lower\n',
-  ]);
-  await using inspector = inspectFleet(stack);
-  const [first] = await inspector.containers('Abc');
-  const [second] = await inspector.containers('abc');
-  expect(first?.id).not.toBe(second?.id);
+describe('a session', () => {
+  // case 24
+  test('has its own container when its id differs from another in case alone', async () => {
+    const [upper, lower] = await Promise.all(['Abc', 'abc'].map((id) => stack.fleet.session(id)));
+    await Promise.all([upper?.run('mine=upper'), lower?.run('mine=lower')]);
+    expect([(await upper?.run('echo $mine'))?.stdout, (await lower?.run('echo $mine'))?.stdout]).toEqual([
+      'upper\n',
+      'lower\n',
+    ]);
+    await using inspector = inspectFleet(stack);
+    const [first] = await inspector.containers('Abc');
+    const [second] = await inspector.containers('abc');
+    expect(first?.id).not.toBe(second?.id);
+  });
+
+  // case 33
+  test('may set PATH, and so may a command', async () => {
+    const session = await stack.fleet.session('path', { env: { PATH: '/workspace/bin:/usr/bin:/bin' } });
+    await session.run(
+      `mkdir bin other; printf '#!/bin/sh\\necho of-session' > bin/own; printf '#!/bin/sh\\necho of-command' > other/own; chmod +x */own`,
+    );
+    expect((await session.run('own')).stdout).toBe('of-session\n');
+    expect((await session.run('own', { env: { PATH: '/workspace/other:/usr/bin:/bin' } })).stdout).toBe('of-command\n');
+    expect((await session.run('own')).stdout).toBe('of-session\n');
+  });
+
+  // A link may lead anywhere in the sandbox: the sandbox is the wall, and the user's own permissions hold behind the link.
+  // case 34
+  test('enters a directory behind a link where its user may, and else runs nothing', async () => {
+    const session = await stack.fleet.session('links');
+    await session.run('ln -s /usr/lib there; ln -s /root closed; ln -s loop loop; : > file');
+    expect((await session.run('pwd -P', { cwd: '/workspace/there' })).stdout).toBe('/usr/lib\n');
+    for (const cwd of [
+      '/workspace/closed',
+      '/workspace/loop',
+      '/workspace/file',
+      '/workspace/there\n',
+      '/workspace/../../root',
+    ])
+      expect(await session.run('touch /tmp/ran', { cwd })).toMatchObject({
+        outcome: 'error',
+        error: { code: 'COMMAND_INVALID' },
+      });
+    expect((await session.run('ls /tmp/ran')).exitCode).toBe(2);
+  });
 });
 
-test('case 33: PATH may be set, for a command and for a session', async () => {
-  const session = await stack.fleet.session('path', { env: { PATH: '/workspace/bin:/usr/bin:/bin' } });
-  await session.run(
-    `mkdir bin other; printf '#!/bin/sh\\necho of-session' > bin/own; printf '#!/bin/sh\\necho of-command' > other/own; chmod +x */own`,
-  );
-  expect((await session.run('own')).stdout).toBe('of-session\n');
-  expect((await session.run('own', { env: { PATH: '/workspace/other:/usr/bin:/bin' } })).stdout).toBe('of-command\n');
-  expect((await session.run('own')).stdout).toBe('of-session\n');
-});
-
-// A link may lead anywhere in the sandbox: the sandbox is the wall, and the user's own permissions hold behind the link.
-test('case 34: a directory behind a link is entered where the user may, and else nothing runs', async () => {
-  const session = await stack.fleet.session('links');
-  await session.run('ln -s /usr/lib there; ln -s /root closed; ln -s loop loop; : > file');
-  expect((await session.run('pwd -P', { cwd: '/workspace/there' })).stdout).toBe('/usr/lib\n');
-  for (const cwd of [
-    '/workspace/closed',
-    '/workspace/loop',
-    '/workspace/file',
-    '/workspace/there\n',
-    '/workspace/../../root',
-  ])
-    expect(await session.run('touch /tmp/ran', { cwd })).toMatchObject({
-      outcome: 'error',
-      error: { code: 'COMMAND_INVALID' },
-    });
-  expect((await session.run('ls /tmp/ran')).exitCode).toBe(2);
-});
-
-describe('Files', () => {
-  test('case 36: a write replaces a link, and leaves what the link or another name of the file leads to', async () => {
+describe('a file operation', () => {
+  // case 36
+  test('replaces a link on write, and leaves its target and other names as they are', async () => {
     const session = await stack.fleet.session('replaces');
     await session.run('echo old > target; ln -s target soft; ln target hard');
     await session.files.write('/workspace/soft', 'new');
@@ -70,14 +76,16 @@ describe('Files', () => {
   });
 
   // A caller cannot write such a name, since paths are texts; it sees that the file is there.
-  test('case 38: a name that is no UTF-8 is listed with U+FFFD, and hides no other', async () => {
+  // case 38
+  test('lists a name that is no UTF-8 with U+FFFD, and hides no other', async () => {
     const session = await stack.fleet.session('names');
     await session.run('mkdir d; : > "d/$(printf \'a\\377b\')"; : > d/other');
     const entries = await session.files.list('/workspace/d');
     expect(entries.map(({ name }) => name).sort()).toEqual(['a\ufffdb', 'other']);
   });
 
-  test('case 39: a FIFO, and a link to a device, are refused at once', async () => {
+  // case 39
+  test('refuses a FIFO and a link to a device at once', async () => {
     const session = await stack.fleet.session('special');
     await session.run('mkfifo fifo; ln -s /dev/zero zero');
     await expect(session.files.read('/workspace/fifo')).rejects.toMatchObject({ code: 'PATH_INVALID' });
@@ -85,8 +93,9 @@ describe('Files', () => {
   });
 });
 
-describe('Output', () => {
-  test('case 48: programs that read stdin find it empty, and end at once', async () => {
+describe('a command', () => {
+  // case 48
+  test('finds its stdin empty and ends at once when it reads it', async () => {
     const session = await stack.fleet.session('stdin');
     const script = 'cat; read x; echo "read $?"; python3; sh; echo "sh $?"';
     expect(await session.run(script, { timeoutMs: 20_000 })).toMatchObject({
@@ -111,18 +120,20 @@ describe('Output', () => {
       "printf '\\033]52;c;eA==\\007\\033[2J'",
       '\u001b]52;c;eA==\u0007\u001b[2J',
     ],
-  ])('case %s is shown as it was written', async (_what, script, stdout) => {
+  ])('has its output shown as it was written: case %s', async (_what, script, stdout) => {
     const session = await stack.fleet.session('output');
     expect(await session.run(script)).toMatchObject({ outcome: 'success', exitCode: 0, stdout });
   });
 
-  test('case 56: with the encoding base64 every byte is in the Result', async () => {
+  // case 56
+  test('has every byte of its output in the Result with the encoding base64', async () => {
     const session = await stack.fleet.session('output');
     const { stdout } = await session.run("printf 'a\\377\\0b'", { encoding: 'base64' });
     expect([...Buffer.from(stdout, 'base64')]).toEqual([0x61, 0xff, 0, 0x62]);
   });
 
-  test('case 55: ten million empty lines and one line of 30 MB are counted exactly', { timeout: 120_000 }, async () => {
+  // case 55
+  test('has its output counted exactly: ten million empty lines, or 30 MB in one', { timeout: 120_000 }, async () => {
     const session = await stack.fleet.session('counted', { output: { maxLines: 10, maxBytes: 1_000 } });
     const lines = await session.run("yes '' | head -n 10000000", { timeoutMs: 100_000 });
     expect(lines.totals).toMatchObject({ stdoutBytes: 10_000_000, stdoutLines: 10_000_000 });
@@ -134,33 +145,37 @@ describe('Output', () => {
   });
 });
 
-test('case 74: a container that was renamed by hand keeps its session', async () => {
-  const session = await stack.fleet.session('renamed');
-  await session.run('kept=yes');
-  await using inspector = inspectFleet(stack);
-  const container = await inspector.container('renamed');
-  await container.rename({ name: `${stack.namespace}-by-hand` });
-  expect((await session.run('echo $kept')).stdout).toBe('yes\n');
-  await stack.workers[0]?.kill();
-  await stack.workers[0]?.start();
-  expect((await session.run('echo $kept')).stdout).toBe('yes\n');
+describe('the container of a session', () => {
+  // case 74
+  test('keeps its session after it was renamed by hand', async () => {
+    const session = await stack.fleet.session('renamed');
+    await session.run('kept=yes');
+    await using inspector = inspectFleet(stack);
+    const container = await inspector.container('renamed');
+    await container.rename({ name: `${stack.namespace}-by-hand` });
+    expect((await session.run('echo $kept')).stdout).toBe('yes\n');
+    await stack.workers[0]?.kill();
+    await stack.workers[0]?.start();
+    expect((await session.run('echo $kept')).stdout).toBe('yes\n');
+  });
+
+  // case 75
+  test('waits, with the reason, when no host allows its runtime, and uses no other', async () => {
+    const session = await stack.fleet.session('runtime', { policy: { type: 'docker', runtime: 'runsc' } });
+    const command = await session.submit('echo never');
+    const { noHostReason } = await until(
+      () => session.info(),
+      (info) => info.noHostReason !== undefined,
+      20_000,
+    );
+    expect(noHostReason).toContain('runsc');
+    expect(await command.cancel()).toBe(true);
+    expect(await command.result()).toMatchObject({ outcome: 'cancellation', stdout: '' });
+    await session.close();
+  });
 });
 
-test('case 75: a session with a container runtime that no host allows waits, with the reason, and none is fallen back to', async () => {
-  const session = await stack.fleet.session('runtime', { policy: { type: 'docker', runtime: 'runsc' } });
-  const command = await session.submit('echo never');
-  const { noHostReason } = await until(
-    () => session.info(),
-    (info) => info.noHostReason !== undefined,
-    20_000,
-  );
-  expect(noHostReason).toContain('runsc');
-  expect(await command.cancel()).toBe(true);
-  expect(await command.result()).toMatchObject({ outcome: 'cancellation', stdout: '' });
-  await session.close();
-});
-
-describe('What was written straight to Redis', () => {
+describe('a payload that was written straight to Redis', () => {
   const newer = JSON.stringify({ type: 'command', script: 'touch /tmp/ran', ofANewerVersion: true, timeoutMs: 'soon' });
   test.each([
     [
@@ -175,7 +190,7 @@ describe('What was written straight to Redis', () => {
     ],
     ['67: not sealed', () => newer, 'SEAL_KEY_UNKNOWN'],
     ['67: sealed for another session', (_: unknown, foreign: string) => foreign, 'SEAL_KEY_UNKNOWN'],
-  ])('case %s: it ends as an error, nothing of it runs, and the session goes on', async (what, toPayload, code) => {
+  ])('ends as an error, runs nothing, and leaves the session usable: case %s', async (what, toPayload, code) => {
     const id = `straight-${what.replaceAll(/[^a-z0-9]+/g, '-')}`.slice(0, 60);
     const session = await stack.fleet.session(id);
     await session.run('kept=yes');

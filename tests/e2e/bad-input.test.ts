@@ -56,7 +56,8 @@ async function expectRefusal(call: () => Promise<unknown>, code: string, issues:
 
 const submitting = (script: unknown, options: object = {}) => session.submit(script as string, options as RunOptions);
 
-describe('A script', () => {
+describe('the script of a command', () => {
+  // S1-44, S2-20
   test.each([
     [1, 'missing', undefined, 'must be a string'],
     [1, 'null', null, 'must be a string'],
@@ -69,18 +70,19 @@ describe('A script', () => {
     [7, 'with a lone surrogate', 'echo \ud800', 'lone surrogate'],
     [8, 'a byte too long', 'x'.repeat(MIB + 1), '1048577 bytes; the limit is 1048576'],
     [8, 'too long in bytes alone', 'é'.repeat(MIB / 2 + 1), '1048578 bytes; the limit is 1048576'],
-  ])('case %i: %s is refused (S1-44, S2-20)', async (_row, _what, script, words) => {
+  ])('is refused as case %i: %s', async (_row, _what, script, words) => {
     await expectRefusal(() => submitting(script), 'COMMAND_INVALID', [['script', words]]);
   });
 
-  test.each(POLICY_NAMES)('that is empty is refused in a session of the policy %s (S2-31)', async (policy) => {
+  // S2-31
+  test.each(POLICY_NAMES)('is refused when it is empty, in a session of the policy %s', async (policy) => {
     const of = await stack.fleet.session(`empty-${policy}`, { policy });
     await of.info();
     await expectRefusal(() => of.submit(''), 'COMMAND_INVALID', [['script', 'must not be empty']]);
   });
 });
 
-describe('Options of a command', () => {
+describe('options of a command', () => {
   const deep: Record<string, unknown> = {};
   let inner = deep;
   for (let depth = 0; depth < 10_000; depth++) {
@@ -88,6 +90,7 @@ describe('Options of a command', () => {
     inner = inner.a as Record<string, unknown>;
   }
 
+  // S1-35, S2-12
   test.each([
     [10, { env: deep }, 'options.env.a', 'must be a string'],
     [12, JSON.parse('{"__proto__": {"polluted": true}}'), 'options.__proto__', 'unknown field'],
@@ -136,7 +139,7 @@ describe('Options of a command', () => {
     [13, { durable: 'yes' }, 'options.durable', 'must be true or false'],
     [13, { startDeadlineMs: 0 }, 'options.startDeadlineMs', 'must be 1 to'],
     [41, { privileged: true }, 'options.privileged', 'unknown field'],
-  ])('case %i: %o is refused (S1-35, S2-12)', async (_row, options, path, words) => {
+  ])('are refused as case %i: %o', async (_row, options, path, words) => {
     await expectRefusal(() => submitting('true', options), 'COMMAND_INVALID', [[path, words]]);
   });
 
@@ -151,7 +154,7 @@ describe('Options of a command', () => {
     'PS4',
     'IFS',
     'DOCKER_HOST',
-  ])('the variable %s is refused, in a command and in a session', async (name) => {
+  ])('are refused with the variable %s, in a command and in a session', async (name) => {
     const words = 'would change how the shell itself runs';
     const env = { [name]: 'x' };
     await expectRefusal(() => submitting('true', { env }), 'COMMAND_INVALID', [[`options.env.${name}`, words]]);
@@ -160,7 +163,7 @@ describe('Options of a command', () => {
     ]);
   });
 
-  test('every wrong field is named at once', async () => {
+  test('are refused with every wrong field at once', async () => {
     await expectRefusal(() => submitting('', { timeoutMs: 0, cwd: 'x' }), 'COMMAND_INVALID', [
       ['script', 'must not be empty'],
       ['options.timeoutMs', 'must be 1 to 86400000 ms'],
@@ -168,7 +171,7 @@ describe('Options of a command', () => {
     ]);
   });
 
-  test('a one-shot run that is refused leaves no session behind', async () => {
+  test('leave no session behind when a one-shot run is refused', async () => {
     await expectRefusal(() => stack.fleet.run(''), 'COMMAND_INVALID', [['script', 'must not be empty']]);
     await expectRefusal(() => stack.fleet.run('true', { timeoutMs: 0 }), 'COMMAND_INVALID', [
       ['options.timeoutMs', 'must be 1 to 86400000 ms'],
@@ -179,7 +182,7 @@ describe('Options of a command', () => {
   });
 });
 
-describe('A session id', () => {
+describe('a session id', () => {
   const ids = [
     '',
     ' ',
@@ -199,28 +202,26 @@ describe('A session id', () => {
     '$(id)',
     '%2e',
   ];
-  test.each(ids)('%j is refused', async (id) => {
+  test.each(ids)('is refused for its characters: %j', async (id) => {
     const words = id === '' ? 'must not be empty' : 'may only hold A-Z a-z 0-9 . _ -';
     await expectRefusal(() => stack.fleet.session(id), 'SESSION_SPEC_INVALID', [['id', words]]);
   });
 
-  test.each([undefined, null, 5, {}, ['a']])('%j is refused', async (id) => {
+  test.each([undefined, null, 5, {}, ['a']])('is refused for its type: %j', async (id) => {
     await expectRefusal(() => stack.fleet.session(id as string), 'SESSION_SPEC_INVALID', [['id', 'must be a string']]);
   });
 
-  test.each([129, 5_000_000])(
-    'one of %i characters is refused by its length, before anything looks at them',
-    async (length) => {
-      const began = performance.now();
-      await expectRefusal(() => stack.fleet.session(':'.repeat(length)), 'SESSION_SPEC_INVALID', [
-        ['id', 'must be at most 128 characters'],
-      ]);
-      expect(performance.now() - began).toBeLessThan(1_000);
-    },
-  );
+  test.each([129, 5_000_000])('is refused by its length alone when it has %i characters', async (length) => {
+    const began = performance.now();
+    await expectRefusal(() => stack.fleet.session(':'.repeat(length)), 'SESSION_SPEC_INVALID', [
+      ['id', 'must be at most 128 characters'],
+    ]);
+    expect(performance.now() - began).toBeLessThan(1_000);
+  });
 });
 
-describe('A session spec', () => {
+describe('a session spec', () => {
+  // S0-32, S0-34, S0-35, S0-47, S1-34
   test.each([
     [17, { output: { maxLines: 0 } }, 'spec.output.maxLines', 'must be positive'],
     [18, { output: { maxBytes: 0 } }, 'spec.output.maxBytes', 'must be positive'],
@@ -282,14 +283,14 @@ describe('A session spec', () => {
     [34, { cwd: 'image', workspace: '/srv/a' }, 'spec.cwd', 'where a workspace is mounted'],
     [34, { cwd: 'image', policy: 'host' }, 'spec.cwd', 'runs no image'],
     [35, { workspace: { path: 'a' } }, 'spec.workspace.path', 'must be an absolute path'],
-  ])('case %i: %o is refused (S0-32, S0-34, S0-35, S0-47, S1-34)', async (_row, spec, path, words) => {
+  ])('is refused as case %i: %o', async (_row, spec, path, words) => {
     await expectRefusal(() => stack.fleet.session('never', spec as SessionSpec), 'SESSION_SPEC_INVALID', [
       [path, words],
     ]);
   });
 
   test.each([{ approvals: 'never' }, { execPolicies: [] }, { sandboxes: {} }])(
-    'a field that there is not is refused, never ignored: %o',
+    'is refused when it has an unknown field: %o',
     async (spec) => {
       const field = `spec.${Object.keys(spec)[0]}`;
       await expectRefusal(() => stack.fleet.session('never', spec as SessionSpec), 'SESSION_SPEC_INVALID', [
@@ -299,19 +300,19 @@ describe('A session spec', () => {
   );
 });
 
-describe('Connecting', () => {
+describe('connecting to a fleet', () => {
   test.each([
     [{ namespace: 'a:b' }, 'namespace'],
     [{ namespace: '' }, 'namespace'],
     [{ tenant: '{x}' }, 'tenant'],
     [{ tenant: 'x'.repeat(129) }, 'tenant'],
     [{ redisURL: 'typo' }, 'redisURL'],
-  ])('%o is refused', async (options, path) => {
+  ])('refuses the options %o', async (options, path) => {
     const refused = Fleet.connect({ redisUrl: stack.redisUrl, sealKeys: ['x'], ...options });
     await expect(refused).rejects.toMatchObject({ code: 'COMMAND_INVALID', context: { issues: [{ path }] } });
   });
 
-  test('where no Redis answers it fails within 2 s, and the error names the address', async () => {
+  test('fails within 2 s where no Redis answers, and names the address', async () => {
     const began = performance.now();
     const sealKeys = [Buffer.alloc(32, 1).toString('base64')];
     await expect(Fleet.connect({ redisUrl: 'redis://127.0.0.1:1', sealKeys })).rejects.toMatchObject({
@@ -322,7 +323,7 @@ describe('Connecting', () => {
   });
 
   test.each(['redis://127.0.0.1:99999', 'not a url', 'http://127.0.0.1:6379'])(
-    'the address %j is refused',
+    'refuses the address %j',
     async (redisUrl) => {
       const sealKeys = [Buffer.alloc(32, 1).toString('base64')];
       await expect(Fleet.connect({ redisUrl, sealKeys })).rejects.toMatchObject({ name: 'ShellfleetError' });
@@ -330,7 +331,7 @@ describe('Connecting', () => {
   );
 });
 
-describe('What a worker refuses', () => {
+describe('a worker', () => {
   let worker: TestFleet;
   beforeAll(async () => {
     worker = await startFleet();
@@ -338,7 +339,7 @@ describe('What a worker refuses', () => {
   afterAll(() => worker?.[Symbol.asyncDispose]());
 
   test.each(['/no/such/dir', '/etc/passwd', '/root', '/workspace/line\nend'])(
-    'the directory %j, which the sandbox has not: an error of ours, and the command has not run',
+    'ends a command with an error when the sandbox lacks its directory %j',
     async (cwd) => {
       const mine = await worker.fleet.session('cwd');
       const result = await mine.run('touch /tmp/ran', { cwd });
@@ -355,14 +356,15 @@ describe('What a worker refuses', () => {
     },
   );
 
-  test('values of variables are bytes, never evaluated, in a command and in a session', async () => {
+  test('passes values of variables as bytes, never evaluated, in a command and in a session', async () => {
     const value = '\'"`id`$(id)\\\n  $HOME é😀 *';
     const mine = await worker.fleet.session('values', { env: { OF_SESSION: value } });
     const result = await mine.run('printf "%s|%s" "$OF_SESSION" "$OF_COMMAND"', { env: { OF_COMMAND: value } });
     expect(result.stdout).toBe(`${value}|${value}`);
   });
 
-  test('the largest script, environment and stdin that are allowed work, and the deadline of such a script holds (S1-62)', async () => {
+  // S1-62
+  test('runs the largest allowed script, environment and stdin, and keeps the script’s deadline', async () => {
     const mine = await worker.fleet.session('largest');
     const script = `: ${'x'.repeat(MIB - 20)}\necho done`;
     expect(await mine.run(script)).toMatchObject({ outcome: 'success', stdout: 'done\n' });

@@ -29,106 +29,108 @@ async function sessionIds(): Promise<string[]> {
 
 const jsonLines = (text: string) => text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
 
-test('ps, queue and hosts ls show the fleet, as a table and as JSON', async () => {
-  const ids = ['open-1', 'open-2', 'open-3'];
-  const sessions = await Promise.all(ids.map((id) => stack.fleet.session(id)));
-  await Promise.all(sessions.map((session) => session.run('true')));
-  const { stdout } = await cli.text(['exec', '-d', 'waits', '--', 'echo went']);
-  const ps = jsonLines((await cli.text(['ps', '--json'])).stdout);
-  expect(Object.fromEntries(ps.map(({ id, state, hostId, position }) => [id, { state, hostId, position }]))).toEqual({
-    ...Object.fromEntries(ids.map((id) => [id, { state: 'ready', hostId: 'h1' }])),
-    waits: { state: 'queued', hostId: null, position: 1 },
+describe('the fleet on the command line', () => {
+  test('is shown by ps, queue and hosts ls, as a table and as JSON', async () => {
+    const ids = ['open-1', 'open-2', 'open-3'];
+    const sessions = await Promise.all(ids.map((id) => stack.fleet.session(id)));
+    await Promise.all(sessions.map((session) => session.run('true')));
+    const { stdout } = await cli.text(['exec', '-d', 'waits', '--', 'echo went']);
+    const ps = jsonLines((await cli.text(['ps', '--json'])).stdout);
+    expect(Object.fromEntries(ps.map(({ id, state, hostId, position }) => [id, { state, hostId, position }]))).toEqual({
+      ...Object.fromEntries(ids.map((id) => [id, { state: 'ready', hostId: 'h1' }])),
+      waits: { state: 'queued', hostId: null, position: 1 },
+    });
+    const table = (await cli.text(['ps'])).stdout.split('\n');
+    expect(table[0]).toMatch(/^SESSION +STATE +HOST +QUEUED +RUNNING +LAST ACTIVE +WAITS BECAUSE$/);
+    expect(table.filter((line) => /^waits +queued #1 +- +1 +- /.test(line))).toHaveLength(1);
+    expect(jsonLines((await cli.text(['queue', '--json'])).stdout)).toMatchObject([{ id: 'waits', queuedCommands: 1 }]);
+    expect((await cli.text(['queue'])).stderr).toBe('shellfleet: 1 sessions wait for a slot, and 1 commands wait.\n');
+    await until(
+      () => stack.fleet.hosts(),
+      ([host]) => host?.free === 0,
+    );
+    expect(jsonLines((await cli.text(['hosts', 'ls', '--json'])).stdout)).toMatchObject([
+      { id: 'h1', slots: 3, free: 0 },
+    ]);
+    expect((await cli.text(['hosts', 'ls'])).stdout).toMatch(/^HOST +STATE .*\nh1 +up +0\/3 +docker /);
+    expect(await cli.text(['close', 'open-1'])).toEqual({
+      exitCode: 0,
+      stdout: '',
+      stderr: 'shellfleet: open-1 is closed.\n',
+    });
+    expect((await cli.text(['wait', stdout.trim()])).exitCode).toBe(0);
+    expect((await cli.text(['close', 'open-1'])).stderr).toBe('shellfleet: open-1 was not open.\n');
+    await Promise.all([...ids, 'waits'].map(async (id) => (await stack.fleet.session(id)).close()));
   });
-  const table = (await cli.text(['ps'])).stdout.split('\n');
-  expect(table[0]).toMatch(/^SESSION +STATE +HOST +QUEUED +RUNNING +LAST ACTIVE +WAITS BECAUSE$/);
-  expect(table.filter((line) => /^waits +queued #1 +- +1 +- /.test(line))).toHaveLength(1);
-  expect(jsonLines((await cli.text(['queue', '--json'])).stdout)).toMatchObject([{ id: 'waits', queuedCommands: 1 }]);
-  expect((await cli.text(['queue'])).stderr).toBe('shellfleet: 1 sessions wait for a slot, and 1 commands wait.\n');
-  await until(
-    () => stack.fleet.hosts(),
-    ([host]) => host?.free === 0,
-  );
-  expect(jsonLines((await cli.text(['hosts', 'ls', '--json'])).stdout)).toMatchObject([
-    { id: 'h1', slots: 3, free: 0 },
-  ]);
-  expect((await cli.text(['hosts', 'ls'])).stdout).toMatch(/^HOST +STATE .*\nh1 +up +0\/3 +docker /);
-  expect(await cli.text(['close', 'open-1'])).toEqual({
-    exitCode: 0,
-    stdout: '',
-    stderr: 'shellfleet: open-1 is closed.\n',
+
+  test('gets a fresh shell by restart, which fails with a message for an unknown session', async () => {
+    await cli.run(['exec', 'again', '--', 'kept=no; echo f > f']);
+    expect(await cli.text(['restart', 'again'])).toEqual({
+      exitCode: 0,
+      stdout: '',
+      stderr: 'shellfleet: again has a fresh shell.\n',
+    });
+    expect((await cli.text(['exec', 'again', '--', 'echo "[$kept]"; cat f'])).stdout).toBe('[]\nf\n');
+    await cli.run(['close', 'again']);
+    const { exitCode, stderr } = await cli.text(['restart', 'never-was']);
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 125,
+      stderr:
+        'shellfleet: There is no session never-was. `shellfleet exec never-was -- true` opens it. (SESSION_NOT_FOUND)\n',
+    });
   });
-  expect((await cli.text(['wait', stdout.trim()])).exitCode).toBe(0);
-  expect((await cli.text(['close', 'open-1'])).stderr).toBe('shellfleet: open-1 was not open.\n');
-  await Promise.all([...ids, 'waits'].map(async (id) => (await stack.fleet.session(id)).close()));
+
+  test('takes files up and down by cp, byte for byte', async () => {
+    const bytes = Buffer.from(Array.from({ length: 600_000 }, (_, index) => (index * 31) % 256));
+    const local = join(folder, 'up.bin');
+    await writeFile(local, bytes);
+    await cli.run(['exec', 'copies', '--', 'true']);
+    expect((await cli.text(['cp', local, 'copies:/workspace/deep/'])).exitCode).toBe(0);
+    expect((await cli.text(['exec', 'copies', '--', 'wc -c < deep/up.bin'])).stdout).toBe('600000\n');
+    expect((await cli.text(['cp', 'copies:/workspace/deep/up.bin', join(folder, 'down.bin')])).exitCode).toBe(0);
+    expect((await readFile(join(folder, 'down.bin'))).equals(bytes)).toBe(true);
+    const missing = await cli.text(['cp', 'copies:/none', folder]);
+    expect({ exitCode: missing.exitCode, code: /\((\w+)\)\n$/.exec(missing.stderr)?.[1] }).toEqual({
+      exitCode: 125,
+      code: 'FILE_NOT_FOUND',
+    });
+    expect((await cli.text(['cp', 'a', 'b'])).exitCode).toBe(2);
+    await cli.run(['close', 'copies']);
+  });
+
+  test('runs a batch of more tasks than slots, exits 1 for a failure, and resumes', async () => {
+    const tasks = [
+      ...Array.from({ length: 5 }, (_, index) => ({ id: `t${index}`, script: [`n=${index}`, 'echo $n'] })),
+      { id: 'fails', script: ['exit 4', 'echo never'] },
+      { id: 'reads', script: 'cat in/put', files: { '/workspace/in/put': join(folder, 'input') } },
+    ];
+    await writeFile(join(folder, 'input'), 'from this machine');
+    await writeFile(join(folder, 'tasks.jsonl'), tasks.map((task) => JSON.stringify(task)).join('\n'));
+    const out = join(folder, 'out.jsonl');
+    const first = await cli.text(['batch', 'run', join(folder, 'tasks.jsonl'), '--out', out, '--concurrency', '5']);
+    expect(first.exitCode).toBe(1);
+    expect(first.stderr).toContain('6 succeeded, 1 did not, 0 had ended before.');
+    const results = jsonLines(await readFile(out, 'utf8'));
+    const outcomes = results.map(({ id, outcome, results: own }) => `${id} ${outcome} ${own.at(-1).stdout}`).sort();
+    expect(outcomes).toEqual([
+      'fails failure ',
+      'reads success from this machine',
+      ...Array.from({ length: 5 }, (_, index) => `t${index} success ${index}\n`),
+    ]);
+    const again = await cli.text(['batch', 'run', join(folder, 'tasks.jsonl'), '--out', out, '--resume']);
+    expect(again).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining('0 succeeded, 0 did not, 7 had ended before.'),
+    });
+    expect(jsonLines(await readFile(out, 'utf8'))).toEqual(results);
+    await until(
+      async () => (await stack.fleet.hosts())[0]?.free,
+      (free) => free === 3,
+    );
+  });
 });
 
-test('restart gives a fresh shell, and fails with a message for a session that does not exist', async () => {
-  await cli.run(['exec', 'again', '--', 'kept=no; echo f > f']);
-  expect(await cli.text(['restart', 'again'])).toEqual({
-    exitCode: 0,
-    stdout: '',
-    stderr: 'shellfleet: again has a fresh shell.\n',
-  });
-  expect((await cli.text(['exec', 'again', '--', 'echo "[$kept]"; cat f'])).stdout).toBe('[]\nf\n');
-  await cli.run(['close', 'again']);
-  const { exitCode, stderr } = await cli.text(['restart', 'never-was']);
-  expect({ exitCode, stderr }).toEqual({
-    exitCode: 125,
-    stderr:
-      'shellfleet: There is no session never-was. `shellfleet exec never-was -- true` opens it. (SESSION_NOT_FOUND)\n',
-  });
-});
-
-test('cp takes files up and down, the same bytes', async () => {
-  const bytes = Buffer.from(Array.from({ length: 600_000 }, (_, index) => (index * 31) % 256));
-  const local = join(folder, 'up.bin');
-  await writeFile(local, bytes);
-  await cli.run(['exec', 'copies', '--', 'true']);
-  expect((await cli.text(['cp', local, 'copies:/workspace/deep/'])).exitCode).toBe(0);
-  expect((await cli.text(['exec', 'copies', '--', 'wc -c < deep/up.bin'])).stdout).toBe('600000\n');
-  expect((await cli.text(['cp', 'copies:/workspace/deep/up.bin', join(folder, 'down.bin')])).exitCode).toBe(0);
-  expect((await readFile(join(folder, 'down.bin'))).equals(bytes)).toBe(true);
-  const missing = await cli.text(['cp', 'copies:/none', folder]);
-  expect({ exitCode: missing.exitCode, code: /\((\w+)\)\n$/.exec(missing.stderr)?.[1] }).toEqual({
-    exitCode: 125,
-    code: 'FILE_NOT_FOUND',
-  });
-  expect((await cli.text(['cp', 'a', 'b'])).exitCode).toBe(2);
-  await cli.run(['close', 'copies']);
-});
-
-test('a batch of more tasks than slots runs them all, exits 1 for one that fails, and resumes behind what ended', async () => {
-  const tasks = [
-    ...Array.from({ length: 5 }, (_, index) => ({ id: `t${index}`, script: [`n=${index}`, 'echo $n'] })),
-    { id: 'fails', script: ['exit 4', 'echo never'] },
-    { id: 'reads', script: 'cat in/put', files: { '/workspace/in/put': join(folder, 'input') } },
-  ];
-  await writeFile(join(folder, 'input'), 'from this machine');
-  await writeFile(join(folder, 'tasks.jsonl'), tasks.map((task) => JSON.stringify(task)).join('\n'));
-  const out = join(folder, 'out.jsonl');
-  const first = await cli.text(['batch', 'run', join(folder, 'tasks.jsonl'), '--out', out, '--concurrency', '5']);
-  expect(first.exitCode).toBe(1);
-  expect(first.stderr).toContain('6 succeeded, 1 did not, 0 had ended before.');
-  const results = jsonLines(await readFile(out, 'utf8'));
-  const outcomes = results.map(({ id, outcome, results: own }) => `${id} ${outcome} ${own.at(-1).stdout}`).sort();
-  expect(outcomes).toEqual([
-    'fails failure ',
-    'reads success from this machine',
-    ...Array.from({ length: 5 }, (_, index) => `t${index} success ${index}\n`),
-  ]);
-  const again = await cli.text(['batch', 'run', join(folder, 'tasks.jsonl'), '--out', out, '--resume']);
-  expect(again).toMatchObject({
-    exitCode: 0,
-    stderr: expect.stringContaining('0 succeeded, 0 did not, 7 had ended before.'),
-  });
-  expect(jsonLines(await readFile(out, 'utf8'))).toEqual(results);
-  await until(
-    async () => (await stack.fleet.hosts())[0]?.free,
-    (free) => free === 3,
-  );
-});
-
-describe('Wrong usage', () => {
+describe('wrong usage of the command line', () => {
   test.each([
     ['no verb', [], 2],
     ['a verb that does not exist', ['frobnicate'], 2],
@@ -151,7 +153,7 @@ describe('Wrong usage', () => {
     ['a Redis that is none', ['--redis-url', 'http://x', 'ps'], 2],
     ['a port that is none', ['--redis-url', 'redis://127.0.0.1:99999', 'ps'], 2],
     ['a namespace that is none', ['--namespace', 'a:b', 'ps'], 2],
-  ])('%s: one line with a next step, and its exit code', async (_what, args, exitCode) => {
+  ])('prints one line with a next step, and has its exit code: %s', async (_what, args, exitCode) => {
     const before = await sessionIds();
     const run = await cli.text(args);
     expect(run.stdout).toBe('');
@@ -163,7 +165,7 @@ describe('Wrong usage', () => {
     expect(before).toEqual(expect.arrayContaining(await sessionIds()));
   });
 
-  test('help is no error, and names every verb', async () => {
+  test('does not include help, which names every verb', async () => {
     const { exitCode, stdout, stderr } = await cli.text(['--help']);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     for (const verb of [
@@ -188,13 +190,13 @@ describe('Wrong usage', () => {
       expect(stdout).toMatch(new RegExp(`^ +${verb} `, 'm'));
   });
 
-  test('control characters in ids and errors do not reach the terminal', async () => {
+  test('passes no control characters of ids and errors to the terminal', async () => {
     const { stderr } = await cli.text(['exec', 's\u001b]0;owned\u0007', '--', 'true']);
     expect(stderr).not.toContain('\u001b');
     expect(stderr).not.toContain('\u0007');
   });
 
-  test('without a Redis that answers it fails within seconds: exit 125', async () => {
+  test('fails within seconds with exit code 125 when no Redis answers', async () => {
     const began = performance.now();
     const { exitCode, stderr } = await cli.text(['--redis-url', 'redis://127.0.0.1:1', 'ps']);
     expect(exitCode).toBe(125);

@@ -16,7 +16,7 @@ import { until } from '../support/until.ts';
 // their tests in tests/integration/codex-sandbox.test.ts.
 
 const UID = 4724;
-describe.runIf(isRoot)('a fleet with the policy codex', () => {
+describe.runIf(isRoot)('the policy codex', () => {
   let stack: TestFleet;
   let folder: string;
   let session: Session;
@@ -49,7 +49,8 @@ describe.runIf(isRoot)('a fleet with the policy codex', () => {
   let sessions = 0;
   const open = (spec: SessionSpec = {}) => stack.fleet.session(`codex-${sessions++}`, { policy: 'codex', ...spec });
 
-  test('a command that a person lets out writes what its session may not, and leaves nothing behind (S3-25)', async () => {
+  // S3-25
+  test('lets an approved command write what its session may not, and leaves nothing behind', async () => {
     const asking = await open({ approval: 'on-request', sandbox: { mode: 'read-only' } });
     await asking.run('cd /workspace');
     const before = await filesOf(stack.stateFolder);
@@ -65,7 +66,7 @@ describe.runIf(isRoot)('a fleet with the policy codex', () => {
     await asking.close();
   });
 
-  test('a shell keeps its state, takes input and reports exact output, as the user that the operator names', async () => {
+  test('keeps a shell’s state, input and exact output, as the user that the operator names', async () => {
     await session.run('kept=yes; fn() { echo "fn $1"; }; cd /tmp; echo text > /workspace/file', { env: { A: 'x' } });
     expect(
       await session.run('id -u; echo $kept$A; fn here; pwd; cat /workspace/file -; echo oops >&2; (exit 4)', {
@@ -89,7 +90,7 @@ describe.runIf(isRoot)('a fleet with the policy codex', () => {
     });
   });
 
-  test('a timeout keeps what was printed and the shell, and ends the whole tree', async () => {
+  test('keeps output and shell at a timeout, and ends the whole process tree', async () => {
     const script = `echo before; trap '' TERM; (setsid sleep 8766 &); sleep 8766`;
     expect(await session.run(script, { timeoutMs: 300 })).toMatchObject({
       outcome: 'timeout',
@@ -102,7 +103,7 @@ describe.runIf(isRoot)('a fleet with the policy codex', () => {
     });
   });
 
-  test('what it denies fails in the words of the kernel, and the session goes on', async () => {
+  test('denies with the kernel’s message, and the session goes on', async () => {
     const denied = await session.run(
       `touch /usr/f; python3 -c 'import socket; socket.socket()' 2>&1 | tail -1 >&2; (echo x > /etc/passwd) 2>&1; false`,
     );
@@ -124,7 +125,7 @@ describe.runIf(isRoot)('a fleet with the policy codex', () => {
     await reads.close();
   });
 
-  test("with the network full it has the host's; limited is refused, because nothing in it can open a socket", async () => {
+  test('gives the host’s network with full; it refuses limited, which could open no socket', async () => {
     const server = createServer((socket) => socket.end('of the host\n')).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const read = `cat < /dev/tcp/127.0.0.1/${(server.address() as AddressInfo).port}`;
@@ -139,7 +140,7 @@ describe.runIf(isRoot)('a fleet with the policy codex', () => {
     });
   });
 
-  test("Codex's own folder is another one in each session, cannot be written to, and is not below /tmp", async () => {
+  test('gives each session its own read-only Codex folder, outside of /tmp', async () => {
     const other = await open();
     const script = `echo $CODEX_HOME; stat -c '%u %a %F' $CODEX_HOME; (echo > $CODEX_HOME/f) 2>/dev/null || echo refused; stat -c %d $CODEX_HOME`;
     const [one, two] = await Promise.all(
@@ -150,14 +151,14 @@ describe.runIf(isRoot)('a fleet with the policy codex', () => {
     await other.close();
   });
 
-  test('it can have a terminal', async () => {
+  test('can open a terminal', async () => {
     await using terminal = await session.attach({ rows: 31, cols: 97 });
     const person = new SessionTerminal(terminal);
     await person.type('echo "$(id -u) $(stty size)"\n');
     await person.sees(`${UID} 31 97`);
   });
 
-  test('a worker that is killed and comes back adopts it: what runs goes on, and its state is there', async () => {
+  test('keeps running commands and their state when the worker is killed and adopts the session', async () => {
     const running = await session.submit(
       'echo begun; touch /tmp/runs; until [ -e /tmp/go ]; do sleep 0.05; done; echo "ended $kept"',
     );
@@ -169,7 +170,7 @@ describe.runIf(isRoot)('a fleet with the policy codex', () => {
     expect(await session.run('fn again')).toMatchObject({ stdout: 'fn again\n', shell: { state: 'kept', epoch: 1 } });
   });
 
-  test('everything of it goes with its session', async () => {
+  test('leaves nothing of a session behind', async () => {
     await session.run('(setsid sleep 6544 &) ; mkdir -p a/b; chmod 000 a');
     expect((await filesOf(stack.stateFolder)).length).toBeGreaterThan(2);
     await session.close();

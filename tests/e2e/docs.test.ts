@@ -1,6 +1,6 @@
 import { glob } from 'node:fs/promises';
 import { checkoutRoot } from '@shellfleet/setup';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Fence, readFences } from '../support/doc-fences.ts';
 import { DocReader } from '../support/doc-reader.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
@@ -26,45 +26,47 @@ afterAll(async () => {
   await reader?.[Symbol.asyncDispose]();
 });
 
-test('every fence of the documents has a language: sh and ts are run, data is not', () => {
-  const others = fences.filter((fence) => !isCode(fence) && !['text', 'yaml', 'json'].includes(fence.language));
-  expect(others.map(({ place, language }) => `${place} ${language}`)).toEqual([]);
-  expect(runs.length).toBeGreaterThan(10);
-});
+describe('the documents', () => {
+  test('give every fence a language, and mark sh and ts to be run', () => {
+    const others = fences.filter((fence) => !isCode(fence) && !['text', 'yaml', 'json'].includes(fence.language));
+    expect(others.map(({ place, language }) => `${place} ${language}`)).toEqual([]);
+    expect(runs.length).toBeGreaterThan(10);
+  });
 
-test('the commands of the documents that are not run are these', () => {
-  const notRun = fences.filter((fence) => fence.notRun !== undefined);
-  const lines = notRun.map(
-    ({ place, code, notRun }) => `${place.split(':')[0]}: ${code.split('\n')[0]?.split('  ')[0]}: ${notRun}`,
+  test('contain these commands that are not run', () => {
+    const notRun = fences.filter((fence) => fence.notRun !== undefined);
+    const lines = notRun.map(
+      ({ place, code, notRun }) => `${place.split(':')[0]}: ${code.split('\n')[0]?.split('  ')[0]}: ${notRun}`,
+    );
+    expect(lines).toEqual([
+      'README.md: npm start: tests/e2e/up-down.test.ts and scripts/bootstrap.test.ts start fleets',
+      'README.md: npm install shellfleet: tests/packages installs the packages',
+      'docs/benchmarks.md: npm run bench: takes minutes, and the machine alone',
+      'docs/cli.md: source <(npx shellfleet completion zsh): needs zsh',
+      "docs/client.md: SHELLFLEET_TEST_TREE_FILES=100000 SHELLFLEET_TEST_TREE_BYTES=1000000000 npx vitest run --project e2e tests/e2e/files-beside.test.ts -t 'neither client nor worker': this is a test itself",
+      'docs/client.md: for await (const approval of fleet.approvals.watch()) {: a person answers',
+      'docs/mutants.md: npm run mutants: takes an hour',
+      'docs/mutants.md: npm run mutants -- --rows: takes an hour',
+      'docs/operations.md: npm install shellfleet: tests/packages installs the packages and starts such workers',
+      'docs/operations.md: useradd --system --shell /usr/sbin/nologin shellfleet-sessions: adds a user to the machine; tests/e2e/host-policy.test.ts runs such a worker',
+      "docs/output.md: npx vitest run --project figures tests/e2e/floods.test.ts -t 'flood costs': these are tests and a benchmark themselves",
+      'docs/reliability.md: npm run chaos -- --minutes 30 --seed 7: takes half an hour; npm test runs short rounds',
+      'docs/reliability.md: SHELLFLEET_FIGURES=full npx vitest run --project chaos tests/chaos/reliability-figures.test.ts: these are tests themselves',
+    ]);
+  });
+
+  test.concurrent('contain programs that compile', async ({ expect }) => {
+    expect(await reader.compile()).toBe('');
+  }, 240_000);
+
+  const pagesThatRun = pages.filter((page) => runs.some(({ place }) => place.startsWith(`${page}:`)));
+  test.concurrent.each(pagesThatRun)(
+    'work as shown in %s',
+    async (page) => {
+      const wrong: string[] = [];
+      for (const fence of runs) if (fence.place.startsWith(`${page}:`)) wrong.push(...(await reader.try(fence)));
+      expect(wrong).toEqual([]);
+    },
+    120_000,
   );
-  expect(lines).toEqual([
-    'README.md: npm start: tests/e2e/up-down.test.ts and scripts/bootstrap.test.ts start fleets',
-    'README.md: npm install shellfleet: tests/packages installs the packages',
-    'docs/benchmarks.md: npm run bench: takes minutes, and the machine alone',
-    'docs/cli.md: source <(npx shellfleet completion zsh): needs zsh',
-    "docs/client.md: SHELLFLEET_TEST_TREE_FILES=100000 SHELLFLEET_TEST_TREE_BYTES=1000000000 npx vitest run --project e2e tests/e2e/files-beside.test.ts -t 'neither client nor worker': this is a test itself",
-    'docs/client.md: for await (const approval of fleet.approvals.watch()) {: a person answers',
-    'docs/mutants.md: npm run mutants: takes an hour',
-    'docs/mutants.md: npm run mutants -- --rows: takes an hour',
-    'docs/operations.md: npm install shellfleet: tests/packages installs the packages and starts such workers',
-    'docs/operations.md: useradd --system --shell /usr/sbin/nologin shellfleet-sessions: adds a user to the machine; tests/e2e/host-policy.test.ts runs such a worker',
-    "docs/output.md: npx vitest run --project figures tests/e2e/floods.test.ts -t 'flood costs': these are tests and a benchmark themselves",
-    'docs/reliability.md: npm run chaos -- --minutes 30 --seed 7: takes half an hour; npm test runs short rounds',
-    'docs/reliability.md: SHELLFLEET_FIGURES=full npx vitest run --project chaos tests/chaos/reliability-figures.test.ts: these are tests themselves',
-  ]);
 });
-
-test.concurrent('the programs of the documents compile', async ({ expect }) => {
-  expect(await reader.compile()).toBe('');
-}, 240_000);
-
-const pagesThatRun = pages.filter((page) => runs.some(({ place }) => place.startsWith(`${page}:`)));
-test.concurrent.each(pagesThatRun)(
-  'what %s shows runs as it is shown',
-  async (page) => {
-    const wrong: string[] = [];
-    for (const fence of runs) if (fence.place.startsWith(`${page}:`)) wrong.push(...(await reader.try(fence)));
-    expect(wrong).toEqual([]);
-  },
-  120_000,
-);

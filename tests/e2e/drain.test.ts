@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
@@ -11,81 +11,85 @@ afterAll(() => stack?.[Symbol.asyncDispose]());
 const stateOf = async (hostId: string) => (await stack.fleet.hosts()).find(({ id }) => id === hostId)?.state;
 const hostOf = async (sessionId: string) => (await (await stack.fleet.session(sessionId)).info()).hostId;
 
-test('a draining host keeps living shells, takes no other session, and takes them again when the drain is undone', async () => {
-  const { fleet, workers } = stack;
-  const kept = await fleet.session('drain-kept');
-  await kept.run('kept=1');
-  const drained = (await hostOf('drain-kept')) ?? '';
-  await fleet.drainHost(drained);
-  await until(
-    () => stateOf(drained),
-    (state) => state === 'draining',
-  );
-  const fresh = await Promise.all(
-    Array.from({ length: 4 }, async (_, index) => (await fleet.session(`drain-fresh-${index}`)).run('echo $HOSTNAME')),
-  );
-  expect(new Set(fresh.map(({ hostId }) => hostId))).toEqual(new Set(['h1', 'h2'].filter((id) => id !== drained)));
-  expect(await kept.run('echo $kept')).toMatchObject({ stdout: '1\n', hostId: drained, shell: { state: 'kept' } });
+describe('a draining host', () => {
+  test('keeps living shells, takes no other session, and takes them again when undrained', async () => {
+    const { fleet, workers } = stack;
+    const kept = await fleet.session('drain-kept');
+    await kept.run('kept=1');
+    const drained = (await hostOf('drain-kept')) ?? '';
+    await fleet.drainHost(drained);
+    await until(
+      () => stateOf(drained),
+      (state) => state === 'draining',
+    );
+    const fresh = await Promise.all(
+      Array.from({ length: 4 }, async (_, index) =>
+        (await fleet.session(`drain-fresh-${index}`)).run('echo $HOSTNAME'),
+      ),
+    );
+    expect(new Set(fresh.map(({ hostId }) => hostId))).toEqual(new Set(['h1', 'h2'].filter((id) => id !== drained)));
+    expect(await kept.run('echo $kept')).toMatchObject({ stdout: '1\n', hostId: drained, shell: { state: 'kept' } });
 
-  // The request outlives the process.
-  const worker = workers.find(({ hostId }) => hostId === drained);
-  await worker?.stop('SIGTERM');
-  await worker?.start();
-  expect(await stateOf(drained)).toBe('draining');
-  expect(await kept.run('echo $kept')).toMatchObject({ stdout: '1\n', hostId: drained });
+    // The request outlives the process.
+    const worker = workers.find(({ hostId }) => hostId === drained);
+    await worker?.stop('SIGTERM');
+    await worker?.start();
+    expect(await stateOf(drained)).toBe('draining');
+    expect(await kept.run('echo $kept')).toMatchObject({ stdout: '1\n', hostId: drained });
 
-  // The other host is full, so only this one can take it.
-  const next = await (await fleet.session('drain-next')).submit('echo next');
-  await fleet.drainHost(drained, { undo: true });
-  expect(await next.result()).toMatchObject({ stdout: 'next\n', hostId: drained });
-  await expect(fleet.drainHost('nobody')).rejects.toMatchObject({ code: 'COMMAND_INVALID' });
-});
-
-test('a session whose shell is still being started goes to another host at once when its host drains', async () => {
-  const { fleet } = stack;
-  for await (const { id } of fleet.sessions()) await (await fleet.attach(id))?.close();
-  const spec = {
-    startupCommands: ['until [ -e /tmp/never ] || [ -n "$go" ]; do sleep 0.1; [ $SECONDS -ge 4 ] && go=1; done'],
-  };
-  const session = await fleet.session('drain-starting', spec);
-  const command = await session.submit('echo ran');
-  const { hostId: first } = await until(
-    () => session.info(),
-    ({ state }) => state === 'starting',
-  );
-  await fleet.drainHost(first ?? '');
-  await until(
-    () => session.info(),
-    ({ hostId }) => hostId !== null && hostId !== first,
-  );
-  expect((await command.result()).hostId).not.toBe(first);
-  await fleet.drainHost(first ?? '', { undo: true });
-});
-
-test('a host that ended in order with no session is not listed until it is back', async () => {
-  const { fleet, workers } = stack;
-  for await (const { id } of fleet.sessions()) await (await fleet.attach(id))?.close();
-  const [first, second] = workers;
-  await second?.stop('SIGINT');
-  expect((await fleet.hosts()).map(({ id }) => id)).toEqual(['h1']);
-  await second?.start();
-  expect((await fleet.hosts()).map(({ id, state }) => `${id} ${state}`)).toEqual(['h1 up', 'h2 up']);
-
-  await second?.kill();
-  await until(
-    () => stateOf('h2'),
-    (state) => state === 'unreachable',
-  );
-  await fleet.drainHost('h2');
-  await fleet.removeHost('h2');
-  expect((await fleet.hosts()).map(({ id }) => id)).toEqual(['h1']);
-  await expect(fleet.removeHost('h1')).rejects.toMatchObject({
-    code: 'COMMAND_INVALID',
-    message: expect.stringContaining('hosts drain h1'),
+    // The other host is full, so only this one can take it.
+    const next = await (await fleet.session('drain-next')).submit('echo next');
+    await fleet.drainHost(drained, { undo: true });
+    expect(await next.result()).toMatchObject({ stdout: 'next\n', hostId: drained });
+    await expect(fleet.drainHost('nobody')).rejects.toMatchObject({ code: 'COMMAND_INVALID' });
   });
-  await expect(fleet.removeHost('nobody')).rejects.toMatchObject({ code: 'COMMAND_INVALID' });
-  await second?.start();
-  expect((await fleet.hosts()).map(({ id, state }) => `${id} ${state}`)).toEqual(['h1 up', 'h2 up']);
-  await first?.stop('SIGTERM');
-  expect((await fleet.hosts()).map(({ id }) => id)).toEqual(['h2']);
+
+  test('gives up a session whose shell still starts, and another host takes it', async () => {
+    const { fleet } = stack;
+    for await (const { id } of fleet.sessions()) await (await fleet.attach(id))?.close();
+    const spec = {
+      startupCommands: ['until [ -e /tmp/never ] || [ -n "$go" ]; do sleep 0.1; [ $SECONDS -ge 4 ] && go=1; done'],
+    };
+    const session = await fleet.session('drain-starting', spec);
+    const command = await session.submit('echo ran');
+    const { hostId: first } = await until(
+      () => session.info(),
+      ({ state }) => state === 'starting',
+    );
+    await fleet.drainHost(first ?? '');
+    await until(
+      () => session.info(),
+      ({ hostId }) => hostId !== null && hostId !== first,
+    );
+    expect((await command.result()).hostId).not.toBe(first);
+    await fleet.drainHost(first ?? '', { undo: true });
+  });
+
+  test('leaves the list when it ends without sessions, until it is back', async () => {
+    const { fleet, workers } = stack;
+    for await (const { id } of fleet.sessions()) await (await fleet.attach(id))?.close();
+    const [first, second] = workers;
+    await second?.stop('SIGINT');
+    expect((await fleet.hosts()).map(({ id }) => id)).toEqual(['h1']);
+    await second?.start();
+    expect((await fleet.hosts()).map(({ id, state }) => `${id} ${state}`)).toEqual(['h1 up', 'h2 up']);
+
+    await second?.kill();
+    await until(
+      () => stateOf('h2'),
+      (state) => state === 'unreachable',
+    );
+    await fleet.drainHost('h2');
+    await fleet.removeHost('h2');
+    expect((await fleet.hosts()).map(({ id }) => id)).toEqual(['h1']);
+    await expect(fleet.removeHost('h1')).rejects.toMatchObject({
+      code: 'COMMAND_INVALID',
+      message: expect.stringContaining('hosts drain h1'),
+    });
+    await expect(fleet.removeHost('nobody')).rejects.toMatchObject({ code: 'COMMAND_INVALID' });
+    await second?.start();
+    expect((await fleet.hosts()).map(({ id, state }) => `${id} ${state}`)).toEqual(['h1 up', 'h2 up']);
+    await first?.stop('SIGTERM');
+    expect((await fleet.hosts()).map(({ id }) => id)).toEqual(['h2']);
+  });
 });

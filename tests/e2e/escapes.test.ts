@@ -29,7 +29,7 @@ async function escapesOf(policy: 'docker' | 'host' | 'bubblewrap', spec = {}): P
   return Object.fromEntries(Object.entries(reached).filter(([, what]) => what !== ''));
 }
 
-describe('The ways out of a sandbox', () => {
+describe('ways out of a sandbox', () => {
   test.each([{}, { policy: { type: 'docker' as const, readOnlyRootfs: true } }])(
     'all fail under docker: %j',
     async (spec) => {
@@ -43,7 +43,7 @@ describe('The ways out of a sandbox', () => {
     expect(Object.values(await promisesOf('bubblewrap'))).not.toContain(false);
   });
 
-  test.runIf(isRoot)('fail under host where the page promises it, and the page names every row', async () => {
+  test.runIf(isRoot)('fail under policy host where the page promises it; the page names every way', async () => {
     const promised = await promisesOf('host');
     expect(Object.keys(promised).sort()).toEqual(await escapeRows());
     const reached = await escapesOf('host');

@@ -35,7 +35,7 @@ describe('the npm packages example', () => {
 
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  it('exercises twenty packages on a fleet of its own that has four slots', { timeout: oneRunMs }, async () => {
+  it('exercises twenty packages on its own fleet of four slots', { timeout: oneRunMs }, async () => {
     const { exitCode, stdout, stderr } = await runExample(['--own'], env);
     expect(linesOf(stdout, '✗'), stderr).toEqual([]);
     expect(stdout).toContain('Exercising them on 4 slots');
@@ -44,7 +44,7 @@ describe('the npm packages example', () => {
     expect(exitCode).toBe(0);
   });
 
-  it('fails for a package that is broken, and passes again on the same fleet', { timeout: 3 * oneRunMs }, async () => {
+  it('fails for a broken package, and passes again on the same fleet', { timeout: 3 * oneRunMs }, async () => {
     await run(shellfleet, ['up', '--detach', '--slots', '4'], { env });
     try {
       const broken = await runExample(['--break', 'semver'], env);

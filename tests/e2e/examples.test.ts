@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { checkoutRoot } from '@shellfleet/setup';
-import { afterAll, beforeAll, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { FleetCli } from '../support/fleet-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
@@ -47,66 +47,64 @@ const storyOf = (session: string) => async () => {
   });
 };
 
-test.concurrent('the agent of the example asks its server, reads what it printed later, and mends it', async ({
-  expect,
-}) => {
-  const { exitCode, stdout, stderr } = await runExample('agent-loop');
-  expect(stderr).toBe('');
-  expect(stdout).toMatch(/2 \+ 3 = 23[\s\S]*gives string 23[\s\S]*2 \+ 3 = 5[\s\S]*It adds\./);
-  expect(exitCode).toBe(0);
-});
+describe('the examples', () => {
+  test.concurrent('let an agent ask its server, read late output and fix the server', async ({ expect }) => {
+    const { exitCode, stdout, stderr } = await runExample('agent-loop');
+    expect(stderr).toBe('');
+    expect(stdout).toMatch(/2 \+ 3 = 23[\s\S]*gives string 23[\s\S]*2 \+ 3 = 5[\s\S]*It adds\./);
+    expect(exitCode).toBe(0);
+  });
 
-test.concurrent('a batch whose driver is killed in the middle is ended by a second one, each step run once', async ({
-  expect,
-}) => {
-  const { exitCode, stdout, stderr } = await runExample('batch-resume', ['--tasks', '12']);
-  expect(stderr).toBe('');
-  expect(stdout).toMatch(/The driver was killed when \d+ of 12 tasks had ended\./);
-  expect(stdout).toContain('12 tasks have a result, in 12 lines; in 12 each step ran once.');
-  expect(exitCode).toBe(0);
-});
+  test.concurrent('finish a batch with a second driver when the first is killed, each step once', async ({
+    expect,
+  }) => {
+    const { exitCode, stdout, stderr } = await runExample('batch-resume', ['--tasks', '12']);
+    expect(stderr).toBe('');
+    expect(stdout).toMatch(/The driver was killed when \d+ of 12 tasks had ended\./);
+    expect(stdout).toContain('12 tasks have a result, in 12 lines; in 12 each step ran once.');
+    expect(exitCode).toBe(0);
+  });
 
-test.concurrent('every reader of the back end gets every line once, however often it leaves', async ({ expect }) => {
-  const { exitCode, stdout, stderr } = await runExample('web-back-end', ['--lines', '20']);
-  expect(stderr).toBe('');
-  expect(stdout.match(/: every line once, and the end: success$/gm)).toHaveLength(3);
-  expect(exitCode).toBe(0);
-});
+  test.concurrent('give every reader of the back end each line once, despite reconnects', async ({ expect }) => {
+    const { exitCode, stdout, stderr } = await runExample('web-back-end', ['--lines', '20']);
+    expect(stderr).toBe('');
+    expect(stdout.match(/: every line once, and the end: success$/gm)).toHaveLength(3);
+    expect(exitCode).toBe(0);
+  });
 
-test.concurrent('an agent’s commands wait for a person, who approves, denies, and is not asked the same twice; the audit tells the story', async ({
-  expect,
-}) => {
-  const { approvals } = testFleet.fleet;
-  const asked: string[] = [];
-  const answering = (async () => {
-    for await (const { id, state, script } of approvals.watch()) {
-      if (state !== 'pending' || asked.includes(script)) continue;
-      asked.push(script);
-      if (script.includes('notes.txt')) await approvals.deny(id, 'the notes are needed');
-      else await approvals.approve(id, { scope: script.startsWith('node --test') ? 'session' : 'command' });
-    }
-  })().catch(() => {}); // ends with the fleet
-  const { exitCode, stdout, stderr } = await runExample('agent-with-approvals');
-  void answering;
-  expect(stderr).toBe('');
-  expect(stdout.match(/\(waits for a person\)/g)).toHaveLength(4);
-  expect(stdout).toContain('the notes are needed');
-  expect(asked).toEqual([
-    'node --test /workspace/repo/sum.test.mjs',
-    expect.stringContaining('sum.mjs'),
-    'rm -rf /workspace/repo/build /workspace/repo/notes.txt',
-    'rm -rf /workspace/repo/build',
-  ]);
-  expect(exitCode).toBe(0);
-  const test = 'node --test /workspace/repo/sum.test.mjs';
-  // Ends are written down within a second.
-  expect(await until(storyOf('agent-with-approvals'), (story) => story.at(-1)?.at(-1) === 'success')).toEqual([
-    ['ls /workspace/repo', 'not asked', 'success'],
-    [test, 'approve (session)', 'failure'],
-    ['cat /workspace/repo/sum.mjs', 'not asked', 'success'],
-    [expect.stringContaining('sum.mjs'), 'approve (command)', 'success'],
-    [test, 'not asked', 'success'],
-    ['rm -rf /workspace/repo/build /workspace/repo/notes.txt', 'deny (the notes are needed)', 'denial'],
-    ['rm -rf /workspace/repo/build', 'approve (command)', 'success'],
-  ]);
+  test.concurrent('let a person approve and deny an agent’s commands, once each, with an audit', async ({ expect }) => {
+    const { approvals } = testFleet.fleet;
+    const asked: string[] = [];
+    const answering = (async () => {
+      for await (const { id, state, script } of approvals.watch()) {
+        if (state !== 'pending' || asked.includes(script)) continue;
+        asked.push(script);
+        if (script.includes('notes.txt')) await approvals.deny(id, 'the notes are needed');
+        else await approvals.approve(id, { scope: script.startsWith('node --test') ? 'session' : 'command' });
+      }
+    })().catch(() => {}); // ends with the fleet
+    const { exitCode, stdout, stderr } = await runExample('agent-with-approvals');
+    void answering;
+    expect(stderr).toBe('');
+    expect(stdout.match(/\(waits for a person\)/g)).toHaveLength(4);
+    expect(stdout).toContain('the notes are needed');
+    expect(asked).toEqual([
+      'node --test /workspace/repo/sum.test.mjs',
+      expect.stringContaining('sum.mjs'),
+      'rm -rf /workspace/repo/build /workspace/repo/notes.txt',
+      'rm -rf /workspace/repo/build',
+    ]);
+    expect(exitCode).toBe(0);
+    const test = 'node --test /workspace/repo/sum.test.mjs';
+    // Ends are written down within a second.
+    expect(await until(storyOf('agent-with-approvals'), (story) => story.at(-1)?.at(-1) === 'success')).toEqual([
+      ['ls /workspace/repo', 'not asked', 'success'],
+      [test, 'approve (session)', 'failure'],
+      ['cat /workspace/repo/sum.mjs', 'not asked', 'success'],
+      [expect.stringContaining('sum.mjs'), 'approve (command)', 'success'],
+      [test, 'not asked', 'success'],
+      ['rm -rf /workspace/repo/build /workspace/repo/notes.txt', 'deny (the notes are needed)', 'denial'],
+      ['rm -rf /workspace/repo/build', 'approve (command)', 'success'],
+    ]);
+  });
 });

@@ -51,8 +51,8 @@ async function holdUntil(path: string) {
   return command;
 }
 
-describe('beside the commands', () => {
-  test('every operation is done while a command runs, which waits for the last of them', async () => {
+describe('file operations beside the commands', () => {
+  test('are done while a command runs; the next command waits for the last one', async () => {
     const { files } = session;
     const command = await holdUntil('/workspace/go');
     await files.write('/workspace/deep/a', 'text');
@@ -79,7 +79,7 @@ describe('beside the commands', () => {
     expect(await command.result()).toMatchObject({ outcome: 'success', shell: { state: 'kept' } });
   });
 
-  test('an ordered operation waits for the command before it, and the next command for it', async () => {
+  test('wait for the command before them when ordered, and the next command for them', async () => {
     const command = await holdUntil('/workspace/ordered-go');
     const ordered = session.files.write('/workspace/order', 'second', { ordered: true });
     const after = session.run('cat order');
@@ -91,7 +91,7 @@ describe('beside the commands', () => {
     expect((await command.result()).outcome).toBe('success');
   });
 
-  test('a cancelled command takes no operation with it', async () => {
+  test('go on when a command is cancelled', async () => {
     const command = await session.submit('trap "" INT TERM; sleep 4321');
     const bytes = Buffer.alloc(8 << 20, 'x');
     const write = session.files.write('/workspace/whole', bytes);
@@ -100,7 +100,7 @@ describe('beside the commands', () => {
     expect((await session.files.stat('/workspace/whole')).size).toBe(bytes.byteLength);
   });
 
-  test('an operation waits for the sandbox of a session that has none yet, and is refused when the session is closed', async () => {
+  test('wait for the first sandbox of a session, and are refused once it is closed', async () => {
     const fresh = await stack.fleet.session('fresh');
     await Promise.all([fresh.files.write('/workspace/a', 'a'), fresh.files.write('/workspace/b', 'b')]);
     expect((await fresh.run('cat a b')).stdout).toBe('ab');
@@ -110,13 +110,13 @@ describe('beside the commands', () => {
     await expect(fresh.files.readText('/workspace/a')).rejects.toMatchObject({ code: 'SESSION_CLOSED' });
   });
 
-  test('many operations at once are all done, though few run at a time', async () => {
+  test('are all done when there are many, though few run at a time', async () => {
     const names = Array.from({ length: 60 }, (_, index) => `/workspace/many/${index}`);
     await Promise.all(names.map((name) => session.files.write(name, name)));
     expect(await Promise.all(names.map((name) => session.files.readText(name)))).toEqual(names);
   });
 
-  test('an operation goes on when the worker is killed and started again', async () => {
+  test('go on when the worker is killed and started again', async () => {
     const [worker] = stack.workers;
     await session.run('kept=yes');
     const bytes = Buffer.alloc(40 << 20, 'y');
@@ -130,7 +130,7 @@ describe('beside the commands', () => {
 });
 
 describe('patterns of list', () => {
-  test('names match as in a shell, and ** is any number of directories', async () => {
+  test('match names as in a shell, and match any number of directories with **', async () => {
     await session.run(`mkdir -p g/src/deep/er g/.hidden 'g/[x]' && cd g && touch a.ts b.js src/c.ts src/deep/er/d.ts .e.ts .hidden/f.ts '[x]/g.ts' &&
       ln -s /etc link; cd ..`);
     const found = async (pattern: string, options = {}) =>
@@ -148,7 +148,7 @@ describe('patterns of list', () => {
     expect(await found('[x]', { glob: false })).toEqual(['[x]/g.ts']);
   });
 
-  test('a directory of 10,000 files is listed whole', async () => {
+  test('list a directory of 10,000 files completely', async () => {
     await session.run('mkdir big && cd big && seq -f "%06g-a-name-of-some-length" 10000 | xargs touch; cd ..');
     const entries = await session.files.list('/workspace/big');
     expect([entries.length, new Set(entries.map(({ name }) => name)).size]).toEqual([10_000, 10_000]);
@@ -188,8 +188,8 @@ async function describeTree(root: string): Promise<Record<string, string>> {
   return entries;
 }
 
-describe('directories', () => {
-  test('a tree is the same after it went up and down: modes, links, empty ones, large and small files, strange names', async () => {
+describe('a directory', () => {
+  test('keeps modes, links, empty directories and strange names on its way up and down', async () => {
     const tree = join(local, 'tree');
     await mkdir(join(tree, 'sub', 'empty'), { recursive: true });
     await mkdir(join(tree, 'closed'));
@@ -212,8 +212,9 @@ describe('directories', () => {
     expect(await describeTree(join(local, 'ordered-back'))).toEqual(await describeTree(tree));
   });
 
+  // invariant 8
   test(
-    '3,000 files and 32 MB go up and down while a command runs, and neither client nor worker holds them in memory (invariant 8)',
+    'of 3,000 files moves beside a command; neither client nor worker holds it whole',
     async () => {
       const tree = join(local, 'many');
       await makeTree(tree, FILES, TREE_BYTES);
@@ -249,7 +250,7 @@ describe('directories', () => {
     ['a FIFO', 'mkfifo pipe', 'pipe'],
     ['a directory that may not be read', 'mkdir shut && chmod 0 shut', 'shut'],
     ['a name that is not UTF-8', "touch $'\\377'", 'name that is not UTF-8'],
-  ])('%s in a tree of the sandbox is refused with its name', async (_what, make, named) => {
+  ])('is refused in the sandbox when it contains %s, which the message names', async (_what, make, named) => {
     await session.run(`rm -rf odd; mkdir odd && cd odd && ${make}; cd ..`);
     await expect(session.files.download('/workspace/odd', join(local, 'odd'))).rejects.toMatchObject({
       code: 'FILE_DENIED',
@@ -257,7 +258,7 @@ describe('directories', () => {
     });
   });
 
-  test('a FIFO in a local tree is refused with its name', async () => {
+  test('is refused on this machine when it contains a FIFO, which the message names', async () => {
     await run('mkfifo', [join(local, 'pipe')]);
     await expect(session.files.upload(local, '/workspace/odd')).rejects.toMatchObject({
       code: 'FILE_DENIED',
@@ -267,7 +268,7 @@ describe('directories', () => {
 });
 
 describe('cp', () => {
-  test('keeps modes both ways, takes directories with -r only, and reads stdin and writes stdout for -', async () => {
+  test('keeps modes, takes directories with -r only, and reads or writes - as pipe', async () => {
     await writeFile(join(local, 'run'), '#!/bin/sh\necho ran\n', { mode: 0o755 });
     await writeFile(join(local, 'secret'), 'x', { mode: 0o600 });
     await mkdir(join(local, 'folder'));
@@ -322,7 +323,7 @@ describe('cp', () => {
     });
   });
 
-  test('a session that does not exist is opened with --open only', async () => {
+  test('opens a session that does not exist with --open only', async () => {
     await writeFile(join(local, 'f'), 'x');
     expect(await cli.text(['cp', join(local, 'f'), 'besdie:/workspace/f'])).toEqual({
       exitCode: 125,
@@ -335,7 +336,7 @@ describe('cp', () => {
     await (await stack.fleet.session('opened')).close();
   });
 
-  test('an interrupted copy leaves nothing under the final name, and nothing beside it', async () => {
+  test('leaves no partial or temporary file when it is interrupted', async () => {
     await session.run('truncate -s 4G sparse');
     const copy = cli.start(['cp', 'beside:/workspace/sparse', join(local, 'sparse')]);
     await expect.poll(() => readdir(local), { timeout: 20_000 }).not.toEqual([]);
@@ -345,7 +346,7 @@ describe('cp', () => {
     await session.run('rm sparse');
   });
 
-  test('progress is shown at a terminal, and not with CI', async () => {
+  test('shows progress at a terminal, and not with CI', async () => {
     await session.run('head -c 3000000 /dev/zero > zeros');
     const words = ['cp', 'beside:/workspace/zeros', join(local, 'zeros')];
     const shown = await cli.atTerminal(words, async () => {}, { env: { TERM: 'xterm' } });

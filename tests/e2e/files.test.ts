@@ -6,7 +6,7 @@ import type { Session } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-describe.each(['socket', 'attach'] as const)('Files over %s', (transport) => {
+describe.each(['socket', 'attach'] as const)('files over %s', (transport) => {
   let stack: TestFleet;
   let session: Session;
   let local: string;
@@ -20,7 +20,7 @@ describe.each(['socket', 'attach'] as const)('Files over %s', (transport) => {
     await rm(local, { recursive: true, force: true });
   });
 
-  test('3 MB of binary go up and come down byte for byte, and parents are created', async () => {
+  test('keep 3 MB of binary data byte for byte, and create parent directories', async () => {
     const bytes = randomBytes(3 * 2 ** 20 + 17);
     await session.files.write('/workspace/a/b/c/binary', bytes);
     expect(Buffer.from(await session.files.read('/workspace/a/b/c/binary')).equals(bytes)).toBe(true);
@@ -28,16 +28,13 @@ describe.each(['socket', 'attach'] as const)('Files over %s', (transport) => {
     expect(stdout).toBe(`${bytes.length}\nbinary\n1000:1000\n1000:1000\n`);
   });
 
-  test.each([0, 1, 524_287, 524_288, 524_289, 1_048_576])(
-    'a file of %i bytes is the same after the round trip',
-    async (size) => {
-      const bytes = randomBytes(size);
-      await session.files.write('/tmp/sized', bytes);
-      expect(Buffer.from(await session.files.read('/tmp/sized')).equals(bytes)).toBe(true);
-    },
-  );
+  test.each([0, 1, 524_287, 524_288, 524_289, 1_048_576])('keep a file of %i bytes as it was', async (size) => {
+    const bytes = randomBytes(size);
+    await session.files.write('/tmp/sized', bytes);
+    expect(Buffer.from(await session.files.read('/tmp/sized')).equals(bytes)).toBe(true);
+  });
 
-  test('a file that is too large to be read into memory is refused before its parts are sent', async () => {
+  test('refuse a file that is too large to read into memory before sending its parts', async () => {
     await session.run('truncate -s 300M /workspace/sparse');
     await expect(session.files.read('/workspace/sparse')).rejects.toMatchObject({
       code: 'FILE_TOO_LARGE',
@@ -46,7 +43,7 @@ describe.each(['socket', 'attach'] as const)('Files over %s', (transport) => {
     expect(await session.run('rm /workspace/sparse')).toMatchObject({ outcome: 'success' });
   });
 
-  test('local files are uploaded and downloaded, and a download that fails leaves nothing', async () => {
+  test('upload and download local files, and leave nothing of a failed download', async () => {
     const bytes = randomBytes(700_000);
     await writeFile(join(local, 'up'), bytes);
     await session.files.upload(join(local, 'up'), '/workspace/up/loaded');
@@ -62,14 +59,14 @@ describe.each(['socket', 'attach'] as const)('Files over %s', (transport) => {
     expect((await readdir(local)).sort()).toEqual(['down', 'up']);
   });
 
-  test('text is written as UTF-8 and replaces what was there, shorter or longer', async () => {
+  test('write text as UTF-8 in place of the old content, shorter or longer', async () => {
     for (const text of ['long enough to be cut é€😀', 'short', '', 'again']) {
       await session.files.write('/workspace/text', text);
       expect(await session.files.readText('/workspace/text')).toBe(text);
     }
   });
 
-  test('a directory is listed with type, size, mode and time of each entry, whatever their names', async () => {
+  test('list a directory with type, size, mode and time of each entry, whatever its name', async () => {
     await session.run(`mkdir -p list/sub && cd list && printf 12345 > file && ln -s file link && mkfifo pipe && : > -rf && : > 'new
 line' && : > 'é "q" \\ $(x)' && chmod 640 file && touch -d 2024-05-06T07:08:09Z file; cd ..`);
     const entries = await session.files.list('/workspace/list');
@@ -92,7 +89,7 @@ line' && : > 'é "q" \\ $(x)' && chmod 640 file && touch -d 2024-05-06T07:08:09Z
     }
   });
 
-  test('files and whole directories are removed', async () => {
+  test('remove files and whole directories', async () => {
     await session.run('mkdir -p gone/deep/er && touch gone/deep/er/f gone/f');
     await session.files.remove('/workspace/gone/f');
     await session.files.remove('/workspace/gone');
@@ -125,7 +122,7 @@ line' && : > 'é "q" \\ $(x)' && chmod 640 file && touch -d 2024-05-06T07:08:09Z
     ['NUL in a path', () => session.files.remove('/tmp/a\0b'), 'PATH_INVALID', 'NUL'],
     ['path of 5,000 bytes', () => session.files.list(`/${'x'.repeat(5_000)}`), 'PATH_INVALID', '4096'],
     ['name of 300 bytes', () => session.files.write(`/tmp/${'x'.repeat(300)}`, 'x'), 'PATH_INVALID', 'xxx'],
-  ])('%s is refused with its code and the path', async (_what, act, code, expected) => {
+  ])('refuse %s with its code and the path', async (_what, act, code, expected) => {
     await expect(act()).rejects.toMatchObject({
       ...(code === undefined ? { code: expect.stringMatching(/^(FILE_|PATH_)/) } : { code }),
       message: expect.stringContaining(expected),
@@ -133,7 +130,7 @@ line' && : > 'é "q" \\ $(x)' && chmod 640 file && touch -d 2024-05-06T07:08:09Z
     expect((await session.run('echo on')).stdout).toBe('on\n');
   });
 
-  test('a write through a symbolic link that leaves the sandbox’s own files changes the sandbox alone', async () => {
+  test('change the sandbox alone when a write follows a link that leaves its files', async () => {
     await session.run('ln -s /etc/passwd evil; ln -s /tmp/target inside');
     await expect(session.files.write('/workspace/evil/x', 'x')).rejects.toMatchObject({ code: expect.any(String) });
     expect((await session.run('head -1 /etc/passwd | cut -d: -f1')).stdout).toBe('root\n');

@@ -1,6 +1,6 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { everythingInRedis } from '../support/everything-in-redis.ts';
 import { expectedResult } from '../support/expected-result.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
@@ -14,120 +14,126 @@ afterAll(() => stack?.[Symbol.asyncDispose]());
 
 const free = async () => (await stack.fleet.hosts()).map((host) => host.free);
 
-test('run is one-shot: a fresh shell each time, nothing left, and its slot is free again', async () => {
-  const results = [
-    await stack.fleet.run('n=$((n + 1)); echo $n; touch f; ls'),
-    await stack.fleet.run('n=$((n + 1)); echo $n; ls'),
-  ];
-  expect(results).toEqual(
-    ['1\nf\n', '1\n'].map((stdout, index) =>
-      expectedResult(results[index]?.sessionId ?? '', { stdout, hostId: expect.stringMatching(/^h[12]$/) as never }),
-    ),
-  );
-  expect(results[0]?.sessionId).not.toBe(results[1]?.sessionId);
-  const failing = await stack.fleet.run('echo "$A"; exit 9', { spec: { env: { A: 'a' } }, timeoutMs: 5_000 });
-  expect(failing).toMatchObject({ outcome: 'failure', exitCode: 9, stdout: 'a\n' });
-  await until(free, (slots) => slots.every((each) => each === 4));
-});
-
-test('twelve one-shot runs on eight slots all end, each once', async () => {
-  const scripts = Array.from({ length: 12 }, (_, index) => `echo ${index}`);
-  const results = await Promise.all(scripts.map((script) => stack.fleet.run(script)));
-  expect(results.map(({ stdout }) => stdout)).toEqual(scripts.map((_script, index) => `${index}\n`));
-});
-
-test('sessions lists those of the fleet with their state, and filters by it', async () => {
-  const [idle, busy, over] = await Promise.all(['ls-idle', 'ls-busy', 'ls-over'].map((id) => stack.fleet.session(id)));
-  await Promise.all([idle?.run('true'), over?.run('true')]);
-  await over?.close();
-  const command = await busy?.submit('sleep 4321');
-  await until(
-    async () => (await busy?.info())?.state,
-    (state) => state === 'busy',
-  );
-  const list = async (state?: 'ready' | 'busy' | 'lost') => {
-    const ids: string[] = [];
-    for await (const info of stack.fleet.sessions(state === undefined ? {} : { state }))
-      if (/^ls-(idle|busy)$/.test(info.id)) ids.push(`${info.id} ${info.state} ${info.runningCommandId ?? '-'}`);
-    return ids.sort();
-  };
-  const [busyLine, idleLine] = [`ls-busy busy ${command?.id}`, 'ls-idle ready -'];
-  expect(await list()).toEqual([busyLine, idleLine]);
-  expect([await list('busy'), await list('ready'), await list('lost')]).toEqual([[busyLine], [idleLine], []]);
-  expect((await over?.info())?.state).toBe('closed');
-  await Promise.all([idle?.close(), busy?.close()]);
-  expect((await command?.result())?.outcome).toBe('cancellation');
-});
-
-test('info of a session whose state is gone from Redis fails with SESSION_NOT_FOUND', async () => {
-  const session = await stack.fleet.session('forgotten');
-  const redis = new Redis(stack.redisUrl);
-  await redis.del(`${stack.keyspace}:{default:forgotten}:state`);
-  redis.disconnect();
-  await expect(session.info()).rejects.toMatchObject({
-    code: 'SESSION_NOT_FOUND',
-    context: { sessionId: 'forgotten' },
+describe('a fleet', () => {
+  test('runs a one-shot in a fresh shell, leaves nothing of it, and frees its slot', async () => {
+    const results = [
+      await stack.fleet.run('n=$((n + 1)); echo $n; touch f; ls'),
+      await stack.fleet.run('n=$((n + 1)); echo $n; ls'),
+    ];
+    expect(results).toEqual(
+      ['1\nf\n', '1\n'].map((stdout, index) =>
+        expectedResult(results[index]?.sessionId ?? '', { stdout, hostId: expect.stringMatching(/^h[12]$/) as never }),
+      ),
+    );
+    expect(results[0]?.sessionId).not.toBe(results[1]?.sessionId);
+    const failing = await stack.fleet.run('echo "$A"; exit 9', { spec: { env: { A: 'a' } }, timeoutMs: 5_000 });
+    expect(failing).toMatchObject({ outcome: 'failure', exitCode: 9, stdout: 'a\n' });
+    await until(free, (slots) => slots.every((each) => each === 4));
   });
-});
 
-test('another tenant sees nothing of a session with the same id', async () => {
-  const session = await stack.fleet.session('tenants');
-  const command = await session.submit('secret=ours; echo $secret');
-  await command.result();
-  const other = await stack.connect({ tenant: 'other' });
-  const theirs = await other.session('tenants');
-  expect((await theirs.run('echo "[$secret]"')).stdout).toBe('[]\n');
-  await expect(other.command(command.id)).rejects.toMatchObject({ code: 'RESULT_EXPIRED' });
-  for await (const info of other.sessions()) expect(info.id).toBe('tenants');
-  await theirs.close();
-  expect((await session.run('echo $secret')).stdout).toBe('ours\n');
-  await session.close();
-});
-
-test('nothing that was submitted is stored in Redis in clear (invariant 6)', async () => {
-  const session = await stack.fleet.session('sealed', { env: { PASSWORD: 'swordfish-in-env' } });
-  const holder = await session.submit('sleep 4321');
-  const command = await session.submit('echo swordfish-in-script', {
-    stdin: 'swordfish-in-stdin',
-    env: { A: 'swordfish-in-command-env' },
+  test('ends each of twelve one-shot runs on eight slots once', async () => {
+    const scripts = Array.from({ length: 12 }, (_, index) => `echo ${index}`);
+    const results = await Promise.all(scripts.map((script) => stack.fleet.run(script)));
+    expect(results.map(({ stdout }) => stdout)).toEqual(scripts.map((_script, index) => `${index}\n`));
   });
-  const written = session.files.write('/tmp/f', 'swordfish-in-file', { ordered: true }).catch(() => {});
-  await until(
-    () => session.info(),
-    ({ queuedCommands }) => queuedCommands === 2,
-  );
-  const redis = new Redis(stack.redisUrl);
-  const everything = await everythingInRedis(redis, stack.namespace);
-  redis.disconnect();
-  // The payloads are stored sealed, and the ids of queued commands in clear.
-  expect(everything).toContain(command.id.slice('sealed.'.length));
-  expect(everything).not.toContain('swordfish');
-  expect(everything).not.toContain(Buffer.from('swordfish').toString('base64'));
-  await session.close();
-  expect((await holder.result()).outcome).toBe('cancellation');
-  await written;
-});
 
-test('a process holds at most five connections to Redis, whatever the number of sessions and readers (invariant 10)', async () => {
-  const port = Number(new URL(stack.redisUrl).port);
-  const producer = await stack.connect();
-  const sessions = await Promise.all(Array.from({ length: 30 }, (_, index) => producer.session(`many-${index}`)));
-  const leave = new AbortController();
-  const readers = sessions.map(async (session) => {
-    for await (const { type } of session.events({ signal: leave.signal })) expect(type).not.toBe('session.lost');
+  test('lists its sessions with their state, and filters by it', async () => {
+    const [idle, busy, over] = await Promise.all(
+      ['ls-idle', 'ls-busy', 'ls-over'].map((id) => stack.fleet.session(id)),
+    );
+    await Promise.all([idle?.run('true'), over?.run('true')]);
+    await over?.close();
+    const command = await busy?.submit('sleep 4321');
+    await until(
+      async () => (await busy?.info())?.state,
+      (state) => state === 'busy',
+    );
+    const list = async (state?: 'ready' | 'busy' | 'lost') => {
+      const ids: string[] = [];
+      for await (const info of stack.fleet.sessions(state === undefined ? {} : { state }))
+        if (/^ls-(idle|busy)$/.test(info.id)) ids.push(`${info.id} ${info.state} ${info.runningCommandId ?? '-'}`);
+      return ids.sort();
+    };
+    const [busyLine, idleLine] = [`ls-busy busy ${command?.id}`, 'ls-idle ready -'];
+    expect(await list()).toEqual([busyLine, idleLine]);
+    expect([await list('busy'), await list('ready'), await list('lost')]).toEqual([[busyLine], [idleLine], []]);
+    expect((await over?.info())?.state).toBe('closed');
+    await Promise.all([idle?.close(), busy?.close()]);
+    expect((await command?.result())?.outcome).toBe('cancellation');
   });
-  for (const session of sessions.slice(0, 6)) await session.run('echo on');
-  const counts = [
-    await countConnections(process.pid, port),
-    ...(await Promise.all(stack.workers.map(({ pid }) => countConnections(pid, port)))),
-  ];
-  leave.abort();
-  await Promise.allSettled(readers);
-  await Promise.all(sessions.map((session) => session.close()));
-  for (const count of counts) {
-    expect(count).toBeGreaterThan(0);
-    expect(count).toBeLessThanOrEqual(5);
-  }
+
+  test('rejects info with SESSION_NOT_FOUND when a session’s state is gone from Redis', async () => {
+    const session = await stack.fleet.session('forgotten');
+    const redis = new Redis(stack.redisUrl);
+    await redis.del(`${stack.keyspace}:{default:forgotten}:state`);
+    redis.disconnect();
+    await expect(session.info()).rejects.toMatchObject({
+      code: 'SESSION_NOT_FOUND',
+      context: { sessionId: 'forgotten' },
+    });
+  });
+
+  test('shows another tenant nothing of a session with the same id', async () => {
+    const session = await stack.fleet.session('tenants');
+    const command = await session.submit('secret=ours; echo $secret');
+    await command.result();
+    const other = await stack.connect({ tenant: 'other' });
+    const theirs = await other.session('tenants');
+    expect((await theirs.run('echo "[$secret]"')).stdout).toBe('[]\n');
+    await expect(other.command(command.id)).rejects.toMatchObject({ code: 'RESULT_EXPIRED' });
+    for await (const info of other.sessions()) expect(info.id).toBe('tenants');
+    await theirs.close();
+    expect((await session.run('echo $secret')).stdout).toBe('ours\n');
+    await session.close();
+  });
+
+  // invariant 6
+  test('stores nothing of what was submitted in Redis in clear', async () => {
+    const session = await stack.fleet.session('sealed', { env: { PASSWORD: 'swordfish-in-env' } });
+    const holder = await session.submit('sleep 4321');
+    const command = await session.submit('echo swordfish-in-script', {
+      stdin: 'swordfish-in-stdin',
+      env: { A: 'swordfish-in-command-env' },
+    });
+    const written = session.files.write('/tmp/f', 'swordfish-in-file', { ordered: true }).catch(() => {});
+    await until(
+      () => session.info(),
+      ({ queuedCommands }) => queuedCommands === 2,
+    );
+    const redis = new Redis(stack.redisUrl);
+    const everything = await everythingInRedis(redis, stack.namespace);
+    redis.disconnect();
+    // The payloads are stored sealed, and the ids of queued commands in clear.
+    expect(everything).toContain(command.id.slice('sealed.'.length));
+    expect(everything).not.toContain('swordfish');
+    expect(everything).not.toContain(Buffer.from('swordfish').toString('base64'));
+    await session.close();
+    expect((await holder.result()).outcome).toBe('cancellation');
+    await written;
+  });
+
+  // invariant 10
+  test('holds at most five connections to Redis, whatever the number of sessions and readers', async () => {
+    const port = Number(new URL(stack.redisUrl).port);
+    const producer = await stack.connect();
+    const sessions = await Promise.all(Array.from({ length: 30 }, (_, index) => producer.session(`many-${index}`)));
+    const leave = new AbortController();
+    const readers = sessions.map(async (session) => {
+      for await (const { type } of session.events({ signal: leave.signal })) expect(type).not.toBe('session.lost');
+    });
+    for (const session of sessions.slice(0, 6)) await session.run('echo on');
+    const counts = [
+      await countConnections(process.pid, port),
+      ...(await Promise.all(stack.workers.map(({ pid }) => countConnections(pid, port)))),
+    ];
+    leave.abort();
+    await Promise.allSettled(readers);
+    await Promise.all(sessions.map((session) => session.close()));
+    for (const count of counts) {
+      expect(count).toBeGreaterThan(0);
+      expect(count).toBeLessThanOrEqual(5);
+    }
+  });
 });
 
 /** Sockets of a process whose other end is this port, as the kernel lists them. */

@@ -21,7 +21,7 @@ describe('a container that fills the disk', () => {
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('is ended: the command reports the disk, and the session goes on in a new shell; others do not notice', async () => {
+  test('is ended: the command reports the disk, and the session gets a new shell', async () => {
     const other = await stack.fleet.session('other');
     await other.run('kept=yes; head -c 20M /dev/zero > mine');
     const session = await stack.fleet.session('fills');
@@ -44,7 +44,7 @@ describe('a container that fills the disk', () => {
     expect((await other.run('echo $kept; ls')).stdout).toBe('yes\nmine\n');
   });
 
-  test('is ended also when a process in the background fills it', async () => {
+  test('is ended also when a background process fills it', async () => {
     const session = await stack.fleet.session('background');
     await session.run('(sleep 1; head -c 400M /dev/zero > big; sleep 60) &');
     const results: Result[] = [];
@@ -53,7 +53,7 @@ describe('a container that fills the disk', () => {
     expect(results.at(-1)?.shell).toMatchObject({ state: 'lost', reason: expect.stringContaining('filled the disk') });
   });
 
-  test('limits.diskBytes asks for a limit that this host does not have, and waits for one that has it', async () => {
+  test('makes sessions with limits.diskBytes wait for a host that can enforce such a limit', async () => {
     expect(await reasonToWait(stack.fleet, 'asks', { limits: { diskBytes: 2 ** 30 } })).toContain('limits.diskBytes: ');
   });
 });
@@ -81,7 +81,7 @@ describe.runIf(isRoot)('a host whose state folder is full', () => {
   };
   const problems = async () => (await stack.fleet.hosts())[0]?.problems ?? [];
 
-  test('takes nothing new and reports it, finishes its work, survives a restart, and takes sessions when it has room', async () => {
+  test('takes no new session, finishes its work, survives a restart, and recovers with room', async () => {
     const session = await stack.fleet.session('before', { output: { streamBytes: 100_000, maxBytes: 1_000 } });
     await session.run('kept=yes');
     await fill();

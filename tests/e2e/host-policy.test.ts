@@ -17,7 +17,7 @@ import { until } from '../support/until.ts';
 const UID = 4711;
 const MIB = 2 ** 20;
 const host: SessionSpec = { policy: 'host' };
-describe.runIf(isRoot)('the host policy', () => {
+describe.runIf(isRoot)('policy host', () => {
   let stack: TestFleet;
   let shared: string;
   beforeAll(async () => {
@@ -55,8 +55,8 @@ describe.runIf(isRoot)('the host policy', () => {
     for (const words of expected) expect(result.error?.message).toContain(words);
   }
 
-  describe('A shell on the host is a shell like any other', () => {
-    test('state lasts, exit ends the command alone, env, cwd and stdin do not stick, bytes are exact', async () => {
+  describe('its shell', () => {
+    test('keeps state and exact bytes; exit, env, cwd and stdin affect one command only', async () => {
       const session = await open({ env: { A: "it's" } });
       await session.run('kept=yes; fn() { echo "fn $1"; }; cd /tmp; set -- one two; sleep 1000 &');
       expect(await session.run('echo $kept; fn here; pwd; echo $2; echo "$A"; echo oops >&2; (exit 4)')).toEqual(
@@ -84,7 +84,8 @@ describe.runIf(isRoot)('the host policy', () => {
       await session.close();
     });
 
-    test('S0-03, S0-17: a timeout keeps partial output and state, and ends the whole tree within a second', async () => {
+    // S0-03, S0-17
+    test('keeps output and state at a timeout, and ends the process tree at once', async () => {
       const session = await open();
       await session.run('kept=yes');
       // The shell leads a session of its own: the sixth field of its status is its number.
@@ -107,7 +108,8 @@ describe.runIf(isRoot)('the host policy', () => {
       await session.close();
     });
 
-    test('S1-11: at close the EXIT trap and the shutdown commands run, and what was left in the background ends', async () => {
+    // S1-11
+    test('runs the EXIT trap and shutdown commands at close, then ends background processes', async () => {
       const session = await open({ workspace: shared, shutdownCommands: ['echo shutdown >> ended'] });
       await session.run('trap "echo trap >> ended" EXIT; (setsid sleep 7654 &); sleep 7654 & true');
       await session.close();
@@ -117,8 +119,8 @@ describe.runIf(isRoot)('the host policy', () => {
     });
   });
 
-  describe('Its isolation', () => {
-    test('another user, without capabilities, groups or new privileges, and a clean environment', async () => {
+  describe('its isolation', () => {
+    test('uses another user without capabilities, groups or new privileges, and a clean environment', async () => {
       const script = `id -u; id -g; id -G; grep -E '^(Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs):' /proc/self/status | tr -d '\\t'
       env | cut -d= -f1 | sort | grep -v '^_$' | tr '\\n' ' '`;
       expect((await runOnce(script)).stdout.split('\n')).toEqual([
@@ -129,7 +131,8 @@ describe.runIf(isRoot)('the host policy', () => {
       ]);
     });
 
-    test('S1-54: it sees and signals its own processes alone, and never the worker', async () => {
+    // S1-54
+    test('shows and signals the session’s own processes alone, never the worker', async () => {
       const worker = stack.workers[0]?.pid;
       const script = `ls -d /proc/[0-9]* | wc -l; kill -0 ${worker} 2>&1; kill -9 -1; kill -9 ${worker} 2>/dev/null; true`;
       const session = await open();
@@ -142,7 +145,7 @@ describe.runIf(isRoot)('the host policy', () => {
       await session.close();
     });
 
-    test('the fleet’s secrets are in no variable, file or process that it can read', async () => {
+    test('keeps the fleet’s secrets out of every variable, file and process that it shows', async () => {
       const folder = stack.stateFolder;
       await stat(join(folder, 'hosts'));
       const script = `ls -laR ${folder} 2>&1 | head -5; cat ${folder}/seal-key ${folder}/hosts/*/key 2>&1; ls -la /.shellfleet 2>&1
@@ -153,7 +156,7 @@ describe.runIf(isRoot)('the host policy', () => {
       expect(output).toContain('No such file');
     });
 
-    test('no set-uid program, mount, namespace or debugger gives it more', async () => {
+    test('offers no set-uid program, mount, namespace or debugger that gives more', async () => {
       const rooted = join(shared, 'rooted');
       await copyFile('/usr/bin/id', rooted);
       await chown(rooted, 0, 0);
@@ -167,7 +170,8 @@ describe.runIf(isRoot)('the host policy', () => {
       expect((await runOnce(script, { workspace: shared })).stdout).toBe('4711\n-1\n');
     });
 
-    test('S0-01, S1-39: without a workspace it has one of its own, which no other session sees and which ends with it', async () => {
+    // S0-01, S1-39
+    test('creates a private workspace where none is named, and removes it with the session', async () => {
       const session = await open();
       expect((await session.run('pwd; stat -c %a:%u:%g .; echo mine > file; echo mine > /tmp/file')).stdout).toBe(
         '/workspace\n700:4711:4711\n',
@@ -183,7 +187,8 @@ describe.runIf(isRoot)('the host policy', () => {
       await beside.close();
     });
 
-    test('S0-20: it does not isolate files and network, as documented', async () => {
+    // S0-20
+    test('does not isolate files and network, as documented', async () => {
       const server = createServer((socket) => socket.end('hello from the host\n')).listen(0, '127.0.0.1');
       await once(server, 'listening');
       const { port } = server.address() as AddressInfo;
@@ -194,7 +199,7 @@ describe.runIf(isRoot)('the host policy', () => {
       server.close();
     });
 
-    test('it leaves nothing behind: no process, folder, workspace or control group', async () => {
+    test('leaves no process, folder, workspace or control group behind', async () => {
       const session = await open();
       await session.run('mkdir -p a/b; chmod 000 a; (setsid sleep 6543 &); mkfifo fifo; ln -s / root');
       expect((await filesOf(stack.stateFolder)).length).toBeGreaterThan(3);
@@ -206,13 +211,14 @@ describe.runIf(isRoot)('the host policy', () => {
       expect((await stat('/bin/sh')).isFile()).toBe(true);
     });
 
-    test('S1-39: a missing folder below a listed one is made, for its user', async () => {
+    // S1-39
+    test('creates a missing folder below a listed one, for the session’s user', async () => {
       const { stdout } = await runOnce('stat -c %u:%g .; echo > mine', { workspace: join(shared, 'made', 'here') });
       expect(stdout).toBe(`${UID}:${UID}\n`);
       expect((await stat(join(shared, 'made', 'here', 'mine'))).uid).toBe(UID);
     });
 
-    test('a folder of the host is its workspace only where the operator allows', async () => {
+    test('uses a folder of the host as workspace only where the operator allows', async () => {
       await writeFile(join(shared, 'from-host'), 'hello');
       expect(await runOnce('cat from-host; echo back > from-sandbox; pwd', { workspace: shared })).toMatchObject({
         outcome: 'success',
@@ -226,8 +232,9 @@ describe.runIf(isRoot)('the host policy', () => {
     });
   });
 
-  describe('Its limits', () => {
-    test('S0-13: are in force before the first instruction, for the keeper, the shell and every child', async () => {
+  describe('its limits', () => {
+    // S0-13
+    test('bind keeper, shell and every child from the first instruction', async () => {
       const script = `for pid in 1 $$ self; do grep -E '^Max (cpu time|file size|core)' /proc/$pid/limits | tr -s ' '; done; (ulimit -t)
       ulimit -t 100 2>/dev/null && echo raised; cd /sys/fs/cgroup; cat pids.max pids/pids.max memory.max memory/memory.limit_in_bytes 2>/dev/null`;
       const { stdout } = await runOnce(script, {
@@ -241,7 +248,8 @@ describe.runIf(isRoot)('the host policy', () => {
       expect(stdout.split('\n')).toEqual([...each, ...each, ...each, '20', '32', String(64 * MIB), '']);
     });
 
-    test('S0-14: CPU seconds end the process that used them, and the session goes on', async () => {
+    // S0-14
+    test('end the process that used up its CPU seconds, and the session goes on', async () => {
       const session = await open({ limits: { cpuTimeSeconds: 1 } });
       await session.run('kept=yes');
       expect(await session.run("python3 -c 'while True: pass'")).toMatchObject({ outcome: 'failure', exitCode: 137 });
@@ -249,7 +257,7 @@ describe.runIf(isRoot)('the host policy', () => {
       await session.close();
     });
 
-    test('no file grows beyond its limit, whether a command or a file operation writes it', async () => {
+    test('stop every file at its size, whether a command or a file operation writes', async () => {
       const session = await open({ limits: { fileSizeBytes: 16 * MIB } });
       const write = await session.run('(head -c 20000000 /dev/zero > big) 2>/dev/null; stat -c %s big');
       expect(write.stdout).toBe(`${16 * MIB}\n`);
@@ -260,7 +268,8 @@ describe.runIf(isRoot)('the host policy', () => {
       await session.close();
     });
 
-    test('S0-13: memory is bounded for the session as a whole, and the Result reports that it ran out', async () => {
+    // S0-13
+    test('bound the memory of the whole session, and the Result reports that it ran out', async () => {
       const session = await open({ limits: { memoryBytes: 64 * MIB } });
       await session.run('kept=yes');
       expect(await session.run(`echo before; python3 -c 'x = bytearray(200 * 2**20)'`)).toMatchObject({
@@ -274,7 +283,7 @@ describe.runIf(isRoot)('the host policy', () => {
       await session.close();
     });
 
-    test('a fork bomb stays in its session, and a session beside it goes on', async () => {
+    test('keep a fork bomb in its session, and others go on', async () => {
       const session = await open({ limits: { pids: 64 } });
       const beside = await open();
       const [, other] = await Promise.all([
@@ -287,7 +296,7 @@ describe.runIf(isRoot)('the host policy', () => {
       await Promise.all([session.close(), beside.close()]);
     });
 
-    test('without any in the spec it has those of every session', async () => {
+    test('are those of every session where the spec has none', async () => {
       const script = `cd /sys/fs/cgroup; cat memory.max memory/memory.limit_in_bytes pids.max pids/pids.max 2>/dev/null
       cat cpu.max cpu/cpu.cfs_quota_us 2>/dev/null | cut -d' ' -f1; ulimit -v`;
       expect((await runOnce(script)).stdout).toBe(`${512 * MIB}\n256\n100000\nunlimited\n`);
@@ -296,19 +305,26 @@ describe.runIf(isRoot)('the host policy', () => {
     test.each([
       [{ limits: { cpus: 1_000 } }, 'limits.cpus'],
       [{ limits: { memoryBytes: 2 ** 49 } }, 'limits.memoryBytes'],
-    ] satisfies [SessionSpec, string][])('what no host has is waited for by name: %o', async (spec, field) => {
-      expect(await reasonToWait(stack.fleet, `host-${sessions++}`, { ...host, ...spec })).toContain(`${field}: `);
-    });
+    ] satisfies [SessionSpec, string][])(
+      'make a session wait by name for what no host has: %o',
+      async (spec, field) => {
+        expect(await reasonToWait(stack.fleet, `host-${sessions++}`, { ...host, ...spec })).toContain(`${field}: `);
+      },
+    );
 
     test.each([
       [{ limits: { diskBytes: 2 ** 30 } }, 'limits.diskBytes'],
       [{ cwd: '/proc/self/fd/7' }, 'cwd'],
-    ] satisfies [SessionSpec, string][])('what the host cannot enforce is refused by name: %o', async (spec, field) => {
-      refused(await runOnce('echo never', spec), [field]);
-    });
+    ] satisfies [SessionSpec, string][])(
+      'are refused by name where the host cannot enforce them: %o',
+      async (spec, field) => {
+        refused(await runOnce('echo never', spec), [field]);
+      },
+    );
   });
 
-  describe('What has no meaning here', () => {
+  describe('its sessions', () => {
+    // S0-06, S0-10, S0-11
     test.each([
       [{ image: 'debian:12' }, 'image'],
       [{ user: '1000:1000' }, 'user'],
@@ -316,14 +332,18 @@ describe.runIf(isRoot)('the host policy', () => {
       [{ limits: { cpuTimeSeconds: 0 } }, 'limits.cpuTimeSeconds: must be positive if provided'],
       [{ limits: { memoryBytes: 0 } }, 'limits.memoryBytes: must be positive if provided'],
       [{ output: { maxLines: 0 } }, 'output.maxLines: must be positive'],
-    ] satisfies [SessionSpec, string][])('S0-06, S0-10, S0-11: %o is refused at once', async (spec, expected) => {
-      await expect(stack.fleet.session('never', { ...host, ...spec })).rejects.toMatchObject({
-        code: 'SESSION_SPEC_INVALID',
-        message: expect.stringContaining(expected),
-      });
-    });
+    ] satisfies [SessionSpec, string][])(
+      'are refused at once with options that have no meaning here: %o',
+      async (spec, expected) => {
+        await expect(stack.fleet.session('never', { ...host, ...spec })).rejects.toMatchObject({
+          code: 'SESSION_SPEC_INVALID',
+          message: expect.stringContaining(expected),
+        });
+      },
+    );
 
-    test('S1-31: a session that names no policy gets docker; where no host offers it, the session waits and lists what hosts offer', async () => {
+    // S1-31
+    test('get docker when they name no policy, or wait with a list of offers', async () => {
       const session = await stack.fleet.session('docker-on-host');
       const waits = await session.submit('echo never', { startDeadlineMs: 1_000 });
       const { state, noHostReason } = await session.info();
@@ -338,7 +358,7 @@ describe.runIf(isRoot)('the host policy', () => {
     });
   });
 
-  test('it can have a terminal, as the same user', async () => {
+  test('can open a terminal as the same user', async () => {
     const session = await open();
     await session.run('cd /tmp');
     await using terminal = await session.attach({ rows: 31, cols: 97 });

@@ -20,7 +20,7 @@ const codeOf = (error: unknown) => (isShellfleetError(error) ? error.code : Stri
 const goesOn = async (session: Session, own = {}) =>
   expect(await session.run('echo on')).toMatchObject({ outcome: 'success', stdout: 'on\n', ...own });
 
-describe('Variables of a session', () => {
+describe('variables of a session', () => {
   const env = {
     QUOTES: `it's "twice" \`run\` $(no) \${no} \\ \\\\ ''`,
     NEWLINES: '\n first\n\nlast \n\n',
@@ -33,7 +33,7 @@ describe('Variables of a session', () => {
     _under: '1',
   };
 
-  test('are byte for byte what was given, in the shell and in its children, also in a new shell', async () => {
+  test('reach the shell and its children byte for byte, also in a new shell', async () => {
     const session = await stack.fleet.session('env', { env });
     const print = `python3 -c 'import os, json; print(json.dumps({k: os.environb[k.encode()].decode() for k in ${JSON.stringify(Object.keys(env))}}))'`;
     const given = async () => JSON.parse((await session.run(print)).stdout);
@@ -49,7 +49,7 @@ describe('Variables of a session', () => {
     expect((await session.run('env | grep -c ^MANY_; echo $MANY_1999')).stdout).toBe('2000\nvalue 1999\n');
   });
 
-  test('that the shell refuses are an error, not skipped', async () => {
+  test('are an error when the shell refuses them', async () => {
     const session = await stack.fleet.session('readonly-variable', { env: { FIRST: '1', UID: '5' } });
     expect((await session.run('echo never')).error).toMatchObject({
       code: 'SESSION_START_FAILED',
@@ -58,8 +58,8 @@ describe('Variables of a session', () => {
   });
 });
 
-describe('A directory', () => {
-  test('of the session that is none is an error when the session starts', async () => {
+describe('the directory of a session', () => {
+  test('is an error at the start of the session when it is no directory', async () => {
     const session = await stack.fleet.session('no-cwd', { cwd: '/etc/passwd' });
     expect(await session.run('echo never')).toMatchObject({
       outcome: 'error',
@@ -67,7 +67,7 @@ describe('A directory', () => {
     });
   });
 
-  test('that is removed while the shell is in it does not stop the session', async () => {
+  test('may be removed while the shell is in it', async () => {
     const session = await stack.fleet.session('cwd-removed');
     await session.run('mkdir -p /tmp/gone/deep; cd /tmp/gone/deep; rm -r /tmp/gone');
     await goesOn(session);
@@ -78,52 +78,54 @@ describe('A directory', () => {
   });
 });
 
-test.each([
-  ['its workspace', '/workspace'],
-  ['/tmp', '/tmp'],
-])('a session that writes 200 MB to %s goes on, and can remove them', async (_what, folder) => {
-  const id = `writes-${folder.replaceAll('/', '-')}`;
-  const session = await stack.fleet.session(id, { limits: { memoryBytes: 256 << 20 } });
-  const write = await session.run(`head -c 200M /dev/zero > ${folder}/filler`, { timeoutMs: 20_000 });
-  expect(write).toEqual(expectedResult(id));
-  const remove = `echo on; echo error >&2; wc -c < ${folder}/filler; rm ${folder}/filler`;
-  expect(await session.run(remove)).toEqual(
-    expectedResult(id, { stdout: 'on\n209715200\n', stderr: 'error\n', output: expect.any(String) as never }),
-  );
-});
-
-test('a session that fills the folder of its keeper loses what it put there, and its Result reports that', async () => {
-  const session = await stack.fleet.session('fills-keeper');
-  await session.run('kept=yes');
-  expect(await session.run('head -c 200M /dev/zero > /run/shellfleet/filler', { timeoutMs: 20_000 })).toMatchObject({
-    outcome: 'failure',
-    stderr: expect.stringContaining('No space left on device'),
-    shell: { state: 'kept' },
+describe('a hostile session', () => {
+  test.each([
+    ['its workspace', '/workspace'],
+    ['/tmp', '/tmp'],
+  ])('goes on after it writes 200 MB to %s, and can remove them', async (_what, folder) => {
+    const id = `writes-${folder.replaceAll('/', '-')}`;
+    const session = await stack.fleet.session(id, { limits: { memoryBytes: 256 << 20 } });
+    const write = await session.run(`head -c 200M /dev/zero > ${folder}/filler`, { timeoutMs: 20_000 });
+    expect(write).toEqual(expectedResult(id));
+    const remove = `echo on; echo error >&2; wc -c < ${folder}/filler; rm ${folder}/filler`;
+    expect(await session.run(remove)).toEqual(
+      expectedResult(id, { stdout: 'on\n209715200\n', stderr: 'error\n', output: expect.any(String) as never }),
+    );
   });
-  expect(await session.run('echo $kept; echo error >&2')).toMatchObject({
-    outcome: 'success',
-    stdout: 'yes\n',
-    stderr: 'error\n',
-    shell: {
-      state: 'partial',
-      reason: "the session's own folder was full: files that are not the keeper's were removed from it",
-    },
-  });
-  expect((await session.run('ls /run/shellfleet/filler')).outcome).toBe('failure');
-  await goesOn(session, { shell: { state: 'kept', epoch: 1 } });
-});
 
-test('fifty restarts in a row are fifty fresh shells, in one sandbox', async () => {
-  const session = await stack.fleet.session('restarts', { startupCommands: ['echo up >> /tmp/ups'] });
-  await session.run('sleep 4321 &');
-  for (let index = 0; index < 50; index += 1) await session.restart();
-  const result = await session.run('wc -l < /tmp/ups; pgrep -r D,R,S,T -x sleep | wc -l');
-  expect(result).toMatchObject({ outcome: 'success', stdout: '51\n0\n', shell: { state: 'kept', epoch: 51 } });
-  expect(await inspect.containers('restarts')).toHaveLength(1);
+  test('loses its files in the full folder of its keeper, which the Result reports', async () => {
+    const session = await stack.fleet.session('fills-keeper');
+    await session.run('kept=yes');
+    expect(await session.run('head -c 200M /dev/zero > /run/shellfleet/filler', { timeoutMs: 20_000 })).toMatchObject({
+      outcome: 'failure',
+      stderr: expect.stringContaining('No space left on device'),
+      shell: { state: 'kept' },
+    });
+    expect(await session.run('echo $kept; echo error >&2')).toMatchObject({
+      outcome: 'success',
+      stdout: 'yes\n',
+      stderr: 'error\n',
+      shell: {
+        state: 'partial',
+        reason: "the session's own folder was full: files that are not the keeper's were removed from it",
+      },
+    });
+    expect((await session.run('ls /run/shellfleet/filler')).outcome).toBe('failure');
+    await goesOn(session, { shell: { state: 'kept', epoch: 1 } });
+  });
+
+  test('gets fifty fresh shells in one sandbox by fifty restarts', async () => {
+    const session = await stack.fleet.session('restarts', { startupCommands: ['echo up >> /tmp/ups'] });
+    await session.run('sleep 4321 &');
+    for (let index = 0; index < 50; index += 1) await session.restart();
+    const result = await session.run('wc -l < /tmp/ups; pgrep -r D,R,S,T -x sleep | wc -l');
+    expect(result).toMatchObject({ outcome: 'success', stdout: '51\n0\n', shell: { state: 'kept', epoch: 51 } });
+    expect(await inspect.containers('restarts')).toHaveLength(1);
+  });
 });
 
 describe('close', () => {
-  test('while the session starts ends queued commands at once, and leaves nothing', async () => {
+  test('ends queued commands at once while the session starts, and leaves nothing', async () => {
     const session = await stack.fleet.session('closed-starting', {
       startupCommands: ['sleep 4321'],
       startupTimeoutMs: 60_000,
@@ -168,7 +170,7 @@ describe('close', () => {
   });
 });
 
-describe('A one-shot command', () => {
+describe('a one-shot command', () => {
   const oneShots = async () =>
     (await Array.fromAsync(stack.fleet.sessions())).filter(
       ({ id, state }) => id.startsWith('run-') && state !== 'closed',
@@ -192,12 +194,12 @@ describe('A one-shot command', () => {
     ['times out', 'sleep 4321', { timeoutMs: 300 }, 'timeout'],
     ['cannot start', 'true', { spec: { startupCommands: ['false' as string] } }, 'error'],
     ['leaves a server behind', 'sleep 4321 &', {}, 'success'],
-  ])('that %s leaves no session and no container', async (_what, script, options, outcome) => {
+  ])('leaves no session and no container when it %s', async (_what, script, options, outcome) => {
     expect((await stack.fleet.run(script, options)).outcome).toBe(outcome);
     await leavesNothing();
   });
 
-  test('whose caller aborts leaves no session and no container', async () => {
+  test('leaves no session and no container when its caller aborts', async () => {
     const abort = new AbortController();
     const running = stack.fleet.run('echo begun; sleep 4321', {
       signal: abort.signal,
@@ -208,48 +210,55 @@ describe('A one-shot command', () => {
   });
 });
 
-test('a command that runs out of memory ends with that reason, and the shell is kept', async () => {
-  const session = await stack.fleet.session('out-of-memory', { limits: { memoryBytes: 64 << 20 } });
-  await session.run('kept=yes');
-  const eats = await session.run('python3 -c "b = bytearray(1 << 30)"', { timeoutMs: 20_000 });
-  expect(eats).toMatchObject({ outcome: 'failure', exitCode: 137, reason: 'oom', shell: { state: 'kept', epoch: 1 } });
-  expect(await session.run('echo $kept')).toEqual(expectedResult('out-of-memory', { stdout: 'yes\n' }));
-});
-
-describe('The shell is kept and runs the next command after one that', () => {
-  const keeps = async (id: string, script: string, own: Partial<Result>) => {
-    const session = await stack.fleet.session(id);
+describe('a shell', () => {
+  test('is kept when a command runs out of memory, and the Result has that reason', async () => {
+    const session = await stack.fleet.session('out-of-memory', { limits: { memoryBytes: 64 << 20 } });
     await session.run('kept=yes');
-    const result = await session.run(script, { timeoutMs: 3_000, killGraceMs: 500 });
-    expect(result).toEqual(expectedResult(id, own));
-    const next = await session.run('echo $kept; seq 3 | tail -n 1', { timeoutMs: 5_000, killGraceMs: 500 });
-    expect(next).toEqual(expectedResult(id, { stdout: 'yes\n3\n' }));
-  };
+    const eats = await session.run('python3 -c "b = bytearray(1 << 30)"', { timeoutMs: 20_000 });
+    expect(eats).toMatchObject({
+      outcome: 'failure',
+      exitCode: 137,
+      reason: 'oom',
+      shell: { state: 'kept', epoch: 1 },
+    });
+    expect(await session.run('echo $kept')).toEqual(expectedResult('out-of-memory', { stdout: 'yes\n' }));
+  });
 
-  test.each([
-    ['tries to set the clock', 'date -s "2000-01-01" >/dev/null 2>&1; TZ=Mars/Olympus date >/dev/null'],
-    ['sets narrow limits', 'ulimit -t 1 -n 16 -f 0'],
-    ['ignores every signal that it may', "trap '' TERM INT HUP CHLD PWR USR1 USR2 PIPE"],
-    ['changes what a terminal would have', 'stty -echo 2>/dev/null; set +m; disown -a'],
-    ['closes descriptors that shells use for themselves', 'exec 3>&- 4>&- 5>&- 9>&- 10>&- 255>&-'],
-  ])('%s', (what, script) => keeps(what.replaceAll(' ', '-'), script, {}));
+  describe('runs the next command after one that', () => {
+    const keeps = async (id: string, script: string, own: Partial<Result>) => {
+      const session = await stack.fleet.session(id);
+      await session.run('kept=yes');
+      const result = await session.run(script, { timeoutMs: 3_000, killGraceMs: 500 });
+      expect(result).toEqual(expectedResult(id, own));
+      const next = await session.run('echo $kept; seq 3 | tail -n 1', { timeoutMs: 5_000, killGraceMs: 500 });
+      expect(next).toEqual(expectedResult(id, { stdout: 'yes\n3\n' }));
+    };
 
-  test('stops its shell, which ends as a timeout', () =>
-    keeps('stops-itself', 'kill -STOP $$; echo never', { outcome: 'timeout', exitCode: null, reason: 'wall' }));
-});
+    test.each([
+      ['tries to set the clock', 'date -s "2000-01-01" >/dev/null 2>&1; TZ=Mars/Olympus date >/dev/null'],
+      ['sets narrow limits', 'ulimit -t 1 -n 16 -f 0'],
+      ['ignores every signal that it may', "trap '' TERM INT HUP CHLD PWR USR1 USR2 PIPE"],
+      ['changes what a terminal would have', 'stty -echo 2>/dev/null; set +m; disown -a'],
+      ['closes descriptors that shells use for themselves', 'exec 3>&- 4>&- 5>&- 9>&- 10>&- 255>&-'],
+    ])('%s', (what, script) => keeps(what.replaceAll(' ', '-'), script, {}));
 
-test('per-command variables and directories do not stick, however the command ends', async () => {
-  const session = await stack.fleet.session('does-not-stick', { env: { A: 'session' } });
-  const options = { env: { A: 'command', B: 'command' }, cwd: '/usr' };
-  for (const [script, more] of [
-    ['true', {}],
-    ['exit 3', {}],
-    ['set -e; false', {}],
-    ['sleep 4321', { timeoutMs: 200 }],
-  ] as const) {
-    await session.run(`set +e; ${script}`, { ...options, ...more });
-    expect(await session.run('set +e; echo "$A|${B-unset}"; pwd'), script).toEqual(
-      expectedResult('does-not-stick', { stdout: 'session|unset\n/workspace\n' }),
-    );
-  }
+    test('stops the shell itself, and ends as a timeout', () =>
+      keeps('stops-itself', 'kill -STOP $$; echo never', { outcome: 'timeout', exitCode: null, reason: 'wall' }));
+  });
+
+  test('keeps per-command variables and directories out of the next command, however it ends', async () => {
+    const session = await stack.fleet.session('does-not-stick', { env: { A: 'session' } });
+    const options = { env: { A: 'command', B: 'command' }, cwd: '/usr' };
+    for (const [script, more] of [
+      ['true', {}],
+      ['exit 3', {}],
+      ['set -e; false', {}],
+      ['sleep 4321', { timeoutMs: 200 }],
+    ] as const) {
+      await session.run(`set +e; ${script}`, { ...options, ...more });
+      expect(await session.run('set +e; echo "$A|${B-unset}"; pwd'), script).toEqual(
+        expectedResult('does-not-stick', { stdout: 'session|unset\n/workspace\n' }),
+      );
+    }
+  });
 });

@@ -32,8 +32,8 @@ async function containerOf(session: Session) {
   return found;
 }
 
-describe('a session whose image has another content by now', () => {
-  test('keeps the digest of its first container over a lost container, a restart and a new worker', async () => {
+describe('a session whose image name has new content', () => {
+  test('keeps the digest of its first container over a lost container, restart and new worker', async () => {
     const session = await stack.fleet.session('kept', { image: NAME });
     const { imageDigest } = await session.run('echo one');
     const opened: unknown[] = [];
@@ -56,7 +56,7 @@ describe('a session whose image has another content by now', () => {
     expect((await containerOf(session))?.ImageID).toBe(first);
   });
 
-  test('a session that is opened afterwards has the new one, and so has its id when it is opened again', async () => {
+  test('alone keeps the old content: later sessions and its reopened id use the new one', async () => {
     const other = await stack.fleet.session('other', { image: NAME });
     expect(await other.run('true')).toMatchObject({ outcome: 'success', imageDigest: second });
     const kept = await stack.fleet.session('kept', { image: NAME });

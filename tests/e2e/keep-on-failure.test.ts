@@ -40,7 +40,7 @@ const readArchive = async (containerId: string, path: string) =>
   text(await docker.getContainer(containerId).getArchive({ path }));
 
 describe('a container that is kept for a post-mortem', () => {
-  test('is that of a closed session whose last command failed: stopped, with its files, and never started again', async () => {
+  test('belongs to a closed session whose last command failed, and is stopped with its files', async () => {
     await endAfter('failed', 'echo evidence > /workspace/file; sleep 1000 & exit 3');
     const [info] = await listed();
     expect(info).toMatchObject({
@@ -60,7 +60,7 @@ describe('a container that is kept for a post-mortem', () => {
     ]);
   });
 
-  test('is not adopted by the next worker, nor swept, and goes with close --purge', async () => {
+  test('is neither adopted by the next worker nor swept, and goes with close --purge', async () => {
     const [before] = await listed();
     await stack.workers[0]?.kill();
     await stack.workers[0]?.start();
@@ -76,7 +76,7 @@ describe('a container that is kept for a post-mortem', () => {
     expect([await listed(), await containers()]).toEqual([[], []]);
   });
 
-  test('is that of a shell that was lost; nothing is kept of what succeeded, was cancelled, or did not ask', async () => {
+  test('belongs to a lost shell; success, cancellation and other sessions leave none', async () => {
     const lost = await stack.fleet.session('lost', { keepOnFailure: true });
     await lost.run('echo here > /tmp/file');
     const [container] = await containers();
@@ -92,13 +92,13 @@ describe('a container that is kept for a post-mortem', () => {
     expect(await keptIds()).toEqual(['lost']);
   });
 
-  test('gives way to newer ones beyond the number that the operator allows', async () => {
+  test('is removed for newer ones beyond the number that the operator allows', async () => {
     for (const id of ['one', 'two']) await endAfter(id, 'exit 1');
     await until(keptIds, (ids) => ids.join() === 'one,two');
     expect((await containers()).map(({ State }) => State)).toEqual(['exited', 'exited']);
   });
 
-  test('waits for another host where the operator allows none, with the setting as its reason', async () => {
+  test('makes the session wait where no operator allows it, with the setting as reason', async () => {
     await stack.workers[0]?.stop('SIGINT');
     await stack.workers[0]?.start({ SHELLFLEET_KEEP_CONTAINERS: '0' });
     const session = await stack.fleet.session('refused', { keepOnFailure: true });

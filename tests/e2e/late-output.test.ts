@@ -22,14 +22,15 @@ const missing = (chunks: OutputChunk[]) => chunks.reduce((sum, { omittedBytes = 
 const carried = (chunks: OutputChunk[]) => chunks.reduce((sum, { data }) => sum + data.byteLength, 0);
 const readNow = (command: Command) => chunksOf(command.output({ follow: false }));
 
-describe.each(['socket', 'attach'] as const)('Late output over %s', (transport) => {
+describe.each(['socket', 'attach'] as const)('late output over %s', (transport) => {
   let stack: TestFleet;
   beforeAll(async () => {
     stack = await startFleet({ transport });
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('what a background process prints after its command has ended is read as output of that command, and never of the next (S1-15)', async () => {
+  // S1-15
+  test('belongs to the command that started its background process, and never to the next', async () => {
     const session = await stack.fleet.session('late');
     const script = 'echo own; { until [ -e go ]; do sleep 0.02; done; echo late; echo "late error" >&2; } &';
     const command = await session.submit(script);
@@ -53,7 +54,7 @@ describe.each(['socket', 'attach'] as const)('Late output over %s', (transport) 
     expect(await command.result()).toEqual(result);
   });
 
-  test('it comes live to readers of the session, after the end of its command', async () => {
+  test('reaches live readers of the session after the end of its command', async () => {
     const session = await stack.fleet.session('followed');
     const events: SessionEvent[] = [];
     const following = (async () => {
@@ -88,7 +89,7 @@ describe.each(['socket', 'attach'] as const)('Late output over %s', (transport) 
     expect(await inspector.broken('followed', [command.id])).toEqual([]);
   });
 
-  test('what came shortly before the close of the session is there after it', async () => {
+  test('is kept when it was printed shortly before the session’s close', async () => {
     const session = await stack.fleet.session('last-words');
     const command = await session.submit('echo own; { until [ -e go ]; do sleep 0.02; done; echo late; } &');
     await command.result();
@@ -97,7 +98,8 @@ describe.each(['socket', 'attach'] as const)('Late output over %s', (transport) 
     expect(textOf(await readNow(command))).toBe('own\nlate\n');
   });
 
-  test('it uses the rest of the command’s budget; output beyond it is counted (S1-21)', async () => {
+  // S1-21
+  test('uses the rest of the command’s budget, and is counted beyond it', async () => {
     const session = await stack.fleet.session('budget', { output: { streamBytes: 10_000 } });
     const command = await session.submit(
       'head -c 4000 /dev/zero; { until [ -e go ]; do sleep 0.02; done; head -c 2000 /dev/zero; head -c 100000 /dev/zero; } &',
@@ -113,66 +115,68 @@ describe.each(['socket', 'attach'] as const)('Late output over %s', (transport) 
   });
 });
 
-test('late output is redacted like any other, wherever it is cut', async () => {
-  await using stack = await startFleet();
-  await using inspector = inspectFleet(stack);
-  const session = await stack.fleet.session('redacted', {
-    secrets: { TOKEN: PLANTED },
-    redaction: [{ type: 'email', strategy: 'redact' }],
+describe('late output', () => {
+  test('is redacted like any other, wherever it is cut', async () => {
+    await using stack = await startFleet();
+    await using inspector = inspectFleet(stack);
+    const session = await stack.fleet.session('redacted', {
+      secrets: { TOKEN: PLANTED },
+      redaction: [{ type: 'email', strategy: 'redact' }],
+    });
+    const write =
+      'printf %s "$TOKEN" | fold -w 5 | while read -r part || [ -n "$part" ]; do printf %s "$part"; sleep 0.15; done';
+    const script = `echo own; { until [ -e go ]; do sleep 0.02; done; printf "late "; ${write}; echo " by alice@example.com"; } &`;
+    const command = await session.submit(script);
+    expect((await command.result()).stdout).toBe('own\n');
+    await session.run('touch go');
+    const chunks = await until(
+      () => readNow(command),
+      (all) => textOf(all).includes('by'),
+    );
+    expect(textOf(chunks)).toBe('own\nlate [REDACTED_SECRET] by [REDACTED_EMAIL]\n');
+    const stored = Buffer.from(await everythingInRedis(inspector.redis, stack.namespace), 'latin1');
+    expect(findForms(PLANTED, stored)).toEqual([]);
   });
-  const write =
-    'printf %s "$TOKEN" | fold -w 5 | while read -r part || [ -n "$part" ]; do printf %s "$part"; sleep 0.15; done';
-  const script = `echo own; { until [ -e go ]; do sleep 0.02; done; printf "late "; ${write}; echo " by alice@example.com"; } &`;
-  const command = await session.submit(script);
-  expect((await command.result()).stdout).toBe('own\n');
-  await session.run('touch go');
-  const chunks = await until(
-    () => readNow(command),
-    (all) => textOf(all).includes('by'),
-  );
-  expect(textOf(chunks)).toBe('own\nlate [REDACTED_SECRET] by [REDACTED_EMAIL]\n');
-  const stored = Buffer.from(await everythingInRedis(inspector.redis, stack.namespace), 'latin1');
-  expect(findForms(PLANTED, stored)).toEqual([]);
-});
 
-test('late output of a command whose output was withheld is withheld too', async () => {
-  await using stack = await startFleet();
-  const session = await stack.fleet.session('withheld', { redaction: [{ type: 'email', strategy: 'block' }] });
-  const blocked = await session.submit(
-    'echo alice@example.com; { until [ -e go ]; do sleep 0.02; done; echo also secret; } &',
-  );
-  expect((await blocked.result()).outcome).toBe('blocked');
-  const later = await session.submit(
-    'echo fine; { until [ -e go ]; do sleep 0.02; done; echo before; echo bob@example.com; echo behind; } &',
-  );
-  expect((await later.result()).outcome).toBe('success');
-  await session.run('touch go; wait; sleep 0.3');
-  await session.close();
-  expect(textOf(await readNow(blocked))).toBe('');
-  expect(textOf(await readNow(later))).toMatch(/^fine\n(before\n)?$/);
-});
+  test('is withheld when the output of its command was withheld', async () => {
+    await using stack = await startFleet();
+    const session = await stack.fleet.session('withheld', { redaction: [{ type: 'email', strategy: 'block' }] });
+    const blocked = await session.submit(
+      'echo alice@example.com; { until [ -e go ]; do sleep 0.02; done; echo also secret; } &',
+    );
+    expect((await blocked.result()).outcome).toBe('blocked');
+    const later = await session.submit(
+      'echo fine; { until [ -e go ]; do sleep 0.02; done; echo before; echo bob@example.com; echo behind; } &',
+    );
+    expect((await later.result()).outcome).toBe('success');
+    await session.run('touch go; wait; sleep 0.3');
+    await session.close();
+    expect(textOf(await readNow(blocked))).toBe('');
+    expect(textOf(await readNow(later))).toMatch(/^fine\n(before\n)?$/);
+  });
 
-test('late output continues after its worker was killed and started again: missing bytes are counted', async () => {
-  await using stack = await startFleet();
-  const session = await stack.fleet.session('adopted');
-  const command = await session.submit(
-    'i=0; while [ $i -lt 400 ]; do i=$((i + 1)); echo "line $i"; sleep 0.01; done & echo $!',
-  );
-  await command.result();
-  await until(
-    () => readNow(command),
-    (chunks) => textOf(chunks).includes('line 20\n'),
-  );
-  await stack.workers[0]?.kill();
-  await stack.workers[0]?.start();
-  const all = await until(
-    () => readNow(command),
-    (chunks) => textOf(chunks).includes('line 400\n'),
-  );
-  const pid = /^\d+\n/m.exec((await command.result()).stdout)?.[0] ?? '';
-  expect(carried(all) + missing(all)).toBe(pid.length + bytesOfLines(400));
-  await using inspector = inspectFleet(stack);
-  expect(await inspector.broken('adopted', [command.id])).toEqual([]);
+  test('continues after its worker was killed and started again, with missing bytes counted', async () => {
+    await using stack = await startFleet();
+    const session = await stack.fleet.session('adopted');
+    const command = await session.submit(
+      'i=0; while [ $i -lt 400 ]; do i=$((i + 1)); echo "line $i"; sleep 0.01; done & echo $!',
+    );
+    await command.result();
+    await until(
+      () => readNow(command),
+      (chunks) => textOf(chunks).includes('line 20\n'),
+    );
+    await stack.workers[0]?.kill();
+    await stack.workers[0]?.start();
+    const all = await until(
+      () => readNow(command),
+      (chunks) => textOf(chunks).includes('line 400\n'),
+    );
+    const pid = /^\d+\n/m.exec((await command.result()).stdout)?.[0] ?? '';
+    expect(carried(all) + missing(all)).toBe(pid.length + bytesOfLines(400));
+    await using inspector = inspectFleet(stack);
+    expect(await inspector.broken('adopted', [command.id])).toEqual([]);
+  });
 });
 
 function bytesOfLines(count: number): number {

@@ -86,14 +86,14 @@ const limited = () => ({
   ],
 });
 
-describe('limited', () => {
+describe('network limited in a container', () => {
   let session: Session;
 
   beforeAll(async () => {
     session = await open(limited());
   });
 
-  test('pip installs from an allowed registry, without any setting of its own', async () => {
+  test('lets pip install from an allowed registry without settings', async () => {
     const url = `http://registry.test:${registry.port}/simple`;
     const result = await session.run(
       `pip install -q --disable-pip-version-check --index-url ${url} --trusted-host registry.test -t /tmp/py greeting && PYTHONPATH=/tmp/py python3 -c 'import greeting; print(greeting.TEXT)'`,
@@ -101,7 +101,7 @@ describe('limited', () => {
     expect(result).toMatchObject({ outcome: 'success', stdout: 'hello from a wheel\n' });
   });
 
-  test('npm installs from an allowed registry, without any setting of its own', async () => {
+  test('lets npm install from an allowed registry without settings', async () => {
     const url = `http://registry.test:${registry.port}/`;
     const result = await session.run(
       `mkdir -p /tmp/js && cd /tmp/js && npm install --silent --no-audit --no-fund --registry ${url} greeting >&2 && node -p 'require("greeting")'`,
@@ -109,7 +109,7 @@ describe('limited', () => {
     expect(result).toMatchObject({ outcome: 'success', stdout: 'hello from a tarball\n' });
   });
 
-  test('nothing is reached but through the proxy, which refuses each of these with its reason', async () => {
+  test('reaches nothing but through the proxy, which refuses each address with its reason', async () => {
     const reasons: Record<string, string> = {
       'http://elsewhere.example/': "it is not among the session's sandbox.allowedHosts",
       [`http://127.0.0.1:${registry.port}/`]: 'an address is not let through: name the host',
@@ -141,7 +141,7 @@ describe('limited', () => {
       );
   });
 
-  test('a name that resolves to something else a moment later changes nothing: it is resolved once for a connection', async () => {
+  test('resolves a name once for a connection, so a changed address has no effect', async () => {
     const url = `http://rebinding.test:${registry.port}/`;
     const { stdout } = await session.run(`curl -s ${url}; curl -s ${url}`);
     expect(stdout).toBe(
@@ -149,10 +149,10 @@ describe('limited', () => {
     );
   });
 
-  test('a connection ends with its command, and what runs in the background reaches nothing until the next one', () =>
+  test('closes connections with their command; background processes are offline until the next one', () =>
     endsWithItsCommand(session));
 
-  test('a command can do without the network; one cannot have more than its session', async () => {
+  test('lets a command ask for less network than its session has, and never for more', async () => {
     const url = `http://registry.test:${registry.port}/`;
     expect((await session.run(`curl -s ${url}`, { network: 'restricted' })).stdout).toBe(
       `Shellfleet does not let registry.test:${registry.port} through: the command that runs has no network.\n`,
@@ -166,7 +166,7 @@ describe('limited', () => {
     expect(await closed.run('true', { network: 'restricted' })).toMatchObject({ outcome: 'success' });
   });
 
-  test('startup commands have the network of their session', async () => {
+  test('gives startup commands the network of their session', async () => {
     const own = await open(
       { network: 'limited', allowedHosts: [`registry.test:${registry.port}`] },
       { startupCommands: [`curl -sf -o /tmp/page http://registry.test:${registry.port}/`] },
@@ -174,7 +174,7 @@ describe('limited', () => {
     expect((await own.run('cat /tmp/page')).stdout).toBe('the registry\n');
   });
 
-  test('a forwarder that the session kills is replaced, and is not among its processes', async () => {
+  test('replaces a forwarder that the session kills, and hides it from its processes', async () => {
     const url = `http://registry.test:${registry.port}/`;
     const { stdout } = await session.run(
       `for p in /proc/[0-9]*; do pid=\${p#/proc/}; [ "$pid" -ne 1 ] && [ "$pid" -ne $$ ] && [ "$(cut -d' ' -f4 $p/stat)" = 1 ] && kill -9 $pid; done; until curl -sf ${url}; do sleep 0.05; done`,
@@ -184,14 +184,14 @@ describe('limited', () => {
   });
 });
 
-describe.runIf(isRoot)('limited behind bubblewrap', () => {
+describe.runIf(isRoot)('network limited behind bubblewrap', () => {
   let session: Session;
 
   beforeAll(async () => {
     session = await openBehindWall(limited());
   });
 
-  test('an allowed name is reached through the proxy, by programs without any setting, and nothing else by no way', async () => {
+  test('reaches an allowed name through the proxy without settings, and nothing otherwise', async () => {
     const url = `http://registry.test:${registry.port}/`;
     const { stdout } = await session.run(`curl -s ${url}; curl -s http://metadata.test/
       python3 -c 'import urllib.request as r; print(r.urlopen("${url}").read().decode(), end="")'
@@ -209,10 +209,10 @@ describe.runIf(isRoot)('limited behind bubblewrap', () => {
     );
   });
 
-  test('a connection ends with its command, and what runs in the background reaches nothing until the next one', () =>
+  test('closes connections with their command; background processes are offline until the next one', () =>
     endsWithItsCommand(session));
 
-  test('a command can do without it, and a session that may only read has it as well', async () => {
+  test('lets a command do without network, and serves read-only sessions as well', async () => {
     const url = `http://registry.test:${registry.port}/`;
     expect((await session.run(`curl -s ${url}`, { network: 'restricted' })).stdout).toContain(
       'the command that runs has no network',
@@ -221,7 +221,7 @@ describe.runIf(isRoot)('limited behind bubblewrap', () => {
     expect((await reads.run(`curl -s ${url}; touch f`)).output).toMatch(/^the registry\n.*Read-only file system\n$/);
   });
 
-  test('with the network full it has that of the host', async () => {
+  test('gives a session with the network full that of the host', async () => {
     const full = await openBehindWall({ network: 'full' });
     expect((await full.run(`curl -s http://127.0.0.1:${registry.port}/; env | grep -ci proxy`)).stdout).toBe(
       'the registry\n0\n',
@@ -239,39 +239,45 @@ async function endsWithItsCommand(session: Session): Promise<void> {
   await session.run('until grep -q again /tmp/seen; do sleep 0.05; done');
 }
 
-test('two sessions with the network full have it, do not reach each other, and cannot do with less for one command', async () => {
-  const [one, other] = await Promise.all([open({ network: 'full' }), open({ network: 'full' })]);
-  const serve = await one.run(
-    `python3 -m http.server 8123 --bind 0.0.0.0 > /dev/null 2>&1 & until curl -s -o /dev/null http://127.0.0.1:8123/; do sleep 0.05; done; hostname -I`,
-  );
-  const address = serve.stdout.trim();
-  expect(address).toMatch(/^\d+\.\d+\.\d+\.\d+$/);
-  expect(await one.run(`curl -s -o /dev/null http://${address}:8123/`)).toMatchObject({ outcome: 'success' });
-  expect((await other.run(`curl -s --max-time 3 http://${address}:8123/; echo $?`)).stdout).toMatch(/^(?:7|28)\n$/);
-  expect((await other.run('tail -n +2 /proc/net/route | wc -l')).stdout).not.toBe('0\n');
-  expect(await one.run('true', { network: 'restricted' })).toMatchObject({
-    outcome: 'error',
-    error: { code: 'SANDBOX_UNAVAILABLE', context: { issues: [{ path: 'network' }] } },
+describe('network full in a container', () => {
+  test('keeps two sessions apart, and cannot be less for one command', async () => {
+    const [one, other] = await Promise.all([open({ network: 'full' }), open({ network: 'full' })]);
+    const serve = await one.run(
+      `python3 -m http.server 8123 --bind 0.0.0.0 > /dev/null 2>&1 & until curl -s -o /dev/null http://127.0.0.1:8123/; do sleep 0.05; done; hostname -I`,
+    );
+    const address = serve.stdout.trim();
+    expect(address).toMatch(/^\d+\.\d+\.\d+\.\d+$/);
+    expect(await one.run(`curl -s -o /dev/null http://${address}:8123/`)).toMatchObject({ outcome: 'success' });
+    expect((await other.run(`curl -s --max-time 3 http://${address}:8123/; echo $?`)).stdout).toMatch(/^(?:7|28)\n$/);
+    expect((await other.run('tail -n +2 /proc/net/route | wc -l')).stdout).not.toBe('0\n');
+    expect(await one.run('true', { network: 'restricted' })).toMatchObject({
+      outcome: 'error',
+      error: { code: 'SANDBOX_UNAVAILABLE', context: { issues: [{ path: 'network' }] } },
+    });
   });
 });
 
-test('a worker that is killed and comes back serves the network of the sessions that it adopts', async () => {
-  const url = `http://registry.test:${registry.port}/`;
-  const sessions = [await open(limited()), ...(isRoot ? [await openBehindWall(limited())] : [])];
-  const running = await Promise.all(
-    sessions.map((session) =>
-      session.submit(`touch /tmp/runs; until curl -sf -o /dev/null ${url}after; do sleep 0.1; done`),
-    ),
-  );
-  for (const session of sessions)
-    await expect.poll(() => session.files.stat('/tmp/runs').then(Boolean, () => false), { timeout: 20_000 }).toBe(true);
-  await stack.workers[0]?.kill();
-  await stack.workers[0]?.start();
-  await Promise.all(running.map((command) => command.cancel()));
-  await Promise.all(running.map((command) => command.result()));
-  for (const session of sessions)
-    expect(await session.run(`curl -s ${url}`)).toMatchObject({
-      stdout: 'the registry\n',
-      shell: { state: 'kept' },
-    });
+describe('network limited', () => {
+  test('is served again when a killed worker comes back and adopts its sessions', async () => {
+    const url = `http://registry.test:${registry.port}/`;
+    const sessions = [await open(limited()), ...(isRoot ? [await openBehindWall(limited())] : [])];
+    const running = await Promise.all(
+      sessions.map((session) =>
+        session.submit(`touch /tmp/runs; until curl -sf -o /dev/null ${url}after; do sleep 0.1; done`),
+      ),
+    );
+    for (const session of sessions)
+      await expect
+        .poll(() => session.files.stat('/tmp/runs').then(Boolean, () => false), { timeout: 20_000 })
+        .toBe(true);
+    await stack.workers[0]?.kill();
+    await stack.workers[0]?.start();
+    await Promise.all(running.map((command) => command.cancel()));
+    await Promise.all(running.map((command) => command.result()));
+    for (const session of sessions)
+      expect(await session.run(`curl -s ${url}`)).toMatchObject({
+        stdout: 'the registry\n',
+        shell: { state: 'kept' },
+      });
+  });
 });

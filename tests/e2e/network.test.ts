@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-describe.each(['socket', 'attach'] as const)('A session over %s', (transport) => {
+describe.each(['socket', 'attach'] as const)('the network of a session over %s', (transport) => {
   let stack: TestFleet;
   beforeAll(async () => {
     stack = await startFleet({ transport });
   });
   afterAll(() => stack[Symbol.asyncDispose]());
 
-  test('has a loopback of its own that works by name, and no other network (S0-39)', async () => {
+  // S0-39
+  test('is a loopback of its own that works by name, and nothing else', async () => {
     const [one, other] = await Promise.all([
       stack.fleet.session(`net-${transport}-1`),
       stack.fleet.session(`net-${transport}-2`),

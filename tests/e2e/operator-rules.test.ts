@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
 import { FleetCli } from '../support/fleet-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
@@ -57,135 +57,137 @@ const denied = (session: string, stderr: string) =>
   });
 const PUSH_DENIED = 'The rule `git push` forbids `git push`. Only the release job pushes.';
 
-test('what a rule forbids is a denial with its justification, what one allows runs, and what one prompts for waits for a person', async () => {
-  const id = nextId();
-  const session = await stack.fleet.session(id);
-  expect(await session.run('echo allowed')).toEqual(expectedResult(id, { stdout: 'allowed\n' }));
-  expect(await session.run('true && git push')).toEqual(denied(id, PUSH_DENIED));
-  const asked = session.run('git fetch || true');
-  const [question] = await until(
-    () => stack.fleet.approvals.list(),
-    ({ length }) => length === 1,
-  );
-  expect(question).toMatchObject({ sessionId: id, script: 'git fetch || true' });
-  await stack.fleet.approvals.approve(question?.id ?? '');
-  expect(await asked).toMatchObject({ outcome: 'success' });
-});
-
-test('changed rules hold for the next command, and for one that waits for a person: forbid wins', async () => {
-  const session = await stack.fleet.session(nextId());
-  await session.run('echo opened');
-  const asked = session.run('git fetch');
-  await until(
-    () => stack.fleet.approvals.list(),
-    ({ length }) => length === 1,
-  );
-  await change(RULES.replace('prompt', 'forbid'));
-  expect(await asked).toMatchObject({
-    outcome: 'denial',
-    reason: 'rules',
-    stderr: expect.stringContaining('forbids `git fetch`'),
+describe('operator rules', () => {
+  test('deny, allow or ask as written, with the justification in the denial', async () => {
+    const id = nextId();
+    const session = await stack.fleet.session(id);
+    expect(await session.run('echo allowed')).toEqual(expectedResult(id, { stdout: 'allowed\n' }));
+    expect(await session.run('true && git push')).toEqual(denied(id, PUSH_DENIED));
+    const asked = session.run('git fetch || true');
+    const [question] = await until(
+      () => stack.fleet.approvals.list(),
+      ({ length }) => length === 1,
+    );
+    expect(question).toMatchObject({ sessionId: id, script: 'git fetch || true' });
+    await stack.fleet.approvals.approve(question?.id ?? '');
+    expect(await asked).toMatchObject({ outcome: 'success' });
   });
-  await change(RULES.replace('push', 'pull'));
-  expect(await session.run('git push')).toMatchObject({ outcome: 'failure' });
-});
 
-test('one approval is about the command and the startup commands that its shell runs first', async () => {
-  const session = await stack.fleet.session(nextId(), { startupCommands: ['git fetch || echo began > /tmp/began'] });
-  const asked = session.run('cat /tmp/began');
-  const [question] = await until(
-    () => stack.fleet.approvals.list({ sessionId: session.id }),
-    ({ length }) => length === 1,
-  );
-  expect(question?.reason).toContain('The startup command `git fetch || echo began > /tmp/began` of its session: ');
-  await stack.fleet.approvals.approve(question?.id ?? '');
-  expect(await asked).toMatchObject({ outcome: 'success', stdout: 'began\n' });
-  expect(await session.run('echo next')).toMatchObject({ outcome: 'success' });
-});
-
-test('a question lists the files that were changed since it was asked', async () => {
-  const session = await stack.fleet.session(nextId());
-  await session.run('echo opened');
-  const asked = session.run('git fetch');
-  const questions = () => stack.fleet.approvals.list({ sessionId: session.id });
-  await until(questions, ([question]) => question !== undefined);
-  await session.files.write('/tmp/hook', 'rm -rf /');
-  const [question] = await questions();
-  expect(question).toMatchObject({ script: 'git fetch', filesWritten: ['/tmp/hook'] });
-  await stack.fleet.approvals.deny(question?.id ?? '');
-  expect(await asked).toMatchObject({ outcome: 'denial', reason: 'approver' });
-});
-
-test('while changed rules are not valid, those before hold, and `hosts` says what to mend', async () => {
-  const session = await stack.fleet.session(nextId());
-  await change('rules: [', 'rules.reload-failed');
-  expect(await session.run('git push')).toMatchObject({ outcome: 'denial' });
-  const warnings = async () => (await stack.fleet.hosts())[0]?.warnings;
-  expect(await until(warnings, (found) => found !== undefined)).toEqual([
-    expect.stringMatching(/^Rules were changed and are not valid, so those read at .* hold: .*rules\.yaml, line 1: /),
-  ]);
-  await change(`${RULES}# mended\n`);
-  await until(warnings, (found) => found === undefined);
-});
-
-test('rules that only report refuse nothing, and the log has what they would have done', async () => {
-  await change(`${RULES}reportOnly: true\n`);
-  const result = await (await stack.fleet.session(nextId())).run('git push');
-  expect(result).toMatchObject({ outcome: 'failure' });
-  const line = stack.workers[0]?.log.split('\n').find((text) => text.includes('rules.reported'));
-  expect(JSON.parse(line ?? '{}')).toMatchObject({ requirement: 'forbidden', rules: ['git push'] });
-  expect(line).toContain(result.commandId);
-});
-
-test('startup commands are decided like commands, and nothing goes to a shell that rules cannot read', async () => {
-  const forbidden = await stack.fleet.session(nextId(), { startupCommands: ['git push'] });
-  expect(await forbidden.run('echo never')).toMatchObject({
-    outcome: 'denial',
-    stderr:
-      'Denied: The startup command `git push` of its session: The rule `git push` forbids `git push`. Only the release job pushes.\n',
+  test('hold when changed for the next and for waiting commands, where forbid wins', async () => {
+    const session = await stack.fleet.session(nextId());
+    await session.run('echo opened');
+    const asked = session.run('git fetch');
+    await until(
+      () => stack.fleet.approvals.list(),
+      ({ length }) => length === 1,
+    );
+    await change(RULES.replace('prompt', 'forbid'));
+    expect(await asked).toMatchObject({
+      outcome: 'denial',
+      reason: 'rules',
+      stderr: expect.stringContaining('forbids `git fetch`'),
+    });
+    await change(RULES.replace('push', 'pull'));
+    expect(await session.run('git push')).toMatchObject({ outcome: 'failure' });
   });
-  const session = await stack.fleet.session(nextId(), { approval: 'never' });
-  await session.run('echo opened');
-  expect(await session.run('cat', { stdin: ['echo ', 'hidden'] })).toMatchObject({
-    outcome: 'denial',
-    stderr: expect.stringContaining('allow: { unjudged: [stdin] }'),
-  });
-  await expect(session.attach()).rejects.toMatchObject({
-    code: 'SANDBOX_UNAVAILABLE',
-    message: expect.stringContaining('allow: { unjudged: [terminals] }'),
-  });
-});
 
-test('a replay of the audit says what other rules would have done with what this host ran', async () => {
-  const id = nextId();
-  const session = await stack.fleet.session(id);
-  for (const script of ['echo one', 'true && git status || true', 'git push']) await session.run(script);
-  const others = join(folder, 'others.yaml');
-  writeFileSync(others, 'rules: [{ pattern: [echo], decision: forbid }, { pattern: [git], decision: prompt }]');
-  const cli = new FleetCli(stack);
-  const replay = async () => {
-    const env = { SHELLFLEET_STATE_DIR: stack.stateFolder };
-    const { stdout } = await cli.text(['rules', 'replay', '--since', '1h', '--json', '--file', others], { env });
-    const lines = stdout.trim().split('\n');
-    return lines.map((line) => JSON.parse(line)).filter((line) => line.session === id);
-  };
-  // Starts are written down within a second. The push was denied, so it did not start.
-  expect(await until(replay, ({ length }) => length === 2)).toEqual(
-    [
-      { script: 'echo one', requirement: 'forbidden', reason: 'The rule `echo` forbids `echo one`.' },
-      {
-        script: 'true && git status || true',
-        requirement: 'needs-approval',
-        reason: 'The rule `git` asks about `git status`.',
-      },
-    ].map((one) => ({ ...one, type: 'command', at: expect.any(String), tenant: 'default', session: id })),
-  );
-});
+  test('need one approval for a command and the startup commands of its new shell', async () => {
+    const session = await stack.fleet.session(nextId(), { startupCommands: ['git fetch || echo began > /tmp/began'] });
+    const asked = session.run('cat /tmp/began');
+    const [question] = await until(
+      () => stack.fleet.approvals.list({ sessionId: session.id }),
+      ({ length }) => length === 1,
+    );
+    expect(question?.reason).toContain('The startup command `git fetch || echo began > /tmp/began` of its session: ');
+    await stack.fleet.approvals.approve(question?.id ?? '');
+    expect(await asked).toMatchObject({ outcome: 'success', stdout: 'began\n' });
+    expect(await session.run('echo next')).toMatchObject({ outcome: 'success' });
+  });
 
-test('a worker does not start with rules that are not valid, and says why', async () => {
-  const broken = join(folder, 'broken.yaml');
-  writeFileSync(broken, `rules: [${broken}]\n`);
-  await expect(startFleet({ env: { SHELLFLEET_CONFIG: broken } })).rejects.toThrow(
-    `ended with 2 before it was ready:\nshellfleet: SHELLFLEET_CONFIG: rules: ${broken}, line 1: rules[0] must be a rule`,
-  );
+  test('list in a question the files that have changed since it was asked', async () => {
+    const session = await stack.fleet.session(nextId());
+    await session.run('echo opened');
+    const asked = session.run('git fetch');
+    const questions = () => stack.fleet.approvals.list({ sessionId: session.id });
+    await until(questions, ([question]) => question !== undefined);
+    await session.files.write('/tmp/hook', 'rm -rf /');
+    const [question] = await questions();
+    expect(question).toMatchObject({ script: 'git fetch', filesWritten: ['/tmp/hook'] });
+    await stack.fleet.approvals.deny(question?.id ?? '');
+    expect(await asked).toMatchObject({ outcome: 'denial', reason: 'approver' });
+  });
+
+  test('keep applying while changed ones are invalid, and `hosts` reports what to fix', async () => {
+    const session = await stack.fleet.session(nextId());
+    await change('rules: [', 'rules.reload-failed');
+    expect(await session.run('git push')).toMatchObject({ outcome: 'denial' });
+    const warnings = async () => (await stack.fleet.hosts())[0]?.warnings;
+    expect(await until(warnings, (found) => found !== undefined)).toEqual([
+      expect.stringMatching(/^Rules were changed and are not valid, so those read at .* hold: .*rules\.yaml, line 1: /),
+    ]);
+    await change(`${RULES}# mended\n`);
+    await until(warnings, (found) => found === undefined);
+  });
+
+  test('refuse nothing in report-only mode, and the log has what they would decide', async () => {
+    await change(`${RULES}reportOnly: true\n`);
+    const result = await (await stack.fleet.session(nextId())).run('git push');
+    expect(result).toMatchObject({ outcome: 'failure' });
+    const line = stack.workers[0]?.log.split('\n').find((text) => text.includes('rules.reported'));
+    expect(JSON.parse(line ?? '{}')).toMatchObject({ requirement: 'forbidden', rules: ['git push'] });
+    expect(line).toContain(result.commandId);
+  });
+
+  test('apply to startup commands, and keep unreadable scripts from the shell', async () => {
+    const forbidden = await stack.fleet.session(nextId(), { startupCommands: ['git push'] });
+    expect(await forbidden.run('echo never')).toMatchObject({
+      outcome: 'denial',
+      stderr:
+        'Denied: The startup command `git push` of its session: The rule `git push` forbids `git push`. Only the release job pushes.\n',
+    });
+    const session = await stack.fleet.session(nextId(), { approval: 'never' });
+    await session.run('echo opened');
+    expect(await session.run('cat', { stdin: ['echo ', 'hidden'] })).toMatchObject({
+      outcome: 'denial',
+      stderr: expect.stringContaining('allow: { unjudged: [stdin] }'),
+    });
+    await expect(session.attach()).rejects.toMatchObject({
+      code: 'SANDBOX_UNAVAILABLE',
+      message: expect.stringContaining('allow: { unjudged: [terminals] }'),
+    });
+  });
+
+  test('show in a replay of the audit what they would have decided on this host', async () => {
+    const id = nextId();
+    const session = await stack.fleet.session(id);
+    for (const script of ['echo one', 'true && git status || true', 'git push']) await session.run(script);
+    const others = join(folder, 'others.yaml');
+    writeFileSync(others, 'rules: [{ pattern: [echo], decision: forbid }, { pattern: [git], decision: prompt }]');
+    const cli = new FleetCli(stack);
+    const replay = async () => {
+      const env = { SHELLFLEET_STATE_DIR: stack.stateFolder };
+      const { stdout } = await cli.text(['rules', 'replay', '--since', '1h', '--json', '--file', others], { env });
+      const lines = stdout.trim().split('\n');
+      return lines.map((line) => JSON.parse(line)).filter((line) => line.session === id);
+    };
+    // Starts are written down within a second. The push was denied, so it did not start.
+    expect(await until(replay, ({ length }) => length === 2)).toEqual(
+      [
+        { script: 'echo one', requirement: 'forbidden', reason: 'The rule `echo` forbids `echo one`.' },
+        {
+          script: 'true && git status || true',
+          requirement: 'needs-approval',
+          reason: 'The rule `git` asks about `git status`.',
+        },
+      ].map((one) => ({ ...one, type: 'command', at: expect.any(String), tenant: 'default', session: id })),
+    );
+  });
+
+  test('keep a worker from starting when they are invalid, with the reason', async () => {
+    const broken = join(folder, 'broken.yaml');
+    writeFileSync(broken, `rules: [${broken}]\n`);
+    await expect(startFleet({ env: { SHELLFLEET_CONFIG: broken } })).rejects.toThrow(
+      `ended with 2 before it was ready:\nshellfleet: SHELLFLEET_CONFIG: rules: ${broken}, line 1: rules[0] must be a rule`,
+    );
+  });
 });
