@@ -225,7 +225,7 @@ describe('an approval', () => {
     expect(await after.find('s1')).toEqual(GRANTED);
   });
 
-  test('of the scope `session` ends with the generation of the session', async () => {
+  test('ends with the generation of its session if its scope is `session`', async () => {
     const host = startHost();
     const id = await host.ask('s1');
     await answer({ id, scope: 'session' });
@@ -235,7 +235,7 @@ describe('an approval', () => {
 });
 
 describe('a revocation', () => {
-  test('waits for starts that have found the approval, not for those that ask', async () => {
+  test('waits for starts under the approval, but not for pending questions', async () => {
     const host = startHost();
     const { approvals } = host;
     const id = await host.ask('s1');

@@ -87,7 +87,7 @@ describe.concurrent('a command that waits for a person', { timeout: 60_000 }, ()
   test.each([
     ['without a shell', open],
     ['with a shell', openReady],
-  ])('in a session %s, ends at its start deadline, and the next command runs', async (how, openOne) => {
+  ])('ends at its start deadline in a session %s, and the next command runs', async (how, openOne) => {
     const session = await openOne();
     const script = `ask until late ${how}`;
     const command = await session.submit(script, { startDeadlineMs: 5_000 });

@@ -140,7 +140,7 @@ describe('announcements of questions', () => {
     expect(receiver.mostAtOnce).toBeLessThanOrEqual(8);
   });
 
-  test('name in logs the host of the webhook, but no other part of its address', async () => {
+  test('log the host of the webhook, but no other part of its address', async () => {
     receiver.status = 500;
     await (await open('s')).submit('ask');
     await until(

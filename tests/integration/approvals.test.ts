@@ -107,7 +107,7 @@ describe('a question', () => {
     await session.close();
   });
 
-  test('about a restart rejects the restart with the text of the denial', async () => {
+  test('rejects a restart with the text of the denial', async () => {
     const forbidden = await open({ env: { RESTART: 'forbid' } });
     const of = { code: 'RESTART_DENIED', retryable: false };
     await expect(forbidden.restart()).rejects.toMatchObject({
@@ -314,7 +314,7 @@ describe('a question', () => {
 
 describe('an approval', () => {
   // S3-04
-  test('of the scope `command` covers its asker, not the next equal command', async () => {
+  test('covers only its asker with the scope `command`', async () => {
     const session = await open();
     const command = await session.submit('ask once');
     const { id } = await asked('ask once');
@@ -333,7 +333,7 @@ describe('an approval', () => {
   });
 
   // S3-02, S3-03
-  test('of the scope `session` covers that question in that session only', async () => {
+  test('covers the same question in one session with the scope `session`', async () => {
     const [session, other] = [await open(), await open()];
     const first = await session.submit('ask of session');
     await fleet.approvals.approve((await asked('ask of session')).id, { scope: 'session' });
@@ -348,7 +348,7 @@ describe('an approval', () => {
   });
 
   // S3-01, S3-28
-  test('of the scope `prefix` covers all sessions of the tenant until it is revoked', async () => {
+  test('covers all sessions of its tenant with the scope `prefix` until it is revoked', async () => {
     const first = await (await open()).submit('ask prefix 1');
     const { id } = await asked('ask prefix 1');
     await fleet.approvals.approve(id, { scope: 'prefix', answeredBy: 'dave' });

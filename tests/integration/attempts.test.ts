@@ -211,7 +211,7 @@ describe('a command that its sandbox denied something', () => {
   test.each([
     ['unless-trusted', 'unless-trusted'],
     ['reject of other questions', { reject: { rules: false } }],
-  ] as const)('asks a second time under %s', async (_name, approval) => {
+  ] as const)('asks about its second attempt under %s', async (_name, approval) => {
     const session = await open({ approval });
     const command = await session.submit('denied once');
     if (approval === 'unless-trusted') await fleet.approvals.approve((await asked(session)).id);

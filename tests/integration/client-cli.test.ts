@@ -196,7 +196,7 @@ describe('the command line', () => {
     expect([exitCode, stderr]).toEqual([130, '']);
   });
 
-  test('runs a one-shot command in its own session, and closes that', async () => {
+  test('runs a one-shot command in its own session, which it then closes', async () => {
     const run = await runCli(stage, ['run', '--json', '--', 'echo one; exit 4']);
     expect(run.exitCode).toBe(4);
     const { sessionId } = JSON.parse(run.stdout.toString().trimEnd().split('\n').at(-1) ?? '');

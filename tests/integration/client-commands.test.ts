@@ -197,7 +197,7 @@ describe('the client', () => {
     expect(codeOf(await session.run('echo').catch((caught: unknown) => caught))).toBe('SESSION_CLOSED');
   });
 
-  test('runs a one-shot command in its own session, and closes that', async () => {
+  test('runs a one-shot command in its own session, which it then closes', async () => {
     await using stage = await setClientStage(own);
     await stage.startHost();
     const fleet = await stage.connect();

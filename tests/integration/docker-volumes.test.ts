@@ -98,7 +98,7 @@ describe('a volume that an image declares', () => {
   test.each([
     ['contains files', '/var/lib', /declares the volume \/var\/lib and has files there, which a session would not see/],
     ['is a directory of the system', '/etc/own', /declares the volume \/etc\/own, which is a folder of the system/],
-  ])('makes the image refused if it %s', async (_title, volume, message) => {
+  ])('leads to a refusal of the image if it %s', async (_title, volume, message) => {
     const before = (await sandboxes.list()).length;
     await expect(create({ image: await withVolumes(volume) })).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',

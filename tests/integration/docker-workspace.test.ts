@@ -160,7 +160,7 @@ describe('the workspace of a Docker session', () => {
     expect(await readdir(folder)).not.toContain('new');
   });
 
-  test('is compared at its own target, too', async () => {
+  test('is checked at its target in the container, too', async () => {
     const { sub, parent, swap } = await makeFolder('target');
     const sandboxes = await open();
     const shell = ['/bin/sh', '-c', 'echo > "/data/left-by-$HOSTNAME"; exec sleep 1000'];
@@ -194,7 +194,7 @@ describe('the workspace of a Docker session', () => {
     }
   });
 
-  test(`never becomes another directory of the host in ${ATTEMPTS} attempts against a race`, async () => {
+  test(`is never another host directory in ${ATTEMPTS} attempts while a link replaces it`, async () => {
     const { parent, sub, link } = await makeFolder('race');
     const exchange = `import ctypes, random, time
 call = ctypes.CDLL(None).syscall

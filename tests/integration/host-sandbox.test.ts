@@ -127,7 +127,7 @@ describe.runIf(isRoot)('host sandboxes', () => {
       innocent.kill();
     });
 
-    test('sweeps what a crash left half made, but not in other namespaces', async () => {
+    test('removes incomplete sandboxes after a crash, but not those of other namespaces', async () => {
       const other = { ...options, namespace: `${namespace}-other` };
       const theirs = await createHostSandboxes(other);
       const spec = sessionSpecSchema.parse({ policy: 'host' });

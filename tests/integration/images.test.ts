@@ -30,7 +30,7 @@ const missingOf = (programs: string): string[] => [
   `for program in ${programs}; do command -v "$program" >/dev/null || echo "$program"; done`,
 ];
 
-describe('the images', () => {
+describe('images', () => {
   test('`slim` contains every program that sessions are promised', async () => {
     expect(await runIn(inject('sessionImage'), missingOf(slim))).toEqual({ exitCode: 0, output: '' });
   });
@@ -58,7 +58,7 @@ describe('the images', () => {
     expect(await runIn(image, ['sh', '-c', script], [], '1000:1000')).toEqual({ exitCode: 0, output });
   }, 600_000);
 
-  test('for tests lack the programs that their names exclude', async () => {
+  test('test images lack the programs that their names exclude', async () => {
     const { busybox, dashOnly, noShell } = inject('testImages');
     const useCat = ['sh', '-c', 'cat /dev/null'];
     expect((await runIn(busybox, useCat)).exitCode).toBe(0);
@@ -67,7 +67,7 @@ describe('the images', () => {
     await expect(runIn(noShell, useCat)).rejects.toThrow('executable file not found');
   });
 
-  test('for workers contain all that the worker imports', async () => {
+  test('the worker image contains all modules that the worker imports', async () => {
     const engine = await findDocker({ DOCKER_HOST: inject('dockerHost') });
     const deps = { endpoint: engine!.endpoint, env: process.env, root: checkoutRoot, report: () => {} };
     const image = await ensureWorkerImage(deps, inject('sessionImage'));

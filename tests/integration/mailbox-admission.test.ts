@@ -113,7 +113,7 @@ describe('clear', () => {
     expect(await typesOf()).not.toContain('command.started');
   });
 
-  test.each(['clear', 'hold'] as const)('of an earlier owner is fenced off: %s', async (call) => {
+  test.each(['clear', 'hold'] as const)('is fenced off for an earlier owner: %s', async (call) => {
     const id = await submitOne();
     const before = owner;
     await own(redis, keys, 'h2');

@@ -116,7 +116,7 @@ describe('approvals in the mailbox', () => {
     expect((await find('s1')).unapplied).toBe(1);
   });
 
-  test('answer no question that is over, and give a repeated one another id', async () => {
+  test('answer no ended question, and give a repeated question another id', async () => {
     await ask('s1');
     await answer('deny', idOf('1'));
     expect(await find('s1')).toMatchObject({ grant: undefined, end: { state: 'denied' } });
@@ -140,7 +140,7 @@ describe('approvals in the mailbox', () => {
     expect(await redis.hlen(keys.questions)).toBe(0);
   });
 
-  test('expire for one entry in time, though others still ask the question', async () => {
+  test('expire for an overdue entry, though others still ask the same question', async () => {
     await ask('s1', { timeoutMs: 0 });
     await ask('s2');
     await expect.poll(() => expireQuestions(redis, keys)).toBe(1);
@@ -152,7 +152,7 @@ describe('approvals in the mailbox', () => {
     expect(await find('s2')).toMatchObject({ grant: { id: idOf('1') }, end: { state: 'approved' } });
   });
 
-  test('ask again if an answer cannot be used', async () => {
+  test('repeat a question whose answer cannot be used', async () => {
     await ask('s1');
     await answer('approve', idOf('1'), 'command');
     expect(await ask('s1', { id: idOf('2') })).toEqual({ type: 'answered' });

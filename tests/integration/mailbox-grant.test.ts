@@ -130,7 +130,7 @@ describe('the lease of a session', () => {
     expect(await redis.get(lock)).toBe('h2');
   });
 
-  test('is renewed together with many others, and lost ones are named', async () => {
+  test('is renewed together with others by a call that names lost leases', async () => {
     const locks = Array.from({ length: 450 }, (_, index) => ({
       job: { ...keys, session: `s${index}`, placementClass: 'docker' },
       lockMs: LOCK_MS,
@@ -146,7 +146,7 @@ describe('the lease of a session', () => {
   });
 });
 
-describe('a job whose lock ran out', () => {
+describe('a job whose lock has expired', () => {
   let queue: Queue;
   let worker: Worker;
   let jobId: string;
@@ -228,7 +228,7 @@ describe('a closed session', () => {
     expect(await redis.pttl(fleet.closed)).toBeGreaterThan(60_000);
   });
 
-  test('leaves the list of closed sessions first if that is too long', async () => {
+  test('leaves a list of closed sessions that is too long, the oldest first', async () => {
     const expiry = Date.now() + 60_000;
     const many = Array.from({ length: LIMITS.closedSessions }, (_, index) => [
       String(expiry + index / 1_000),

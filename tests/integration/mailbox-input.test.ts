@@ -145,7 +145,7 @@ describe('a write to stdin', () => {
     expect(await write('01JZZZZZZZZZZZZZZZZZZZZZZZ', { text: 'd' })).toEqual({ type: 'unknown' });
   });
 
-  test('to a streamed stdin is refused for other writers and after a gap', async () => {
+  test('is refused for other writers of a streamed stdin and after a gap', async () => {
     const entryId = await running('streamed');
     expect(await write(entryId, { text: 'abc', offset: 0 })).toEqual({ type: 'written', offset: 3 });
     expect(await write(entryId, { text: 'd', writer: 'w2' })).toEqual({ type: 'not-open' });
@@ -273,7 +273,7 @@ describe('a read of stdin', () => {
     expect(await read(entryId)).toEqual({ ...nothing, written: 0, closed: 'end' });
   });
 
-  test('finds a lease that runs from the acceptance of a streamed entry', async () => {
+  test('reports on a lease that begins when the streamed entry is accepted', async () => {
     const entryId = await accepted('streamed');
     const [at, lease] = await redis.hmget(recordKey(keys, entryId), 'acceptedAt', 'lease');
     expect(Number(lease) - Number(at)).toBe(LIMITS.inputLeaseMs);

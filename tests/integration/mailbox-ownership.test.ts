@@ -229,7 +229,7 @@ describe('release', () => {
     expect((await release(owner, 'queued')).type).toBe('released');
   });
 
-  test('that arrives late does not affect a newer owner', async () => {
+  test('does not affect a newer owner when it arrives late', async () => {
     const first = await own(redis, keys, 'h1');
     const second = await own(redis, keys, 'h2');
     expect(await release(first, 'queued')).toEqual({ type: 'fenced' });

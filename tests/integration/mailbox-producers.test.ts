@@ -210,7 +210,7 @@ describe('cancel', () => {
     expect((await finish(owner, id, told)).type).toBe('finished');
   });
 
-  test('of an ended or unknown entry changes nothing and reports which it is', async () => {
+  test('changes nothing for an ended or unknown entry, and reports which it is', async () => {
     const [id = ''] = await submitSome(redis, keys, generation, 1);
     const owner = await own(redis, keys);
     await take(owner);
@@ -219,7 +219,7 @@ describe('cancel', () => {
     expect(await cancel(redis, keys, '01UNKNOWN', 'what')).toEqual({ type: 'unknown' });
   });
 
-  test('during a finish leaves one end, and both calls report which', async () => {
+  test('leaves one end when a finish runs at the same time, and both report it', async () => {
     for (let round = 0; round < 50; round += 1) {
       const [id = ''] = await submitSome(redis, keys, generation, 1);
       const owner = await own(redis, keys);
@@ -240,7 +240,7 @@ describe('cancel', () => {
 });
 
 describe('close', () => {
-  test('without a host ends the generation and everything that waits immediately', async () => {
+  test('ends the generation and all waiting entries immediately without a host', async () => {
     const ids = await submitSome(redis, keys, generation, 3);
     const closed = await close(redis, keys, generation, false);
     expect(closed).toMatchObject({ type: 'closed', host: '', ended: ids.map((entryId) => ({ entryId, inbox: 'p1' })) });
@@ -248,7 +248,7 @@ describe('close', () => {
     expect(await keysWithoutExpiry(redis, keys.prefix)).toEqual([]);
   });
 
-  test('with a host wakes it, and leaves it the running entry to cancel', async () => {
+  test('wakes the host of a running entry, which can only end as a cancellation', async () => {
     const owner = await own(redis, keys, 'h6');
     const [running = '', waiting = ''] = await submitSome(redis, keys, generation, 2);
     await take(owner);
@@ -271,7 +271,7 @@ describe('close', () => {
     expect(await keysWithoutExpiry(redis, keys.prefix)).toEqual([]);
   });
 
-  test('with an unreachable host ends everything immediately, and fences that host', async () => {
+  test('ends everything immediately if the host is unreachable, and fences that host', async () => {
     const owner = await own(redis, keys, 'h6');
     const [running = '', waiting = ''] = await submitSome(redis, keys, generation, 2);
     await take(owner);
@@ -284,7 +284,7 @@ describe('close', () => {
     expect(await keysWithoutExpiry(redis, keys.prefix)).toEqual([]);
   });
 
-  test('does nothing when it is repeated or names another or unknown session', async () => {
+  test('does nothing when it is repeated or names an unknown generation or session', async () => {
     expect(await close(redis, keys, '1', true)).toEqual({
       type: 'closed-before',
       generation: '1',
@@ -298,7 +298,7 @@ describe('close', () => {
     expect(idsOf(await readEvents(redis, keys), 'session.closed')).toHaveLength(1);
   });
 
-  test('of an earlier generation leaves the next one alone', async () => {
+  test('does not affect the next generation when it arrives late', async () => {
     await close(redis, keys, generation, false);
     const next = await openSession(redis, keys);
     expect((await close(redis, keys, generation, true)).type).toBe('closed-before');
@@ -306,7 +306,7 @@ describe('close', () => {
     expect((await close(redis, keys, undefined, true)).type).toBe('closed');
   });
 
-  test('of a long queue lets other calls run, and a later close completes it', async () => {
+  test('lets other calls run during a long close, which a later close can complete', async () => {
     const pipeline = redis.pipeline();
     for (let index = 0; index < 5_000; index += 1) {
       pipeline.hset(recordKey(keys, `e${index}`), { state: 'waiting', inbox: 'p1', acceptedAt: 1 });
@@ -321,7 +321,7 @@ describe('close', () => {
     expect(await leftovers(redis, keys)).toEqual([]);
   });
 
-  test('during a take leaves the entry to one of them', async () => {
+  test('leaves an entry to one call when a take runs at the same time', async () => {
     for (let round = 0; round < 50; round += 1) {
       const raced = newKeys();
       const [id = ''] = await submitSome(redis, raced, await openSession(redis, raced), 1);

@@ -225,7 +225,7 @@ describe('finish', () => {
     expect(second).toMatchObject({ endedBefore: true, next: { type: 'running', entry: { id: ids[1] } } });
   });
 
-  test('that arrives after the end of the next entry changes nothing', async () => {
+  test('changes nothing when it arrives after the end of the next entry', async () => {
     const ids = await submitSome(redis, keys, generation, 2);
     const owner = await own(redis, keys);
     await take(owner);

@@ -129,7 +129,7 @@ describe('the queues of sessions', () => {
     expect(await fetchAll(await startHost('h2', [PARTICULAR]))).toEqual(rest);
   });
 
-  test('find a session behind a thousand others in looks of bounded cost', async () => {
+  test('find a session behind a thousand others at a bounded cost per look', async () => {
     const host = await startHost('h1', [PARTICULAR], 30_000, async ({ session }) => session === 'mine');
     await Promise.all(
       Array.from({ length: 1_000 }, (_, n) => queue.ensureJob(jobFor(`root-${n}`, { particular: true }))),

@@ -50,7 +50,7 @@ describe.each([
     expect(await ran).toMatchObject({ out: `${md5(bytes)}\n`, err: '', code: 0, state: 'kept' });
   });
 
-  test('passes each line before the next is written', async () => {
+  test('passes each line to the command before the next one is written', async () => {
     const { ran, send } = open(it, 'while read -r line; do echo "<$line>"; done; echo end');
     const tookMs: number[] = [];
     for (let i = 0; i < 50; i += 1) {

@@ -58,7 +58,7 @@ describe.each(['socket', 'attach', ...host] as const)('output over %s', (transpo
   });
 
   // S1-17
-  test('follows an empty stdin, or the one that was sent', async () => {
+  test('shows that a command reads an empty stdin, or the one that was sent', async () => {
     expect(await run('cat')).toMatchObject({ out: '', code: 0 });
     expect(await run('read x')).toMatchObject({ code: 1 });
     const bytes = Buffer.from([0, 255, 10, 65, 0, 10]);
@@ -99,7 +99,7 @@ describe.each(['socket', 'attach', ...host] as const)('output over %s', (transpo
     expect((await run('wait; echo done')).out).toBe('done\n');
   });
 
-  test('ends programs with SIGPIPE as usual', async () => {
+  test('includes what a program prints before SIGPIPE ends it', async () => {
     expect((await run('yes | head -1; (trap "" PIPE; :); echo ${PIPESTATUS[0]}')).out).toBe('y\n0\n');
     expect((await run('yes | head -1 >/dev/null; echo ${PIPESTATUS[0]}')).out).toBe('141\n');
   });

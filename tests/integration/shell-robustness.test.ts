@@ -114,7 +114,7 @@ describe('the log of the keeper', () => {
   });
 
   // S2-22
-  test("contains that no pipe can be made in the keeper's directory", async () => {
+  test("contains a message if no pipe can be made in the keeper's directory", async () => {
     await using box = await KeeperContainer.create({
       dockerHost: inject('dockerHost'),
       image: inject('sessionImage'),

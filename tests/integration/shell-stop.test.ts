@@ -106,7 +106,7 @@ describe.each([
     expect(await running).toMatchObject({ out: 'p\n', end: { reason: 'cancelled', shell: { state: kept } } });
   });
 
-  test('that comes too late or names another command changes nothing', async () => {
+  test('changes nothing if it comes too late or names another command', async () => {
     const { entryId } = await run('true');
     it.client.shell.stop(entryId, { killGraceMs });
     it.client.shell.stop(ulid(), { killGraceMs });

@@ -11,7 +11,7 @@ const PIECE = 'x'.repeat(60_000);
 
 describe('upkeep of a full Redis', () => {
   // UPKEEP-3
-  test('frees room that output of finished commands takes', async () => {
+  test('frees the memory that output of finished commands takes', async () => {
     await using server = await startOwnRedis();
     const { redis } = server;
     const keys = newKeys();

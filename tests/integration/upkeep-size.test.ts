@@ -74,7 +74,7 @@ async function commandsPerRound(redis: Redis): Promise<number> {
 
 describe(`upkeep with ${SESSIONS} ended sessions`, () => {
   // UPKEEP-4, UPKEEP-5
-  test(`costs time and memory by the ${ALIVE} sessions in use`, async () => {
+  test(`costs time and memory only for the ${ALIVE} sessions in use`, async () => {
     await using own = await startOwnRedis();
     const { redis } = own;
     await redis.set(hostKeys(NAMESPACE, 'h1').alive, '{}');
