@@ -9,14 +9,27 @@ import {
   forgetDecided,
   forgetQuietTenants,
   isAnswerWaiting,
+  keepAsking,
+  keepWanted,
   putOffAnnouncement,
+  readAskingTenants,
   readDecided,
   readQuestions,
+  toAsker,
   withdrawAskers,
   withdrawEnded,
   writeAnswer,
 } from '@shellfleet/mailbox';
-import { type ApprovalKeys, approvalEndKey, approvalGrantKey, approvalKeys, fleetKeys } from '@shellfleet/protocol';
+import {
+  type ApprovalKeys,
+  approvalEndKey,
+  approvalGrantKey,
+  approvalKeys,
+  fleetKeys,
+  recordKey,
+  sessionKeys,
+  wantedKey,
+} from '@shellfleet/protocol';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { newNamespace } from '../support/mailbox-session.ts';
 import { redis, useMailbox } from '../support/open-mailbox.ts';
@@ -255,5 +268,56 @@ describe('approvals in the mailbox', () => {
     await withdrawAskers(redis, keys, [askerOf('s3')]);
     expect(await claim()).toBeUndefined();
     expect(await redis.exists(keys.unannounced, keys.announcements)).toBe(0);
+  });
+});
+
+describe('an asker', () => {
+  const record = () => recordKey(sessionKeys(keys.namespace, keys.tenant, 's1'), 'e');
+  const state = () => sessionKeys(keys.namespace, keys.tenant, 's1').state;
+
+  test.each<[string, () => Promise<unknown>]>([
+    ['its entry runs', () => redis.hset(record(), 'state', 'running')],
+    ['its entry has ended', () => redis.hset(record(), 'state', 'ended')],
+    ['Redis has lost its entry', () => redis.del(record())],
+    ['its session closes', () => redis.hset(state(), 'life', 'closing')],
+    ['its session has another life', () => redis.hset(state(), 'generation', 'h')],
+  ])('is not shown, and is withdrawn by upkeep, once %s', async (_what, change) => {
+    await ask('s1');
+    expect(await counts()).toEqual([{ id: idOf('1'), count: 1 }]);
+    await change();
+    expect(await counts()).toEqual([]);
+    await withdrawEnded(redis, keys, [askerOf('s1')]);
+    expect(await redis.exists(keys.questions, keys.pending, keys.asked)).toBe(0);
+  });
+
+  test('without an entry asks as long as its caller waits', async () => {
+    await ask('s1');
+    await redis.del(record());
+    await keepWanted(redis, keys, askerOf('s1'));
+    await withdrawEnded(redis, keys, [askerOf('s1')]);
+    expect(await counts()).toEqual([{ id: idOf('1'), count: 1 }]);
+    await redis.del(wantedKey(keys, toAsker(askerOf('s1'))));
+    await withdrawEnded(redis, keys, [askerOf('s1')]);
+    expect(await counts()).toEqual([]);
+  });
+});
+
+describe('the list of asking tenants', () => {
+  test('keeps a tenant until upkeep has found it quiet for a while', async () => {
+    const fleet = fleetKeys(keys.namespace);
+    const listed = () => readAskingTenants(redis, fleet);
+    await ask('s1');
+    expect(await listed()).toEqual([{ tenant: 't1', isNew: true }]);
+    await forgetQuietTenants(redis, fleet, 1_000);
+    await keepAsking(redis, fleet, 't1', 500);
+    expect(await listed()).toEqual([{ tenant: 't1', isNew: false }]);
+    await ask('s2');
+    await forgetQuietTenants(redis, fleet, 1_000);
+    expect(await listed()).toEqual([{ tenant: 't1', isNew: true }]);
+    await keepAsking(redis, fleet, 't1', 500);
+    await forgetQuietTenants(redis, fleet, 1_000);
+    expect(await listed()).toEqual([]);
+    await keepAsking(redis, fleet, 't1', 2_000);
+    expect(await listed()).toEqual([]);
   });
 });

@@ -34,6 +34,6 @@ export async function forgetAnnouncement(redis: Redis, keys: ApprovalKeys, id: s
 /** Makes an announcement due again after a time, if its question still waits. Throws QUEUE_UNAVAILABLE. */
 export async function putOffAnnouncement(redis: Redis, keys: ApprovalKeys, id: string, delayMs: number): Promise<void> {
   const [seconds, micros] = await redis.time().catch(throwQueueError);
-  const dueAt = Number(seconds) * 1_000 + Number(micros) / 1_000 + delayMs;
-  await redis.zadd(keys.unannounced, 'XX', Math.round(dueAt), id).catch(throwQueueError);
+  const dueAt = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000) + delayMs;
+  await redis.zadd(keys.unannounced, 'XX', dueAt, id).catch(throwQueueError);
 }
