@@ -63,7 +63,7 @@ const violations: [...Seed, message: RegExp][] = [
   ['apps/worker/src/main.ts', 'const debug = process.env.DEBUG;', /Only config.ts reads process.env/],
   ['libs/client/src/e.ts', 'await redis.xadd(sessionKeys(ns, t, s).stream);', /Only libs\/mailbox reads and writes/],
   ['apps/worker/src/g.ts', 'await redis.hset(keys.state, field, 1);', /Only libs\/mailbox reads and writes/],
-  ['libs/client/src/read.ts', "await redis.hget(keys.state, 'life');", /Only libs\/mailbox reads and writes/],
+  ['libs/client/src/read.ts', "await redis.hget(keys.state, 'phase');", /Only libs\/mailbox reads and writes/],
 ];
 
 const allowed: Seed[] = [

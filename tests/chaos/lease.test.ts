@@ -129,9 +129,9 @@ describe('A session whose host is out of reach', () => {
     ]);
     expect(await session.info()).toMatchObject({ state: 'closed' });
     const next = await fleet.session('closed');
-    const first = next.run('echo "next life [$before]"');
+    const first = next.run('echo "next run [$before]"');
     await holder.start();
-    expect(await first).toMatchObject({ outcome: 'success', stdout: 'next life []\n', shell: { epoch: 1 } });
+    expect(await first).toMatchObject({ outcome: 'success', stdout: 'next run []\n', shell: { epoch: 1 } });
     await until(
       () => inspect.containers('closed'),
       (containers) => containers.length === 1,

@@ -6,7 +6,7 @@ import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import type { TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: when Redis comes back with an older state, each host declares what it runs. A shell that lives goes on under its fence, and a
+// Promise: when Redis comes back with an older state, each host declares what it runs. A shell that is alive goes on under its fence, and a
 // command that had begun ends once.
 // `SAVE` keeps the state to which `restart` returns.
 

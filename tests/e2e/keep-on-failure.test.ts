@@ -53,7 +53,7 @@ describe('a container that is kept for a post-mortem', () => {
     expect(await readArchive(containerId, '/workspace/file')).toContain('evidence\n');
     await expect(docker.getContainer(containerId).start()).rejects.toThrow();
 
-    // The id is free, and its new life has a container of its own.
+    // The id is free, and its new generation has a container of its own.
     await endAfter('failed', 'test ! -e /workspace/file');
     expect(await listed()).toEqual([
       { ...info, createdAt: expect.any(String), lastActiveAt: expect.any(String), closedAt: expect.any(String) },

@@ -197,7 +197,7 @@ describe('Output and its bounds', () => {
     const first = await output.next();
     const { outcome, timings } = await command.result();
     expect(outcome).toBe('success');
-    // Only an attached reader holds its command up: until it has given no sign of life for 10 s.
+    // Only an attached reader holds its command up: until it has sent no heartbeat for 10 s.
     expect(timings.runMs).toBeLessThan(8_000);
     const chunks = [...(first.value === undefined ? [] : [first.value]), ...(await collect(output))];
     const omitted = chunks.reduce((sum, { omittedBytes = 0 }) => sum + omittedBytes, 0);

@@ -179,7 +179,7 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
     });
     const job = await docker.getJob(jobId);
     const state = await inspector.redis.hgetall(sessionKeys(stack.keyspace, 'default', 'moved').state);
-    // In clear beside the sealed spec: what routing needs, for the life that is open.
+    // In clear beside the sealed spec: what routing needs, for the generation that is open.
     expect(job?.data).toEqual({
       generation: state.generation,
       policy: 'docker',

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => endInspectedFleet(stack, inspect));
 
-test('a host does not open the spec of an earlier life: what waits ends as an error, and nothing is run', async () => {
+test('a host does not open the spec of an earlier generation: what waits ends as an error, and nothing is run', async () => {
   const keys = sessionKeys(stack.keyspace, 'default', 'spec');
   await (await stack.fleet.session('spec')).close();
   const old = String(await inspect.redis.hget(keys.state, 'spec'));
@@ -52,7 +52,7 @@ test('the error of a failed startup command stands in Redis sealed, and its read
 });
 
 test.each([
-  ['of an earlier life', { generation: '1' }, 'never'],
+  ['of an earlier generation', { generation: '1' }, 'never'],
   ['whose submitter did not allow another run', {}, 'idempotent'],
 ] as const)('a payload %s does not run', async (what, sealedFor, retry) => {
   const id = what.replaceAll(' ', '-');

@@ -256,7 +256,7 @@ test('a session is closed when a producer signed that; after any other close it 
   expect(await command.result()).toMatchObject({ outcome: 'success' });
   // Straight into the mailbox, while nothing runs.
   const keys = sessionKeys(stack.keyspace, 'default', id);
-  await redis.hset(keys.state, 'life', 'closing');
+  await redis.hset(keys.state, 'phase', 'closing');
   await redis.publish(`${keys.wakeUpsPrefix}h1`, encodeWakeUp({ type: 'session', tenant: 'default', session: id }));
   await expect.poll(async () => (await session.info()).state, { timeout: 30_000 }).not.toBe('closing');
   expect(await session.run('echo $here')).toMatchObject({ stdout: 'kept\n', shell: { state: 'kept', epoch: 1 } });

@@ -1,5 +1,5 @@
 import type { Command } from '@shellfleet/client';
-import { readLife, submit } from '@shellfleet/mailbox';
+import { readGeneration, submit } from '@shellfleet/mailbox';
 import { payloadKey, sessionKeys } from '@shellfleet/protocol';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -55,7 +55,7 @@ test('a submit that arrives again, as ioredis sends one whose reply was lost, ru
   const record = (entry: string) => `${keys.prefix}record:${entry}`;
   const entryId = command.id.slice('twice.'.length);
   const payload = (await redis.get(payloadKey(keys, entryId))) ?? 'gone: it has ended';
-  const generation = (await readLife(redis, keys))?.generation ?? '';
+  const generation = (await readGeneration(redis, keys))?.generation ?? '';
   const again = {
     entryId,
     generation,

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { readLife, submit } from '@shellfleet/mailbox';
+import { readGeneration, submit } from '@shellfleet/mailbox';
 import { fleetKeys, payloadKey, sessionJobId, sessionKeys, sessionsQueue } from '@shellfleet/protocol';
 import { connectRedis } from '@shellfleet/redis';
 import { describe, expect, test } from 'vitest';
@@ -57,7 +57,7 @@ describe('the client during faults', () => {
     const { redis } = await connectRedis(stage.own.url, 'producer', 'again');
     const again = await submit(redis, keys, {
       entryId,
-      generation: (await readLife(stage.redis, keys))?.generation ?? '',
+      generation: (await readGeneration(stage.redis, keys))?.generation ?? '',
       kind: 'command',
       payload: payload ?? '',
       payloadHash: '',
@@ -124,7 +124,7 @@ describe('the client during faults', () => {
     await stage.startHost();
     expect((await command.result()).stdout).toBe('kept\n');
     const { state } = sessionKeys(stage.keyspace, 'default', 's');
-    expect(await stage.redis.hmget(state, 'life', 'driven')).toEqual(['open', '1']);
+    expect(await stage.redis.hmget(state, 'phase', 'driven')).toEqual(['open', '1']);
   });
 
   test('keeps readers and waiters through an outage of Redis', async () => {

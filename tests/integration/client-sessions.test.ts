@@ -54,7 +54,7 @@ describe('sessions', () => {
     await (await fleet.session('s')).close();
     const score = (await stage.redis.zscore(keys.index, 'again:s')) ?? '';
     await forget(stage.redis, keys, 'again:s', score, 60_000);
-    expect(await (await fleet.session('s', { labels: { life: '2' } })).info()).toMatchObject({ labels: { life: '2' } });
+    expect(await (await fleet.session('s', { labels: { run: '2' } })).info()).toMatchObject({ labels: { run: '2' } });
     const listed = await Array.fromAsync(fleet.sessions({ all: true }));
     expect(listed.map(({ id, state, closedAt }) => ({ id, state, closedAt }))).toEqual([
       { id: 's', state: 'queued', closedAt: undefined },

@@ -108,7 +108,7 @@ describe('clear', () => {
     const behind = await submitOne();
     expect(await clear(owner, held, RULES)).toEqual({ type: 'not-head' });
     expect(await clear(owner, behind, RULES)).toEqual({ type: 'not-head' });
-    await redis.hset(keys.state, 'life', 'closing');
+    await redis.hset(keys.state, 'phase', 'closing');
     expect(await clear(owner, held, RULES)).toEqual({ type: 'empty', closing: true });
     expect(await typesOf()).not.toContain('command.started');
   });
@@ -136,7 +136,7 @@ describe('a held head', () => {
   test('needs neither an owner nor a job, whatever is submitted behind it', async () => {
     const id = await holdOne();
     expect(await submit(redis, keys, newSubmission(generation))).toMatchObject({ type: 'accepted', needsJob: false });
-    expect(await release(owner, 'queued')).toEqual({ type: 'released', life: 'open' });
+    expect(await release(owner, 'queued')).toEqual({ type: 'released', phase: 'open' });
     const behind = newSubmission(generation);
     expect(await submit(redis, keys, behind)).toMatchObject({ type: 'accepted', needsJob: false });
     expect(await submit(redis, keys, behind)).toMatchObject({ type: 'accepted-before', needsJob: false });
@@ -180,7 +180,7 @@ describe('a held head', () => {
     await clear(owner, first, RULES);
     expect(await hold(owner, second, RULES, {})).toEqual({ type: 'not-head' });
     await finish(owner, first, finishAs('success'));
-    await redis.hset(keys.state, 'life', 'closing');
+    await redis.hset(keys.state, 'phase', 'closing');
     expect(await hold(owner, second, RULES, {})).toEqual({ type: 'not-head' });
   });
 });

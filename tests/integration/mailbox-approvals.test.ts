@@ -279,8 +279,8 @@ describe('an asker', () => {
     ['its entry runs', () => redis.hset(record(), 'state', 'running')],
     ['its entry has ended', () => redis.hset(record(), 'state', 'ended')],
     ['Redis has lost its entry', () => redis.del(record())],
-    ['its session closes', () => redis.hset(state(), 'life', 'closing')],
-    ['its session has another life', () => redis.hset(state(), 'generation', 'h')],
+    ['its session closes', () => redis.hset(state(), 'phase', 'closing')],
+    ['its session has another generation', () => redis.hset(state(), 'generation', 'h')],
   ])('is not shown, and is withdrawn by upkeep, once %s', async (_what, change) => {
     await ask('s1');
     expect(await counts()).toEqual([{ id: idOf('1'), count: 1 }]);

@@ -97,7 +97,7 @@ describe('a host that declares its session to Redis', () => {
       'command.completed',
     ]);
     expect(await redis.hgetall(keys.state)).toMatchObject({
-      life: 'open',
+      phase: 'open',
       spec: 'sealed spec',
       shell: 'h1 box',
       epoch: '1',

@@ -33,7 +33,7 @@ describe('a driven session', () => {
     // The call is repeated, as after a lost reply.
     expect(await closeUndriven(owner, 'close')).toEqual({ type: 'closing' });
     expect(await closeUndriven(owner, 'close')).toEqual({ type: 'closing-before' });
-    expect(await adopt(owner)).toMatchObject({ life: 'closing' });
+    expect(await adopt(owner)).toMatchObject({ phase: 'closing' });
     expect(await closeUndriven({ ...owner, host: 'other' }, 'close')).toEqual({ type: 'fenced' });
   });
 

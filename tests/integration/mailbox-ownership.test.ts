@@ -31,7 +31,7 @@ describe('adopt', () => {
     const adopted = await adopt(second);
     expect(adopted).toMatchObject({
       type: 'adopted',
-      life: 'open',
+      phase: 'open',
       generation,
       spec: 'sealed spec',
       waiting: 2,
@@ -72,13 +72,13 @@ describe('adopt', () => {
     ['another class', 'this generation', 'adopted'],
     ['its class', 'an earlier generation', 'adopted'],
     ['its class', 'this generation', 'adopted'],
-  ])('from the queue of %s, for a job of %s, returns %s', async (queue, life, answer) => {
+  ])('from the queue of %s, for a job of %s, returns %s', async (queue, addedFor, answer) => {
     const placed = newKeys();
     const opened = await open(redis, placed, () => 'sealed spec', 'd', 'any', { placementClass: 'docker', json: '{}' });
     if (opened.type !== 'created') throw new Error(opened.type);
     const job = {
       placementClass: queue === 'its class' ? 'docker' : 'host',
-      generation: life === 'this generation' ? opened.generation : 'earlier',
+      generation: addedFor === 'this generation' ? opened.generation : 'earlier',
     };
     const owner = await grantTo(redis, placed, 'h1');
     expect((await adopt(owner, job)).type).toBe(answer);
@@ -213,8 +213,8 @@ describe('release', () => {
   test('ends the ownership once, and returns the same when it arrives twice', async () => {
     const owner = await own(redis, keys);
     const lost = { type: 'session.lost', data: { reason: 'idle' } } as const;
-    expect(await release(owner, 'lost', lost)).toEqual({ type: 'released', life: 'open' });
-    expect(await release(owner, 'lost', lost)).toEqual({ type: 'released', life: 'open' });
+    expect(await release(owner, 'lost', lost)).toEqual({ type: 'released', phase: 'open' });
+    expect(await release(owner, 'lost', lost)).toEqual({ type: 'released', phase: 'open' });
     expect(await typesOf()).toEqual(['session.lost']);
     expect(await redis.hmget(keys.state, 'host', 'status')).toEqual([null, 'lost']);
   });
@@ -239,8 +239,8 @@ describe('release', () => {
   test('ends the generation of a closing session, and cancels its waiting entries', async () => {
     const owner = await own(redis, keys);
     const ids = await submitSome(redis, keys, generation, 3);
-    await redis.hset(keys.state, 'life', 'closing');
-    expect(await release(owner, 'queued')).toEqual({ type: 'released', life: 'closed' });
+    await redis.hset(keys.state, 'phase', 'closing');
+    expect(await release(owner, 'queued')).toEqual({ type: 'released', phase: 'closed' });
     expect(outcomesOf(await readEvents(redis, keys))).toEqual(new Map(ids.map((id) => [id, 'cancellation'])));
     expect((await typesOf()).at(-1)).toBe('session.closed');
   });

@@ -264,7 +264,7 @@ describe('close', () => {
     expect(await finish(owner, running, told)).toMatchObject({
       next: { type: 'empty', closing: true },
     });
-    expect(await release(owner, 'queued')).toEqual({ type: 'released', life: 'closed' });
+    expect(await release(owner, 'queued')).toEqual({ type: 'released', phase: 'closed' });
     await wakeUps.settled();
     expect(wakeUps.messages).toEqual([sessionWakeUp()]);
     expect((await readEvents(redis, keys)).at(-1)?.type).toBe('session.closed');

@@ -165,7 +165,7 @@ describe('a first attempt', () => {
   test.each([
     ['the entry was cancelled', () => redis.hset(recordKey(keys, entry.id), 'cancel', 'enough')],
     ['the stdin is open', () => redis.hset(recordKey(keys, entry.id), 'input', 'open')],
-    ['the generation is closing', () => redis.hset(keys.state, 'life', 'closing')],
+    ['the generation is closing', () => redis.hset(keys.state, 'phase', 'closing')],
     ['the entry does not run', () => redis.hdel(keys.state, 'running')],
   ])('is not put back if %s', async (_why, change) => {
     await change();

@@ -76,9 +76,15 @@ describe('a request that the host takes back', () => {
 describe('a signed close', () => {
   test('is stored with its generation for the next owner', async () => {
     const { redis, keys, owner } = await running();
-    const { generation, signed } = await close(redis, keys, undefined, false, (life) => `close of ${life}`);
+    const { generation, signed } = await close(
+      redis,
+      keys,
+      undefined,
+      false,
+      (generation_) => `close of ${generation_}`,
+    );
     expect(signed).toBe(`close of ${generation}`);
-    expect(await adopt(owner)).toMatchObject({ life: 'closing' });
+    expect(await adopt(owner)).toMatchObject({ phase: 'closing' });
     expect(await readCloseRequest(owner)).toEqual({ isClosing: true, signed });
   });
 });

@@ -32,7 +32,7 @@ describe('the retention of a fleet', () => {
     const owner = await own(redis, keys);
     await take(owner);
     await finish(owner, submission.entryId, { ...finishAs('success'), answer: 'sealed answer' });
-    await redis.hset(keys.state, 'life', 'closing');
+    await redis.hset(keys.state, 'phase', 'closing');
     await release(owner, 'queued');
     const left = await redis.keys(`${keys.prefix}*`);
     const expected = [

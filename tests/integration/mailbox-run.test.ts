@@ -71,14 +71,14 @@ describe('take', () => {
   test('returns `empty` when nothing waits, with `closing` if the generation is closing', async () => {
     const owner = await own(redis, keys);
     expect(await take(owner)).toEqual({ type: 'empty' });
-    await redis.hset(keys.state, 'life', 'closing');
+    await redis.hset(keys.state, 'phase', 'closing');
     expect(await take(owner)).toEqual({ type: 'empty', closing: true });
   });
 
   test('starts nothing in a closing generation', async () => {
     await submitSome(redis, keys, generation, 1);
     const owner = await own(redis, keys);
-    await redis.hset(keys.state, 'life', 'closing');
+    await redis.hset(keys.state, 'phase', 'closing');
     expect(await take(owner)).toEqual({ type: 'empty', closing: true });
     expect(idsOf(await readEvents(redis, keys), 'command.started')).toEqual([]);
   });

@@ -210,16 +210,16 @@ describe('sweep', () => {
     expect(await hasWork()).toBe(true);
     await finish(owner, id, finishAs('success'));
     expect(await hasWork()).toBe(false);
-    await redis.hset(keys.state, 'life', 'closing');
+    await redis.hset(keys.state, 'phase', 'closing');
     expect(await hasWork()).toBe(true);
   });
 
   test('completes an interrupted close if there is no host', async () => {
     const ids = await submitSome(redis, keys, generation, 2);
-    await redis.hset(keys.state, 'life', 'closing');
+    await redis.hset(keys.state, 'phase', 'closing');
     const swept = await sweep(redis, keys);
     expect(swept).toMatchObject({ hasWork: false, ended: ids.map((entryId) => ({ entryId })) });
-    expect(await redis.hget(keys.state, 'life')).toBe('closed');
+    expect(await redis.hget(keys.state, 'phase')).toBe('closed');
     expect(await redis.pttl(keys.state)).toBeGreaterThan(0);
   });
 
@@ -231,7 +231,7 @@ describe('sweep', () => {
       host: '',
       ended: [],
       hasWork: false,
-      life: '',
+      phase: '',
     });
     expect(await redis.exists(unknown.state, unknown.stream, unknown.queue)).toBe(0);
   });
@@ -262,8 +262,8 @@ describe('sweep', () => {
     await runNext(owner, Buffer.from('done\n'));
     await redis.hset(keys.state, 'activeAt', 1);
     const limits = { ...AMPLE, retentionMs: 1_000_000 };
-    expect((await sweep(redis, keys, limits)).life).toBe('open');
-    expect((await sweep(redis, keys, { ...limits, ownerGone: true })).life).toBe('closed');
+    expect((await sweep(redis, keys, limits)).phase).toBe('open');
+    expect((await sweep(redis, keys, { ...limits, ownerGone: true })).phase).toBe('closed');
     const closed = (await readEvents(redis, keys)).filter(({ type }) => type === 'session.closed');
     expect(closed.map(({ data }) => data.toString())).toEqual(['{"reason":"nobody used it for the retention"}']);
     expect(await take(owner)).toEqual({ type: 'fenced' });
@@ -274,7 +274,7 @@ describe('sweep', () => {
     const [id] = await submitSome(redis, keys, generation, 1);
     await redis.hset(keys.state, 'activeAt', 1);
     expect(await sweep(redis, keys, { ...AMPLE, retentionMs: 1_000_000 })).toMatchObject({
-      life: 'open',
+      phase: 'open',
       waiting: 1,
       hasWork: true,
     });

@@ -5,7 +5,7 @@ import { createHostileRedis, isCrash } from './hostile-redis.ts';
 import * as invariants from './invariants.ts';
 import { grantTo, newSubmission } from './mailbox-session.ts';
 import { createRandom, type Random } from './random.ts';
-import { hostLife, type World } from './simulated-host.ts';
+import { hostRun, type World } from './simulated-host.ts';
 import { plannedBytes } from './simulated-output.ts';
 
 /** The result of one trial. `problems` is empty when every invariant held. */
@@ -56,12 +56,12 @@ export async function runTrial(redis: Redis, namespace: string, seed: number): P
 
   const producers = [producer(trial, 'p1'), producer(trial, 'p2')];
   const upkeep = Promise.all(producers).then(() => bystander(trial));
-  const lives: Promise<void>[] = [bystander(trial)];
+  const runs: Promise<void>[] = [bystander(trial)];
   for (let index = 0; index < 4 + random.below(4); index += 1) {
-    lives.push(life(trial, random.pick(HOSTS), hostile));
+    runs.push(run(trial, random.pick(HOSTS), hostile));
     for (let turns = random.below(4); turns > 0; turns -= 1) await redis.ping();
   }
-  await Promise.all([...producers, ...lives, upkeep]);
+  await Promise.all([...producers, ...runs, upkeep]);
   await drain(trial);
   for (const call of late.splice(0)) await call();
   await drain(trial);
@@ -159,12 +159,12 @@ async function bystander(trial: Trial): Promise<void> {
 }
 
 /** A host gets the session's job, and works until its worker dies. Sometimes the machine dies too. */
-async function life(trial: Trial, host: string, redis: Redis): Promise<void> {
+async function run(trial: Trial, host: string, redis: Redis): Promise<void> {
   trial.grants += 1;
   const crashes = trial.crashes;
   await survive(trial, async () => {
     const owner = await grantTo(trial.calm, trial.keys, host, redis).catch(ignoreRefusal);
-    if (owner !== undefined) await hostLife(owner, trial.world);
+    if (owner !== undefined) await hostRun(owner, trial.world);
   });
   if (trial.crashes > crashes && trial.random.chance(0.4)) trial.world.keepers.delete(host);
 }
@@ -179,7 +179,7 @@ function ignoreRefusal(error: unknown): undefined {
 async function drain(trial: Trial): Promise<void> {
   const { calm, keys } = trial;
   const hasWork = async () => (await sweep(calm, keys)).hasWork;
-  for (let index = 0; (await hasWork()) && index < 20; index += 1) await life(trial, trial.random.pick(HOSTS), calm);
+  for (let index = 0; (await hasWork()) && index < 20; index += 1) await run(trial, trial.random.pick(HOSTS), calm);
 }
 
 async function survive<T>(trial: Trial, act: () => Promise<T>): Promise<T | undefined> {

@@ -40,8 +40,8 @@ export interface World {
   surprises: string[];
 }
 
-/** One life of a worker that has just been granted the session: until it is fenced, has nothing to do, or dies (its calls throw). */
-export async function hostLife(owner: Owner, world: World): Promise<void> {
+/** One run of a worker that has just been granted the session: until it is fenced, has nothing to do, or dies (its calls throw). */
+export async function hostRun(owner: Owner, world: World): Promise<void> {
   const adopted = await adopt(owner);
   const before = world.keepers.get(owner.host);
   if (adopted.type !== 'adopted') return removeKeeper(owner, world);
@@ -96,7 +96,7 @@ function begin(owner: Owner, world: World, keeper: Keeper, entryId: string, star
   return true;
 }
 
-/** A fenced host ends its shell, unless a newer life of its worker has it now. */
+/** A fenced host ends its shell, unless a newer run of its worker has it now. */
 function removeKeeper(owner: Owner, world: World): void {
   if ((world.keepers.get(owner.host)?.fence ?? 0) <= owner.fence) world.keepers.delete(owner.host);
 }

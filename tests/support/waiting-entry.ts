@@ -9,6 +9,6 @@ export async function storeWaitingEntry(
   asker: Asker,
 ): Promise<void> {
   const keys = sessionKeys(namespace, tenant, asker.session);
-  await redis.hset(keys.state, { life: 'open', generation: asker.generation });
+  await redis.hset(keys.state, { phase: 'open', generation: asker.generation });
   await redis.hset(recordKey(keys, asker.entryId), 'state', 'waiting');
 }

@@ -10,12 +10,12 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 
-test('cloudflare/sandbox-sdk#333 (create right after destroy says “already exists”): the id is free again when close resolves, and while it closes the next life waits', async () => {
-  const before = await stack.fleet.session('cf-333', { env: { LIFE: '1' } });
+test('cloudflare/sandbox-sdk#333 (create right after destroy says “already exists”): the id is free again when close resolves, and while it closes the next generation waits', async () => {
+  const before = await stack.fleet.session('cf-333', { env: { RUN: '1' } });
   await before.run('touch /workspace/old');
   await before.close();
-  const after = await stack.fleet.session('cf-333', { env: { LIFE: '2' }, shutdownCommands: ['sleep 1'] });
-  expect(await after.run('echo $LIFE; ls /workspace')).toEqual(expectedResult('cf-333', { stdout: '2\n' }));
+  const after = await stack.fleet.session('cf-333', { env: { RUN: '2' }, shutdownCommands: ['sleep 1'] });
+  expect(await after.run('echo $RUN; ls /workspace')).toEqual(expectedResult('cf-333', { stdout: '2\n' }));
   // From another process, while the session closes, with a third spec.
   const other = await stack.connect();
   const closing = after.close();
@@ -23,8 +23,8 @@ test('cloudflare/sandbox-sdk#333 (create right after destroy says “already exi
     () => after.info(),
     ({ state }) => state === 'closing',
   );
-  const third = await other.session('cf-333', { env: { LIFE: '3' } });
-  expect((await third.run('echo $LIFE')).stdout).toBe('3\n');
+  const third = await other.session('cf-333', { env: { RUN: '3' } });
+  expect((await third.run('echo $RUN')).stdout).toBe('3\n');
   await closing;
   await using inspect = inspectFleet(stack);
   expect(await inspect.containers('cf-333')).toHaveLength(1);

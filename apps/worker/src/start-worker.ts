@@ -33,7 +33,7 @@ export interface WorkerParts {
   sweepTimes?: SweepTimes;
 }
 
-/** The whole life of a worker process, by its environment. An error before it is ready ends the process. */
+/** Runs a worker process, from start to end, as its environment configures it. An error before it is ready ends the process. */
 export async function startWorker(parts: WorkerParts = {}): Promise<void> {
   process.title = 'shellfleet-worker';
   const alone = endWithoutSupervisor();

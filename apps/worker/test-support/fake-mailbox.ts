@@ -26,7 +26,7 @@ interface FakeEntry {
 /** The mailbox of one session in memory, with the functions that a host calls. It has one owner at a time, by fence. */
 export class FakeMailbox {
   fence = 0;
-  life: 'open' | 'closing' = 'open';
+  phase: 'open' | 'closing' = 'open';
   epoch = 0;
   epochBase = 0;
   shell: { host: string; sandbox: string } | undefined;
@@ -82,7 +82,7 @@ export class FakeMailbox {
     const start = (owner: { fence: number; host: string }): Taken => {
       if (this.running !== undefined) return { type: 'running', entry: this.running };
       const head = this.waiting.shift();
-      if (head === undefined) return this.life === 'closing' ? { type: 'empty', closing: true } : { type: 'empty' };
+      if (head === undefined) return this.phase === 'closing' ? { type: 'empty', closing: true } : { type: 'empty' };
       this.running = { ...head, startedAt: 2, fence: owner.fence, host: owner.host };
       return { type: 'started', entry: this.running };
     };
@@ -140,10 +140,10 @@ export class FakeMailbox {
       }) as typeof finish,
       release: (async (owner, status, _event, waiting) => {
         if (!isOwner(owner)) return { type: 'fenced' };
-        if (this.running !== undefined || (waiting !== 'leave' && this.waiting.length > 0 && this.life === 'open'))
+        if (this.running !== undefined || (waiting !== 'leave' && this.waiting.length > 0 && this.phase === 'open'))
           return { type: 'busy' };
         this.released = status;
-        return { type: 'released', life: this.life };
+        return { type: 'released', phase: this.phase };
       }) as typeof release,
     };
   }
@@ -155,7 +155,7 @@ export class FakeMailbox {
   #adopted(): Adopted {
     return {
       type: 'adopted',
-      life: this.life,
+      phase: this.phase,
       generation: 'one',
       spec: this.#sealer.seal(JSON.stringify(this.#spec), sealPlace('spec', this.#keys, { generation: 'one' })),
       epoch: this.epoch,

@@ -17,7 +17,7 @@ local function askers_key(id) return prefix .. 'askers:' .. id end
 local function grant_key(id) return prefix .. 'grant:' .. id end
 local function end_key(id) return prefix .. 'ended:' .. id end
 local function answered_key(asker) return prefix .. 'answered:' .. asker end
-local function covering_key(life) return prefix .. 'covering:' .. life end
+local function covering_key(generation) return prefix .. 'covering:' .. generation end
 local function denials_key(session) return prefix .. 'denials:' .. session end
 local function hash_of(id) return string.match(id, '^[^.]+') end
 

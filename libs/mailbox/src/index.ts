@@ -77,8 +77,8 @@ export { DRIVER_GONE_MS, RENEW_DRIVER_EVERY_MS, renewDriver } from './producer/r
 export { type Submission, type Submitted, submit } from './producer/submit.ts';
 export { type InputWrite, type InputWritten, writeInput } from './producer/write.ts';
 export { readSealedAnswer, storeAnswer, takeAnswer } from './read/answer.ts';
+export { type Phase, readGeneration, readSealedSpec } from './read/generation.ts';
 export { hashIdempotencyKey, readIdempotencyKey } from './read/idempotency.ts';
-export { type Life, readLife, readSealedSpec } from './read/life.ts';
 export { type EntryRecord, readRecord } from './read/record.ts';
 export { readCancelRequest, readCloseRequest } from './read/requests.ts';
 export { readStoredSession, type StoredSession } from './read/session-state.ts';

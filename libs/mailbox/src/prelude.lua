@@ -33,7 +33,7 @@ local function emit(type, id, data)
 end
 local function publish_newest() if newest then redis.call('PUBLISH', feed, newest) end end
 
--- A full Redis refuses a script whose first write needs memory. Scripts that end an entry or a life therefore begin with a write that
+-- A full Redis refuses a script whose first write needs memory. Scripts that end an entry or a generation therefore begin with a write that
 -- frees memory.
 local function write_when_full() redis.call('DEL', prefix .. 'nothing') end
 
@@ -106,9 +106,9 @@ local function end_ownership()
   redis.call('HDEL', state, 'host', 'shell')
 end
 
-local function end_life(data, retention_ms)
+local function end_generation(data, retention_ms)
   local at = time_of(emit('session.closed', '', data))
-  redis.call('HSET', state, 'life', 'closed', 'closedAt', at, 'closedWith', data)
+  redis.call('HSET', state, 'phase', 'closed', 'closedAt', at, 'closedWith', data)
   redis.call('PEXPIRE', state, retention_ms)
   redis.call('PEXPIRE', stream, retention_ms)
 end
@@ -157,14 +157,14 @@ local function is_listening(host, boot, wake_ups, heartbeats, least_ms)
 end
 
 -- Starts the head. `admission`: digest of the host's admission rules, or '' when it admits everything.
--- Returns an entry's reply (codes 1, 3, 4), or {0, life}: nothing can be started, or the life is ending; and its id and time if it was started:
+-- Returns an entry's reply (codes 1, 3, 4), or {0, phase}: nothing can be started, or the generation is ending; and its id and time if it was started:
 -- the caller writes `running` and `activeAt` into the state.
-local function start_next(fence, host, life, held, admission)
-  if life ~= 'open' then return {0, life or ''} end
+local function start_next(fence, host, phase, held, admission)
+  if phase ~= 'open' then return {0, phase or ''} end
   local takes_any = admission == '' and not held
   local id
   if takes_any then id = redis.call('LPOP', queue) else id = runnable(held) end
-  if not id then return {0, life} end
+  if not id then return {0, phase} end
   local payload = redis.call('GET', payload_key(id))
   local fields = redis.call('HMGET', record_key(id), 'kind', 'inbox', 'acceptedAt', 'retry', 'starts', 'first', 'deadline', 'cleared')
   local deadline, cleared = fields[7], fields[8]

@@ -31,13 +31,13 @@ test.each([
   ['a field was added', { image: 'x' }, ['data']],
   ['the policy does not exist', { policy: 'sandboxie' }, ['data']],
   ['the priority is no number', { priority: 'first' }, ['data']],
-  ['the job is of an earlier life with another priority', { generation: '6', priority: 9 }, []],
+  ['the job is of an earlier generation with another priority', { generation: '6', priority: 9 }, []],
 ])('a job is compared with the sealed spec when %s', (_title, change, found) => {
   const job = stored(change);
   expect(job && differences(job, '7', wanted)).toEqual(found);
 });
 
-test('a job in the queue of another policy differs, whichever life it was added for', () => {
+test('a job in the queue of another policy differs, whichever generation it was added for', () => {
   const moved = stored({}, 'host');
   const older = stored({ generation: '6' }, 'host');
   expect(moved && differences(moved, '7', wanted)).toEqual(['queue']);

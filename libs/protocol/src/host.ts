@@ -164,7 +164,7 @@ export const hostQuestionSchema = z.discriminatedUnion('type', [
     /**
      * From the reader that is attached to the command, which has everything
      * before `from`. `reads`: the answer waits a moment for output.
-     * `waits`: a sign of life only, because the reader cannot take more now; the answer is empty.
+     * `waits`: a heartbeat only, because the reader cannot take more now; the answer is empty.
      */
     attached: z.enum(['reads', 'waits']).optional(),
   }),

@@ -12,7 +12,7 @@ export interface KeptSandbox {
   reason: string;
 }
 
-/** As it is in `fleetKeys().kept`. `generation`: of the life of its session. */
+/** As it is in `fleetKeys().kept`. `generation`: that of its session. */
 export const keptSandboxSchema = z.object({
   hostId: z.string(),
   containerId: z.string(),

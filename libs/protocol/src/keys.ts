@@ -51,7 +51,7 @@ export interface SessionKeys {
   prefix: string;
   /** List of the ids of the waiting entries, in order of acceptance. */
   queue: string;
-  /** Hash with life, generation, sealed spec, owner, running entry and epoch. */
+  /** Hash with phase, generation, sealed spec, owner, running entry and epoch. */
   state: string;
   /** stream of SessionEvents and output */
   stream: string;
@@ -176,7 +176,7 @@ export const approvalEndKey = (keys: ApprovalKeys, question: string) => `${keys.
  */
 export const answeredKey = (keys: ApprovalKeys, asker: string) => `${keys.prefix}answered:${asker}`;
 /** set, kept for the retention: ids of the approvals of scope `session` that a session has for folders */
-export const coveringKey = (keys: ApprovalKeys, life: string) => `${keys.prefix}covering:${life}`;
+export const coveringKey = (keys: ApprovalKeys, ofGeneration: string) => `${keys.prefix}covering:${ofGeneration}`;
 /** string, kept for 15 s and renewed by the caller of a file operation or tool call while it waits for the answer */
 export const wantedKey = (keys: ApprovalKeys, asker: string) => `${keys.prefix}wanted:${asker}`;
 /** string, kept for an hour: `<denials in a row> <until when (ms) the session is asked nothing>` */

@@ -121,7 +121,7 @@ export const toolCallIdSchema = z
 
 /**
  * What asks about tool calls, in the place of a session: no session
- * has this id. The name of the tool stands in the place of its life.
+ * has this id. The name of the tool stands in the place of its generation.
  */
 export const TOOL_ASKER = '@tool';
 

@@ -26,7 +26,7 @@ type TerminalKind = 'terminal-input' | 'terminal-output';
 type ToolKind = 'tool-args' | 'tool-cancel' | 'tool-result';
 /** They belong to a tenant. The entry is the id of the question. */
 type ApprovalKind = 'approval-question' | 'approval-grant' | 'approval-answer';
-/** A payload runs in its own life only, and only as its submitter asked. */
+/** A payload runs in its own generation only, and only as its submitter asked. */
 interface PayloadPlace {
   id: string;
   generation: string;
@@ -42,8 +42,8 @@ type SessionPlace = Pick<SessionKeys, 'namespace' | 'tenant' | 'session'>;
  *
  *     sealer.seal(JSON.stringify(payload), sealPlace('input', keys, entryId));
  */
-/** `close`: the end of this life. */
-export function sealPlace(kind: 'spec' | 'close', session: SessionPlace, life: { generation: string }): SealPlace;
+/** `close`: the end of this generation. */
+export function sealPlace(kind: 'spec' | 'close', session: SessionPlace, of: { generation: string }): SealPlace;
 export function sealPlace(kind: 'payload', session: SessionPlace, entry: PayloadPlace): SealPlace;
 /** A step of a file operation beside the mailbox. */
 export function sealPlace(

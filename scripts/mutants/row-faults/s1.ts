@@ -40,8 +40,8 @@ export const s1Faults: readonly RowFault[] = [
   {
     row: 'S1-09',
     file: 'libs/mailbox/src/producer/open.lua',
-    text: "if life == 'open' then",
-    change: "if life == 'open' and ARGV[4] ~= digest then",
+    text: "if phase == 'open' then",
+    change: "if phase == 'open' and ARGV[4] ~= digest then",
   },
   {
     row: 'S1-10',
@@ -58,7 +58,7 @@ export const s1Faults: readonly RowFault[] = [
   {
     row: 'S1-12',
     file: 'libs/mailbox/src/producer/submit.lua',
-    text: "if life ~= 'open' or generation ~= ARGV[4] then return {-1} end",
+    text: "if phase ~= 'open' or generation ~= ARGV[4] then return {-1} end",
     change: 'if generation ~= ARGV[4] then return {-1} end',
   },
   {
@@ -186,8 +186,8 @@ export const s1Faults: readonly RowFault[] = [
   {
     row: 'S1-38',
     file: 'libs/mailbox/src/producer/open.lua',
-    text: "if life == 'open' then",
-    change: "if life == 'open' and ARGV[5] == '1' then",
+    text: "if phase == 'open' then",
+    change: "if phase == 'open' and ARGV[5] == '1' then",
   },
   {
     row: 'S1-39',

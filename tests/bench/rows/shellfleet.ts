@@ -45,29 +45,29 @@ export async function createShellfleetRow(options: ShellfleetOptions): Promise<S
     return session;
   };
   // Without its worker a command would wait for a host for ever.
-  const whileItLives = <T>(work: Promise<T>): Promise<T> => Promise.race([work, died]);
+  const whileAlive = <T>(work: Promise<T>): Promise<T> => Promise.race([work, died]);
   return {
     name: 'shellfleet',
     workerPid: worker.pid,
-    one: (script, turn) => whileItLives(run(sessions[turn % sessions.length]!, script)),
+    one: (script, turn) => whileAlive(run(sessions[turn % sessions.length]!, script)),
     async many(count, perSession) {
       const turns = Array.from({ length: perSession }, () => sessions.slice(0, count)).flat();
       const results: Promise<void>[] = [];
       while (turns.length > 0) {
         const accepted = turns.splice(0, ACCEPTED_AT_ONCE).map((session) => session.submit('echo hi'));
-        const commands = await whileItLives(Promise.all(accepted));
+        const commands = await whileAlive(Promise.all(accepted));
         results.push(...commands.map(async (command) => check(await command.result(), 'echo hi')));
       }
       for (const result of results) result.catch(() => {}); // the first of them is thrown below
-      await whileItLives(Promise.all(results));
+      await whileAlive(Promise.all(results));
     },
     async openSessions(count) {
       while (sessions.length < count) {
         const missing = Math.min(OPENING_AT_ONCE, count - sessions.length);
-        sessions.push(...(await whileItLives(Promise.all(Array.from({ length: missing }, open)))));
+        sessions.push(...(await whileAlive(Promise.all(Array.from({ length: missing }, open)))));
       }
     },
-    openSession: () => whileItLives(open()),
+    openSession: () => whileAlive(open()),
     environment: {
       SHELLFLEET_REDIS_URL: redisUrl,
       SHELLFLEET_NAMESPACE: namespace,
@@ -75,7 +75,7 @@ export async function createShellfleetRow(options: ShellfleetOptions): Promise<S
     },
     async startCold() {
       const from = performance.now();
-      const session = await whileItLives(open());
+      const session = await whileAlive(open());
       const tookMs = performance.now() - from;
       await session.close();
       return tookMs;

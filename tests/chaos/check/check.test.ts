@@ -129,7 +129,7 @@ describe('A planted fault is found', () => {
       },
     ],
     [
-      "a 'lost' on a host that lives, while another one is dead",
+      "a 'lost' on a host that is alive, while another one is dead",
       ['unjustified loss'],
       (history) => {
         setResult(history, 3, { ...LOST });
@@ -137,7 +137,7 @@ describe('A planted fault is found', () => {
       },
     ],
     [
-      "a 'lost' after a worker was killed whose host lives",
+      "a 'lost' after a worker was killed whose host is alive",
       ['unjustified loss'],
       (history) => {
         setResult(history, 3, { ...LOST });

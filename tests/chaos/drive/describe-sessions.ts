@@ -28,9 +28,9 @@ async function describeSession(redis: Redis, namespace: string, id: string): Pro
   const fleet = fleetKeys(keyspaceOf(namespace));
   const state = await readStoredSession(redis, keys);
   if (state === undefined) return 'not in Redis';
-  const { life, status, host, fence, running, waiting, held, placementClass } = state;
+  const { phase, status, host, fence, running, waiting, held, placementClass } = state;
   const facts = {
-    ...{ life, status, host, fence, running, waiting, held },
+    ...{ phase, status, host, fence, running, waiting, held },
     owner: await redis.hget(fleet.owners, keys.member),
     job: await findJob(redis, fleet, placementClass, sessionJobId(TENANT, id)),
     lock: await redis.get(sessionJobLockKey(fleet, placementClass, sessionJobId(TENANT, id))),

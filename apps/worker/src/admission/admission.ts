@@ -42,7 +42,7 @@ export type Verdict =
 export interface AdmissionInput {
   tenant: string;
   session: string;
-  /** The life of the session. */
+  /** The generation of the session. */
   generation: string;
   entryId: string;
   payload: EntryPayload;

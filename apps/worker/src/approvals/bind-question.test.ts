@@ -41,7 +41,7 @@ test('the same question has the same hash and binding, and neither shows anythin
 describe('BIND-1: one question for all sessions, with an answer for each', () => {
   test.each([
     ['session', { session: 'other' }],
-    ['life of the session', { generation: 'h' }],
+    ['generation of the session', { generation: 'h' }],
     ['entry', { entryId: 'f' }],
     ['shell', { epoch: 2 }],
     [

@@ -5,10 +5,10 @@ import type { AdmissionInput, ApprovalQuestion } from '../admission/admission.ts
 // What an answer is about, as keyed hashes. Nothing can be read from them, and different questions have different ones.
 //
 // BIND-1. Questions of one tenant have the same hash exactly when they differ in nothing but the session.
-// BIND-2. An answer holds for one binding: this question, in this life of this session, for this entry, attempt and
+// BIND-2. An answer holds for one binding: this question, in this generation of this session, for this entry, attempt and
 //         shell. In another directory a command is another question, also when both have the same words.
 // BIND-3. A question that cannot be written as a key has none. It is never approved by the answer to another question.
-// BIND-4. Files are a session's own, so the hash of a question about files includes the session and its life.
+// BIND-4. Files are a session's own, so the hash of a question about files includes the session and its generation.
 
 export interface BoundQuestion {
   /** Keyed hash of what is asked: 20 hexadecimal digits. */

@@ -6,7 +6,7 @@ const PAGE = 20;
 
 /**
  * Reads the host's `calls` stream, passes each call on, and deletes it from the stream. Calls are hints: the mailbox
- * has the same facts. Each names a life of its session, so one that is late, passed on twice or lost does no harm.
+ * has the same facts. Each names a generation of its session, so one that is late, passed on twice or lost does no harm.
  */
 export async function readCalls(
   { redis, namespace, hostId, logger }: HostServices,

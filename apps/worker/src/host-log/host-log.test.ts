@@ -44,7 +44,7 @@ test('makes no file for a command that stays within its budget', async () => {
   expect(await left()).toEqual([]);
 });
 
-test('gives the next life of the worker what was written', async () => {
+test('gives the next run of the worker what was written', async () => {
   await write('a', 0);
   const pieces = await all(hostLog.ofCommand(keys, 'a', 10).restore());
   expect(pieces.map(({ rawFrom, rawTo }) => [rawFrom, rawTo])).toEqual([[0, 1000]]);

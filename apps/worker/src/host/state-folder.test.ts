@@ -17,7 +17,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-test('a host is the same host in its next life', async () => {
+test('a host is the same host in its next run', async () => {
   const first = await openStateFolder(folder, undefined);
   await first.close();
   const second = await openStateFolder(folder, undefined);
@@ -36,7 +36,7 @@ test('hosts with names of their own share a machine, not a key', async () => {
   expect(two.stateFolderId).toBe(one.stateFolderId);
 });
 
-test('STATE-1: a second worker with the same id is refused while the first lives', async () => {
+test('STATE-1: a second worker with the same id is refused while the first runs', async () => {
   const first = await openStateFolder(folder, 'one');
   await expect(openStateFolder(folder, 'one')).rejects.toMatchObject({ code: 'HOST_ID_TAKEN' });
   await first.close();

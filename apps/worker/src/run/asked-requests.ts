@@ -27,7 +27,7 @@ export async function askedToCancel(
   return reason;
 }
 
-/** Whether a producer has closed the session, as the mailbox says. Otherwise the life is open again. */
+/** Whether a producer has closed the session, as the mailbox says. Otherwise the generation is open again. */
 export async function askedToClose(context: SessionContext): Promise<boolean> {
   const { mailbox, owner, generation, sealer, signal } = context;
   // Ends when the mark is what it was when it was read.

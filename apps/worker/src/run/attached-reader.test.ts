@@ -14,7 +14,7 @@ function attach({ reachRedis = async () => {} }: { reachRedis?: () => Promise<vo
     releases += 1;
   };
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
-  /** Passes time in which the reader gives signs of life, and reads nothing. */
+  /** Passes time in which the reader sends heartbeats, and reads nothing. */
   const wait = async (ms: number, stdout: number) => {
     for (let at = 0; at < ms; at += 1_000) {
       reader.seen({ stdout, stderr: 0 });
@@ -35,7 +35,7 @@ test('READER-1: output is held back while more than 4 MiB are unread, of both st
   expect([reader.holdsBack, releases()]).toEqual([false, 1]);
 });
 
-test('READER-2: a reader without a sign of life for 10 s is gone, and throttles the command again when it is back', async () => {
+test('READER-2: a reader without a heartbeat for 10 s is gone, and throttles the command again when it is back', async () => {
   const { reader, pass, releases } = attach();
   reader.stored('stdout', 5 * MIB);
   await pass(9_900);
@@ -50,7 +50,7 @@ test('READER-2: a reader without a sign of life for 10 s is gone, and throttles 
   reader.close();
 });
 
-test('READER-2: a reader that lives and reads nothing holds output back until the limit, and again once it reads on', async () => {
+test('READER-2: a reader that is alive and reads nothing holds output back until the limit, and again once it reads on', async () => {
   const { reader, wait } = attach();
   reader.stored('stdout', 5 * MIB);
   await wait(STALL_MS - 1_000, 10);

@@ -5,9 +5,9 @@ import { STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 //
 // READER-1. While the reader reads, at most UNREAD_BYTES of the output over the stream's budget lie unread on this host before
 //           acknowledgements are held back. Then the keeper's ring buffer fills, and the command waits in its next write.
-// READER-2. A reader that gave no sign of life for GONE_AFTER_MS, or read nothing for `stallMs` while output was held back, has no effect
+// READER-2. A reader that sent no heartbeat for GONE_AFTER_MS, or read nothing for `stallMs` while output was held back, has no effect
 //           on the command. It has one again when it comes back.
-// READER-3. A reader cannot give a sign of life while Redis is down, so that time does not count.
+// READER-3. A reader cannot send a heartbeat while Redis is down, so that time does not count.
 // READER-4. Nothing is held back after a cancel, or after the end.
 
 const UNREAD_BYTES = 4 << 20;
@@ -34,7 +34,7 @@ export class AttachedReader {
   readonly #stored: Record<StreamName, number> = { stdout: 0, stderr: 0 };
   readonly #read: Record<StreamName, number> = { stdout: 0, stderr: 0 };
   readonly #changes = new Notifier();
-  /** The last sign of life, and the last time that the reader had read on. */
+  /** The last heartbeat, and the last time that the reader had read on. */
   #seenAt: number;
   #readAt: number;
   #absent: 'gone' | 'stalled' | undefined;
@@ -61,7 +61,7 @@ export class AttachedReader {
     this.#checking = setInterval(() => void this.#check(), CHECK_EVERY_MS);
   }
 
-  /** A sign of life: the reader has read, or is about to read, up to this position. */
+  /** A heartbeat: the reader has read, or is about to read, up to this position. */
   seen(position: ReadPosition): void {
     this.#seenAt = this.#clock();
     const advanced = STREAM_NAMES.filter((stream) => position[stream] > this.#read[stream]);

@@ -65,7 +65,7 @@ export function asksForSecond(
 const mayLeave = ({ spec, outside }: SessionContext) =>
   outside.refusal === undefined && spec.sandbox?.selection !== 'require';
 
-/** Ends the first attempt, and makes the entry the head of its mailbox again. `refused`: it was cancelled, or its life is ending. */
+/** Ends the first attempt, and makes the entry the head of its mailbox again. `refused`: it was cancelled, or its generation is ending. */
 export async function putBackForSecond(
   entry: Entry,
   { result, output, lastOutput }: EntryResult & { result: Failure },

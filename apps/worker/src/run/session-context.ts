@@ -12,7 +12,7 @@ export interface SessionContext extends SessionHost {
   readonly mailbox: HostMailbox;
   /** The owner as which `mailbox` calls. */
   readonly owner: Owner;
-  /** Names this life of the session id. */
+  /** Names this generation of the session id. */
   readonly generation: string;
   readonly spec: ResolvedSessionSpec;
   readonly redaction: SessionRedaction;

@@ -20,7 +20,7 @@ export async function becomeOwner(
   return createHostMailbox({ redis, keys, fence: granted.fence, host: hostId, boot }, options);
 }
 
-/** The error while two queues hold a job of the session. The other job is of an earlier life; its fetch removes it. */
+/** The error while two queues hold a job of the session. The other job is of an earlier generation; its fetch removes it. */
 function heldInOtherClass({ session }: SessionJob, holder: string): ShellfleetError {
   return new ShellfleetError(
     'LEASE_LOST',

@@ -46,7 +46,7 @@ test('a session whose driver is missing twice is closed within 3 s of its last c
   });
 });
 
-test('a driver that renews its sign of life between two looks keeps its session', async () => {
+test('a driver that renews its heartbeat between two looks keeps its session', async () => {
   const watch = new DriverWatch(mailbox, true);
   const from = performance.now();
   await idleFor(1_000, watch, from);

@@ -3,7 +3,7 @@ import type { HostMailbox } from '@shellfleet/mailbox';
 /** How long a driven session has nothing to do before its driver is looked for, and how often it is then. */
 const LOOK_EVERY_MS = 1_000;
 /**
- * A driver is gone when it is missing in two looks so far apart. It has this time to renew its sign of life in a Redis
+ * A driver is gone when it is missing in two looks so far apart. It has this time to renew its heartbeat in a Redis
  * that was away.
  */
 const MISSING_FOR_MS = 2_000;

@@ -55,8 +55,8 @@ describe('the end of a session', () => {
     const served = serve(it);
     await expect.poll(() => it.keeper()?.begun).toContain('a');
     it.session.stop('hand-over');
-    it.mailbox.life = 'closing';
-    it.session.closeLife('one');
+    it.mailbox.phase = 'closing';
+    it.session.closeGeneration('one');
     expect(await served).toBe('ended');
     expect(outcomes(it.mailbox)).toEqual(['a cancellation']);
     expect([it.sandboxes.made[0]?.removed, it.mailbox.released]).toEqual([true, 'queued']);
@@ -68,7 +68,7 @@ describe('the end of a session', () => {
     it.mailbox.submit({ id: 'a', script: 'true' });
     const served = serve(it);
     await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
-    it.mailbox.life = 'closing';
+    it.mailbox.phase = 'closing';
     it.session.wakeUp();
     expect(await served).toBe('ended');
     expect(it.mailbox.released).toBe('queued');
@@ -131,7 +131,7 @@ describe('What is in clear beside the sealed spec', () => {
     expect(found.removed).toBe(true);
   });
 
-  test('a job of an earlier life with another priority is taken', async () => {
+  test('a job of an earlier generation with another priority is taken', async () => {
     const it = open(spec, { job: { ...jobFor(spec), data: { ...data, generation: 'before', priority: 0 } } });
     it.mailbox.submit({ id: 'a', script: 'true' });
     void serve(it);

@@ -73,7 +73,7 @@ test('an entry that is brought while the lease may have ended begins after a ren
 test('a session that is closed between the submit and its wake-up cancels the entry', async () => {
   const it = await rest();
   const carried = startIn(it, 'hold');
-  it.session.closeLife('one');
+  it.session.closeGeneration('one');
   it.session.wakeUp(carried);
   await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} cancellation`);
 });

@@ -316,22 +316,22 @@ describe('cancel', () => {
     expect(it.keeper().stops).toEqual(['a']);
   });
 
-  test('a life that is closed before this host has adopted it cancels the entry that runs', async () => {
+  test('a generation that is closed before this host has adopted it cancels the entry that runs', async () => {
     const it = open();
     const sandbox = adoptable(it, { id: 'a' });
     sandbox.keeper.begin('a');
-    it.session.closeLife('one');
+    it.session.closeGeneration('one');
     expect(await serve(it, sandbox)).toBe('ended');
     expect([outcomes(it.mailbox), it.mailbox.released]).toEqual([['a cancellation'], 'queued']);
   });
 
-  test('a call for an earlier life of the session, to close it or to cancel an entry, does nothing', async () => {
+  test('a call for an earlier generation of the session, to close it or to cancel an entry, does nothing', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });
-    it.session.closeLife('zero');
+    it.session.closeGeneration('zero');
     void serve(it);
     await expect.poll(() => it.keeper()?.begun).toContain('a');
-    it.session.closeLife('zero');
+    it.session.closeGeneration('zero');
     it.session.cancel('zero', 'a');
     await new Promise((resolve) => setImmediate(resolve));
     expect(it.keeper().stops).toEqual([]);

@@ -75,16 +75,16 @@ export class HostedSession {
     this.#parts?.terminals.wakeUp(id);
   }
 
-  /** A caller cancels an entry of a life of the session, which may be about to start. */
+  /** A caller cancels an entry of a generation of the session, which may be about to start. */
   cancel(generation: string, entryId: string): void {
     if (this.#parts === undefined || this.#serves(generation)) this.#hosting.cancel(entryId);
   }
 
   /**
-   * A caller closes one life of the session, perhaps before this host has adopted it. `if-asked`: if the mailbox says
+   * A caller closes one generation of the session, perhaps before this host has adopted it. `if-asked`: if the mailbox says
    * that it may; else the close is taken back.
    */
-  closeLife(generation: string, how: 'now' | 'if-asked' = 'now'): void {
+  closeGeneration(generation: string, how: 'now' | 'if-asked' = 'now'): void {
     if (how === 'now') this.#hosting.cancel(generation);
     if (!this.#serves(generation)) return;
     if (how === 'now') this.#hosting.close();
@@ -120,7 +120,7 @@ export class HostedSession {
     this.#hosting.wakeUps.notify();
   }
 
-  /** Returns what works beside the mailbox in this life of the session; undefined when its shell is not ready. */
+  /** Returns what works beside the mailbox in this generation of the session; undefined when its shell is not ready. */
   besides(generation: string): Pick<SessionParts, 'terminals' | 'files'> | undefined {
     return this.#serves(generation) && this.#parts?.shell.ready === true ? this.#parts : undefined;
   }
@@ -160,7 +160,7 @@ export class HostedSession {
     const { context } = parts;
     this.#parts = parts;
     hosting.lost.addEventListener('abort', () => void parts.shell.discard(), { once: true });
-    if (hosting.isCancelled(context.generation) || (adopted.life === 'closing' && (await askedToClose(context))))
+    if (hosting.isCancelled(context.generation) || (adopted.phase === 'closing' && (await askedToClose(context))))
       hosting.become('closing');
     const { id = '', cancelReason } = adopted.running ?? {};
     if (cancelReason !== undefined && (await askedToCancel(id, cancelReason, context)) !== undefined)
@@ -285,7 +285,7 @@ export class HostedSession {
     return this.#parts?.context.generation === generation;
   }
 
-  /** The mailbox says that a caller has closed the session. When no producer has, its life is open again. */
+  /** The mailbox says that a caller has closed the session. When no producer has, its generation is open again. */
   async #closeIfAsked({ context }: SessionParts): Promise<void> {
     const { state, wakeUps } = this.#hosting;
     if ((state === 'starting' || state === 'serving') && (await askedToClose(context))) this.#hosting.close();

@@ -1,7 +1,7 @@
 import { Notifier } from '@shellfleet/concurrency';
 import type { EntryRun } from '../run/entry-run.ts';
 
-/** Where a session is in its life on this host. In each state an entry may run. */
+/** Where a session is on this host. In each state an entry may run. */
 export type HostingState =
   /**
    * The host becomes the owner, and takes over the shell and the entry that ran on it. No other entry is started. The
@@ -53,7 +53,7 @@ export class Hosting {
   readonly #fenced = new AbortController();
   readonly #unwanted = new AbortController();
   /**
-   * Entries that a caller cancelled and lives that a caller closed, perhaps before this host has adopted the session.
+   * Entries that a caller cancelled and generations that a caller closed, perhaps before this host has adopted the session.
    */
   readonly #cancelled = new Set<string>();
   #state: HostingState = 'starting';
@@ -102,7 +102,7 @@ export class Hosting {
     if (how === 'end') this.#stopRunning();
   }
 
-  /** Records that a caller has cancelled an entry or closed a life. An entry that runs is cancelled. */
+  /** Records that a caller has cancelled an entry or closed a generation. An entry that runs is cancelled. */
   cancel(id: string): void {
     this.#cancelled.add(id);
     if (this.#activity.type === 'runs' && this.#activity.run.entry.id === id) this.#activity.run.cancel();

@@ -63,7 +63,7 @@ function open({
   const admitted = { clear() {} };
   const parts = { announcements, shell, context, admission: { digest: '' }, admitted } as unknown as SessionParts;
   const run = async (adopted: Partial<Adopted>, found?: FakeSandbox) => {
-    const all = { type: 'adopted', life: 'open', epoch: 1, epochBase: 0, preparedEpoch: 1, waiting: 3, ...adopted };
+    const all = { type: 'adopted', phase: 'open', epoch: 1, epochBase: 0, preparedEpoch: 1, waiting: 3, ...adopted };
     const { isAdopted, next, failing } = await takeOver(all as Adopted, found, parts);
     if (isAdopted) note('serve');
     if (next.type === 'run') note(`${next.from} ${next.entry.id}`);

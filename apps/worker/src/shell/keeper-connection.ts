@@ -45,7 +45,7 @@ export class FencedOff extends Error {
   }
 }
 
-/** The keeper ended the connection before it was claimed, or died. One that lives connects again. */
+/** The keeper ended the connection before it was claimed, or died. One that is alive connects again. */
 export class EndedUnclaimed extends ShellfleetError {}
 
 /** Claims the keeper under this fence and waits for its hello. Rejects with FencedOff when a worker with a higher fence owns it. */

@@ -14,14 +14,14 @@ const calls = vi.hoisted(() => ({
   notify: vi.fn(async () => {}),
   postpone: vi.fn(async () => true),
   recordNotice: vi.fn(async () => true),
-  sweep: vi.fn(async () => ({ life: 'open', ended: [] as { inbox: string; entryId: string; event: string }[] })),
+  sweep: vi.fn(async () => ({ phase: 'open', ended: [] as { inbox: string; entryId: string; event: string }[] })),
 }));
 vi.mock('@shellfleet/mailbox', async (original) => ({ ...(await original<object>()), ...calls }));
 
 const keys = sessionKeys('ns', 'acme', 's');
 const placement = { policy: 'host' as const, priority: 7, labels: { team: 'build' }, sealedWith: '' };
 const waits: StoredSession = {
-  ...{ life: 'open', generation: '3', placementClass: 'host', placement: JSON.stringify(placement), status: 'queued' },
+  ...{ phase: 'open', generation: '3', placementClass: 'host', placement: JSON.stringify(placement), status: 'queued' },
   ...{ host: '', fence: 0, running: '', epoch: 0, createdAt: 0, activeAt: 0, waiting: 1, held: '', hasWork: true },
   ...{ closedAt: 0, closedWith: '', image: undefined },
 };
@@ -100,14 +100,14 @@ test('a session is swept every 5 s while entries run, once more when it is idle,
 });
 
 test('entries that a sweep ended are reported to their producers (UPKEEP-3)', async () => {
-  calls.sweep.mockResolvedValueOnce({ life: 'open', ended: [{ inbox: 'p1', entryId: 'e1', event: '9-0' }] });
+  calls.sweep.mockResolvedValueOnce({ phase: 'open', ended: [{ inbox: 'p1', entryId: 'e1', event: '9-0' }] });
   await run({});
   const notice = { tenant: 'acme', session: 's', entryId: 'e1', event: '9-0', result: '' };
   expect(calls.notify.mock.calls).toEqual([[{}, 'ns', 'p1', notice]]);
 });
 
 test.each<[string, Partial<StoredSession> | undefined, number | undefined]>([
-  ['closed leaves the index, and is listed as closed for the retention', { life: 'closed' }, 100_000],
+  ['closed leaves the index, and is listed as closed for the retention', { phase: 'closed' }, 100_000],
   ['gone leaves the index', undefined, undefined],
 ])('a session that is %s', async (_title, state, listedMs) => {
   await run(state);
@@ -118,7 +118,7 @@ test.each<[string, Partial<StoredSession> | undefined, number | undefined]>([
 const idle = { hasWork: false, waiting: 0, activeAt: NOW - 90_000 };
 
 test.each<[string, Partial<StoredSession>, FoundSession['owner'], unknown[][]]>([
-  ['is looked at again when its life ends', idle, '', [['12', 10_001]]],
+  ['is looked at again when its generation ends', idle, '', [['12', 10_001]]],
   ['is looked at again four times per retention', { ...idle, activeAt: NOW }, '', [['12', 25_000]]],
   ['is looked at in every round while its host is alive', { ...idle, host: 'h1' }, 'alive', []],
   ['is postponed while its host is away', { ...idle, host: 'h1', fence: 5 }, 'silent', [['12', 10_001]]],
@@ -130,9 +130,9 @@ test.each<[string, Partial<StoredSession>, FoundSession['owner'], unknown[][]]>(
   );
 });
 
-test('an idle session is looked at in every round for a while after a producer noted it, and after its life was ended', async () => {
+test('an idle session is looked at in every round for a while after a producer noted it, and after its generation was ended', async () => {
   await run(idle);
-  calls.sweep.mockResolvedValueOnce({ life: 'closed', ended: [] });
+  calls.sweep.mockResolvedValueOnce({ phase: 'closed', ended: [] });
   await run(idle, '', { quietMs: 0 });
   expect(calls.postpone).not.toHaveBeenCalled();
 });

@@ -28,7 +28,7 @@ export async function reconcile(
 ): Promise<void> {
   const { redis, fleet } = deps;
   const { keys, state, owner } = session;
-  if (state === undefined || state.life === 'closed') {
+  if (state === undefined || state.phase === 'closed') {
     await forget(redis, fleet, keys.member, session.score, state && deps.retentionMs);
     return;
   }
@@ -47,11 +47,11 @@ export async function reconcile(
   const swept = due ? await sweepAndNotify(keys, deps, limits) : undefined;
   if (due && seen !== undefined) Object.assign(seen, { sweptAt: now, sweptActive: isActive });
   if (state.hasWork && (due || !hostAlive)) await ensureJob(keys, state, seen, deps);
-  // A life that has just ended leaves the index in the next round.
-  if (isQuiet && swept?.life === 'open') await postponeIdle(session, state, nowMs, deps);
+  // A generation that has just ended leaves the index in the next round.
+  if (isQuiet && swept?.phase === 'open') await postponeIdle(session, state, nowMs, deps);
 }
 
-/** UPKEEP-5: the next look is when its life ends, or when its stream may have something to trim. */
+/** UPKEEP-5: the next look is when its generation ends, or when its stream may have something to trim. */
 async function postponeIdle(
   { keys, score }: FoundSession,
   { activeAt }: StoredSession,

@@ -50,7 +50,7 @@ async function reportSessionsOf(
     const reports = found.map(async ({ keys, state, owner }) => {
       // A call may have waited for Redis to come back: the hosts may be up, and not have renewed their heartbeats.
       if (state === undefined || !hosts.has(state.host) || owner === 'alive' || !settling.settled) return;
-      if (state.life !== 'closed') await publishUnreachable(keys, state, deps).catch(ignoreFull);
+      if (state.phase !== 'closed') await publishUnreachable(keys, state, deps).catch(ignoreFull);
     });
     await Promise.all(reports);
   }

@@ -25,7 +25,7 @@ export class CanServe {
     const { redis, namespace, sealer } = this.#host;
     const keys = sessionKeys(namespace, tenant, session);
     const sealed = await readSealedSpec(redis, keys);
-    if (sealed === undefined || sealed.life === 'closed') return true;
+    if (sealed === undefined || sealed.phase === 'closed') return true;
     const spec = tryOpenSpec(sealed, keys, sealer);
     return isShellfleetError(spec) || this.spec(spec);
   }

@@ -38,7 +38,7 @@ function carryOut(call: HostCall, deps: HostCallDeps): void {
       deps.tools.cancel(call.call, call.signed ?? '');
       break;
     case 'close':
-      deps.sessions.find(call)?.closeLife(call.generation, isClosed(call, deps) ? 'now' : 'if-asked');
+      deps.sessions.find(call)?.closeGeneration(call.generation, isClosed(call, deps) ? 'now' : 'if-asked');
       break;
     case 'purge':
       if (isClosed(call, deps)) void deps.kept.purge({ namespace: deps.namespace, ...call });

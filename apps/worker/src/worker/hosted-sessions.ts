@@ -50,7 +50,7 @@ export class HostedSessions {
     const { stopping, onEnded } = this.#options;
     if (stopping.aborted) return;
     const member = memberOf(job);
-    // Its job can be back before its previous life here has ended.
+    // Its job can be back before its previous generation here has ended.
     const previous = this.#sessions.get(member)?.done;
     if (previous !== undefined) return void previous.then(() => this.serve(job, found, failures));
     const session = new HostedSession(job, this.#host);

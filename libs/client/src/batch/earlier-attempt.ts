@@ -1,4 +1,4 @@
-import { readIdempotencyKey, readLife } from '@shellfleet/mailbox';
+import { readGeneration, readIdempotencyKey } from '@shellfleet/mailbox';
 import { type ResolvedSessionSpec, type Result, type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
 import { Command } from '../command.ts';
 import { parseCommand, type RunOptions } from '../submit/parse-command.ts';
@@ -25,12 +25,12 @@ export async function findEarlierAttempt(
   scripts: number,
 ): Promise<EarlierAttempt | undefined> {
   const keys = view.keysOf(sessionId);
-  const life = await readLife(view.redis, keys);
-  if (life === undefined) return undefined;
+  const phase = await readGeneration(view.redis, keys);
+  if (phase === undefined) return undefined;
   const indexes = Array.from({ length: scripts }, (_, index) => index);
   const found = await Promise.all(indexes.map((index) => readIdempotencyKey(view.redis, keys, stepKey(index))));
   const begun = found.flatMap((one) => one ?? []);
-  return begun.length === 0 ? undefined : { open: life.life === 'open', generation: life.generation, begun };
+  return begun.length === 0 ? undefined : { open: phase.phase === 'open', generation: phase.generation, begun };
 }
 
 /** Results of the scripts that were accepted, to the first that did not succeed. Its session needs no host for that, and is not opened again. */

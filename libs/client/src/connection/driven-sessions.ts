@@ -2,7 +2,7 @@ import { RENEW_DRIVER_EVERY_MS, renewDriver } from '@shellfleet/mailbox';
 import type { SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** The sessions that a view drives: their sign of life is renewed on one timer. */
+/** The sessions that a view drives: their heartbeat is renewed on one timer. */
 export class DrivenSessions {
   readonly #redis: Redis;
   /** how often each of them is driven here */

@@ -156,7 +156,7 @@ export class StepsBeside implements FileSteps {
     const { keys, generation } = this.#session;
     this.#host = '';
     const state = await readStoredSession(this.#context.redis, keys);
-    const isOpen = state?.life === 'open' && state.generation === generation;
+    const isOpen = state?.phase === 'open' && state.generation === generation;
     if (isOpen && (state.running !== '' || state.waiting > 0)) return delay(pauseMs);
     this.#opening ??= this.#open().finally(() => {
       this.#opening = undefined;

@@ -2,7 +2,7 @@ import { type KeptSandbox, keptSandboxSchema, parseKeptField, tryJson } from '@s
 import { toQueueError } from '@shellfleet/redis';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
-/** `generation`: of the life of its session. */
+/** `generation`: that of its session. */
 export type ListedKept = KeptSandbox & { generation: string };
 
 /** What hosts keep for a post-mortem of the sessions of one tenant, by session. */

@@ -99,10 +99,11 @@ async function aliveHosts(context: InfoContext, hosts: string[]): Promise<Set<st
   return new Set(hosts.filter((_host, index) => answers[index] === 1));
 }
 
-const isQueued = (state: StoredSession) => state.life === 'open' && !state.host;
+const isQueued = (state: StoredSession) => state.phase === 'open' && !state.host;
 
 /** It has no host, or one that is not alive. */
-const needsHost = (state: StoredSession, alive: ReadonlySet<string>) => state.life === 'open' && !alive.has(state.host);
+const needsHost = (state: StoredSession, alive: ReadonlySet<string>) =>
+  state.phase === 'open' && !alive.has(state.host);
 
 const isParticular = (placementClass: string | undefined) => parseClass(placementClass ?? '')?.particular === true;
 
@@ -134,7 +135,7 @@ function toInfo(
     labels: parsePlacement(state.placement)?.labels ?? {},
     createdAt: toTime(state.createdAt),
     lastActiveAt: toTime(state.activeAt),
-    ...(state.life === 'closed' ? toClosing(state) : {}),
+    ...(state.phase === 'closed' ? toClosing(state) : {}),
   };
 }
 
@@ -152,8 +153,8 @@ function toClosing({ closedAt, closedWith }: StoredSession): Pick<SessionInfo, '
 }
 
 function toSessionState(state: StoredSession, alive: ReadonlySet<string>): SessionState {
-  if (state.life === 'closed') return 'closed';
-  if (state.life === 'closing') return 'closing';
+  if (state.phase === 'closed') return 'closed';
+  if (state.phase === 'closing') return 'closing';
   if (!state.host) return state.status === 'lost' ? 'lost' : 'queued';
   // A host without a heartbeat is unreachable for every process, so the state is the same for every reader.
   if (!alive.has(state.host)) return 'unreachable';

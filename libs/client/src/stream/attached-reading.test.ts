@@ -43,7 +43,7 @@ test('ATTACHED-3: the next page is read when the one before was taken', async ()
   reading[Symbol.dispose]();
 });
 
-test('ATTACHED-2: while nothing is taken, a sign of life with what was consumed goes out every 2 s', async () => {
+test('ATTACHED-2: while nothing is taken, a heartbeat with what was consumed goes out every 2 s', async () => {
   const { asked, reading } = open();
   reading.start(() => {});
   await vi.advanceTimersByTimeAsync(4_100);

@@ -14,11 +14,11 @@ import { type AskContext, askHost } from '../hosts/ask-host.ts';
 
 // Reads the output over the stream's budget from the host of a running command, one page ahead of its consumer.
 //
-// ATTACHED-1. Every question is a sign of life, and names what the consumer has taken: the host throttles the command to that.
-// ATTACHED-2. While the consumer takes nothing, the signs of life go on.
+// ATTACHED-1. Every question is a heartbeat, and names what the consumer has taken: the host throttles the command to that.
+// ATTACHED-2. While the consumer takes nothing, the heartbeats go on.
 // ATTACHED-3. At most one page waits here.
 
-const SIGN_OF_LIFE_MS = 2_000;
+const HEARTBEAT_MS = 2_000;
 /** A host that has nothing new answers after a moment; one of an older version answers at once. */
 const SHORTEST_ROUND_MS = 200;
 const RETRY_MS = 500;
@@ -116,7 +116,7 @@ export class AttachedReading implements Disposable {
       const from = performance.now();
       try {
         if (this.#page !== undefined) {
-          const taken = await this.#taken.wait({ signal, timeoutMs: SIGN_OF_LIFE_MS });
+          const taken = await this.#taken.wait({ signal, timeoutMs: HEARTBEAT_MS });
           if (!taken) await this.#ask(await this.#findHost(), 'waits', this.#consumed, signal);
           continue;
         }

@@ -1,4 +1,4 @@
-import { readLife, type StreamEntry } from '@shellfleet/mailbox';
+import { readGeneration, type StreamEntry } from '@shellfleet/mailbox';
 import {
   decodeOutputEntry,
   type EventType,
@@ -36,8 +36,8 @@ export async function* followEvents(
   const read = <T>(call: () => Promise<T>) =>
     retryWhileRedisIsDown(call, signal, { errorReplies: 'throw', waitBeforeRetry: () => wake.next(signal) });
   const hasEnded = async () => {
-    const now = await read(() => readLife(context.redis, keys));
-    return now?.generation !== generation || now.life === 'closed';
+    const now = await read(() => readGeneration(context.redis, keys));
+    return now?.generation !== generation || now.phase === 'closed';
   };
   // A generation's number is the time at which it began, so its events have no lower ids.
   const reader = new StreamReader(context.redis, keys, after === undefined ? generation : `(${after}`);

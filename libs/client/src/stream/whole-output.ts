@@ -10,7 +10,7 @@ import type { StreamContext } from './stream-reader.ts';
 // WHOLE-2. A command whose output is within a quarter of the budget costs no call that a plain reader does not make.
 // WHOLE-3. Bytes that neither has are counted where they are missing.
 
-/** A consumer that holds a chunk for so long is slow: the host must know that it lives. */
+/** A consumer that holds a chunk for so long is slow: the host must learn that it is alive. */
 const SLOW_AFTER_MS = 1_500;
 
 export interface WholeOutputOptions {

@@ -1,4 +1,4 @@
-import { type Closed, callHost, close, notify, readLife } from '@shellfleet/mailbox';
+import { type Closed, callHost, close, notify, readGeneration } from '@shellfleet/mailbox';
 import { type SessionKeys, ShellfleetError } from '@shellfleet/protocol';
 import { type Sealer, signClose } from '@shellfleet/sealing';
 import type { Feeds } from '../connection/feeds.ts';
@@ -30,9 +30,9 @@ export async function beginClose(
   keys: SessionKeys,
   generation: string | undefined,
 ): Promise<Closed> {
-  const { host = '' } = (await readLife(context.redis, keys)) ?? {};
+  const { host = '' } = (await readGeneration(context.redis, keys)) ?? {};
   const outOfReach = host !== '' && !(await isHostAlive(context, host));
-  const sign = (life: string) => signClose(context.sealer, keys, life);
+  const sign = (closing: string) => signClose(context.sealer, keys, closing);
   const closed = await close(context.redis, keys, generation, outOfReach, sign);
   const { tenant, session } = keys;
   await Promise.all(
@@ -51,9 +51,9 @@ export async function beginClose(
 async function untilClosed(context: CloseContext, keys: SessionKeys, { host, generation }: Closed): Promise<void> {
   using wake = await context.feeds.follow(keys.feed);
   for (;;) {
-    const now = await readLife(context.redis, keys);
-    if (now?.life === 'open' && now.generation === generation) throw refused(keys);
-    if (now?.life !== 'closing' || now.generation !== generation) return;
+    const now = await readGeneration(context.redis, keys);
+    if (now?.phase === 'open' && now.generation === generation) throw refused(keys);
+    if (now?.phase !== 'closing' || now.generation !== generation) return;
     if (!(await isHostAlive(context, now.host || host))) {
       await beginClose(context, keys, generation);
       continue;

@@ -14,11 +14,11 @@ export interface LeaveContext extends FleetContext {
  */
 export async function leaveLine(context: LeaveContext, keys: SessionKeys): Promise<void> {
   const before = await readStoredSession(context.redis, keys);
-  if (before?.life !== 'closed' || before.placementClass === '') return;
+  if (before?.phase !== 'closed' || before.placementClass === '') return;
   await context.sessions.leave(before.placementClass, keys);
   // The id may have been opened again meanwhile: its first submit may have found the job that is gone now.
   const now = await readStoredSession(context.redis, keys);
   const placement = parsePlacement(now?.placement ?? '');
-  if (now?.life !== 'open' || now.host !== '' || !now.hasWork || placement === undefined) return;
+  if (now?.phase !== 'open' || now.host !== '' || !now.hasWork || placement === undefined) return;
   await context.sessions.ensureJob(newSessionJob(keys, now.generation, placement));
 }

@@ -11,7 +11,7 @@ const keys: SessionKeys = sessionKeys('ns:aaaaaaaaaaaa', 't', 's');
 /** Sets up a Redis without sessions. `state`: what it has of this one, and whether it has the identity of the fleet and the mark. */
 function setUp(changedAt?: number, wasRestoring = false) {
   const state = {
-    life: [null, null, null] as (string | null)[],
+    stored: [null, null, null] as (string | null)[],
     identity: 'aaaaaaaaaaaa' as string | null,
     mark: false,
   };
@@ -21,7 +21,7 @@ function setUp(changedAt?: number, wasRestoring = false) {
     return Promise.resolve(reply());
   };
   const redis = {
-    hmget: () => called('hmget', () => state.life),
+    hmget: () => called('hmget', () => state.stored),
     mget: () => called('mget', () => [state.identity, state.mark ? '1' : null]),
     set: () => called('set', () => 'OK'),
   } as unknown as Redis;
@@ -45,18 +45,18 @@ async function msUntil(promise: Promise<void>): Promise<number> {
   return at ?? Number.NaN;
 }
 
-describe('A life', () => {
+describe('A generation', () => {
   test.each([
     ['was never replaced', undefined],
     ['was replaced 5 s ago', 995_000],
   ])('begins without a call where Redis %s', async (_when, changedAt) => {
     const { lost, calls } = setUp(changedAt);
-    expect([await msUntil(lost.beforeLife(keys)), calls]).toEqual([0, []]);
+    expect([await msUntil(lost.beforeGeneration(keys)), calls]).toEqual([0, []]);
   });
 
   test('begins at once where Redis was replaced and has lost nothing', async () => {
     const { lost, calls } = setUp(999_000);
-    expect([await msUntil(lost.beforeLife(keys)), calls]).toEqual([0, ['mget']]);
+    expect([await msUntil(lost.beforeGeneration(keys)), calls]).toEqual([0, ['mget']]);
   });
 
   test.each(['identity', 'mark'] as const)(
@@ -65,40 +65,40 @@ describe('A life', () => {
       const { lost, state } = setUp(999_000);
       if (by === 'identity') state.identity = null;
       else state.mark = true;
-      expect(await msUntil(lost.beforeLife(keys))).toBe(4_000);
+      expect(await msUntil(lost.beforeGeneration(keys))).toBe(4_000);
     },
   );
 
   test('waits in a view that was opened while Redis was being restored', async () => {
     const { lost, state } = setUp(undefined, true);
     state.mark = true;
-    expect(await msUntil(lost.beforeLife(keys))).toBe(5_000);
+    expect(await msUntil(lost.beforeGeneration(keys))).toBe(5_000);
   });
 
   test.each([
     ['open', '7', 200],
     ['closed', '7', 5_000],
-  ])('of an id whose %s life appears goes on after that', async (life, generation, ms) => {
+  ])('of an id whose %s generation appears goes on after that', async (phase, generation, ms) => {
     const { lost, state } = setUp(1_000_000);
     state.mark = true;
-    setTimeout(() => Object.assign(state, { life: [life, generation, 'h1'] }), 150);
-    expect(await msUntil(lost.beforeLife(keys))).toBe(ms);
+    setTimeout(() => Object.assign(state, { stored: [phase, generation, 'h1'] }), 150);
+    expect(await msUntil(lost.beforeGeneration(keys))).toBe(ms);
   });
 });
 
-describe('An entry whose life Redis lost', () => {
+describe('An entry whose generation Redis lost', () => {
   test.each([
     ['7', 200],
     ['8', 200],
     ['6', 5_000],
   ])('is submitted again when generation %s is there, for 7', async (generation, ms) => {
     const { lost, state, calls } = setUp(1_000_000);
-    setTimeout(() => Object.assign(state, { life: ['open', generation, 'h1'] }), 150);
+    setTimeout(() => Object.assign(state, { stored: ['open', generation, 'h1'] }), 150);
     expect(await msUntil(lost.noticed(keys, '7'))).toBe(ms);
     expect(calls[0]).toBe('set');
   });
 
-  test('keeps its place: waits of one life end in the order in which they began', async () => {
+  test('keeps its place: waits of one generation end in the order in which they began', async () => {
     const { lost } = setUp(1_000_000);
     const order: number[] = [];
     const first = lost.noticed(keys, '7').then(() => order.push(1));

@@ -1,9 +1,9 @@
-import { readLife } from '@shellfleet/mailbox';
+import { readGeneration } from '@shellfleet/mailbox';
 import type { SessionKeys } from '@shellfleet/protocol';
 import { isRestoring, noteLoss, RESTORING_MS, type RedisHistory } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 
-// LOST-SESSIONS-1. Redis may come back without a session whose shell lives. A life that a producer begins then has a later generation than
+// LOST-SESSIONS-1. Redis may come back without a session whose shell is alive. A generation that a producer begins then has a later generation than
 //                  that shell, and would end it. So for 5 s nobody begins one: the host, once its own connection is back, declares its own.
 
 const POLL_MS = 100;
@@ -29,16 +29,16 @@ export class LostSessions {
     this.#deps = deps;
   }
 
-  /** Redis has lost this life. Resolves when it or a later one is recorded, or when the hosts had their time. */
+  /** Redis has lost this generation. Resolves when it or a later one is recorded, or when the hosts had their time. */
   async noticed(keys: SessionKeys, generation: string): Promise<void> {
     if (this.#leftMs() <= 0) return;
-    // For other producers, which may begin a life of a session that Redis has lost too.
+    // For other producers, which may begin a generation of a session that Redis has lost too.
     void noteLoss(this.#deps.redis(), this.#deps.namespace);
     await this.#untilDeclared(keys, generation);
   }
 
-  /** To be awaited before a life may begin. Without a call of Redis, unless Redis was replaced within the last 5 s. */
-  async beforeLife(keys: SessionKeys): Promise<void> {
+  /** To be awaited before a generation may begin. Without a call of Redis, unless Redis was replaced within the last 5 s. */
+  async beforeGeneration(keys: SessionKeys): Promise<void> {
     if (this.#leftMs() > 0 && (await isRestoring(this.#deps.redis(), this.#deps.namespace)))
       await this.#untilDeclared(keys, '0');
   }
@@ -55,8 +55,8 @@ export class LostSessions {
   async #wait(keys: SessionKeys, generation: number): Promise<void> {
     const { redis } = this.#deps;
     for (const until = performance.now() + this.#leftMs(); performance.now() < until; await pause()) {
-      const found = await readLife(redis(), keys);
-      if (found !== undefined && Number(found.generation) >= generation && (generation > 0 || found.life === 'open'))
+      const found = await readGeneration(redis(), keys);
+      if (found !== undefined && Number(found.generation) >= generation && (generation > 0 || found.phase === 'open'))
         return;
     }
   }

@@ -45,7 +45,7 @@ export interface OpenContext extends IndexContext {
   readonly sealer: Sealer;
   readonly window: SendWindow;
   readonly feeds: Feeds;
-  readonly lost: Pick<LostSessions, 'noticed' | 'beforeLife'>;
+  readonly lost: Pick<LostSessions, 'noticed' | 'beforeGeneration'>;
   keysOf(sessionId: string): SessionKeys;
 }
 
@@ -74,16 +74,16 @@ export async function openSession(
 ): Promise<OpenSession> {
   const request = parseRequest(id, spec);
   const keys = context.keysOf(request.id);
-  await context.lost.beforeLife(keys);
+  await context.lost.beforeGeneration(keys);
   if (request.spec !== undefined) await checkSecrets(request.spec);
   const tryOpen = async (): Promise<OpenSession | undefined> => {
     if (request.spec === undefined && !driven) {
-      const living = await findLife(context, keys, ['open']);
-      if (living !== undefined) return living;
+      const found = await findGeneration(context, keys, ['open']);
+      if (found !== undefined) return found;
     }
     return record(context, keys, request.spec ?? sessionSpecSchema.parse({}), request.spec !== undefined, driven);
   };
-  return (await tryOpen()) ?? afterTheLifeBefore(context, keys, tryOpen);
+  return (await tryOpen()) ?? afterPreviousGeneration(context, keys, tryOpen);
 }
 
 /** The schema of a spec is large, and most calls have none. */
@@ -103,7 +103,7 @@ async function checkSecrets(spec: ResolvedSessionSpec): Promise<void> {
 /** The newest generation of a session, closed or not; undefined when there is none. Writes nothing. */
 export function attachSession(context: OpenContext, id: string): Promise<OpenSession | undefined> {
   const request = parseRequest(id, undefined);
-  return findLife(context, context.keysOf(request.id), ['open', 'closing', 'closed'], 'no-spec');
+  return findGeneration(context, context.keysOf(request.id), ['open', 'closing', 'closed'], 'no-spec');
 }
 
 /** Redis lost the session: record it again, with the same spec, under a new generation. */
@@ -148,12 +148,12 @@ async function record(
     case 'closing':
       return undefined;
     case 'conflict': {
-      const living = await findLife(context, keys, ['open']);
+      const found = await findGeneration(context, keys, ['open']);
       // It was closed in between: try again.
-      if (living === undefined) return record(context, keys, spec, specMatters, driven);
-      const fields = specDifference(spec, living.spec);
+      if (found === undefined) return record(context, keys, spec, specMatters, driven);
+      const fields = specDifference(spec, found.spec);
       // Equal specs with different digests were sealed with different keys.
-      if (!specMatters || fields.length === 0) return living;
+      if (!specMatters || fields.length === 0) return found;
       throw new ShellfleetError(
         'SESSION_CONFLICT',
         `Session ${keys.session} is open with another spec (different: ${fields.join(', ')}). Close it first, attach to it without a spec, or use another id.`,
@@ -164,14 +164,14 @@ async function record(
 }
 
 /** The newest generation, if it is in one of these states. */
-async function findLife(
+async function findGeneration(
   context: OpenContext,
   keys: SessionKeys,
   states: readonly string[],
   needs: 'spec' | 'no-spec' = 'spec',
 ): Promise<OpenSession | undefined> {
   const found = await context.window.enter(() => readSealedSpec(context.redis, keys));
-  if (found === undefined || !states.includes(found.life)) return undefined;
+  if (found === undefined || !states.includes(found.phase)) return undefined;
   const place = sealPlace('spec', keys, { generation: found.generation });
   const read = once((): unknown => JSON.parse(context.sealer.open(found.spec, place)));
   const parse = once(() => sessionSpecSchema.parse(read()));
@@ -206,7 +206,7 @@ function once<T>(make: () => T): () => T {
   };
 }
 
-async function afterTheLifeBefore(
+async function afterPreviousGeneration(
   context: OpenContext,
   keys: SessionKeys,
   tryOpen: () => Promise<OpenSession | undefined>,

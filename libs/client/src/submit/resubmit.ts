@@ -23,7 +23,7 @@ export async function resubmit(
   noteInIndex(context, session);
   let submitted = await submit(context.redis, session.keys, seal());
   if (submitted.type === 'unknown-session' || submitted.type === 'closed') {
-    // Its shell may live: then its host declares this life.
+    // Its shell may live: then its host declares this generation.
     await context.lost.noticed(session.keys, session.generation);
     submitted = await submit(context.redis, session.keys, seal());
   }

@@ -48,7 +48,7 @@ local most = tonumber(ARGV[9])
 local askers = redis.call('ZRANGE', askers_key(id), 0, most - 1)
 for _, asker in ipairs(askers) do
   local _, binding = leave(asker)
-  local session, life = string.match(asker, '^(%S+) (%S+)')
+  local session, generation = string.match(asker, '^(%S+) (%S+)')
   redis.call('SET', answered_key(asker), id .. ' ' .. (binding or ''), 'PX', retention)
   redis.call('ZADD', decided, text_of(at), type .. ' ' .. id .. ' ' .. asker)
   if type == 'deny' then
@@ -56,9 +56,9 @@ for _, asker in ipairs(askers) do
   else
     redis.call('DEL', denials_key(session))
     if scope == 'session' then
-      redis.call('SET', answered_key(session .. ' ' .. life .. ' ' .. hash_of(id)), id .. ' session', 'PX', retention)
+      redis.call('SET', answered_key(session .. ' ' .. generation .. ' ' .. hash_of(id)), id .. ' session', 'PX', retention)
       if ARGV[13] == '1' then
-        local covering = covering_key(session .. ' ' .. life)
+        local covering = covering_key(session .. ' ' .. generation)
         redis.call('SADD', covering, id)
         redis.call('PEXPIRE', covering, retention)
       end

@@ -1,18 +1,18 @@
 -- adopt: become the owner under a fence, unless a newer one is stored.
 -- The stored fence is accepted again from the same host, until it was released.
 -- ARGV 3 fence · 4 host · 5 generation for which the job was added, or '' · 6 placement class of the job's queue, or ''
--- Returns {1, life, generation, sealed spec, epoch, waiting, created ms, host before this fence, entry…, epoch that a Result last reported,
+-- Returns {1, generation, generation, sealed spec, epoch, waiting, created ms, host before this fence, entry…, epoch that a Result last reported,
 --          epoch before this sandbox, '<host> <sandbox>' of the shell that was last ready or '',
 --          epoch of the shell that was last announced as ready, why the shell before this ownership was ended or '',
---          1 the life is driven · 0, '<digest> <name>' of the image of its last container or ''}
+--          1 the generation is driven · 0, '<digest> <name>' of the image of its last container or ''}
 --         (the entry with code 2, or {0}) · {-1} fenced · {-2} the session is closed
---         {-3} the job is a leftover of an earlier life, in the queue of another placement class
+--         {-3} the job is a leftover of an earlier generation, in the queue of another placement class
 local fence, host = ARGV[3], ARGV[4]
-local owner_fence, life, generation, spec, epoch, created_at, owner_host, running, reported, epoch_base, released, previous_host, shell, status, announced, class, loss, driven, image =
-  unpack(redis.call('HMGET', state, 'fence', 'life', 'generation', 'spec', 'epoch', 'createdAt', 'host', 'running', 'reported', 'epochBase',
+local owner_fence, phase, generation, spec, epoch, created_at, owner_host, running, reported, epoch_base, released, previous_host, shell, status, announced, class, loss, driven, image =
+  unpack(redis.call('HMGET', state, 'fence', 'phase', 'generation', 'spec', 'epoch', 'createdAt', 'host', 'running', 'reported', 'epochBase',
     'released', 'previousHost', 'shell', 'status', 'announced', 'class', 'loss', 'driven', 'image'))
 if owner_fence and tonumber(owner_fence) > tonumber(fence) then return {-1} end
-if life ~= 'open' and life ~= 'closing' then return {-2} end
+if phase ~= 'open' and phase ~= 'closing' then return {-2} end
 if ARGV[6] ~= '' and ARGV[6] ~= class and ARGV[5] ~= generation then return {-3} end
 if owner_fence == fence then
   if owner_host ~= host or released == fence then return {-1} end
@@ -28,5 +28,5 @@ redis.call('HDEL', state, 'rests')
 local entry = {0}
 if running then entry = running_entry(running) end
 local prepared = status == 'ready' and string.match(announced or '', '^%d+ %d+ (%d+) ')
-return {1, life, generation, spec or '', epoch or '0', redis.call('LLEN', queue), created_at or '0', previous_host or '', entry, reported or '0',
+return {1, phase, generation, spec or '', epoch or '0', redis.call('LLEN', queue), created_at or '0', previous_host or '', entry, reported or '0',
   epoch_base or '0', shell or '', prepared or '0', loss or '', driven and 1 or 0, image or ''}

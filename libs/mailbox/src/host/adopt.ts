@@ -8,7 +8,7 @@ const script = defineMailboxScript('host/adopt');
 
 export interface Adopted {
   type: 'adopted';
-  life: 'open' | 'closing';
+  phase: 'open' | 'closing';
   generation: string;
   /** sealed */
   spec: string;
@@ -28,7 +28,7 @@ export interface Adopted {
   preparedEpoch: number;
   /** Why the shell that an owner gave up was ended, or empty. */
   loss: string;
-  /** Its life ends when no driver is alive and it has nothing to do. */
+  /** Its generation ends when no driver is alive and it has nothing to do. */
   driven: boolean;
   /** The image of its last container, if it had one. */
   image?: StoredImage | undefined;
@@ -41,7 +41,7 @@ export interface Adopted {
   running?: Entry;
 }
 
-/** The job that the host has fetched: the class of its queue, and the life of the session for which it was added, if that is known. */
+/** The job that the host has fetched: the class of its queue, and the generation of the session for which it was added, if that is known. */
 export interface AdoptedJob {
   placementClass: string;
   generation?: string | undefined;
@@ -49,7 +49,7 @@ export interface AdoptedJob {
 
 /**
  * Becomes the owner under `owner.fence`, unless a newer owner is stored. The first step of every take-over and every reconnection.
- * `wrong-queue`: the job is a leftover of an earlier life of the session, in the queue of another placement class.
+ * `wrong-queue`: the job is a leftover of an earlier generation of the session, in the queue of another placement class.
  */
 export async function adopt(
   owner: Owner,
@@ -60,13 +60,13 @@ export async function adopt(
   if (reply[0] === -1) return FENCED;
   if (reply[0] === -2) return { type: 'closed' };
   if (reply[0] === -3) return { type: 'wrong-queue' };
-  const [, life, generation, spec, epoch, waiting, createdAt, previousHost, entry] = reply;
+  const [, phase, generation, spec, epoch, waiting, createdAt, previousHost, entry] = reply;
   const [reportedEpoch, epochBase, shell, preparedEpoch, loss, driven, image] = reply.slice(9);
   const [host = '', sandbox = ''] = asString(shell).split(' ');
   const running = toTaken(asArray(entry, script.name));
   return {
     type: 'adopted',
-    life: life === 'closing' ? 'closing' : 'open',
+    phase: phase === 'closing' ? 'closing' : 'open',
     generation: asString(generation),
     spec: asString(spec),
     epoch: asNumber(epoch),

@@ -1,11 +1,11 @@
--- close-undriven: begin to close a driven life that has nothing to do and whose driver is gone, or look whether that is so.
+-- close-undriven: begin to close a driven generation that has nothing to do and whose driver is gone, or look whether that is so.
 -- ARGV 3 fence · 4 host · 5 '1' to begin the close, '0' to look
--- Returns {1} the life is closing by this call · {3} it was closing before · {2} it has no driver and nothing to do (a look) · {0} its driver is alive, or it has work · {-1} fenced
-local fence, host, life, running, driven = unpack(redis.call('HMGET', state, 'fence', 'host', 'life', 'running', 'driven'))
+-- Returns {1} the generation is closing by this call · {3} it was closing before · {2} it has no driver and nothing to do (a look) · {0} its driver is alive, or it has work · {-1} fenced
+local fence, host, phase, running, driven = unpack(redis.call('HMGET', state, 'fence', 'host', 'phase', 'running', 'driven'))
 if fence ~= ARGV[3] or host ~= ARGV[4] then return {-1} end
-if life ~= 'open' then return {3} end
+if phase ~= 'open' then return {3} end
 if not driven or running or redis.call('LLEN', queue) > 0 or redis.call('EXISTS', driver_key) == 1 then return {0} end
 if ARGV[5] ~= '1' then return {2} end
 write_when_full()
-redis.call('HSET', state, 'life', 'closing')
+redis.call('HSET', state, 'phase', 'closing')
 return {1}

@@ -1,20 +1,20 @@
--- declare: after Redis came back with other data, restore what the owner's shell is doing: the life, the owner, the entry that runs.
+-- declare: after Redis came back with other data, restore what the owner's shell is doing: the generation, the owner, the entry that runs.
 -- What Redis has of it stays; offsets only rise.
 -- ARGV 3 fence · 4 host · 5 generation · 6 '<host> <sandbox>' of its ready shell, or '' · 7 epoch · 8 epoch before this sandbox ·
 --      9 Result of an entry that Redis takes for running and the owner does not, when another one runs · 10 retention ms ·
 --      11 sealed spec · 12 placement class · 13 placement JSON · 14 created ms ·
---      15 the running entry, or '' · 16 kind · 17 inbox · 18 accepted ms · 19 started ms · 20 retry · 21 payload · 22 stdout · 23 stderr · 24 seq · 25 '1' when the life is driven, or ''
--- Returns {1} · {-1} fenced: another owner has a higher fence, or the session has a later life
+--      15 the running entry, or '' · 16 kind · 17 inbox · 18 accepted ms · 19 started ms · 20 retry · 21 payload · 22 stdout · 23 stderr · 24 seq · 25 '1' when the generation is driven, or ''
+-- Returns {1} · {-1} fenced: another owner has a higher fence, or the session has a later generation
 local fence, host, id = ARGV[3], ARGV[4], ARGV[15]
-local stored, owner, life, generation, running, released, epoch =
-  unpack(redis.call('HMGET', state, 'fence', 'host', 'life', 'generation', 'running', 'released', 'epoch'))
+local stored, owner, phase, generation, running, released, epoch =
+  unpack(redis.call('HMGET', state, 'fence', 'host', 'phase', 'generation', 'running', 'released', 'epoch'))
 if tonumber(stored or 0) > tonumber(fence) or tonumber(generation or 0) > tonumber(ARGV[5]) then return {-1} end
 if stored == fence and (owner ~= host or released == fence) then return {-1} end
-if generation == ARGV[5] and life == 'closed' then return {-1} end
+if generation == ARGV[5] and phase == 'closed' then return {-1} end
 write_when_full()
 if generation ~= ARGV[5] then
   redis.call('HDEL', state, 'running', 'held', 'announced', 'reported', 'epoch', 'loss', 'driven')
-  redis.call('HSET', state, 'life', 'open', 'generation', ARGV[5], 'spec', ARGV[11], 'digest', '', 'class', ARGV[12], 'placement', ARGV[13],
+  redis.call('HSET', state, 'phase', 'open', 'generation', ARGV[5], 'spec', ARGV[11], 'digest', '', 'class', ARGV[12], 'placement', ARGV[13],
     'createdAt', ARGV[14], 'activeAt', string.format('%.0f', now_ms()))
   if ARGV[25] ~= '' then redis.call('HSET', state, 'driven', 1) end
   running, epoch, stored = false, false, false

@@ -35,7 +35,7 @@ export interface Entry {
 
 /** The reply of each script that starts the head of the mailbox. */
 export type Taken =
-  /** Nothing can be started: nothing waits, or the head is held. `closing`: the owner has to end the life. */
+  /** Nothing can be started: nothing waits, or the head is held. `closing`: the owner has to end the generation. */
   | { type: 'empty'; closing?: true }
   /** Started by this call; running since an earlier one; past its start deadline; not admitted yet. The last two are not started. */
   | { type: 'started' | 'running' | 'overdue' | 'needs-admission'; entry: Entry };
@@ -45,7 +45,7 @@ export type Rung = { type: 'started' | 'needs-admission'; entry: Entry };
 
 const TAKEN_TYPES = { 1: 'started', 2: 'running', 3: 'overdue', 4: 'needs-admission' } as const;
 
-/** The only parser of the replies `{code, id, payload, fields}`, whose fields the prelude lists at `running_entry`, and of `{0, life}`. */
+/** The only parser of the replies `{code, id, payload, fields}`, whose fields the prelude lists at `running_entry`, and of `{0, phase}`. */
 export function toTaken(reply: unknown[]): Taken {
   const type = TAKEN_TYPES[reply[0] as keyof typeof TAKEN_TYPES];
   if (type !== undefined) return { type, entry: toEntry(asString(reply[1]), reply[2], reply[3] as unknown[]) };

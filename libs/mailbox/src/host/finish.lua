@@ -8,7 +8,7 @@
 -- Returns {event, {take…}, 1 it had ended before · 0 this call ended it} · {-1} fenced · {-2} neither running nor head · {-3} no record
 --         {-4, reason} cancelled: finish it as a cancellation with this reason · {-5, stdout, stderr} output not at the stored offset
 local fence, host, id, outcome, result = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local owner_fence, owner_host, running, life, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'running', 'life', 'held'))
+local owner_fence, owner_host, running, phase, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'running', 'phase', 'held'))
 if owner_fence ~= fence or owner_host ~= host then return {-1} end
 local record = prefix .. 'record:' .. id
 local entry_state, event, cancel, stdout, stderr, seq, started_at, key, input =
@@ -49,14 +49,14 @@ local next_entry, started, at = {0}, nil, nil
 if running then
   next_entry = running_entry(running)
 elseif ARGV[9] ~= '' then
-  next_entry, started, at = start_next(fence, host, life, held, ARGV[14])
+  next_entry, started, at = start_next(fence, host, phase, held, ARGV[14])
 end
 local reported = ARGV[8]
 if ends_now and started then
   redis.call('HSET', state, 'epoch', reported, 'reported', reported, 'running', started, 'activeAt', at)
 elseif ends_now then
   -- MAILBOX-6: nothing waits where start_next could have taken any entry.
-  local rests = ARGV[9] ~= '' and ARGV[14] == '' and life == 'open' and not held and next_entry[1] == 0
+  local rests = ARGV[9] ~= '' and ARGV[14] == '' and phase == 'open' and not held and next_entry[1] == 0
   redis.call('HSET', state, 'epoch', reported, 'reported', reported, 'activeAt', time_of(event), 'rests', rests and fence .. ' ' .. ARGV[9] or '')
   redis.call('HDEL', state, 'running')
 elseif started then

@@ -7,7 +7,7 @@ const script = defineMailboxScript('host/hold');
 /**
  * Keeps the head from being started until `answerHeld` releases or ends it (MAILBOX-5). Entries behind it wait, and the
  * session can be released meanwhile. `request`: data of the event `approval.requested`. `not-head`: it has ended, runs,
- * or the life is ending.
+ * or the generation is ending.
  */
 export async function hold(
   owner: Owner,

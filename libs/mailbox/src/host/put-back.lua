@@ -2,15 +2,15 @@
 -- Its start deadline has been met.
 -- ARGV 3 fence · 4 host · 5 entry · 6 the first attempt, sealed · 7 the end of its Result, JSON · 8 the other fields of its Result, JSON ·
 --      9… its last output entries (see follows)
--- Returns {1} put back (again, when it arrives twice) · {-1} fenced · {-2} it does not run, was cancelled, has an open stdin, or its life is
+-- Returns {1} put back (again, when it arrives twice) · {-1} fenced · {-2} it does not run, was cancelled, has an open stdin, or its generation is
 --         ending · {-5, stdout, stderr} output not at the stored offset
 if not owns(ARGV[3], ARGV[4]) then return {-1} end
 local id = ARGV[5]
 local record = record_key(id)
 local cancel, input, first, stdout, stderr, stored_seq = unpack(redis.call('HMGET', record, 'cancel', 'input', 'first', 'stdout', 'stderr', 'seq'))
 if first == ARGV[6] then return {1} end
-local running, life = unpack(redis.call('HMGET', state, 'running', 'life'))
-if running ~= id or life ~= 'open' or cancel or input or first then return {-2} end
+local running, phase = unpack(redis.call('HMGET', state, 'running', 'phase'))
+if running ~= id or phase ~= 'open' or cancel or input or first then return {-2} end
 local follow, offsets, seq = follows(9, stdout, stderr, stored_seq)
 if not follow then return {-5, offsets[1], offsets[2]} end
 write_when_full()

@@ -18,7 +18,7 @@ export interface AttemptToRepeat {
 
 /**
  * Ends the first attempt of the running entry and makes the entry the head again, unstarted. `refused`: it was cancelled, has an open stdin or
- * does not run, or its life is ending. An entry that is put back ends with the output of its first attempt, unless its second one starts.
+ * does not run, or its generation is ending. An entry that is put back ends with the output of its first attempt, unless its second one starts.
  */
 export async function putBack(
   owner: Owner,

@@ -9,10 +9,10 @@ if ARGV[5] ~= '' then
   redis.call('HDEL', record, 'cancel', 'cancelSigned')
   return {1}
 end
-local life, signed = unpack(redis.call('HMGET', state, 'life', 'closeSigned'))
-if life ~= 'closing' then return {1} end
+local phase, signed = unpack(redis.call('HMGET', state, 'phase', 'closeSigned'))
+if phase ~= 'closing' then return {1} end
 if (signed or '') ~= ARGV[6] then return {0} end
-redis.call('HSET', state, 'life', 'open')
+redis.call('HSET', state, 'phase', 'open')
 redis.call('HDEL', state, 'closeSigned')
 -- Whoever waits for the end looks again.
 redis.call('PUBLISH', feed, 'open')

@@ -5,7 +5,7 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 const script = defineMailboxScript('host/refuse-request');
 
 /**
- * Takes back a cancellation of the running entry, or without `entryId` the close of the life, that no known producer has signed. `changed`:
+ * Takes back a cancellation of the running entry, or without `entryId` the close of the generation, that no known producer has signed. `changed`:
  * another one has come since `signed` was read.
  */
 export async function refuseRequest(

@@ -1,16 +1,16 @@
--- release: give up the ownership. Refused while the session has work: an entry runs, or can be started or checked for admission. The life
+-- release: give up the ownership. Refused while the session has work: an entry runs, or can be started or checked for admission. The generation
 -- of a closing session ends with it.
 -- ARGV 3 fence · 4 host · 5 status afterwards (queued, lost) · 6 event type or '' · 7 event data JSON · 8 retention ms
 --      9 result JSON of an entry that never ran · 10 the most entries that one call cancels ·
 --      11 '1': leave waiting entries to the next owner · 12 why the shell was ended, or ''
--- Returns {1, life} (again, when it arrives twice) · {0} it has work · {-1} fenced
-local fence, host, life, running, released, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'life', 'running', 'released', 'held'))
-if not host and released == ARGV[3] then return {1, life} end
+-- Returns {1, phase} (again, when it arrives twice) · {0} it has work · {-1} fenced
+local fence, host, phase, running, released, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'phase', 'running', 'released', 'held'))
+if not host and released == ARGV[3] then return {1, phase} end
 if fence ~= ARGV[3] or host ~= ARGV[4] then return {-1} end
 if running then return {0} end
 write_when_full()
 local busy
-if life == 'closing' then
+if phase == 'closing' then
   -- A close that was interrupted leaves waiting entries behind.
   cancel_waiting(tonumber(ARGV[10]), ARGV[9], ARGV[8], {})
   busy = redis.call('LLEN', queue) > 0
@@ -21,13 +21,13 @@ if not busy then
   end_ownership()
   redis.call('HSET', state, 'status', ARGV[5])
   if ARGV[12] ~= '' then redis.call('HSET', state, 'loss', ARGV[12]) end
-  if life == 'closing' then
-    life = 'closed'
-    end_life(ARGV[7], ARGV[8])
+  if phase == 'closing' then
+    phase = 'closed'
+    end_generation(ARGV[7], ARGV[8])
   elseif ARGV[6] ~= '' then
     emit(ARGV[6], '', ARGV[7])
   end
 end
 publish_newest()
 if busy then return {0} end
-return {1, life}
+return {1, phase}

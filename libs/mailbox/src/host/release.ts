@@ -8,7 +8,7 @@ const script = defineMailboxScript('host/release');
 
 /**
  * Releases the session. Refused (`busy`) while an entry runs. Also refused while the session has other work, unless `waiting` is `leave`:
- * the waiting entries then stay for the next owner. The life of a closing session ends with it.
+ * the waiting entries then stay for the next owner. The generation of a closing session ends with it.
  * `loss`: why the last shell is gone, for the next owner; default: the reason of the event.
  */
 export async function release(
@@ -17,7 +17,7 @@ export async function release(
   event?: { type: EventType; data: { reason: string } },
   waiting: 'refuse' | 'leave' = 'refuse',
   loss = event?.data.reason ?? '',
-): Promise<{ type: 'released'; life: string } | { type: 'busy' } | Fenced> {
+): Promise<{ type: 'released'; phase: string } | { type: 'busy' } | Fenced> {
   const args = [
     owner.fence,
     owner.host,
@@ -32,5 +32,5 @@ export async function release(
   ];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
   if (reply[0] === -1) return FENCED;
-  return reply[0] === 1 ? { type: 'released', life: asString(reply[1]) } : { type: 'busy' };
+  return reply[0] === 1 ? { type: 'released', phase: asString(reply[1]) } : { type: 'busy' };
 }

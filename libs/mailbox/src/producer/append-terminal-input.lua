@@ -7,8 +7,8 @@
 --         {-1} closed · {-2} unknown terminal, or it has expired · {-3, host, next} too many wait
 local terminal = prefix .. 'terminal:' .. ARGV[3]
 local input, output = terminal .. ':input', terminal .. ':output'
-local life, generation, host = unpack(redis.call('HMGET', state, 'life', 'generation', 'host'))
-if life ~= 'open' or generation ~= ARGV[4] then return {-1} end
+local phase, generation, host = unpack(redis.call('HMGET', state, 'phase', 'generation', 'host'))
+if phase ~= 'open' or generation ~= ARGV[4] then return {-1} end
 host = host or ''
 local last = redis.call('HGET', terminal, 'input')
 if not last then

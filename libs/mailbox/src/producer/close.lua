@@ -1,4 +1,4 @@
--- close: end a life. Waiting entries end as cancellations. The owner ends the running entry and the life; without an owner within reach,
+-- close: end a generation. Waiting entries end as cancellations. The owner ends the running entry and the generation; without an owner within reach,
 -- this script does.
 -- ARGV 3 generation · 4 result JSON of an entry that never ran · 5 '1' when the owner is out of reach ·
 --      6 result JSON of the running entry then
@@ -6,11 +6,11 @@
 --      11 the request as a producer signed it, or ''
 -- Returns {state, host or '', {inbox, entry, event, …}}: state 0 closed before or unknown · 1 closed now · 2 closing, its owner ends it ·
 --         3 closing, call again
-local life, generation, host, running = unpack(redis.call('HMGET', state, 'life', 'generation', 'host', 'running'))
-if not life or life == 'closed' or ARGV[3] ~= generation then return {0, '', {}} end
+local phase, generation, host, running = unpack(redis.call('HMGET', state, 'phase', 'generation', 'host', 'running'))
+if not phase or phase == 'closed' or ARGV[3] ~= generation then return {0, '', {}} end
 write_when_full()
 local ended = {}
-redis.call('HSET', state, 'life', 'closing')
+redis.call('HSET', state, 'phase', 'closing')
 if ARGV[11] ~= '' then redis.call('HSET', state, 'closeSigned', ARGV[11]) end
 if running then redis.call('HSETNX', record_key(running), 'cancel', 'session closed') end
 cancel_waiting(tonumber(ARGV[8]), ARGV[4], ARGV[7], ended)
@@ -25,7 +25,7 @@ elseif not host or ARGV[5] == '1' then
   end
   end_ownership()
   redis.call('HSET', state, 'status', 'queued')
-  end_life('{}', ARGV[7])
+  end_generation('{}', ARGV[7])
 end
 publish_newest()
 if code == 2 then redis.call('PUBLISH', ARGV[9] .. host, ARGV[10]) end

@@ -10,7 +10,7 @@ export interface Closed {
   /** closed before (or never opened), closed by this call, or being closed by its owner */
   type: 'closed-before' | 'closed' | 'closing';
   host: string;
-  /** the life that this call ends */
+  /** the generation that this call ends */
   generation: string;
   /** the request as this producer signed it, or empty */
   signed: string;
@@ -30,8 +30,8 @@ const CANCELLED_OUT_OF_REACH = JSON.stringify(
 );
 
 /**
- * Ends a life of a session. Waiting entries end at once. The owner ends the rest; when it is out of reach, this call does. Without a
- * generation, the generation of the present life is read first, so that a call that arrives late never ends the next life. `sign` makes the
+ * Ends a generation of a session. Waiting entries end at once. The owner ends the rest; when it is out of reach, this call does. Without a
+ * generation, the generation of the present generation is read first, so that a call that arrives late never ends the next generation. `sign` makes the
  * request for hosts that ask for signatures.
  */
 export async function close(
@@ -41,10 +41,10 @@ export async function close(
   ownerOutOfReach: boolean,
   sign: (generation: string) => string = () => '',
 ): Promise<Closed> {
-  const life = generation ?? (await redis.hget(keys.state, 'generation').catch(throwQueueError));
-  const signed = life === null ? '' : sign(life);
+  const closing = generation ?? (await redis.hget(keys.state, 'generation').catch(throwQueueError));
+  const signed = closing === null ? '' : sign(closing);
   const args = [
-    life ?? '',
+    closing ?? '',
     CLOSED_UNSTARTED,
     ownerOutOfReach ? '1' : '0',
     CANCELLED_OUT_OF_REACH,
@@ -58,9 +58,9 @@ export async function close(
   for (;;) {
     const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
     ended.push(...toEndedEntries(asArray(reply[2], script.name)));
-    if (reply[0] === 3) continue; // the loop ends when no entry waits: a closing life accepts none
+    if (reply[0] === 3) continue; // the loop ends when no entry waits: a closing generation accepts none
     const type = reply[0] === 2 ? 'closing' : reply[0] === 1 ? 'closed' : 'closed-before';
-    return { type, host: asString(reply[1]), generation: life ?? '', signed, ended };
+    return { type, host: asString(reply[1]), generation: closing ?? '', signed, ended };
   }
 }
 

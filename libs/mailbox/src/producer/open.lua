@@ -1,14 +1,14 @@
--- open: record a session, or attach to the open life. A session without any submit expires one retention after the last call.
+-- open: record a session, or attach to the open generation. A session without any submit expires one retention after the last call.
 -- ARGV 3 sealed spec · 4 digest of the spec, or '' when it has none · 5 '1' to attach regardless of the spec · 6 retention ms
 --      7 placement class · 8 placement JSON: both in clear, for routing
 --      9 the generation for which the spec was sealed, or '' to ask for the next one
---      10 ms after which a driver that is not renewed counts as gone, or '' when the caller is no driver. It decides for the life that it begins
--- Returns {1, generation} created · {2, generation, 1 the life is driven · 0} attached · {-1, sealed spec, generation} another spec · {0} closing: try again
+--      10 ms after which a driver that is not renewed counts as gone, or '' when the caller is no driver. It decides for the generation that it begins
+-- Returns {1, generation} created · {2, generation, 1 the phase is driven · 0} attached · {-1, sealed spec, generation} another spec · {0} closing: try again
 --         {3, generation} nothing was recorded: call again with the spec sealed for this generation
-local life, generation, digest, spec, unused, driven =
-  unpack(redis.call('HMGET', state, 'life', 'generation', 'digest', 'spec', 'unused', 'driven'))
-if life == 'closing' then return {0} end
-if life == 'open' then
+local phase, generation, digest, spec, unused, driven =
+  unpack(redis.call('HMGET', state, 'phase', 'generation', 'digest', 'spec', 'unused', 'driven'))
+if phase == 'closing' then return {0} end
+if phase == 'open' then
   if ARGV[5] ~= '1' and ARGV[4] ~= digest then return {-1, spec, generation} end
   if unused then redis.call('PEXPIRE', state, ARGV[6]) end
   if driven and ARGV[10] ~= '' then redis.call('SET', driver_key, 1, 'PX', ARGV[10]) end
@@ -16,11 +16,11 @@ if life == 'open' then
 end
 local at = now_ms()
 local last = tonumber(generation or 0)
--- Another may have recorded and closed a life since the caller asked.
+-- Another may have recorded and closed a generation since the caller asked.
 if ARGV[9] == '' or tonumber(ARGV[9]) <= last then return {3, string.format('%.0f', math.max(at, last + 1))} end
 generation = ARGV[9]
 redis.call('HDEL', state, 'epoch', 'reported', 'epochBase', 'announced', 'held', 'loss', 'driven', 'closedAt', 'closedWith', 'image')
-redis.call('HSET', state, 'life', 'open', 'generation', generation, 'spec', ARGV[3], 'digest', ARGV[4], 'createdAt', at, 'activeAt', at,
+redis.call('HSET', state, 'phase', 'open', 'generation', generation, 'spec', ARGV[3], 'digest', ARGV[4], 'createdAt', at, 'activeAt', at,
   'status', 'queued', 'unused', 1, 'class', ARGV[7], 'placement', ARGV[8])
 if ARGV[10] ~= '' then
   redis.call('HSET', state, 'driven', 1)

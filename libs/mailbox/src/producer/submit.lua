@@ -10,13 +10,13 @@
 --         {-5, waiting, bytes} the payloads that wait are too large
 local id = ARGV[3]
 local record = prefix .. 'record:' .. id
-local life, generation, host, running, unused, held, bytes_to, fence, rests =
-  unpack(redis.call('HMGET', state, 'life', 'generation', 'host', 'running', 'unused', 'held', 'bytesTo', 'fence', 'rests'))
-if not life then return {-2} end
+local phase, generation, host, running, unused, held, bytes_to, fence, rests =
+  unpack(redis.call('HMGET', state, 'phase', 'generation', 'host', 'running', 'unused', 'held', 'bytesTo', 'fence', 'rests'))
+if not phase then return {-2} end
 if redis.call('EXISTS', record) == 1 then
   return {2, redis.call('LLEN', queue), not host and (not held or runnable(held)) and 1 or 0}
 end
-if life ~= 'open' or generation ~= ARGV[4] then return {-1} end
+if phase ~= 'open' or generation ~= ARGV[4] then return {-1} end
 if ARGV[8] ~= '' then
   local used = redis.call('GET', idempotency_key(ARGV[8]))
   if used then

@@ -8,7 +8,7 @@ export function hashIdempotencyKey(key: string): string {
   return createHash('sha256').update(key).digest('base64url');
 }
 
-/** The entry for which an idempotency key stands, in whichever life of the session, and the hash of its payload. Throws QUEUE_UNAVAILABLE. */
+/** The entry for which an idempotency key stands, in whichever generation of the session, and the hash of its payload. Throws QUEUE_UNAVAILABLE. */
 export async function readIdempotencyKey(
   redis: Redis,
   keys: SessionKeys,

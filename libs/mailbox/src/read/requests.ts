@@ -7,8 +7,8 @@ export async function readCancelRequest({ redis, keys }: Owner, entryId: string)
   return (await redis.hget(recordKey(keys, entryId), 'cancelSigned').catch(throwQueueError)) ?? '';
 }
 
-/** Whether the life is closing, and the close as its producer signed it, or empty. Throws QUEUE_UNAVAILABLE. */
+/** Whether the generation is closing, and the close as its producer signed it, or empty. Throws QUEUE_UNAVAILABLE. */
 export async function readCloseRequest({ redis, keys }: Owner): Promise<{ isClosing: boolean; signed: string }> {
-  const [life, signed] = await redis.hmget(keys.state, 'life', 'closeSigned').catch(throwQueueError);
-  return { isClosing: life === 'closing', signed: signed ?? '' };
+  const [phase, signed] = await redis.hmget(keys.state, 'phase', 'closeSigned').catch(throwQueueError);
+  return { isClosing: phase === 'closing', signed: signed ?? '' };
 }

@@ -1,12 +1,12 @@
 import type { SessionKeys } from '@shellfleet/protocol';
 import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import type { Life } from './life.ts';
+import type { Phase } from './generation.ts';
 import { fromStoredImage, type StoredImage } from './stored-image.ts';
 
 /** The stored state of a session, without its spec. */
 export interface StoredSession {
-  life: Life;
+  phase: Phase;
   generation: string;
   /** the copy of its placement in clear: the class, and JSON. Neither is validated here. */
   placementClass: string;
@@ -36,7 +36,7 @@ export interface StoredSession {
 }
 
 const FIELDS = [
-  'life',
+  'phase',
   'generation',
   'class',
   'placement',
@@ -61,7 +61,7 @@ export async function readStoredSession(redis: Redis, keys: SessionKeys): Promis
     redis.lindex(keys.queue, 0),
   ]).catch(throwQueueError);
   const [
-    life,
+    phase,
     generation,
     placementClass,
     placement,
@@ -77,9 +77,9 @@ export async function readStoredSession(redis: Redis, keys: SessionKeys): Promis
     closedWith,
     image,
   ] = fields;
-  if (!life) return undefined;
+  if (!phase) return undefined;
   return {
-    life: life as Life,
+    phase: phase as Phase,
     generation: generation ?? '',
     placementClass: placementClass ?? '',
     placement: placement ?? '',
@@ -95,7 +95,7 @@ export async function readStoredSession(redis: Redis, keys: SessionKeys): Promis
     image: fromStoredImage(image ?? ''),
     waiting,
     held: head !== null && head === held ? head : '',
-    hasWork: Boolean(running) || life === 'closing' || isRunnable(head, held),
+    hasWork: Boolean(running) || phase === 'closing' || isRunnable(head, held),
   };
 }
 

@@ -1,4 +1,4 @@
--- forget: remove a session whose life is over from the index, unless an entry was submitted since the caller read its score.
+-- forget: remove a session whose generation is over from the index, unless an entry was submitted since the caller read its score.
 -- A closed one is listed until its state expires; the oldest of too many are not.
 -- KEYS 1 index · 2 owners · 3 closed
 -- ARGV 1 member · 2 its score when the caller read it · 3 ms until its state expires, or '' when nothing is left of it · 4 the most that are listed

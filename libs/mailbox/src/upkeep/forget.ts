@@ -6,7 +6,7 @@ import { definePlainScript } from '../scripts.ts';
 const script = definePlainScript('upkeep/forget');
 
 /**
- * Removes a session whose life is over (closed, or nothing is left of it) from the index. `score`: its score in the index, as text, from
+ * Removes a session whose generation is over (closed, or nothing is left of it) from the index. `score`: its score in the index, as text, from
  * before the caller read the session. A closed one is listed among the closed sessions for `listedMs` more, unless 100,000 were closed since.
  * Returns false when an entry was submitted since.
  */

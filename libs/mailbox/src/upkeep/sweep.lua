@@ -1,15 +1,15 @@
--- sweep: end waiting entries whose start deadline has passed, finish a close that was interrupted, end a life that nobody used for the
+-- sweep: end waiting entries whose start deadline has passed, finish a close that was interrupted, end a generation that nobody used for the
 -- retention, trim the stream by age and by bytes, and give back the memory that Redis reserves for the next events of an idle session.
 -- ARGV 3 retention ms · 4 most bytes of the stream · 5 result JSON of an entry that was not started in time
---      6 result JSON of an entry of a life that ended · 7 the most entries that one call checks
+--      6 result JSON of an entry of a generation that ended · 7 the most entries that one call checks
 --      8 channel prefix of hosts' wake-ups · 9 wake-up · 10 '1' when its owner, if it has one, will not come back
 -- Returns {trimmed entries, waiting, host or '', {inbox, entry, event, …}, 1 the session has work: without a job it needs one · 0,
---          life afterwards or ''}
+--          phase afterwards or ''}
 write_when_full()
 local at = now_ms()
 local retention, most = tonumber(ARGV[3]), tonumber(ARGV[7])
-local life, running, host, held, overdue_from, age_marks, bytes_from, active_at, unused =
-  unpack(redis.call('HMGET', state, 'life', 'running', 'host', 'held', 'overdueFrom', 'ageMarks', 'bytesFrom', 'activeAt', 'unused'))
+local phase, running, host, held, overdue_from, age_marks, bytes_from, active_at, unused =
+  unpack(redis.call('HMGET', state, 'phase', 'running', 'host', 'held', 'overdueFrom', 'ageMarks', 'bytesFrom', 'activeAt', 'unused'))
 local ended = {}
 
 -- A long queue is checked in parts, one part per sweep.
@@ -34,21 +34,21 @@ local function end_overdue()
   end
 end
 
-if life == 'closing' then
+if phase == 'closing' then
   cancel_waiting(most, ARGV[6], ARGV[3], ended)
   if not host and not running and redis.call('LLEN', queue) == 0 then
-    life = 'closed'
-    end_life('{}', ARGV[3])
+    phase = 'closed'
+    end_generation('{}', ARGV[3])
   end
-elseif life then
+elseif phase then
   end_overdue()
-  -- The state of an unused life has an expiry of its own.
-  local is_idle = life == 'open' and not unused and not running and (not host or ARGV[10] == '1') and redis.call('LLEN', queue) == 0
+  -- A session that was opened and never used is not closed here: its state has a TTL of its own.
+  local is_idle = phase == 'open' and not unused and not running and (not host or ARGV[10] == '1') and redis.call('LLEN', queue) == 0
   if is_idle and tonumber(active_at or 0) <= at - retention then
-    life, host = 'closed', false
+    phase, host = 'closed', false
     end_ownership()
     redis.call('HSET', state, 'status', 'queued')
-    end_life('{"reason":"nobody used it for the retention"}', ARGV[3])
+    end_generation('{"reason":"nobody used it for the retention"}', ARGV[3])
   end
 end
 
@@ -119,7 +119,7 @@ local function drop_reserve(size)
 end
 
 local trimmed = 0
-if life then
+if phase then
   trimmed = trim_by_age()
   local limit = tonumber(ARGV[4])
   local size = stream_bytes()
@@ -141,4 +141,4 @@ if life then
   if not first then drop_reserve(size) end
 end
 publish_newest()
-return {trimmed, redis.call('LLEN', queue), host or '', ended, (running or life == 'closing' or runnable(held)) and 1 or 0, life or ''}
+return {trimmed, redis.call('LLEN', queue), host or '', ended, (running or phase == 'closing' or runnable(held)) and 1 or 0, phase or ''}

@@ -3,7 +3,7 @@ import { asArray, asNumber, asString, retentionOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { CLOSED_UNSTARTED } from '../producer/cancel.ts';
 import { type Closed, toEndedEntries } from '../producer/close.ts';
-import type { Life } from '../read/life.ts';
+import type { Phase } from '../read/generation.ts';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
 
 const script = defineMailboxScript('upkeep/sweep');
@@ -26,7 +26,7 @@ export interface Swept {
    */
   hasWork: boolean;
   /** Empty when nothing is stored of the session. */
-  life: Life | '';
+  phase: Phase | '';
 }
 
 export interface SweepLimits {
@@ -37,7 +37,7 @@ export interface SweepLimits {
 }
 
 /**
- * Ends waiting entries whose start deadline has passed, ends a life that nobody used for the retention, and trims the stream. Trimming by age keeps entries that ended within the
+ * Ends waiting entries whose start deadline has passed, ends a generation that nobody used for the retention, and trims the stream. Trimming by age keeps entries that ended within the
  * retention. Trimming by bytes keeps unfinished entries. The stream of an idle session is reduced to the memory that its events need.
  */
 export async function sweep(
@@ -56,13 +56,13 @@ export async function sweep(
     limits.ownerGone === true ? '1' : '0',
   ];
   const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
-  const [trimmed, waiting, host, ended, hasWork, life] = reply;
+  const [trimmed, waiting, host, ended, hasWork, phase] = reply;
   return {
     trimmed: asNumber(trimmed),
     waiting: asNumber(waiting),
     host: asString(host),
     ended: toEndedEntries(asArray(ended, script.name)),
     hasWork: hasWork === 1,
-    life: asString(life) as Swept['life'],
+    phase: asString(phase) as Swept['phase'],
   };
 }

@@ -17,7 +17,7 @@ import { throwQueueError, toQueueError } from '../queue-error.ts';
 // IDENTITY-2. Whoever has learnt the identity of a fleet declares that one, never another, to a Redis that lost it.
 // IDENTITY-3. Whoever has learnt none waits for one before it declares a new one: after a loss, those who know it come first.
 // IDENTITY-4. A fleet that Redis lost is marked as being restored before its identity is back: its hosts declare their sessions first, and
-//             until then nobody begins a life of one.
+//             until then nobody begins a generation of one.
 // IDENTITY-5. The version of the protocol is declared with the identity. Processes of another version use no key of the fleet.
 
 /** How long hosts have to declare what they serve. */

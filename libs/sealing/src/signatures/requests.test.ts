@@ -121,7 +121,7 @@ const WRONG: [string, (sign: (typeof KINDS)[string]['sign']) => string, RegExp |
   ['one for another session', (sign) => sign(signedBy(producer), { of: sessionKeys('n', 't', 'x') }), MOVED],
   ['one for another tenant', (sign) => sign(signedBy(producer), { of: sessionKeys('n', 'other', 's') }), MOVED],
   ['one for another namespace', (sign) => sign(signedBy(producer), { of: sessionKeys('x', 't', 's') }), MOVED],
-  ['one for another entry or life', (sign) => sign(signedBy(producer), { entry: 'x' }), MOVED],
+  ['one for another entry or generation', (sign) => sign(signedBy(producer), { entry: 'x' }), MOVED],
   ['an altered one', (sign) => flip(sign(signedBy(producer))), MOVED],
 ];
 

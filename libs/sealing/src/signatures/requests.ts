@@ -3,7 +3,7 @@ import type { Sealer } from '../seal.ts';
 import { type SealPlace, sealPlace } from '../seal-place.ts';
 
 // What a producer asks of a host beside what it submits: to stop an entry, to close a session, to take a stdin as complete. Each is signed for
-// exactly that, and does nothing a second time: the entry or the life that it names has ended then. Whoever has no signing key writes ''.
+// exactly that, and does nothing a second time: the entry or the generation that it names has ended then. Whoever has no signing key writes ''.
 
 /** The signed request to stop an entry, with the reason for its Result. */
 export function signCancel(sealer: Sealer, keys: SessionKeys, entryId: string, reason: string): string {
@@ -20,7 +20,7 @@ export function signedReason(
   return sealer.verifies ? tryOpen(sealer, signed, sealPlace('cancel', keys, entryId)) : reason;
 }
 
-/** The signed request to end a life. */
+/** The signed request to end a generation. */
 export function signClose(sealer: Sealer, keys: SessionKeys, generation: string): string {
   return sealer.signs ? sealer.seal('', sealPlace('close', keys, { generation })) : '';
 }

@@ -248,13 +248,13 @@ export class HostSandboxes implements Sandboxes {
   #toSandbox(
     name: string,
     record: HostRecord,
-    life: { start?: () => Promise<LiveProcess>; running?: LiveProcess },
+    process_: { start?: () => Promise<LiveProcess>; running?: LiveProcess },
   ): Sandbox {
     const { session, sandboxId, keeperProtocol, createdAt } = record;
     const died = withResolvers<SandboxDeath>();
-    const watch = (process_: LiveProcess) =>
-      void this.#ends.watch(process_).then(async () => died.resolve(await this.#deathOf(name)));
-    if (life.running !== undefined) watch(life.running);
+    const watch = (running: LiveProcess) =>
+      void this.#ends.watch(running).then(async () => died.resolve(await this.#deathOf(name)));
+    if (process_.running !== undefined) watch(process_.running);
     return {
       id: sandboxId,
       session,
@@ -265,7 +265,7 @@ export class HostSandboxes implements Sandboxes {
       egressPath: this.#parts.folders.at(name).egressPath,
       died: died.promise,
       start: async () => {
-        if (life.start !== undefined) watch(await life.start());
+        if (process_.start !== undefined) watch(await process_.start());
       },
       remove: async () => {
         await this.#remove(name);

@@ -30,7 +30,7 @@ export async function listenForKeeper(options: { path: string; token: string }):
     );
   }
   await rm(path, { force: true });
-  // A Buffer would be a part of Node's pool, and keep 64 KiB of it as long as the session lives.
+  // A Buffer would be a part of Node's pool, and keep 64 KiB of it as long as the session exists.
   const listener = new UnixListener(new TextEncoder().encode(token));
   await listener.listen(path);
   await chmod(path, 0o666);

@@ -225,7 +225,7 @@ describe('close', () => {
     const next = await stack.fleet.session('closes', { env: { ANOTHER: 'spec' } });
     expect(await next.run('echo $ANOTHER; ls')).toMatchObject({ outcome: 'success', stdout: 'spec\n' });
     expect(await codeOf(session.run('echo never'))).toBe('SESSION_CLOSED');
-    await session.close(); // of the life before: nothing
+    await session.close(); // of the previous generation: nothing
     expect((await next.run('echo on')).stdout).toBe('on\n');
   });
 
