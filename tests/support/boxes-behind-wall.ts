@@ -18,7 +18,7 @@ export interface BoxesBehindWall {
   readonly options: HostSandboxesOptions;
   readonly sandboxes: Sandboxes;
   start(spec?: SessionSpec): Promise<BoxBehindWall>;
-  /** As the next worker does, to a shell that runs. */
+  /** Connects to a running shell, as the next worker does. */
   connect(sandbox: Sandbox, fence: number, start?: boolean): Promise<ShellClient>;
   /** All files of the host that are named after the sandbox. */
   filesOf(sandbox: Sandbox): Promise<string[]>;

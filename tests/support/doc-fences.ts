@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkoutRoot } from '@shellfleet/setup';
 
-// The documents hold their own test: every fence has a language, and those of `sh` and `ts` are run. A comment before a fence, which readers do
-// not see, is about that fence:
+// The documents contain their own tests. Every fence has a language, and those of `sh` and `ts` are run. A comment
+// before a fence, which readers do not see, is about that fence:
 //
 //   <!-- not run: the reason -->       it is not run, and why
 //   <!-- setup sh ⏎ … -->              shell lines to run before it

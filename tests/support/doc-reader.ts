@@ -130,7 +130,10 @@ esac
   }
 }
 
-/** Lines that belong together: one that ends in a backslash goes on in the next one, and so does one that begins with a blank. */
+/**
+ * Joins lines that belong together. A line continues the previous one if that ends in a backslash or if the line
+ * begins with a blank.
+ */
 function toStatements(code: string): string[] {
   const statements: string[] = [];
   let goesOn = false;

@@ -11,7 +11,10 @@ export interface Outside extends AsyncDisposable {
   description: string;
 }
 
-/** `sockets`: paths of the engine's sockets. `processes`, `secrets`: words in the command lines and environments of processes outside. */
+/**
+ * Opens places outside of the sandbox. `sockets` are paths of the engine's sockets, `processes` and `secrets` words in
+ * the command lines and environments of processes outside.
+ */
 export async function openOutside(known: {
   sockets?: string[];
   processes?: string[];

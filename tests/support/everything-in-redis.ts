@@ -1,6 +1,9 @@
 import type { Redis } from 'ioredis';
 
-/** Every key and value of a namespace, as Redis stores them, byte by byte as latin1, to search for text that must not be there. */
+/**
+ * Every key and value of a namespace, as Redis stores them, byte by byte as latin1, to search for text that must not be
+ * there.
+ */
 export async function everythingInRedis(redis: Redis, namespace: string): Promise<string> {
   const keys = await redis.keys(`${namespace}:*`);
   const values = await Promise.all(keys.map(async (key) => [key, await read(redis, key, await redis.type(key))]));

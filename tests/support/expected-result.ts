@@ -38,7 +38,10 @@ export function expectedResult(sessionId: string, own: ExpectedFields = {}): Res
   } as Result;
 }
 
-/** The image of the container in which it ran. What was denied or not started has none; tests of other policies give it as undefined. */
+/**
+ * The image of the container in which the command ran. Commands that were denied or did not start have none, and tests
+ * of other policies pass undefined.
+ */
 function digestOf({ outcome, reason, hostId }: ExpectedFields): { imageDigest?: string } {
   const hasRun = outcome !== 'denial' && outcome !== 'error' && reason !== 'not-started' && hostId !== null;
   return hasRun ? { imageDigest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) as string } : {};

@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 
-/** A server that supports only enough of the Redis protocol to report a version, for versions and products that are not installed here. */
+/**
+ * A server that supports only enough of the Redis protocol to report a version, for versions and products that are not
+ * installed here.
+ */
 export async function startFakeRedis(
   info: Record<string, string>,
   /** What it says to each client before it closes the connection. Default: it answers instead. */
@@ -40,7 +43,10 @@ export async function startFakeRedis(
   };
 }
 
-/** The name of the first command and the text behind it; undefined while the command is not complete. A command is an array of bulk strings. */
+/**
+ * The name of the first command and the text behind it; undefined while the command is not complete. A command is an
+ * array of bulk strings.
+ */
 function takeCommand(text: string): { name: string; rest: string } | undefined {
   const head = /^\*(\d+)\r\n/.exec(text);
   if (head === null) return undefined;

@@ -1,11 +1,15 @@
 import { Fleet } from '@shellfleet/client';
 import { Redis } from 'ioredis';
 
-// A producer that is killed right before one step of its first submit. Started by a test with: redis URL, namespace, seal key, step.
+// A producer that is killed right before one step of its first submit. Started by a test with: redis URL, namespace,
+// seal key, step.
 
 const [redisUrl = '', namespace = '', sealKey = '', step = ''] = process.argv.slice(2);
 
-/** Matches the first Redis call of each step. Mailbox scripts are called by hash; `wait` is BullMQ's list in a call that adds a job. */
+/**
+ * Matches the first Redis call of each step. Mailbox scripts are called by hash; `wait` is BullMQ's list in a call that
+ * adds a job.
+ */
 const STEPS: Record<string, (name: string, args: string[]) => boolean> = {
   index: (name) => name === 'zadd',
   submit: (name, args) => name === 'evalsha' && args.some((argument) => argument === 'command'),

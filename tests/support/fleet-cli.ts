@@ -9,13 +9,16 @@ const launcher = fileURLToPath(new URL('../../apps/producer/bin/shellfleet', imp
 
 export type CliOptions = {
   env?: Record<string, string>;
-  /** `null`: stdin stays open, and the test writes to it. */
+  /** Bytes of stdin. With `null` stdin stays open, and the test writes to it. */
   stdin?: string | Uint8Array | null;
   /** A file or device that is its stdout. */
   stdoutPath?: string;
 };
 
-/** The command line in a process of its own, with the fleet's address in its environment; at a terminal by its launcher, as users start it. */
+/**
+ * The command line in a process of its own, with the fleet's address in its environment; at a terminal by its launcher,
+ * as users start it.
+ */
 export class FleetCli {
   readonly #env: NodeJS.ProcessEnv;
 

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { glob, readFile } from 'node:fs/promises';
 
-// Processes and files that sessions of the host policy leave on this machine, read from the machine and not from the worker.
+// Processes and files that sessions of the host policy leave on this machine, read from the machine and not from the
+// worker.
 
 /** Pids of all processes of this session user of the tests. */
 export async function processesOf(uid: number): Promise<number[]> {
@@ -14,7 +15,10 @@ export async function processesOf(uid: number): Promise<number[]> {
   return found;
 }
 
-/** The pid of the session user's keeper, which is the first process of its namespace, as seen from outside the namespace. */
+/**
+ * The pid of the session user's keeper, which is the first process of its namespace, as seen from outside the
+ * namespace.
+ */
 export async function keeperOf(uid: number): Promise<number> {
   for (const pid of await processesOf(uid)) {
     const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
@@ -26,7 +30,10 @@ export async function keeperOf(uid: number): Promise<number> {
 /** Only root starts shells as another user. Without root the tests of that are reported as skipped. */
 export const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
 
-/** All files of a fleet's hosts that are named after sandboxes: records, folders, workspaces and control groups. Of no other fleet, which runs beside it. */
+/**
+ * Returns all files of one fleet's hosts that are named after sandboxes: records, directories, workspaces and control
+ * groups.
+ */
 export async function filesOf(stateFolder: string): Promise<string[]> {
   const groups: string[] = [];
   for await (const path of glob(`${stateFolder}/hosts/*/key`)) {
@@ -36,7 +43,10 @@ export async function filesOf(stateFolder: string): Promise<string[]> {
   return filesIn(`${stateFolder}/hosts/*`, ...groups);
 }
 
-/** As filesOf(), for a folder with one folder per host. `groups`: paths below the top of the control groups, of either version. */
+/**
+ * Does the same as filesOf() for a directory with one directory per host. `groups` are paths below the top of the
+ * control groups, of either version.
+ */
 export async function filesIn(hosts: string, ...groups: string[]): Promise<string[]> {
   const found: string[] = [];
   const tops = ['/sys/fs/cgroup', '/sys/fs/cgroup/*'];

@@ -2,7 +2,7 @@ import { isShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Random } from './random.ts';
 
-/** Stands for a process that was killed between two calls: nothing runs after it. */
+/** Stands for the kill of a process between two calls, after which none of its code runs. */
 class Crash extends Error {
   override name = 'Crash';
 }
@@ -21,8 +21,8 @@ export interface Hostility {
 }
 
 /**
- * A connection on which every script call arrives twice: at the same time, right after, or later, between calls of other processes. The
- * caller receives a random one of the replies, or dies before it.
+ * A connection on which every script call arrives twice: at the same time, right after, or later, between calls of
+ * other processes. The caller receives a random one of the replies, or dies before it.
  */
 export function createHostileRedis(redis: Redis, { random, crash, late, look }: Hostility): Redis {
   const evalsha = async (...args: Parameters<Redis['evalsha']>): Promise<unknown> => {

@@ -33,14 +33,20 @@ export interface FleetInspector extends AsyncDisposable {
   containers(sessionId?: string): Promise<SandboxContainer[]>;
   /** The only container of a session. */
   container(sessionId: string): Promise<Docker.Container>;
-  /** Command lines of all processes in a session's container except the keeper and the shell, from the machine's process table. */
+  /**
+   * Command lines of all processes in a session's container except the keeper and the shell, from the machine's process
+   * table.
+   */
   processes(sessionId: string): Promise<string[]>;
   /** Waits until the file exists in the container. */
   untilFile(container: Docker.Container, path: string): Promise<void>;
   events(sessionId: string): Promise<StreamEvent[]>;
   /** Waits until the stream of the session has output. */
   untilOutput(sessionId: string): Promise<void>;
-  /** Every invariant of a session's stream that does not hold, as a sentence. `accepted`: command ids that submitters received. */
+  /**
+   * Every invariant of a session's stream that does not hold, as a sentence. `accepted`: command ids that submitters
+   * received.
+   */
   broken(sessionId: string, accepted?: Iterable<string>, idempotent?: ReadonlySet<string>): Promise<string[]>;
   isAlive(hostId: string): Promise<boolean>;
 }

@@ -15,7 +15,10 @@ export async function startInspectedFleet(options: FleetOptions = {}): Promise<I
   return { stack, worker: stack.workers[0] as TestWorker, inspect: inspectFleet(stack) };
 }
 
-/** Ends the fleet and expects that no container is left. Containers that are left are removed. Does nothing if the start failed. */
+/**
+ * Ends the fleet and expects that no container is left. Containers that are left are removed. Does nothing if the start
+ * failed.
+ */
 export async function endInspectedFleet(stack: TestFleet | undefined, inspect: FleetInspector): Promise<void> {
   if (stack === undefined) return;
   try {

@@ -8,8 +8,9 @@ const VERSION = '0.169.0';
 const WITHIN_MS = 240_000;
 
 /**
- * The path of the Codex CLI in the one version that is tested, installed from npm on first use (100 MB to fetch) into a cache: not below /tmp, where Codex does not work,
- * and where other users can reach it. Throws with the reason when it cannot be installed.
+ * The path of the Codex CLI in the one version that is tested, installed from npm on first use (100 MB to fetch) into a
+ * cache: not below /tmp, where Codex does not work, and where other users can reach it. Throws with the reason when it
+ * cannot be installed.
  */
 export async function installCodex(): Promise<string> {
   const isRoot = process.getuid?.() === 0;

@@ -61,7 +61,10 @@ export function startedOutOfOrder(events: StreamEvent[]): string[] {
     .map((id) => `${id} started after one that was accepted later`);
 }
 
-/** Invariant 2: an entry starts only when the one before it has ended. Output after its end is late output of background processes. */
+/**
+ * Invariant 2: an entry starts only when the one before it has ended. Output after its end is late output of background
+ * processes.
+ */
 export function overlapping(events: StreamEvent[]): string[] {
   const problems: string[] = [];
   const ended = new Set<string>();
@@ -78,7 +81,10 @@ export function overlapping(events: StreamEvent[]): string[] {
   return problems;
 }
 
-/** Invariant 7: no output is missing, doubled or out of place. When an entry is run again, its raw offsets and seq start again. */
+/**
+ * Invariant 7: no output is missing, doubled or out of place. When an entry is run again, its raw offsets and seq start
+ * again.
+ */
 export function outputGaps(events: StreamEvent[]): string[] {
   const problems: string[] = [];
   const next = new Map<string, { seq: number; stdout: number; stderr: number }>();

@@ -12,7 +12,7 @@ export interface KeeperTerminalOptions {
   env?: Record<string, string>;
   from?: number;
   resumeOnly?: boolean;
-  /** Off: nothing is stored, so the keeper's ring buffer fills. */
+  /** Whether output is acknowledged. If not, the keeper's ring buffer fills. */
   acks?: boolean;
 }
 

@@ -3,7 +3,8 @@ import { toKeyspace } from '@shellfleet/protocol';
 import { declareFleet, joinFleet, openRedis, parseRedisUrl } from '@shellfleet/redis';
 
 /**
- * The keyspace of a test's fleet. Its identity follows from the namespace, which is random already, so that a test can name keys that it looks at.
+ * The keyspace of a test's fleet. Its identity follows from the namespace, which is random already, so that a test can
+ * name keys that it looks at.
  */
 export const keyspaceOf = (namespace: string) => toKeyspace(namespace, fleetIdOf(namespace));
 

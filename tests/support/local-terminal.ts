@@ -9,7 +9,10 @@ import { until } from './until.ts';
 const launcher = fileURLToPath(new URL('../../apps/producer/bin/shellfleet', import.meta.url));
 const run = promisify(execFile);
 
-/** Prints the name and the settings of the terminal, runs the command line, and prints its exit code and the settings again. */
+/**
+ * Prints the name and the settings of the terminal, runs the command line, and prints its exit code and the settings
+ * again.
+ */
 const WRAPPER = `
 stty rows 30 cols 100
 echo "tty=$(tty) before=$(stty -g)"
@@ -67,7 +70,7 @@ export class LocalTerminal implements AsyncDisposable {
     this.#seen = seen.at + text.length;
   }
 
-  /** As a window manager does. */
+  /** Changes the size, as a window manager does. */
   async resize(rows: number, columns: number): Promise<void> {
     await run('stty', ['-F', await this.#recorded('tty'), 'rows', String(rows), 'cols', String(columns)]);
   }

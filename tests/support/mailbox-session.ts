@@ -43,7 +43,7 @@ export async function connectTestRedis(): Promise<TestRedis> {
 
 export const newNamespace = () => `test-${ulid()}`;
 
-/** A session with a namespace of its own. */
+/** Returns the keys of a session in a new namespace. */
 export const newKeys = (session = 's1'): SessionKeys => sessionKeys(newNamespace(), 't1', session);
 
 /** Opens a session and returns its generation. */
@@ -82,7 +82,9 @@ export async function submitSome(
   return ids;
 }
 
-/** Gives the session's job lock to a host, as BullMQ does when it hands out the job, and grants and adopts the session. */
+/**
+ * Gives the session's job lock to a host, as BullMQ does when it hands out the job, and grants and adopts the session.
+ */
 export async function own(redis: Redis, keys: SessionKeys, host = 'h1'): Promise<Owner> {
   const owner = await grantTo(redis, keys, host);
   const adopted = await adopt(owner);

@@ -37,7 +37,10 @@ interface Trial {
 const HOSTS = ['h1', 'h2', 'h3'] as const;
 const PER_PRODUCER = 8;
 
-/** One session, two producers and three hosts, all concurrent and with every call doubled; then an owner without faults, then a close. */
+/**
+ * One session, two producers and three hosts, all concurrent and with every call doubled; then an owner without faults,
+ * then a close.
+ */
 export async function runTrial(redis: Redis, namespace: string, seed: number): Promise<TrialReport> {
   const random = createRandom(seed);
   const keys = sessionKeys(namespace, 't1', `s${seed}`);
@@ -87,7 +90,8 @@ export async function runTrial(redis: Redis, namespace: string, seed: number): P
 
 function judge({ accepted, idempotent, promised, world }: Trial, events: invariants.StreamEvent[]): string[] {
   const outcomes = invariants.outcomesOf(events);
-  // Each start in the stream stands for at most one run. A separate check proves that only idempotent entries start more than once.
+  // Each start in the stream stands for at most one run. A separate check proves that only idempotent entries start
+  // more than once.
   const starts = invariants.idsOf(events, 'command.started');
   const ranUnsaid = [...world.ran].filter(([id, count]) => count > starts.filter((start) => start === id).length);
   const wrongBytes = [...outcomes].filter(([id, outcome]) => {

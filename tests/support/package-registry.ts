@@ -25,7 +25,7 @@ const wheelFiles: [string, string][] = [
   ],
 ];
 
-/** `host`: the name by which its clients know it. Listens on 127.0.0.1 alone. */
+/** Starts the registry on 127.0.0.1. `host` is the name that its clients use. */
 export async function startPackageRegistry(host: string): Promise<PackageRegistry> {
   const wheel = toZip(wheelFiles);
   const tarball = await packNodePackage();

@@ -3,20 +3,22 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { bundleInto } from './programs.ts';
 
-test('a bundled program runs the scripts that were there when it was bundled', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-programs-test-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  const source = join(folder, 'source.mjs');
-  await writeFile(
-    source,
-    `import { readFileSync } from 'node:fs';
+describe('a bundled program', () => {
+  test('runs the scripts that existed when it was bundled', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'shellfleet-programs-test-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const source = join(folder, 'source.mjs');
+    await writeFile(
+      source,
+      `import { readFileSync } from 'node:fs';
     process.stdout.write(readFileSync(new URL('./script.lua', import.meta.url), 'utf8'));`,
-  );
-  await writeFile(join(folder, 'script.lua'), 'return 1');
-  const { program } = await bundleInto(join(folder, 'programs'), { program: source });
-  await writeFile(join(folder, 'script.lua'), 'return 2');
-  expect((await promisify(execFile)(process.execPath, [program])).stdout).toBe('return 1');
+    );
+    await writeFile(join(folder, 'script.lua'), 'return 1');
+    const { program } = await bundleInto(join(folder, 'programs'), { program: source });
+    await writeFile(join(folder, 'script.lua'), 'return 2');
+    expect((await promisify(execFile)(process.execPath, [program])).stdout).toBe('return 1');
+  });
 });

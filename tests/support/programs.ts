@@ -13,8 +13,9 @@ export interface Programs {
 const entries = { worker: 'apps/worker/src/main.ts', cli: 'apps/producer/src/main.ts' };
 
 /**
- * Bundles each program once for the run, because half of a start is the search for about a thousand modules. tests/e2e/up-down.test.ts starts
- * the same programs from source, and tests/e2e/worker-image.test.ts from the compiled packages. The caller removes `folder`.
+ * Bundles each program once for the run, because half of a start is the search for about a thousand modules.
+ * tests/e2e/up-down.test.ts starts the same programs from source, and tests/e2e/worker-image.test.ts from the compiled
+ * packages. The caller removes `folder`.
  */
 export async function bundlePrograms(): Promise<{ programs: Programs; folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'shellfleet-programs-'));
@@ -22,8 +23,9 @@ export async function bundlePrograms(): Promise<{ programs: Programs; folder: st
 }
 
 /**
- * Bundles programs of this checkout; the answer has their paths, by name. What changes in the checkout during a run does not reach them, neither
- * code nor Lua: a caller and a script of two versions would not understand each other. Programs that they start themselves are not bundled.
+ * Bundles programs of this checkout; the answer has their paths, by name. What changes in the checkout during a run
+ * does not reach them, neither code nor Lua: a caller and a script of two versions would not understand each other.
+ * Programs that they start themselves are not bundled.
  */
 export async function bundleInto<T extends Record<string, string>>(folder: string, input: T): Promise<T> {
   const root = fileURLToPath(new URL('../..', import.meta.url));

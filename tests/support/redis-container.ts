@@ -9,8 +9,8 @@ export interface RunningRedis {
 }
 
 /**
- * Runs redis-server in a container that shares the network of this machine and has `folders` at their own paths. Resolves when the server
- * accepts connections. `kill` removes the container.
+ * Runs redis-server in a container that shares the network of this machine and has `folders` at their own paths.
+ * Resolves when the server accepts connections. `kill` removes the container.
  */
 export async function startRedisContainer(
   image: string,
@@ -18,7 +18,8 @@ export async function startRedisContainer(
   folders: readonly string[],
 ): Promise<RunningRedis> {
   process.env.DOCKER_HOST = inject('dockerHost');
-  // The container that would remove leftovers needs an image that may be missing, so each test ends its containers itself.
+  // The container that would remove leftovers needs an image that may be missing, so each test ends its containers
+  // itself.
   process.env.TESTCONTAINERS_RYUK_DISABLED = 'true';
   const started = await new GenericContainer(image)
     .withEntrypoint(['redis-server'])

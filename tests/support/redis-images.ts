@@ -8,14 +8,18 @@ import { inject } from 'vitest';
 const run = promisify(execFile);
 
 /**
- * The versions of Redis that tests run in containers. `REDIS_IMAGES` names images, separated by commas; the engine pulls those that it
- * lacks. Default: the machine's own redis-server, which is the one of Debian 12 (Redis 7.0) where the tests install it.
+ * The versions of Redis that tests run in containers. `REDIS_IMAGES` names images, separated by commas; the engine
+ * pulls those that it lacks. Default: the machine's own redis-server, which is the one of Debian 12 (Redis 7.0) where
+ * the tests install it.
  */
 export const redisVersions: readonly string[] = process.env.REDIS_IMAGES?.split(',').filter(Boolean) ?? [
   'the redis-server of this machine',
 ];
 
-/** Returns the image of one of `redisVersions`. The machine's own redis-server is imported as an image of its own, once for each build of it. */
+/**
+ * Returns the image of one of `redisVersions`. The machine's own redis-server is imported as an image of its own, once
+ * for each build of it.
+ */
 export async function redisImage(version: string): Promise<string> {
   if (process.env.REDIS_IMAGES) return version;
   const docker = new Docker({ socketPath: inject('dockerHost').replace(/^unix:\/\//, '') });

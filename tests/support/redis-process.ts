@@ -7,7 +7,10 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { type RunningRedis, startRedisContainer } from './redis-container.ts';
 
-/** One redis-server on a port of its own, as a process or in a container, with a folder that outlives it until the end of the test. */
+/**
+ * One redis-server on a port of its own, as a process or in a container, with a folder that outlives it until the end
+ * of the test.
+ */
 export interface RedisProcess extends AsyncDisposable {
   port: number;
   folder: string;

@@ -15,7 +15,10 @@ interface LoadReport {
   /** Commands whose caller got a Result, and those whose caller got an error. */
   succeeded: number;
   failed: number;
-  /** Sentences: a command that ran twice, or that is said to have run and did not, or whose output is another's; and broken invariants. */
+  /**
+   * Violations, as sentences: commands that ran twice, did not run as reported or have another one's output, and broken
+   * invariants.
+   */
   problems: string[];
 }
 

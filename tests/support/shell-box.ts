@@ -33,7 +33,7 @@ export interface ShellBox<Box extends KeeperBox = KeeperContainer> extends Async
   client: ShellClient;
 }
 
-/** `transport: 'host'`: the host policy instead of a container; images have no meaning there. */
+/** Opens a box. With the transport `host` the shell has the host policy, without a container or an image. */
 export async function openBox(options?: ContainerOptions): Promise<ShellBox>;
 export async function openBox(options: BoxOptions): Promise<ShellBox<KeeperBox>>;
 export async function openBox(options: BoxOptions = {}): Promise<ShellBox<KeeperBox>> {

@@ -1,4 +1,5 @@
-// Feeds the open stdin of one entry as a worker does: never more than one window beyond the bytes that the pipe has taken.
+// Feeds the open stdin of one entry as a worker does: never more than one window beyond the bytes that the pipe has
+// taken.
 import { INPUT_WINDOW_BYTES } from '@shellfleet/keeper';
 import type { EntryUlid } from '@shellfleet/worker/shell';
 import type { ShellClient } from './shell-client.ts';

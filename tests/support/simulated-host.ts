@@ -17,9 +17,10 @@ import { planOutput } from './simulated-output.ts';
 
 // A host without Docker: the calls of a worker to a mailbox, and a keeper that counts the entries that it ran.
 //
-// SIMULATED-KEEPER-1. A keeper outlives its worker, obeys its newest owner, refuses an id that it began before, and keeps all output until it is stored.
-// SIMULATED-KEEPER-2. An entry is followed only on the keeper that began it under the fence which its record names, and begun only on one that was there
-//     when it was started.
+// SIMULATED-KEEPER-1. A keeper outlives its worker, obeys its newest owner, refuses an id that it began before, and
+//     keeps all output until it is stored.
+// SIMULATED-KEEPER-2. An entry is followed only on the keeper that began it under the fence in its record, and begun
+//     only on a keeper that existed when the entry was started.
 
 interface Keeper {
   /** the fence under which it was created */
@@ -40,7 +41,10 @@ export interface World {
   surprises: string[];
 }
 
-/** One run of a worker that has just been granted the session: until it is fenced, has nothing to do, or dies (its calls throw). */
+/**
+ * Runs a worker that has just acquired the session, until it is fenced, has nothing to do, or dies, in which case its
+ * calls throw.
+ */
 export async function hostRun(owner: Owner, world: World): Promise<void> {
   const adopted = await adopt(owner);
   const before = world.keepers.get(owner.host);

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { OutputEntry, StreamName } from '@shellfleet/protocol';
 
-/** The output of an entry follows from its id, so any host can compute the expected bytes. All 256 byte values, some of them newlines. */
+/**
+ * The output of an entry follows from its id, so any host can compute the expected bytes. All 256 byte values, some of
+ * them newlines.
+ */
 export function plannedBytes(entryId: string): Record<StreamName, Buffer> {
   const digest = createHash('sha512').update(entryId).digest();
   const of = (stream: number) =>

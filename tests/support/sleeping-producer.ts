@@ -1,7 +1,7 @@
 import { Fleet } from '@shellfleet/client';
 
-// A producer that a test stops while its command waits or runs. Started with: redis URL, namespace, seal key. Sends the id of its command,
-// then the outcome of the Result or the code of the error.
+// A producer that a test stops while its command waits or runs. Started with: redis URL, namespace, seal key. Sends the
+// id of its command, then the outcome of the Result or the code of the error.
 
 const [redisUrl = '', namespace = '', sealKey = ''] = process.argv.slice(2);
 

@@ -10,7 +10,10 @@ import Docker from 'dockerode';
 import { inject } from 'vitest';
 import { declareTestFleet, keyspaceOf, readKeyspace } from './keyspace.ts';
 
-/** A module of the workers: a killed test run leaves no workers and no containers. As a file of types it would cost 40 ms. */
+/**
+ * A module of the workers: a killed test run leaves no workers and no containers. As a file of types it would cost 40
+ * ms.
+ */
 const endWithParent = `data:text/javascript,process.on('disconnect', () => process.kill(process.pid, 'SIGINT'));`;
 /** A worker that has not ended its sessions in this time is killed. */
 const END_WITHIN_MS = 30_000;
@@ -31,7 +34,7 @@ export interface FleetOptions {
   program?: string;
   /** Further variables of single workers, by index. */
   envs?: readonly Record<string, string>[];
-  /** Default: the machine of the test run. */
+  /** The machine of the fleet. Default: the machine of the test run. */
   machine?: FleetMachine;
 }
 
@@ -84,8 +87,8 @@ export interface TestFleet extends AsyncDisposable {
 }
 
 /**
- * A fleet for one test: its own namespace and hosts, on the Redis and the engine of the run. Disposing of it ends it and removes the
- * rest, also after a failed test.
+ * A fleet for one test: its own namespace and hosts, on the Redis and the engine of the run. Disposing of it ends it
+ * and removes the rest, also after a failed test.
  */
 export async function startFleet(options: FleetOptions = {}): Promise<TestFleet> {
   const namespace = options.namespace ?? `t-${randomBytes(5).toString('hex')}`;
@@ -156,7 +159,10 @@ async function endAll(producers: Fleet[], workers: EndingWorker[]): Promise<void
   if (failed !== undefined) throw failed.reason;
 }
 
-/** For containers that no worker has removed, because none ended its sessions, and for the fleet's network, which no worker removes. */
+/**
+ * For containers that no worker has removed, because none ended its sessions, and for the fleet's network, which no
+ * worker removes.
+ */
 async function removeFromEngine(namespace: string, dockerHost: string): Promise<void> {
   const docker = new Docker({ socketPath: dockerHost.replace(/^unix:\/\//, '') });
   const filters = { label: [`shellfleet.namespace=${namespace}`] };

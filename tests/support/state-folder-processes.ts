@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Command lines of the living processes, zombies aside, that were started with this state folder in their environment: all that `up` starts. */
+/**
+ * Command lines of the living processes, zombies aside, that were started with this state folder in their environment:
+ * all that `up` starts.
+ */
 export function processesOf(stateFolder: string): string[] {
   const numbers = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return numbers.flatMap((pid) => {

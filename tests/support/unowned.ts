@@ -7,9 +7,9 @@ import { keyspaceOf } from './keyspace.ts';
 import type { TestFleet } from './start-fleet.ts';
 
 /**
- * Everything of a fleet that nobody owns, as sentences: containers without a session that has them, keys without an owner or an expiry,
- * files without a container, and processes that are no worker of the fleet. Empty after every run, whatever died in it, once the fleet has
- * cleaned up.
+ * Everything of a fleet that nobody owns, as sentences: containers without a session that has them, keys without an
+ * owner or an expiry, files without a container, and processes that are no worker of the fleet. Empty after every run,
+ * whatever died in it, once the fleet has cleaned up.
  */
 export async function unowned(stack: TestFleet, inspector: FleetInspector): Promise<string[]> {
   const [containers, keys, files, processes] = await Promise.all([

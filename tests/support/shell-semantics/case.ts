@@ -4,8 +4,9 @@ import type { Ran, RunOptions } from '../shell-client.ts';
 export type ShellName = 'bash' | 'dash' | 'ash';
 
 /**
- * `resumed`: the shell has re-executed itself; bash keeps everything, the others report what they cannot keep. `signalled`: a signal ended the
- * shell; bash has saved its state before, which a new process has.
+ * The expected end of a step. In the state `resumed` the shell has re-executed itself: bash keeps everything, the
+ * others report what they cannot keep. In the state `signalled` a signal has ended the shell: bash has saved its state
+ * before, which a new process has.
  */
 type Expected = Partial<Omit<Ran, 'state' | 'out' | 'err'>> & {
   state?: Ran['state'] | 'resumed' | 'signalled';
@@ -28,7 +29,7 @@ export interface Case {
 
 export const withPrograms: ShellName[] = ['bash', 'ash'];
 
-/** The common step: a script, its output, and the state is kept. */
+/** Returns the common step: a script, its output, and a shell whose state is kept. */
 export function prints(run: string, out: string | RegExp, options?: RunOptions): Step {
   return { run, gives: { out, state: 'kept' }, ...(options && { with: options }) };
 }

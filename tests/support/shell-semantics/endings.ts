@@ -14,7 +14,7 @@ const byNumber: [string, number][] = [
   ['SIGTERM', 15],
 ];
 
-/** In a new process: what it had open is gone, and dash and ash could not save anything. */
+/** Checks the state in a new process, which has lost open files. dash and ash could not save anything. */
 const keptInBash = prints(
   'echo "${BASH_VERSION+$PWD|$X|$Y|$#|$2}"; unset X Y; set --',
   /^(\/dev\|it's kept\|exported\|2\|two {2}three)?\n$/,
@@ -44,11 +44,11 @@ const signals: Case[] = [
     ],
   },
   {
-    title: 'a signal before an exit counts, also under set -e',
+    title: 'a signal before an exit decides the end of the command, also under set -e',
     steps: [ends('set -e; cd /tmp; kill -TERM $$; exit 5', { code: 143, state: 'signalled', signal: 'SIGTERM' })],
   },
   {
-    title: 'a signal from a background process ends the command at once, also while a program runs',
+    title: 'a signal from a background process ends the command while a program runs',
     in: withPrograms,
     steps: [
       {
@@ -63,7 +63,7 @@ const signals: Case[] = [
     ],
   },
   {
-    title: 'a signal in a function, a loop and a sourced file keeps what a shell can keep',
+    title: 'a signal in a function, a loop or a sourced file keeps most of the state',
     in: ['bash'],
     steps: [
       prints('cd /dev; umask 027; A=global; f() { local A=1; while :; do eval "kill $$"; done; }; set -- one two', ''),
@@ -101,11 +101,12 @@ const signals: Case[] = [
 export const endings: Case[] = [
   ...signals,
   {
-    title: 'exit ends the command with its code (S1-19)',
+    // S1-19
+    title: 'exit ends the command with its code',
     steps: [set, ends('echo a; exit 4; echo b', { code: 4, out: 'a\n', state: 'resumed' }), kept],
   },
   {
-    title: 'exit without a code gives that of the command before it',
+    title: 'exit without a code returns the code of the command before it',
     steps: [set, ends('(exit 9); exit', { code: 9 }), kept],
   },
   {
@@ -114,11 +115,12 @@ export const endings: Case[] = [
     steps: [ends('(exit 5)', { code: 5, state: 'kept' }), prints('echo $?', '5\n')],
   },
   {
-    title: 'exit in a function, in a loop, in eval, in a file',
+    title: 'exit in a function, a loop and eval ends the command',
     steps: [set, ends('f() { while :; do eval "exit 7"; done; }; f', { code: 7 }), kept],
   },
   {
-    title: 'set -e ends the command at the first failure, and stays on (S1-19)',
+    // S1-19
+    title: 'set -e ends the command at the first failure, and stays on',
     steps: [
       set,
       ends('set -e; (exit 3); echo no', { code: 3, out: '' }),
@@ -162,7 +164,8 @@ export const endings: Case[] = [
     ],
   },
   {
-    title: 'exec of a program ends the shell, and the Result reports that (invariant 5)',
+    // Invariant 5
+    title: 'exec of a program ends the shell, and the Result reports that',
     steps: [
       set,
       ends('exec sh -c "echo z; exit 9"', { code: 9, out: 'z\n', state: 'lost' }),
@@ -170,30 +173,34 @@ export const endings: Case[] = [
     ],
     in: ['bash', 'ash'],
   },
-  { title: 'exec -a is an exec', in: ['bash'], steps: [ends('exec -a other true', { code: 0, state: 'lost' })] },
+  {
+    title: 'exec -a ends the shell as exec does',
+    in: ['bash'],
+    steps: [ends('exec -a other true', { code: 0, state: 'lost' })],
+  },
   {
     title: 'kill -9 $$ ends the shell, and the Result reports that',
     steps: [set, ends('echo a; kill -9 $$', { code: 137, out: 'a\n', state: 'lost' }), prints('echo "[$X]"', '[]\n')],
   },
   {
-    title: 'kill -9 -1 from a child takes the shell, not the session',
+    title: 'kill -9 -1 from a child ends the shell but not the session',
     in: ['bash', 'ash'],
     steps: [set, ends('sh -c "kill -9 -1"', { state: 'lost' }), prints('echo ok', 'ok\n')],
   },
   {
-    title: 'a shell that stops itself is woken by its deadline',
+    title: 'a shell that stops itself continues at its deadline',
     steps: [set, ends('kill -STOP $$', { state: 'resumed' }, { timeoutMs: 300, killGraceMs: 500 }), kept],
   },
   {
-    title: 'set -n leaves a shell that runs nothing: it is replaced at once, and the Result reports that',
+    title: 'a shell after set -n is replaced immediately, and the Result reports that',
     steps: [set, { run: 'set -n', gives: { state: 'lost' }, withinMs: 1_000 }, prints('echo "[$X]"', '[]\n')],
   },
   {
-    title: 'set -o noexec inside a function is no different',
+    title: 'a shell after set -o noexec in a function is replaced immediately',
     steps: [{ run: 'f() { set -o noexec; }; f', gives: { state: 'lost' }, withinMs: 1_000 }, prints('echo ok', 'ok\n')],
   },
   {
-    title: 'a umask of 777 does not keep the shell from saving its state',
+    title: 'the shell saves its state under a umask of 777',
     steps: [
       set,
       ends('umask 777; exit 3', { code: 3, state: 'resumed' }),
@@ -202,11 +209,11 @@ export const endings: Case[] = [
     ],
   },
   {
-    title: 'no file may be written any more: the shell is replaced, and the Result reports that',
+    title: 'a shell that can write no file is replaced, and the Result reports that',
     steps: [ends('ulimit -f 0; exit 3', { state: 'lost' }), prints('echo ok', 'ok\n')],
   },
   {
-    title: 'no file may be opened any more: the shell is replaced, and the Result reports that',
+    title: 'a shell that can open no file is replaced, and the Result reports that',
     steps: [{ run: 'ulimit -n 3', gives: { state: 'lost' }, withinMs: 1_000 }, prints('echo ok', 'ok\n')],
   },
   {
@@ -219,7 +226,7 @@ export const endings: Case[] = [
     ],
   },
   {
-    title: 'a read-only local cannot be seen behind, and the Result reports that',
+    title: 'a read-only local hides the global variable, and the Result reports that',
     in: ['bash'],
     steps: [prints('A=global; f() { local -r A=1; exit 1; }', ''), ends('f', { state: 'partial' })],
   },

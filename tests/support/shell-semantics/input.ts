@@ -3,23 +3,25 @@ import { type Case, ends, prints, withPrograms } from './case.ts';
 
 export const input: Case[] = [
   {
-    title: 'read finds the end at once (S1-17)',
+    // S1-17
+    title: 'read finds the end of stdin immediately',
     steps: [ends('read x', { code: 1, out: '', state: 'kept' }), prints('echo next', 'next\n')],
   },
   {
-    title: 'cat finds the end at once (S1-17)',
+    // S1-17
+    title: 'cat finds the end of stdin immediately',
     in: withPrograms,
     steps: [ends('cat', { code: 0, out: '' }), prints('echo next', 'next\n')],
   },
   {
-    title: 'read finds what was given, and the next command does not',
+    title: 'read finds the stdin of its command, and the next command finds none',
     steps: [
       prints('read x; read y; echo "$x|$y"', 'a b|c\n', { stdin: Buffer.from('a b\nc\n') }),
       ends('read x', { code: 1 }),
     ],
   },
   {
-    title: 'every byte that was given arrives',
+    title: 'every byte of stdin arrives',
     in: withPrograms,
     steps: [prints('cat; read z', '\0\xff\nA\0\n', { stdin: Buffer.from([0, 255, 10, 65, 0, 10]) })].map((step) => ({
       ...step,
@@ -27,7 +29,7 @@ export const input: Case[] = [
     })),
   },
   {
-    title: '$(<file) and a group that reads',
+    title: '$(<file) and a group with its own stdin read from there',
     in: ['bash'],
     steps: [
       prints('echo hi > /tmp/in; echo "$(</tmp/in)"', 'hi\n'),

@@ -18,7 +18,7 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'the same in a traced shell: the next command runs, and what it prints and its trace arrive',
+    title: 'a function named command is removed in a traced shell, and later output arrives',
     steps: [
       V,
       ends('set -x', { code: 0 }),
@@ -30,7 +30,7 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'the same in a shell with set -e',
+    title: 'a function named command is removed in a shell with set -e',
     steps: [
       V,
       ends('set -e', { code: 0 }),
@@ -41,7 +41,7 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'a command that defines it is still stopped at its time limit, and the shell stays',
+    title: 'a command that defines a function named command is stopped at its time limit',
     steps: [
       V,
       ends(
@@ -53,16 +53,16 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'the same in the command that exits',
+    title: 'a function named command is removed if its own command exits',
     steps: [V, ends('command() { return 0; }; exit 5', { code: 5, state: 'partial' }), ...works],
   },
   {
-    title: 'the same for one that passes everything on: redirections would be its own',
+    title: 'a function named command is removed even if it calls the builtin',
     in: ['bash'],
     steps: [V, ends('command() { builtin command "$@"; }', { state: 'partial' }), ...works],
   },
   {
-    title: "functions with the names of builtins are the user's business",
+    title: 'functions with the names of builtins are called in commands of the user',
     in: ['bash'],
     steps: [
       V,
@@ -82,7 +82,7 @@ export const names: Case[] = [
     steps: [V, prints(':() { echo BOMB; }', ''), prints('echo $E', 'e\n', { env: { E: 'e' }, cwd: '/' }), ...works],
   },
   {
-    title: 'functions named printf, read, cd and test',
+    title: 'functions named printf, read, cd and test do not disturb the loop',
     steps: [
       V,
       prints('printf() { echo F; }; read() { echo F; }; cd() { echo F; }; test() { echo F; }', ''),
@@ -91,7 +91,7 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'aliases with the names of builtins and keywords',
+    title: 'aliases with the names of builtins and keywords do not disturb the loop',
     steps: [
       V,
       prints('alias unset="echo A" export="echo A" eval="echo A" exec="echo A" trap="echo A" case="echo A"', ''),
@@ -101,7 +101,7 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'builtins that are switched off come back, and the Result reports that',
+    title: 'builtins that were disabled are enabled again, and the Result reports that',
     in: ['bash'],
     steps: [
       V,
@@ -113,7 +113,7 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'the builtin that names builtins comes back when it is switched off, and so does the one that reports',
+    title: 'the builtins command and printf are enabled again after they were disabled',
     in: ['bash'],
     steps: [
       V,
@@ -123,7 +123,7 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'the command that switches it off has run once',
+    title: 'a command that disables the builtins command and printf runs once',
     in: ['bash'],
     steps: [
       prints('V=0', ''),
@@ -133,7 +133,7 @@ export const names: Case[] = [
     ],
   },
   {
-    title: "IFS is the user's, also after exit",
+    title: 'IFS of the user stays, also after exit',
     steps: [
       prints('V=1; IFS=:', ''),
       ends('exit 1', {}),
@@ -141,17 +141,20 @@ export const names: Case[] = [
       ...works,
     ],
   },
-  { title: 'an IFS of letters, digits and signs', steps: [V, prints('IFS="0123456789abcdef-. "', ''), ...works] },
   {
-    title: 'an IFS that cannot be changed',
+    title: 'an IFS of letters, digits and signs does not disturb the loop',
+    steps: [V, prints('IFS="0123456789abcdef-. "', ''), ...works],
+  },
+  {
+    title: 'a read-only IFS does not disturb the loop',
     steps: [V, prints('readonly IFS', ''), prints('pwd', '/proc\n', { cwd: '/proc' }), ...works],
   },
   {
-    title: 'no PATH, and prompts that print',
+    title: 'an empty PATH and prompts that print do not disturb the loop',
     steps: [V, prints('PATH=""; PS1=x; PS2=y; PS4=z; PROMPT_COMMAND="echo BAD"; HOME=', ''), ...works],
   },
   {
-    title: 'noclobber, noglob and allexport',
+    title: 'noclobber, noglob and allexport do not disturb the loop',
     steps: [
       V,
       prints('set -C; set -f; set -a', ''),
@@ -160,7 +163,7 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'errexit, nounset and pipefail',
+    title: 'errexit, nounset and pipefail do not disturb the loop',
     in: ['bash'],
     steps: [
       V,
@@ -182,7 +185,7 @@ export const names: Case[] = [
   },
   {
     // bash repeats the first character for each file that it is in: the loop, and the script.
-    title: "a traced shell shows the user's lines alone (set -x, PS4)",
+    title: 'a traced shell shows only lines of the user (set -x, PS4)',
     steps: [
       V,
       ends('PS4="> "; set -x', { err: '' }),
@@ -206,7 +209,7 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'a DEBUG trap that lets nothing run: the shell is replaced at once, and the Result reports that',
+    title: 'a shell whose DEBUG trap prevents every command is replaced immediately',
     in: ['bash'],
     steps: [
       { run: 'shopt -s extdebug; trap false DEBUG', gives: { state: 'lost' }, withinMs: 1_000 },
@@ -214,7 +217,7 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'a DEBUG trap that exits',
+    title: 'a DEBUG trap that exits does not block later commands',
     in: ['bash'],
     steps: [
       V,
@@ -224,7 +227,7 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'job control',
+    title: 'job control does not prevent the stop of a command',
     in: ['bash', 'ash'],
     steps: [
       V,
@@ -234,12 +237,12 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'stty without a terminal is an error of its own',
+    title: 'stty without a terminal fails without an effect on the shell',
     in: ['bash'],
     steps: [V, ends('stty raw', { code: 1, state: 'kept' }), ...works],
   },
   {
-    title: 'closed and redirected descriptors',
+    title: 'closed and redirected descriptors do not disturb the loop',
     steps: [
       V,
       prints('exec 0<&- 1>&- 2>&- 3>&- 8>&- 9>&-', ''),
@@ -250,7 +253,7 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'a working directory that is gone',
+    title: 'a shell whose directory was removed runs commands, and exit reports lost state',
     in: ['bash', 'ash'],
     steps: [
       V,

@@ -1,9 +1,9 @@
-// env and cwd of one command: they apply to that command only, and leave no trace.
+// env and cwd of one command apply to that command only, and leave no trace.
 import { type Case, ends, prints } from './case.ts';
 
 export const surroundings: Case[] = [
   {
-    title: 'a new, a plain and an exported variable go back to what they were',
+    title: 'a new, a plain and an exported variable return to their former state',
     steps: [
       prints('cd /dev; P=plain; export E=exported', ''),
       prints('pwd; printf "%s|" "$N" "$P" "$E"', '/proc\nn|it\'s $x `y` "z"\nline|other|', {
@@ -14,7 +14,7 @@ export const surroundings: Case[] = [
     ],
   },
   {
-    title: 'a variable that was not exported is not afterwards',
+    title: 'a variable that was not exported is not exported afterwards',
     in: ['bash', 'ash'],
     steps: [
       prints('P=plain', ''),
@@ -23,7 +23,7 @@ export const surroundings: Case[] = [
     ],
   },
   {
-    title: 'they go back also when the command exits, fails or runs out of time',
+    title: 'variables and directory return when the command exits, fails or times out',
     steps: [
       prints('cd /dev; P=plain', ''),
       ends('cd /sys; exit 5', { code: 5 }, { cwd: '/proc', env: { P: 'x' } }),
@@ -35,18 +35,18 @@ export const surroundings: Case[] = [
     ],
   },
   {
-    title: 'what the command itself makes of the variable goes too',
+    title: 'changes of the variable by the command itself are undone, too',
     steps: [
       prints('P=x; unset Q; cd /sys', '', { cwd: '/proc', env: { P: '1', Q: '2' } }),
       prints('echo "${P-unset}|${Q-unset}"', 'unset|unset\n'),
     ],
   },
   {
-    title: 'an empty variable is not an unset one',
+    title: 'an empty variable is empty again, and not unset',
     steps: [prints('P=', ''), prints('echo "$P"', 'x\n', { env: { P: 'x' } }), prints('echo "[${P-unset}]"', '[]\n')],
   },
   {
-    title: 'a read-only variable cannot be given: nothing runs, and the reason is on stderr',
+    title: 'a command with a value for a read-only variable does not run, for a reason on stderr',
     steps: [
       prints('readonly R=1; P=p', ''),
       ends('echo ran', { code: 1, out: '', err: 'R: readonly variable\n', state: 'kept' }, { env: { P: 'x', R: '2' } }),
@@ -58,7 +58,7 @@ export const surroundings: Case[] = [
     steps: [ends('readonly P', { out: '', err: '', state: 'partial' }, { env: { P: 'x' } }), prints('echo $P', 'x\n')],
   },
   {
-    title: 'under set -e, a read-only variable whose old value cannot be given back does not end the shell',
+    title: 'a variable that stays read-only does not end a shell with set -e',
     steps: [
       prints('V=1; P=old; set -e', ''),
       ends('readonly P', { state: 'partial' }, { env: { P: 'x' } }),
@@ -66,7 +66,7 @@ export const surroundings: Case[] = [
     ],
   },
   {
-    title: 'arrays, integers and attributes come back whole',
+    title: 'arrays, integers and attributes are restored completely',
     in: ['bash'],
     steps: [
       prints('declare -a A=(1 "2 3"); declare -A M=([a]="x y"); declare -i I=3; declare -u U=up; declare -x X=1', ''),
@@ -80,7 +80,7 @@ export const surroundings: Case[] = [
     ],
   },
   {
-    title: 'a variable that is a local of the function that exits',
+    title: 'a global variable returns after a function with an equal local exits',
     in: ['bash'],
     steps: [
       prints('P=global; f() { local P=l; exit 1; }', ''),
@@ -89,7 +89,7 @@ export const surroundings: Case[] = [
     ],
   },
   {
-    title: 'IFS and PATH of one command',
+    title: 'IFS and PATH of one command do not apply to the next',
     steps: [
       prints('X=a:b; for i in $X; do echo $i; done', 'a\nb\n', { env: { IFS: ':' } }),
       prints('for i in $X; do echo $i; done; printf "[%s]" "$IFS"', 'a:b\n[ \t\n]'),
@@ -98,7 +98,7 @@ export const surroundings: Case[] = [
     ],
   },
   {
-    title: 'the directory before stays the directory before (cd -)',
+    title: "cd - leads to the directory before the command's own",
     steps: [
       prints('cd /dev; cd /sys', ''),
       prints('pwd', '/proc\n', { cwd: '/proc' }),
@@ -106,7 +106,7 @@ export const surroundings: Case[] = [
     ],
   },
   {
-    title: 'a directory that does not exist: nothing runs',
+    title: 'a command with a missing directory does not run',
     steps: [
       prints('cd /dev; P=p', ''),
       ends('echo ran', { code: null, out: '', state: 'kept' }, { cwd: '/no/such', env: { P: 'x' } }),

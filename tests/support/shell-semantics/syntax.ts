@@ -1,4 +1,5 @@
-// A script that ends inside an open construct is refused before it runs. A script that the session's shell accepts is not refused.
+// A script that ends inside an open construct is refused before it runs. A script that the session's shell accepts is
+// not refused.
 import { type Case, ends, prints, type Step } from './case.ts';
 
 const refused = (run: string): Step => ({ run, gives: { code: 2, out: '', err: /./, state: 'kept' }, withinMs: 1_500 });
@@ -9,7 +10,8 @@ const opened = (run: string): Step => ({
 
 export const syntax: Case[] = [
   {
-    title: 'an open quote, bracket or keyword is a syntax error at once (S1-18)',
+    // S1-18
+    title: 'an open quote, bracket or keyword is a syntax error immediately',
     steps: [
       'echo "abc',
       "echo 'a\nb",
@@ -27,7 +29,7 @@ export const syntax: Case[] = [
     ].map(refused),
   },
   {
-    title: 'what is open inside a command substitution does no damage',
+    title: 'an open construct inside a command substitution has no effect on later commands',
     steps: [1, 2, 3, 4].flatMap(() => [
       refused('echo $('),
       refused("echo 'a\nb"),
@@ -36,7 +38,8 @@ export const syntax: Case[] = [
     ]),
   },
   {
-    title: 'an open here-document is a syntax error, and nothing has run (S1-18)',
+    // S1-18
+    title: 'an open here-document is a syntax error, and nothing has run',
     steps: [
       opened('echo ran; read x <<EOF\nhello'),
       opened("echo ran; read x <<'EOF'\nhello\nEOF2"),
@@ -49,7 +52,7 @@ export const syntax: Case[] = [
     ],
   },
   {
-    title: 'here-documents that end are none',
+    title: 'complete here-documents are accepted',
     steps: [
       prints('read x <<EOF\nhello\nEOF\necho $x', 'hello\n'),
       prints('read -r x <<\'EOF\'\n$x ( \' " ` $(\nEOF\necho "$x"', '$x ( \' " ` $(\n'),
@@ -63,7 +66,7 @@ export const syntax: Case[] = [
     ],
   },
   {
-    title: 'a << that is none',
+    title: 'a << that begins no here-document is accepted',
     steps: [
       prints('echo $((1<<2)) # <<EOF', '4\n'),
       prints('echo \'<<EOF\' "<<EOF" \\<\\<EOF', '<<EOF <<EOF <<EOF\n'),
@@ -74,12 +77,12 @@ export const syntax: Case[] = [
     ],
   },
   {
-    title: 'a here-string, and a shift in (( ))',
+    title: 'a here-string and a shift in (( )) are accepted',
     in: ['bash'],
     steps: [prints('read x <<<"a b"; echo $x; ((y=1<<3)); echo $y', 'a b\n8\n')],
   },
   {
-    title: 'a script that ends in a backslash, in a comment or in nothing',
+    title: 'a script that ends in a backslash, in a comment or in nothing is accepted',
     steps: [
       prints('echo a \\', 'a\n'),
       prints('echo a; # c', 'a\n'),
@@ -89,7 +92,7 @@ export const syntax: Case[] = [
     ],
   },
   {
-    title: 'an open here-document is found wherever the shell would take the end of the script for its end',
+    title: 'an open here-document is found after other lines, aliases and exits',
     steps: [
       opened('echo ran\nread x <<EOF\nhello'),
       opened('if true; then echo ran; fi\n{ read x; } <<EOF\nhello'),
@@ -99,7 +102,7 @@ export const syntax: Case[] = [
     ],
   },
   {
-    title: 'bash: an open here-document is found where extglob is on, set by an earlier command or in the script',
+    title: 'an open here-document is found while extglob is on',
     in: ['bash'],
     steps: [
       opened('echo ran; x=$(cat <<EOF\nhello\n)'),
@@ -113,7 +116,7 @@ export const syntax: Case[] = [
     ],
   },
   {
-    title: 'bash: a script that turns extglob on, and uses it on a later line, runs',
+    title: 'a script that enables extglob and uses it on a later line runs',
     in: ['bash'],
     steps: [
       prints('shopt -s extglob\n[[ b == !(a) ]] && echo "("', '(\n'),
@@ -158,14 +161,14 @@ export const syntax: Case[] = [
     ],
   },
   {
-    title: 'a script that ends on purpose before other text runs up to there',
+    title: 'a script that exits before other text runs up to its exit',
     steps: [
       ends('echo a\nexit 3\nan archive: ((( <<EOF "', { code: 3, out: 'a\n' }),
       ends('read x <<EOF\n(\nEOF\necho "$x"\nexit\n$( <<EOF', { code: 0, out: '(\n' }),
     ],
   },
   {
-    title: 'the check runs nothing, leaves nothing, and has the $? of the command before',
+    title: 'the check of the script runs nothing, and keeps $? and the arguments',
     steps: [
       ends('set -- a b; (exit 7)', { code: 7 }),
       prints('echo $? $# <<EOF\nEOF', '7 2\n'),
@@ -185,7 +188,7 @@ export const syntax: Case[] = [
     ],
   },
   {
-    title: 'a command of a megabyte',
+    title: 'a command of a megabyte runs',
     steps: [
       { run: `: ${'x'.repeat(1 << 20)}\necho big`, gives: { out: 'big\n' } },
       { run: `read x <<EOF\n${'y'.repeat(1 << 20)}\nEOF\necho \${#x}`, gives: { out: '1048576\n' } },

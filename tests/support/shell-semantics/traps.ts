@@ -3,7 +3,8 @@ import { type Case, ends, prints } from './case.ts';
 
 export const traps: Case[] = [
   {
-    title: 'an EXIT trap and exit in one command: it runs, and the state is kept (S1-10)',
+    // S1-10
+    title: 'an EXIT trap runs when its own command exits, and the state is kept',
     steps: [
       prints('V=1', ''),
       ends("trap 'echo bye; echo err >&2' EXIT; exit 6", { code: 6, out: 'bye\n', err: 'err\n', state: 'resumed' }),
@@ -12,7 +13,7 @@ export const traps: Case[] = [
     ],
   },
   {
-    title: 'an EXIT trap that is named by its number is one, and a trap of signal 1 is not',
+    title: 'a trap of 0 is an EXIT trap, and a trap of 1 is not',
     steps: [
       prints("V=1; trap 'echo hung up' 1; kill -1 $$", 'hung up\n'),
       ends("trap 'echo bye' 0; exit 6", { code: 6, out: 'bye\n', err: '', state: 'resumed' }),
@@ -20,12 +21,12 @@ export const traps: Case[] = [
     ],
   },
   {
-    title: "an EXIT trap sees no trap of the loop's",
+    title: "an EXIT trap sees no trap of the shell's loop",
     in: ['bash'],
     steps: [ends("trap 'trap -p EXIT; echo listed' EXIT; exit 6", { code: 6, out: 'listed\n' })],
   },
   {
-    title: 'an EXIT trap that calls a function, sees $? and exits itself',
+    title: 'an EXIT trap calls a function, sees $? and exits with another code',
     steps: [
       prints('V=1', ''),
       ends('clean() { echo "clean $?"; exit 9; }; trap clean EXIT; exit 6', {
@@ -55,7 +56,7 @@ export const traps: Case[] = [
     ],
   },
   {
-    title: 'the same in the POSIX mode of bash, which has no function named trap',
+    title: 'an EXIT trap runs in the POSIX mode of bash, which has no function named trap',
     in: ['bash'],
     steps: [
       prints('set -o posix', ''),
@@ -96,7 +97,7 @@ export const traps: Case[] = [
     ],
   },
   {
-    title: 'the last EXIT trap counts, and one that was taken back does not',
+    title: 'the last EXIT trap runs, and a removed one does not',
     steps: [
       prints("trap 'echo one' EXIT", ''),
       prints("trap 'echo \"it'\\''s\"; echo two' 0", ''),
@@ -107,7 +108,7 @@ export const traps: Case[] = [
     ],
   },
   {
-    title: "an EXIT trap of a subshell is the subshell's",
+    title: 'an EXIT trap of a subshell runs at the end of the subshell',
     steps: [
       prints("(trap 'echo sub' EXIT); echo main", 'sub\nmain\n'),
       prints('x=$(trap \'echo sub\' EXIT); echo "[$x]"', '[sub]\n'),
@@ -134,11 +135,11 @@ export const traps: Case[] = [
     ],
   },
   {
-    title: "the private signal is the session's: sent by the user it ends the command",
+    title: 'the private signal of the session ends the command when the user sends it',
     steps: [prints('V=1', ''), ends('kill -URG $$; echo no', { code: 143, out: '' }), prints('echo "$V"', '1\n')],
   },
   {
-    title: "a function of the user's named trap is used",
+    title: 'a function of the user with the name trap is called',
     in: ['bash'],
     steps: [
       prints('trap() { echo "mine $*"; }', ''),
@@ -148,15 +149,14 @@ export const traps: Case[] = [
     ],
   },
   {
-    title: 'trap lists and refuses as ever',
+    title: 'trap lists traps and refuses unknown signals',
     steps: [
       prints("trap 'echo u' USR1; trap", /trap -- 'echo u' (SIG)?USR1\n/),
       ends('trap x NOSUCH', { err: /NOSUCH/ }),
     ],
   },
   {
-    title:
-      'an EXIT trap that a sourced file or an eval sets is kept for the end of the shell, and commands may still exit',
+    title: 'an EXIT trap from a sourced file or eval runs when the shell ends',
     steps: [
       prints("V=1; echo 'tr''ap \"echo bye\" EXIT' > /tmp/sets-it", ''),
       prints('. /tmp/sets-it', ''),
@@ -171,7 +171,7 @@ export const traps: Case[] = [
     ],
   },
   {
-    title: 'a command can be stopped after one that has taken all traps away',
+    title: 'a command can be stopped after another one has removed all traps',
     steps: [
       prints('V=1; eval "tr""ap - EXIT URG"', ''),
       ends('while :; do :; done', { state: 'resumed' }, { timeoutMs: 200, killGraceMs: 600 }),
