@@ -1,5 +1,5 @@
 import type { Result, RunOptions, SessionSpec } from '@shellfleet/client';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
@@ -72,89 +72,94 @@ const ENDINGS: Record<string, Ending> = {
   },
 };
 
-test.each(Object.entries(ENDINGS))('a command: %s', async (name, { script, options, spec, meanwhile, result }) => {
-  const session = await stack.fleet.session(name, spec);
-  const command = await session.submit(script, options);
-  if (meanwhile !== undefined) {
-    await inspect.untilOutput(name);
-    await meanwhile(name, () => command.cancel('not needed any more'));
-  }
-  const ended = await command.result();
-  expect(ended).toMatchObject(result);
-  const completed = (await inspect.events(name)).filter(({ type }) => type === 'command.completed').at(-1);
-  const { outcome, reason, cancelReason } = JSON.parse(completed?.data.toString() ?? '{}') as Result;
-  expect({ outcome, reason, cancelReason }).toEqual({
-    outcome: ended.outcome,
-    reason: ended.reason,
-    cancelReason: ended.cancelReason,
+describe('the Result', () => {
+  test.each(Object.entries(ENDINGS))(
+    'has outcome and reason of a command: %s',
+    async (name, { script, options, spec, meanwhile, result }) => {
+      const session = await stack.fleet.session(name, spec);
+      const command = await session.submit(script, options);
+      if (meanwhile !== undefined) {
+        await inspect.untilOutput(name);
+        await meanwhile(name, () => command.cancel('not needed any more'));
+      }
+      const ended = await command.result();
+      expect(ended).toMatchObject(result);
+      const completed = (await inspect.events(name)).filter(({ type }) => type === 'command.completed').at(-1);
+      const { outcome, reason, cancelReason } = JSON.parse(completed?.data.toString() ?? '{}') as Result;
+      expect({ outcome, reason, cancelReason }).toEqual({
+        outcome: ended.outcome,
+        reason: ended.reason,
+        cancelReason: ended.cancelReason,
+      });
+      await session.close();
+    },
+  );
+
+  /** Loses the shell of a session between two commands. */
+  const LOSSES: Record<string, { lose(id: string): Promise<unknown>; spec?: SessionSpec; reason: string }> = {
+    idleness: {
+      spec: { idleTimeoutMs: 200 },
+      lose: async (id) => {
+        const session = await stack.fleet.session(id);
+        await until(
+          () => session.info(),
+          ({ state }) => state === 'lost',
+        );
+      },
+      reason: 'it was idle for 200 ms',
+    },
+    'its lifetime': {
+      spec: { maxLifetimeMs: 200 },
+      lose: async (id) => {
+        const session = await stack.fleet.session(id);
+        await until(
+          () => session.info(),
+          ({ state }) => state === 'lost',
+        );
+      },
+      reason: 'it reached its lifetime of 200 ms',
+    },
+    restart: { lose: async (id) => (await stack.fleet.session(id)).restart(), reason: 'restarted' },
+    'removal of its sandbox': {
+      lose: removeContainer,
+      // The first when the host noticed it before the next command came.
+      reason: expect.stringMatching(/^(its container is gone|the sandbox was removed)$/),
+    },
+    'the end of its fleet, and a new start': {
+      lose: async () => {
+        await worker.stop('SIGINT');
+        await worker.start();
+      },
+      reason: 'the host was shut down',
+    },
+    'the death of worker and sandbox': {
+      lose: async (id) => {
+        await worker.kill();
+        await removeContainer(id);
+        await worker.start();
+      },
+      reason: 'its sandbox was gone when its worker came back',
+    },
+  };
+
+  test.each(Object.entries(LOSSES))('reports a shell that is lost by %s', async (name, { lose, spec, reason }) => {
+    const id = name.replaceAll(/[^a-z]+/g, '-');
+    const session = await stack.fleet.session(id, spec);
+    await session.run('kept=1');
+    await lose(id);
+    const next = await session.run('echo "[$kept]"');
+    // A restart is an entry itself, so its own Result has told it.
+    const shell = name === 'restart' ? { state: 'kept', epoch: 2 } : { state: 'lost', epoch: 2, reason };
+    expect(next).toMatchObject({ stdout: '[]\n', shell });
+    await session.close();
   });
-  await session.close();
-});
 
-/** Loses the shell of a session between two commands. */
-const LOSSES: Record<string, { lose(id: string): Promise<unknown>; spec?: SessionSpec; reason: string }> = {
-  idleness: {
-    spec: { idleTimeoutMs: 200 },
-    lose: async (id) => {
-      const session = await stack.fleet.session(id);
-      await until(
-        () => session.info(),
-        ({ state }) => state === 'lost',
-      );
-    },
-    reason: 'it was idle for 200 ms',
-  },
-  'its lifetime': {
-    spec: { maxLifetimeMs: 200 },
-    lose: async (id) => {
-      const session = await stack.fleet.session(id);
-      await until(
-        () => session.info(),
-        ({ state }) => state === 'lost',
-      );
-    },
-    reason: 'it reached its lifetime of 200 ms',
-  },
-  restart: { lose: async (id) => (await stack.fleet.session(id)).restart(), reason: 'restarted' },
-  'removal of its sandbox': {
-    lose: removeContainer,
-    // The first when the host noticed it before the next command came.
-    reason: expect.stringMatching(/^(its container is gone|the sandbox was removed)$/),
-  },
-  'the end of its fleet, and a new start': {
-    lose: async () => {
-      await worker.stop('SIGINT');
-      await worker.start();
-    },
-    reason: 'the host was shut down',
-  },
-  'the death of worker and sandbox': {
-    lose: async (id) => {
-      await worker.kill();
-      await removeContainer(id);
-      await worker.start();
-    },
-    reason: 'its sandbox was gone when its worker came back',
-  },
-};
-
-test.each(Object.entries(LOSSES))('a shell that is lost by %s', async (name, { lose, spec, reason }) => {
-  const id = name.replaceAll(/[^a-z]+/g, '-');
-  const session = await stack.fleet.session(id, spec);
-  await session.run('kept=1');
-  await lose(id);
-  const next = await session.run('echo "[$kept]"');
-  // A restart is an entry itself, so its own Result has told it.
-  const shell = name === 'restart' ? { state: 'kept', epoch: 2 } : { state: 'lost', epoch: 2, reason };
-  expect(next).toMatchObject({ stdout: '[]\n', shell });
-  await session.close();
-});
-
-// S1-58: a fixed wait for late output would stand in the time of every command.
-test('the end of a command is found without a fixed wait for late output', async () => {
-  const session = await stack.fleet.session('quick');
-  const runMs: number[] = [];
-  for (let index = 0; index < QUICK; index += 1)
-    runMs.push((await session.run('echo out; echo err >&2')).timings.runMs);
-  expect(Math.min(...runMs)).toBeLessThan(40);
+  // S1-58: a fixed wait for late output would stand in the time of every command.
+  test('arrives without a fixed wait for late output', async () => {
+    const session = await stack.fleet.session('quick');
+    const runMs: number[] = [];
+    for (let index = 0; index < QUICK; index += 1)
+      runMs.push((await session.run('echo out; echo err >&2')).timings.runMs);
+    expect(Math.min(...runMs)).toBeLessThan(40);
+  });
 });

@@ -15,14 +15,15 @@ async function collect(output: AsyncIterable<OutputChunk>): Promise<OutputChunk[
   return chunks;
 }
 
-describe.each(['socket', 'attach'] as const)('Output over %s', (transport) => {
+describe.each(['socket', 'attach'] as const)('output over %s', (transport) => {
   let stack: TestFleet;
   beforeAll(async () => {
     stack = await startFleet({ transport });
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('stdout and stderr come apart and exact, in the Result and in the stream (S1-07, S2-07, S3-22)', async () => {
+  // S1-07, S2-07, S3-22
+  test('keeps stdout and stderr apart and exact, in Result and stream', async () => {
     const session = await stack.fleet.session('apart');
     const live: OutputChunk[] = [];
     const command = await session.submit('printf "no end)"; printf "to err\\n\\n" >&2; printf " é€😀"', {
@@ -39,7 +40,8 @@ describe.each(['socket', 'attach'] as const)('Output over %s', (transport) => {
     expect(chunks.map(({ seq }) => seq)).toEqual(chunks.map((_chunk, index) => index));
   });
 
-  test('every byte value comes through both streams: exact in the chunks and in base64, decoded in text (S0-02, S1-61, S2-14)', async () => {
+  // S0-02, S1-61, S2-14
+  test('carries every byte value: exact in chunks and base64, decoded in text', async () => {
     const session = await stack.fleet.session('binary');
     const script = `python3 -c 'import sys; b = bytes(range(256)) * 40; sys.stdout.buffer.write(b); sys.stderr.buffer.write(b[::-1])'`;
     const bytes = Buffer.from(Array.from({ length: 256 * 40 }, (_, index) => index % 256));
@@ -62,7 +64,8 @@ describe.each(['socket', 'attach'] as const)('Output over %s', (transport) => {
     expect((await session.run("printf 'a\\r\\nb\\rc\\n\\r'")).stdout).toBe('a\r\nb\rc\n\r');
   });
 
-  test('output reaches its reader while the command runs, however little it is (S2-07)', async () => {
+  // S2-07
+  test('reaches its reader while the command runs, however little it is', async () => {
     const session = await stack.fleet.session('live');
     const script = 'echo first; until [ -e seen ]; do sleep 0.02; done; echo second';
     const command = await session.submit(script, { timeoutMs: 20_000 });
@@ -74,7 +77,8 @@ describe.each(['socket', 'attach'] as const)('Output over %s', (transport) => {
     expect(seen).toEqual(['first\n', 'second\n']);
   });
 
-  test('both streams are read at the same time: a command that fills them by turns never waits (S2-23)', async () => {
+  // S2-23
+  test('is read from both streams at once, so alternating writes never wait', async () => {
     const session = await stack.fleet.session('by-turns');
     // More than a pipe holds.
     const fill = (descriptor: number) => `head -c 300000 /dev/zero >&${descriptor}`;
@@ -84,7 +88,7 @@ describe.each(['socket', 'attach'] as const)('Output over %s', (transport) => {
     });
   });
 
-  test('a character that is cut anywhere is whole again in the text', async () => {
+  test('has whole characters in the text wherever the chunks cut them', async () => {
     const session = await stack.fleet.session('cut-character');
     const script = `for b in '\\360' '\\237' '\\230' '\\200' '\\342\\202' '\\254'; do printf "$b"; sleep 0.03; done; printf '\\360\\237'`;
     const command = await session.submit(script);
@@ -94,7 +98,7 @@ describe.each(['socket', 'attach'] as const)('Output over %s', (transport) => {
     expect(bytesOf(chunks, 'stdout').toString('hex')).toBe('f09f9880e282acf09f');
   });
 
-  test('a reader that leaves and resumes at any id has the same bytes as one that stayed', async () => {
+  test('has the same bytes for a reader that resumes at any id', async () => {
     const session = await stack.fleet.session('resume');
     const script = `i=0; while [ $i -lt 30 ]; do printf "line %s é\\n" $i; [ $((i % 3)) = 0 ] && echo "err $i" >&2; i=$((i + 1)); sleep 0.01; done`;
     const command = await session.submit(script);
@@ -124,7 +128,7 @@ describe.each(['socket', 'attach'] as const)('Output over %s', (transport) => {
     }
   });
 
-  test('30 MB come whole through the stream, and the Result is cut to size', { timeout: 60_000 }, async () => {
+  test('passes 30 MB complete through the stream, and is cut to size in the Result', { timeout: 60_000 }, async () => {
     const spec = { output: { streamBytes: 64 * 2 ** 20, maxBytes: 1_000 } };
     const session = await stack.fleet.session('thirty', spec);
     const script = `python3 -c '
@@ -153,14 +157,15 @@ sys.stdout.flush(); print(h.hexdigest(), file=sys.stderr)'`;
   });
 });
 
-describe('Output and its bounds', () => {
+describe('the limits of output', () => {
   let stack: TestFleet;
   beforeAll(async () => {
     stack = await startFleet();
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('the Result keeps head and tail within both bounds, and counts the rest (S1-22 to S1-24)', async () => {
+  // S1-22 to S1-24
+  test('keep head and tail in the Result, and count the rest', async () => {
     const session = await stack.fleet.session('head-tail', { output: { maxBytes: 40, maxLines: 200 } });
     const result = await session.run('seq 1 100; echo fine >&2');
     expect(result).toEqual(
@@ -178,7 +183,7 @@ describe('Output and its bounds', () => {
     ['head', '1\n2\n3\n4\n[... 284 bytes, 96 lines omitted ...]'],
     ['tail', '[... 279 bytes, 96 lines omitted ...]\n97\n98\n99\n100\n'],
     ['head-tail', '1\n2\n[... 281 bytes, 96 lines omitted ...]\n99\n100\n'],
-  ] as const)('lines are kept as asked: %s', async (keep, stdout) => {
+  ] as const)('keep the lines that were asked for: %s', async (keep, stdout) => {
     const session = await stack.fleet.session(`keep-${keep}`, { output: { keep, maxLines: 4 } });
     expect(await session.run('seq 1 100')).toEqual(
       expectedResult(`keep-${keep}`, {
@@ -189,7 +194,8 @@ describe('Output and its bounds', () => {
     );
   });
 
-  test('a reader that takes nothing does not hold its command up, and has the rest later (S2-08)', async () => {
+  // S2-08
+  test('let a command run on when a reader takes nothing, which receives the rest later', async () => {
     const session = await stack.fleet.session('slow-reader', { output: { streamBytes: 100_000 } });
     // More than stream, keeper and pipe hold.
     const command = await session.submit('head -c 16000000 /dev/zero');
@@ -204,7 +210,8 @@ describe('Output and its bounds', () => {
     expect(bytesOf(chunks, 'stdout').length + omitted).toBe(16_000_000);
   });
 
-  test('beyond streamBytes a gap is counted, and the Result is whole nevertheless (invariant 7)', async () => {
+  // invariant 7
+  test('count a gap beyond streamBytes, and leave the Result whole', async () => {
     const session = await stack.fleet.session('budget', {
       output: { streamBytes: 100_000, maxBytes: 1_000_000, maxLines: 200_000 },
     });

@@ -135,92 +135,95 @@ const shells: [string, () => SessionSpec][] = [
   ...(isRoot ? [['bash behind bubblewrap', () => ({ policy: 'bubblewrap' })] as [string, () => SessionSpec]] : []),
 ];
 
-test.concurrent.each(shells)(
-  'a command leaves %s with its files and its directory, and nothing else of its shell (S3-25)',
-  async (_, spec) => {
-    const { session, workspace, outside } = await open(spec());
-    for (const folder of ['sub', 'evil']) await mkdir(join(workspace, folder));
-    for (const [name, text] of Object.entries(FILES)) await writeFile(join(workspace, name), text, { mode: 0o755 });
-    expect(await session.run(SET_UP)).toMatchObject({
-      outcome: 'success',
-      stdout: expect.stringMatching(/FUNCTION\n$/),
-    });
-    const left = await outside('sh ../probe.sh; echo *; greet; ll');
-    expect(left).toMatchObject({ exitCode: 127, stdout: `${REPORTED}file\n`, outside: true, shell: KEPT });
-    expect(left.stderr).toMatch(/evil: .*not found\n.*greet: .*not found\n.*ll: .*not found\n$/);
-    expect(await outside('cd /')).toMatchObject({ outcome: 'success', shell: KEPT });
-    // What it left behind it is as it was, `$?` included.
-    await session.run('evil; false');
-    const kept = await session.run('echo "$? $PWD $A $NOT_EXPORTED"; greet; ll; echo *');
-    expect(kept).toMatchObject({ stdout: expect.stringContaining("1 /workspace/sub x y'z 1\nFUNCTION\nALIAS\n*\n") });
-  },
-);
+describe('a command that leaves its sandbox', () => {
+  // S3-25
+  test.concurrent.each(shells)(
+    'takes along files and directory, and nothing else of its shell: %s',
+    async (_, spec) => {
+      const { session, workspace, outside } = await open(spec());
+      for (const folder of ['sub', 'evil']) await mkdir(join(workspace, folder));
+      for (const [name, text] of Object.entries(FILES)) await writeFile(join(workspace, name), text, { mode: 0o755 });
+      expect(await session.run(SET_UP)).toMatchObject({
+        outcome: 'success',
+        stdout: expect.stringMatching(/FUNCTION\n$/),
+      });
+      const left = await outside('sh ../probe.sh; echo *; greet; ll');
+      expect(left).toMatchObject({ exitCode: 127, stdout: `${REPORTED}file\n`, outside: true, shell: KEPT });
+      expect(left.stderr).toMatch(/evil: .*not found\n.*greet: .*not found\n.*ll: .*not found\n$/);
+      expect(await outside('cd /')).toMatchObject({ outcome: 'success', shell: KEPT });
+      // What it left behind it is as it was, `$?` included.
+      await session.run('evil; false');
+      const kept = await session.run('echo "$? $PWD $A $NOT_EXPORTED"; greet; ll; echo *');
+      expect(kept).toMatchObject({ stdout: expect.stringContaining("1 /workspace/sub x y'z 1\nFUNCTION\nALIAS\n*\n") });
+    },
+  );
 
-const PRINTS_ENVIRONMENT = 'while read -r -d "" v; do printf "%s\\0" "$v"; done </proc/self/environ';
-/** Variables that each shell and each container sets for itself. */
-const OF_SHELLS = ['_', 'SHLVL', 'PWD', 'OLDPWD', 'HOSTNAME'];
+  const PRINTS_ENVIRONMENT = 'while read -r -d "" v; do printf "%s\\0" "$v"; done </proc/self/environ';
+  /** Variables that each shell and each container sets for itself. */
+  const OF_SHELLS = ['_', 'SHLVL', 'PWD', 'OLDPWD', 'HOSTNAME'];
 
-function environmentOf(result: Result): Record<string, string> {
-  const pairs = result.stdout.split('\0').slice(0, -1);
-  const named = pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)] as const);
-  return Object.fromEntries(named.filter(([name]) => !OF_SHELLS.includes(name)));
-}
+  function environmentOf(result: Result): Record<string, string> {
+    const pairs = result.stdout.split('\0').slice(0, -1);
+    const named = pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)] as const);
+    return Object.fromEntries(named.filter(([name]) => !OF_SHELLS.includes(name)));
+  }
 
-// fault 104
-test('a wider shell has the variables of spec, secrets and command, whatever a thousand random names were exported', async () => {
-  const given = { env: { OF_SPEC: 'spec', BOTH: 'spec' }, secrets: { OF_SECRETS: 'correct-horse' } };
-  const { session, workspace, outside } = await open(given);
-  await writeFile(join(workspace, 'environment.sh'), PRINTS_ENVIRONMENT);
-  const plain = await open({});
-  await writeFile(join(plain.workspace, 'environment.sh'), PRINTS_ENVIRONMENT);
-  const fixed = environmentOf(await plain.session.run('bash environment.sh'));
-  const known = [
-    'TAR_OPTIONS',
-    'NODE_OPTIONS',
-    'PYTHONPATH',
-    'GIT_SSH_COMMAND',
-    'LD_LIBRARY_PATH',
-    'MAKEFLAGS',
-    'HOME',
-  ];
-  const random = Array.from({ length: 1_000 }, () => `V_${randomBytes(6).toString('hex')}`);
-  const exports = [...known, ...random].map((name) => `export ${name}=/workspace/evil`).join('\n');
-  await writeFile(join(workspace, 'exports.sh'), `${exports}\nexport OF_SPEC=changed\n`);
-  expect(await session.run('. ./exports.sh; env | grep -c /workspace/evil')).toMatchObject({ stdout: '1007\n' });
-  const left = await outside('bash environment.sh', { env: { OF_COMMAND: 'command', BOTH: 'command' } });
-  const own = { OF_SPEC: 'spec', BOTH: 'command', OF_SECRETS: '[REDACTED_SECRET]', OF_COMMAND: 'command' };
-  expect(environmentOf(left)).toEqual({ ...fixed, ...own });
-});
-
-test('what cannot leave ends with the reason: nothing of it runs, and the session goes on', async () => {
-  const { session, workspace, outside } = await open({});
-  const refused = (code: string, reason: string) => ({
-    outcome: 'error',
-    error: { code, message: expect.stringContaining(reason) },
-    shell: KEPT,
+  // fault 104
+  test('has the variables of spec, secrets and command, whatever random names were exported', async () => {
+    const given = { env: { OF_SPEC: 'spec', BOTH: 'spec' }, secrets: { OF_SECRETS: 'correct-horse' } };
+    const { session, workspace, outside } = await open(given);
+    await writeFile(join(workspace, 'environment.sh'), PRINTS_ENVIRONMENT);
+    const plain = await open({});
+    await writeFile(join(plain.workspace, 'environment.sh'), PRINTS_ENVIRONMENT);
+    const fixed = environmentOf(await plain.session.run('bash environment.sh'));
+    const known = [
+      'TAR_OPTIONS',
+      'NODE_OPTIONS',
+      'PYTHONPATH',
+      'GIT_SSH_COMMAND',
+      'LD_LIBRARY_PATH',
+      'MAKEFLAGS',
+      'HOME',
+    ];
+    const random = Array.from({ length: 1_000 }, () => `V_${randomBytes(6).toString('hex')}`);
+    const exports = [...known, ...random].map((name) => `export ${name}=/workspace/evil`).join('\n');
+    await writeFile(join(workspace, 'exports.sh'), `${exports}\nexport OF_SPEC=changed\n`);
+    expect(await session.run('. ./exports.sh; env | grep -c /workspace/evil')).toMatchObject({ stdout: '1007\n' });
+    const left = await outside('bash environment.sh', { env: { OF_COMMAND: 'command', BOTH: 'command' } });
+    const own = { OF_SPEC: 'spec', BOTH: 'command', OF_SECRETS: '[REDACTED_SECRET]', OF_COMMAND: 'command' };
+    expect(environmentOf(left)).toEqual({ ...fixed, ...own });
   });
-  await session.run('mkdir /tmp/own && cd /tmp/own && true');
-  expect(await outside('touch ran')).toMatchObject(refused('COMMAND_INVALID', '/tmp/own does not exist outside'));
-  // Where the rules can read the command all the same.
-  const unsafe = { cwd: '/workspace', env: { CDPATH: '/workspace', A: '1' } };
-  expect(await outside('touch ran', unsafe)).toMatchObject(refused('SANDBOX_UNAVAILABLE', 'CDPATH would'));
-  await session.run('mkdir /workspace/gone; cd /workspace/gone; rmdir /workspace/gone');
-  expect(await outside('touch ran')).toMatchObject(refused('SANDBOX_UNAVAILABLE', 'is not there any more'));
-  const own = await open({ env: { CDPATH: '/workspace' } });
-  const ofSpec = await own.outside('touch ran');
-  expect(ofSpec).toMatchObject({ outcome: 'error', error: { code: 'SANDBOX_UNAVAILABLE' } });
-  expect(ofSpec.outcome === 'error' && ofSpec.error.message).toContain('its spec sets CDPATH');
-  expect(await exists(join(workspace, 'ran'))).toBe(false);
-  const alone = await stack.fleet.session('outside-alone');
-  const left = await alone.run('touch ran', { escalate });
-  expect(left).toMatchObject({ outcome: 'error', error: { code: 'SANDBOX_UNAVAILABLE' } });
-  expect(left.outcome === 'error' && left.error.message).toContain('without a workspace');
+
+  test('ends with a reason when it cannot leave; nothing of it runs', async () => {
+    const { session, workspace, outside } = await open({});
+    const refused = (code: string, reason: string) => ({
+      outcome: 'error',
+      error: { code, message: expect.stringContaining(reason) },
+      shell: KEPT,
+    });
+    await session.run('mkdir /tmp/own && cd /tmp/own && true');
+    expect(await outside('touch ran')).toMatchObject(refused('COMMAND_INVALID', '/tmp/own does not exist outside'));
+    // Where the rules can read the command all the same.
+    const unsafe = { cwd: '/workspace', env: { CDPATH: '/workspace', A: '1' } };
+    expect(await outside('touch ran', unsafe)).toMatchObject(refused('SANDBOX_UNAVAILABLE', 'CDPATH would'));
+    await session.run('mkdir /workspace/gone; cd /workspace/gone; rmdir /workspace/gone');
+    expect(await outside('touch ran')).toMatchObject(refused('SANDBOX_UNAVAILABLE', 'is not there any more'));
+    const own = await open({ env: { CDPATH: '/workspace' } });
+    const ofSpec = await own.outside('touch ran');
+    expect(ofSpec).toMatchObject({ outcome: 'error', error: { code: 'SANDBOX_UNAVAILABLE' } });
+    expect(ofSpec.outcome === 'error' && ofSpec.error.message).toContain('its spec sets CDPATH');
+    expect(await exists(join(workspace, 'ran'))).toBe(false);
+    const alone = await stack.fleet.session('outside-alone');
+    const left = await alone.run('touch ran', { escalate });
+    expect(left).toMatchObject({ outcome: 'error', error: { code: 'SANDBOX_UNAVAILABLE' } });
+    expect(left.outcome === 'error' && left.error.message).toContain('without a workspace');
+  });
 });
 
 const policies: ('docker' | 'bubblewrap')[] = isRoot ? ['docker', 'bubblewrap'] : ['docker'];
 
 describe.each(policies)('a command that leaves its sandbox under %s', (policy) => {
-  test('writes and reaches what its session may not, and leaves no sandbox behind', async () => {
+  test('reaches what its session may not, and leaves no sandbox behind', async () => {
     const { session, workspace, outside } = await open({ policy, sandbox: { mode: 'read-only' } });
     const name = `http://server.test:${(server.address() as AddressInfo).port}/`;
     await writeFile(
@@ -240,7 +243,7 @@ describe.each(policies)('a command that leaves its sandbox under %s', (policy) =
     expect(await session.run('ls')).toMatchObject({ stdout: expect.stringMatching(/^allowed\n/) });
   });
 
-  test('is stopped, cancelled, fed and redacted as any other, and its background processes end with it', async () => {
+  test('is stopped, cancelled, fed and redacted as usual, with its background processes', async () => {
     const { session, workspace, outside } = await open({ policy, secrets: { TOKEN: 'correct-horse-battery' } });
     await writeFile(join(workspace, 'tell.sh'), 'sleep 1000 &\necho "$TOKEN $OWN"');
     await writeFile(join(workspace, 'run.sh'), 'echo >running; sleep 1000');
@@ -273,7 +276,7 @@ describe.each(policies)('a command that leaves its sandbox under %s', (policy) =
     expect(await session.run('echo on')).toMatchObject({ stdout: 'on\n' });
   });
 
-  test('is lost with its worker and never run again; the next worker removes its sandbox and keeps the session', async () => {
+  test('is lost with its worker and not repeated; the next worker removes its sandbox', async () => {
     const { session, workspace, outside } = await open({ policy });
     await session.run('A=kept');
     const before = await sandboxes();

@@ -21,7 +21,7 @@ const HOST_ONLY = {
 };
 const small = { limits: { memoryBytes: 64 * 2 ** 20 } };
 
-describe.runIf(isRoot)('Hosts with different policies', () => {
+describe.runIf(isRoot)('hosts with different policies', () => {
   let stack: TestFleet;
   let inspector: FleetInspector;
   beforeAll(async () => {
@@ -55,7 +55,7 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
   };
   const infoOf = async (id: string): Promise<SessionInfo> => (await stack.fleet.session(id)).info();
 
-  test('each session runs on the host that offers its policy', async () => {
+  test('run each session on the host that offers its policy', async () => {
     const hosts = await Promise.all(
       [0, 1, 2, 3].map(async (n) => {
         const policy = n % 2 === 0 ? 'docker' : 'host';
@@ -73,7 +73,7 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
     );
   });
 
-  test('a line of one policy does not delay the sessions of another', async () => {
+  test('do not delay sessions of one policy by the queue of another', async () => {
     const holders = await Promise.all([0, 1].map((n) => stack.fleet.session(`holds-${n}`, small)));
     for (const holder of holders) await holder.run('true');
     const waits = await (await stack.fleet.session('waits', small)).submit('true');
@@ -85,7 +85,8 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
     expect((await waits.result()).hostId).toBe('h1');
   });
 
-  test('a session whose job was lost gets one again with its class and priority, and overtakes nobody (UPKEEP-1)', async () => {
+  // UPKEEP-1
+  test('give a lost job back with its class and priority, behind those that waited', async () => {
     const holders = await Promise.all([0, 1].map((n) => stack.fleet.session(`busy-${n}`, small)));
     for (const holder of holders) await holder.run('true');
     const submit = async (id: string, priority: number) =>
@@ -116,7 +117,7 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
     expect([(await later.result()).outcome, (await lost.result()).outcome]).toEqual(['success', 'success']);
   });
 
-  test('a session that no live host can run reports the reason, keeps start deadlines, and runs when a host offers its policy', async () => {
+  test('report why no live host can run a session, and keep start deadlines', async () => {
     await worker().stop('SIGTERM');
     const session = await stack.fleet.session('nowhere', { ...small, policy: 'host' });
     const waits = await session.submit('echo here');
@@ -147,7 +148,7 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
     expect((await infoOf('nowhere')).noHostReason).toBeUndefined();
   });
 
-  test('a host that stops offering a policy gives its sessions up for a host that offers it', async () => {
+  test('give sessions up when they stop offering a policy, to a host that offers it', async () => {
     const session = await stack.fleet.session('left', { ...small, policy: 'host' });
     expect(await session.run('kept=yes; echo $kept')).toMatchObject({ outcome: 'success', hostId: 'h2' });
     await worker().stop('SIGTERM');
@@ -161,7 +162,7 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
     expect(await waits.result()).toMatchObject({ outcome: 'success', stdout: 'lost\n', hostId: 'h2' });
   });
 
-  test('a session whose job was changed in Redis is refused: its commands end with an error, and nothing runs', async () => {
+  test('refuse a session whose job was changed in Redis, and run nothing of it', async () => {
     const holders = await Promise.all([0, 1].map((n) => stack.fleet.session(`fills-${n}`, small)));
     for (const holder of holders) await holder.run('true');
     const session = await stack.fleet.session('moved', { ...small, labels: { team: 'build' } });

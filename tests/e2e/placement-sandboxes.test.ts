@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SessionSpec } from '@shellfleet/client';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FleetCli } from '../support/fleet-cli.ts';
 import { isRoot } from '../support/host-leftovers.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
@@ -43,100 +43,102 @@ afterAll(async () => {
 const open = (id: string, spec: SessionSpec) =>
   stack.fleet.session(id, { ...spec, limits: { memoryBytes: 64 * 2 ** 20 } });
 
-test('each session runs on the host whose operator allows its mode, network and runtime', async () => {
-  const asked: Record<string, { spec: SessionSpec; host: string }> = {
-    'no-sandbox': { spec: { sandbox: { mode: 'danger-full-access' } }, host: 'h1' },
-    'forbids-one': { spec: { sandbox: { selection: 'forbid' } }, host: 'h1' },
-    limited: { spec: { sandbox: { network: 'limited', allowedHosts: ['example.org'] } }, host: 'h1' },
-    'both-of-h1': { spec: { sandbox: { mode: 'danger-full-access', network: 'limited' } }, host: 'h1' },
-    full: { spec: { sandbox: { network: 'full' } }, host: 'h2' },
-    runtime: { spec: { policy: { type: 'docker', runtime: 'runc' } }, host: 'h2' },
-    'full-and-runtime': {
-      spec: { policy: { type: 'docker', runtime: 'runc' }, sandbox: { network: 'full' } },
-      host: 'h2',
-    },
-    ...(isRoot ? { walled: { spec: { policy: 'bubblewrap', sandbox: { network: 'full' } }, host: 'h2' } } : {}),
-  };
-  const ran = await Promise.all(
-    Object.entries(asked).map(async ([id, { spec }]) => {
-      const session = await open(id, spec);
-      const { outcome, hostId, error } = await session.run('true');
-      await session.close();
-      return [id, error?.message ?? outcome, hostId];
-    }),
-  );
-  expect(ran).toEqual(Object.entries(asked).map(([id, { host }]) => [id, 'success', host]));
-});
+describe('placement by sandbox', () => {
+  test('runs each session where the operator allows its mode, network and runtime', async () => {
+    const asked: Record<string, { spec: SessionSpec; host: string }> = {
+      'no-sandbox': { spec: { sandbox: { mode: 'danger-full-access' } }, host: 'h1' },
+      'forbids-one': { spec: { sandbox: { selection: 'forbid' } }, host: 'h1' },
+      limited: { spec: { sandbox: { network: 'limited', allowedHosts: ['example.org'] } }, host: 'h1' },
+      'both-of-h1': { spec: { sandbox: { mode: 'danger-full-access', network: 'limited' } }, host: 'h1' },
+      full: { spec: { sandbox: { network: 'full' } }, host: 'h2' },
+      runtime: { spec: { policy: { type: 'docker', runtime: 'runc' } }, host: 'h2' },
+      'full-and-runtime': {
+        spec: { policy: { type: 'docker', runtime: 'runc' }, sandbox: { network: 'full' } },
+        host: 'h2',
+      },
+      ...(isRoot ? { walled: { spec: { policy: 'bubblewrap', sandbox: { network: 'full' } }, host: 'h2' } } : {}),
+    };
+    const ran = await Promise.all(
+      Object.entries(asked).map(async ([id, { spec }]) => {
+        const session = await open(id, spec);
+        const { outcome, hostId, error } = await session.run('true');
+        await session.close();
+        return [id, error?.message ?? outcome, hostId];
+      }),
+    );
+    expect(ran).toEqual(Object.entries(asked).map(([id, { host }]) => [id, 'success', host]));
+  });
 
-test('to write less than its policy gives is allowed on every host, listed or not', async () => {
-  const ran = await Promise.all(
-    ['a', 'b', 'c', 'd'].map(async (id) => {
-      const session = await open(`reads-${id}`, { sandbox: { mode: 'read-only' } });
-      const { outcome, hostId } = await session.run('true');
-      await session.close();
-      return { outcome, hostId };
-    }),
-  );
-  expect(ran.map(({ outcome }) => outcome)).toEqual(ran.map(() => 'success'));
-});
+  test('lets every host take a session that may write less than its policy gives', async () => {
+    const ran = await Promise.all(
+      ['a', 'b', 'c', 'd'].map(async (id) => {
+        const session = await open(`reads-${id}`, { sandbox: { mode: 'read-only' } });
+        const { outcome, hostId } = await session.run('true');
+        await session.close();
+        return { outcome, hostId };
+      }),
+    );
+    expect(ran.map(({ outcome }) => outcome)).toEqual(ran.map(() => 'success'));
+  });
 
-test('a name that no operator lists waits, and the reason names the setting', async () => {
-  const session = await open('other-name', { sandbox: { network: 'limited', allowedHosts: ['elsewhere.net'] } });
-  await session.submit('echo never', { startDeadlineMs: 500 });
-  const { noHostReason } = await until(
-    () => session.info(),
-    (info) => info.noHostReason !== undefined,
-  );
-  expect(noHostReason).toContain(
-    "sandbox.allowedHosts: elsewhere.net: this host does not allow it; it allows example.org (its operator's setting: allow.hosts of SHELLFLEET_CONFIG)",
-  );
-  await session.close();
-});
+  test('makes a session wait for an unlisted name, with the setting in the reason', async () => {
+    const session = await open('other-name', { sandbox: { network: 'limited', allowedHosts: ['elsewhere.net'] } });
+    await session.submit('echo never', { startDeadlineMs: 500 });
+    const { noHostReason } = await until(
+      () => session.info(),
+      (info) => info.noHostReason !== undefined,
+    );
+    expect(noHostReason).toContain(
+      "sandbox.allowedHosts: elsewhere.net: this host does not allow it; it allows example.org (its operator's setting: allow.hosts of SHELLFLEET_CONFIG)",
+    );
+    await session.close();
+  });
 
-// Six of six: by chance of the host, five of them failed.
-test('sessions that ask for root run on the host that allows root, all of them', async () => {
-  const ran = await Promise.all(
-    Array.from({ length: 6 }, async (_, n) => {
-      const session = await open(`root-${n}`, { user: 'root' });
-      const { outcome, hostId, stdout } = await session.run('id -un');
-      await session.close();
-      return { outcome, hostId, stdout };
-    }),
-  );
-  expect(ran).toEqual(ran.map(() => ({ outcome: 'success', hostId: 'h2', stdout: 'root\n' })));
-});
+  // Six of six: by chance of the host, five of them failed.
+  test('runs all sessions that ask for root on the host that allows root', async () => {
+    const ran = await Promise.all(
+      Array.from({ length: 6 }, async (_, n) => {
+        const session = await open(`root-${n}`, { user: 'root' });
+        const { outcome, hostId, stdout } = await session.run('id -un');
+        await session.close();
+        return { outcome, hostId, stdout };
+      }),
+    );
+    expect(ran).toEqual(ran.map(() => ({ outcome: 'success', hostId: 'h2', stdout: 'root\n' })));
+  });
 
-test('a host whose engine lacks a runtime that its operator lists does not offer it, and says so', async () => {
-  const session = await open('no-runtime', { policy: { type: 'docker', runtime: 'runsc-that-is-not-there' } });
-  await session.submit('echo never', { startDeadlineMs: 500 });
-  const { noHostReason } = await until(
-    () => session.info(),
-    (info) => info.noHostReason !== undefined,
-  );
-  expect(noHostReason).toMatch(
-    /policy\.runtime: runsc-that-is-not-there is not among the runtimes that this host allows: (?:none|runc) \(.*allow\.runtimes/,
-  );
-  const hosts = await stack.fleet.hosts();
-  expect(hosts.map(({ id, warnings }) => [id, warnings ?? []])).toEqual([
-    ['h1', [expect.stringContaining('does not have the runtime runsc-that-is-not-there')]],
-    ['h2', []],
-  ]);
-  await session.close();
-});
+  test('does not offer a listed runtime that the engine lacks, and reports it', async () => {
+    const session = await open('no-runtime', { policy: { type: 'docker', runtime: 'runsc-that-is-not-there' } });
+    await session.submit('echo never', { startDeadlineMs: 500 });
+    const { noHostReason } = await until(
+      () => session.info(),
+      (info) => info.noHostReason !== undefined,
+    );
+    expect(noHostReason).toMatch(
+      /policy\.runtime: runsc-that-is-not-there is not among the runtimes that this host allows: (?:none|runc) \(.*allow\.runtimes/,
+    );
+    const hosts = await stack.fleet.hosts();
+    expect(hosts.map(({ id, warnings }) => [id, warnings ?? []])).toEqual([
+      ['h1', [expect.stringContaining('does not have the runtime runsc-that-is-not-there')]],
+      ['h2', []],
+    ]);
+    await session.close();
+  });
 
-test('a session that no host allows waits with the reason, and runs when a host comes that does', async () => {
-  const session = await open('nowhere', { sandbox: { mode: 'danger-full-access', network: 'full' } });
-  const waits = await session.submit('echo here');
-  const reason =
-    "None of the 2 live hosts that offer the policy 'docker' runs what the session asks for. sandbox.mode: this host does not allow 'danger-full-access'; it allows 'workspace-write', 'read-only' (its operator's setting: allow.modes of SHELLFLEET_CONFIG).";
-  const info = await until(
-    () => session.info(),
-    ({ noHostReason }) => noHostReason !== undefined,
-  );
-  expect(info).toMatchObject({ state: 'queued', noHostReason: expect.stringContaining(reason) });
-  expect((await new FleetCli(stack).run(['queue'])).stdout.toString()).toContain(reason);
-  await stack.workers[1]?.stop('SIGTERM');
-  await stack.workers[1]?.start(configOf('h2-later'));
-  expect(await waits.result()).toMatchObject({ outcome: 'success', stdout: 'here\n', hostId: 'h2' });
-  expect((await session.info()).noHostReason).toBeUndefined();
+  test('makes a session that no host allows wait with a reason, until one comes', async () => {
+    const session = await open('nowhere', { sandbox: { mode: 'danger-full-access', network: 'full' } });
+    const waits = await session.submit('echo here');
+    const reason =
+      "None of the 2 live hosts that offer the policy 'docker' runs what the session asks for. sandbox.mode: this host does not allow 'danger-full-access'; it allows 'workspace-write', 'read-only' (its operator's setting: allow.modes of SHELLFLEET_CONFIG).";
+    const info = await until(
+      () => session.info(),
+      ({ noHostReason }) => noHostReason !== undefined,
+    );
+    expect(info).toMatchObject({ state: 'queued', noHostReason: expect.stringContaining(reason) });
+    expect((await new FleetCli(stack).run(['queue'])).stdout.toString()).toContain(reason);
+    await stack.workers[1]?.stop('SIGTERM');
+    await stack.workers[1]?.start(configOf('h2-later'));
+    expect(await waits.result()).toMatchObject({ outcome: 'success', stdout: 'here\n', hostId: 'h2' });
+    expect((await session.info()).noHostReason).toBeUndefined();
+  });
 });

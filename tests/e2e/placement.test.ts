@@ -6,14 +6,14 @@ import { until } from '../support/until.ts';
 
 const small = { limits: { memoryBytes: 64 * 2 ** 20 } };
 
-describe('Three workers', () => {
+describe('three workers', () => {
   let stack: TestFleet;
   beforeAll(async () => {
     stack = await startFleet({ workers: 3, slots: 24 });
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('share 60 sessions, and each session is on exactly one of them', async () => {
+  test('share 60 sessions, each of which is on exactly one of them', async () => {
     const ids = Array.from({ length: 60 }, (_, index) => `shared-${index}`);
     const sessions = await Promise.all(ids.map((id) => stack.fleet.session(id, small)));
     const hosts = await Promise.all(
@@ -38,14 +38,14 @@ describe('Three workers', () => {
   });
 });
 
-describe('One slot', () => {
+describe('one slot', () => {
   let stack: TestFleet;
   beforeAll(async () => {
     stack = await startFleet({ slots: 1 });
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('a session waits in the queue while the slot is taken, and runs when it is freed', async () => {
+  test('makes a session wait while it is taken, and run when it is freed', async () => {
     const holder = await stack.fleet.session('holder', small);
     await holder.run('true');
     const waiting = await Promise.all(['first', 'second'].map((name) => stack.fleet.session(`waits-${name}`, small)));
@@ -104,7 +104,7 @@ describe('One slot', () => {
     expect(await commands[1]?.result()).toEqual(expectedResult('waits-second', { stdout: 'waits-second\n' }));
   });
 
-  test('a smaller priority number goes first, and a cancelled or closed session leaves the queue', async () => {
+  test('goes to the smaller priority number first; cancelled and closed sessions leave the queue', async () => {
     const holder = await stack.fleet.session('holds-again', small);
     // The earlier holder of the slot has ended.
     for await (const { id } of stack.fleet.sessions())
@@ -140,7 +140,7 @@ describe('One slot', () => {
     );
   });
 
-  test('a command that has not started by its deadline ends as a timeout', async () => {
+  test('ends a command that has not started by its deadline as a timeout', async () => {
     const late = await stack.fleet.session('late');
     await late.run('true');
     const session = await stack.fleet.session('too-late', small);

@@ -32,7 +32,7 @@ const WAYS: Record<string, string> = {
   'behind much other output': 'yes "some other line" | head -c 300000; printf %s "$TOKEN"; yes "more" | head -c 200000',
 };
 
-describe.each(['socket', 'attach'] as const)('A secret of the session over %s', (transport) => {
+describe.each(['socket', 'attach'] as const)('a secret of a session over %s', (transport) => {
   let stack: TestFleet;
   beforeAll(async () => {
     stack = await startFleet({ transport });
@@ -52,7 +52,7 @@ describe.each(['socket', 'attach'] as const)('A secret of the session over %s', 
     expect(await check()).toBe(`seen ${length}\n`);
   });
 
-  test('is replaced and counted, and the totals are those of what is shown', async () => {
+  test('is replaced and counted, and the totals are those of the redacted output', async () => {
     const session = await stack.fleet.session('counted', SPEC);
     expect(await session.run('echo "1 $TOKEN 2"; echo "$TOKEN" >&2')).toEqual(
       expectedResult('counted', {
@@ -64,7 +64,8 @@ describe.each(['socket', 'attach'] as const)('A secret of the session over %s', 
     );
   });
 
-  test('is stored nowhere after it was printed in every way: not in Redis, in no log, in no file of the host (S0-45)', async () => {
+  // S0-45
+  test('is stored nowhere in whatever form it was printed: no Redis, log or file', async () => {
     await using inspect = inspectFleet(stack);
     const session = await stack.fleet.session('everywhere', {
       ...SPEC,

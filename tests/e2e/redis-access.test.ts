@@ -68,7 +68,7 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
     await server?.[Symbol.asyncDispose]();
   });
 
-  test('worker and producer do their part over TLS: sessions, output, stdin, files, cancel, hosts, close', async () => {
+  test('serves worker and client for all that they do over TLS', async () => {
     const fleet = await connect('producer');
     const session = await fleet.session('s', { labels: { a: 'b' } });
     const shown: string[] = [];
@@ -96,7 +96,7 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
     await fleet.close();
   });
 
-  test('a reader reads Results and output of commands, and cannot submit', async () => {
+  test('lets a reader read Results and output, and not submit', async () => {
     const [producer, fleet] = await Promise.all([connect('producer'), connect('reader')]);
     const command = await (await producer.session('read')).submit('echo seen');
     const same = await fleet.command(command.id);
@@ -110,7 +110,7 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
     await Promise.all([producer.close(), fleet.close()]);
   });
 
-  test('an approver sees what is asked, answers it and takes the approval back', async () => {
+  test('lets an approver see and answer questions, and revoke approvals', async () => {
     const [producer, approver] = await Promise.all([connect('producer'), connect('approver')]);
     const session = await producer.session('asks', { approval: 'unless-trusted' });
     const command = await session.submit('touch /tmp/asked');
@@ -126,7 +126,7 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
     await Promise.all([producer.close(), approver.close()]);
   });
 
-  test('no user can do the part of another one, or anything outside of the namespace', async () => {
+  test('lets no user do the part of another, or leave the namespace', async () => {
     const { keyspace: namespace } = stack;
     const fleet = fleetKeys(namespace);
     const keys = sessionKeys(namespace, 'default', 's');
@@ -167,7 +167,7 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
     );
   });
 
-  test('a certificate of an unknown authority and a user without permissions are refused in one line', async () => {
+  test('fails in one line for an unknown authority and a user without permissions', async () => {
     await server.redis.acl(
       'SETUSER',
       'nobody',

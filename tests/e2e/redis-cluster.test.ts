@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Command, Session } from '@shellfleet/client';
 import { fleetKeys, sessionKeys } from '@shellfleet/protocol';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { type OwnCluster, startOwnCluster } from '../support/own-cluster.ts';
@@ -55,89 +55,91 @@ async function useSession(session: Session): Promise<unknown> {
   return { streamed: streamed.sort(), cancelled, outcomes, read, same, state: (await session.info())?.state };
 }
 
-test('sessions on every node run, stream, wait, are cancelled, move files and close', async () => {
-  const ids = await Promise.all(own.nodes.map((node) => idOn(node, 'used')));
-  const uses = await Promise.all(ids.map(async (id) => useSession(await stack.fleet.session(id))));
-  expect(uses).toEqual(
-    ids.map(() => ({
-      streamed: ['one\n', 'two\n'],
-      cancelled: true,
-      outcomes: [
-        ['cancellation', 'begun\n'],
-        ['success', 'waited kept\n'],
-      ],
-      read: 'read',
-      same: true,
-      state: 'closed',
-    })),
-  );
-  expect((await Promise.all(ids.map((id) => inspect.broken(id)))).flat()).toEqual([]);
-});
-
-test('a batch spreads over the nodes, each task once', async () => {
-  const tasks = Array.from({ length: 12 }, (_, index) => ({ id: `task-${index}`, script: `echo ${index}` }));
-  const outputs: Record<string, string | undefined> = {};
-  for await (const { id, results } of stack.fleet.batch(tasks, { concurrency: 8 })) outputs[id] = results[0]?.stdout;
-  expect(outputs).toEqual(Object.fromEntries(tasks.map(({ id }, index) => [id, `${index}\n`])));
-});
-
-test('sessions on every node ask one question; its answer, its approval and the revocation reach all of them', async () => {
-  const ids = await Promise.all(own.nodes.map((node) => idOn(node, 'asking')));
-  const sessions = await Promise.all(ids.map((id) => stack.fleet.session(id, { approval: 'unless-trusted' })));
-  const submit = () => Promise.all(sessions.map((session) => session.submit('touch asked')));
-  const outcomesOf = async (commands: Command[]) =>
-    (await Promise.all(commands.map((command) => command.result()))).map(({ outcome }) => outcome);
-  const untilAllAsk = async () => {
-    const [question] = await until(
-      () => stack.fleet.approvals.list(),
-      ([one]) => one?.count === ids.length,
+describe('a Redis Cluster', () => {
+  test('serves sessions on every node: run, stream, wait, cancel, files and close', async () => {
+    const ids = await Promise.all(own.nodes.map((node) => idOn(node, 'used')));
+    const uses = await Promise.all(ids.map(async (id) => useSession(await stack.fleet.session(id))));
+    expect(uses).toEqual(
+      ids.map(() => ({
+        streamed: ['one\n', 'two\n'],
+        cancelled: true,
+        outcomes: [
+          ['cancellation', 'begun\n'],
+          ['success', 'waited kept\n'],
+        ],
+        read: 'read',
+        same: true,
+        state: 'closed',
+      })),
     );
-    return question?.id ?? '';
-  };
-  const first = await submit();
-  const id = await untilAllAsk();
-  await stack.fleet.approvals.approve(id, { scope: 'prefix' });
-  const all = (outcome: string) => ids.map(() => outcome);
-  expect(await outcomesOf(first)).toEqual(all('success'));
-  expect(await outcomesOf(await submit())).toEqual(all('success'));
-  await stack.fleet.approvals.revoke(id);
-  const last = await submit();
-  await stack.fleet.approvals.deny(await untilAllAsk());
-  expect(await outcomesOf(last)).toEqual(all('denial'));
-  expect((await Promise.all(ids.map((session) => inspect.broken(session)))).flat()).toEqual([]);
-  await Promise.all(sessions.map((session) => session.close()));
-});
+    expect((await Promise.all(ids.map((id) => inspect.broken(id)))).flat()).toEqual([]);
+  });
 
-test('worker and producer have at most five connections each to every node', async () => {
-  for (const { redis } of own.nodes) {
-    const lines = ((await redis.client('LIST')) as string).split('\n');
-    for (const name of [/name=\S*shellfleet-worker/, /name=\S*shellfleet-(producer|feeds)/])
-      expect(lines.filter((line) => name.test(line)).length).toBeLessThanOrEqual(5);
-  }
-});
+  test('runs each task of a batch once, spread over the nodes', async () => {
+    const tasks = Array.from({ length: 12 }, (_, index) => ({ id: `task-${index}`, script: `echo ${index}` }));
+    const outputs: Record<string, string | undefined> = {};
+    for await (const { id, results } of stack.fleet.batch(tasks, { concurrency: 8 })) outputs[id] = results[0]?.stdout;
+    expect(outputs).toEqual(Object.fromEntries(tasks.map(({ id }, index) => [id, `${index}\n`])));
+  });
 
-test('while a node is away its sessions fail clearly, the others go on, and when it is back its commands have run once', async () => {
-  const fleetNode = await own.nodeOf(fleetKeys(stack.keyspace).index);
-  const [lost, kept] = own.nodes.filter((node) => node !== fleetNode) as [RedisProcess, RedisProcess];
-  const ids = await Promise.all([idOn(lost, 'away'), idOn(kept, 'there'), idOn(fleetNode, 'there')]);
-  const [away, ...there] = await Promise.all(ids.map((id) => stack.fleet.session(id)));
-  await Promise.all([away, ...there].map((session) => session?.run('n=1')));
-  const running = await away?.submit('echo begun; sleep 1; echo over; touch /tmp/over');
-  await inspect.untilOutput(ids[0] ?? '');
-  await lost.kill();
-  const refused = away?.submit('echo refused').then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-  expect(await refused).toMatchObject({ code: 'QUEUE_UNAVAILABLE', retryable: true });
-  const results = await Promise.all(there.map((session) => session?.run('n=$((n + 1)); echo $n')));
-  expect(results.map((result) => result?.stdout)).toEqual(['2\n', '2\n']);
-  await lost.start();
-  expect(await running?.result()).toMatchObject({ outcome: 'success', stdout: 'begun\nover\n' });
-  const after = await until(
-    () => away?.run('echo $n').catch(() => undefined),
-    (result) => result !== undefined,
-  );
-  expect(after).toMatchObject({ stdout: '1\n', shell: { state: 'kept', epoch: 1 } });
-  expect((await Promise.all(ids.map((id) => inspect.broken(id)))).flat()).toEqual([]);
+  test('shares one question, its approval and the revocation between sessions of all nodes', async () => {
+    const ids = await Promise.all(own.nodes.map((node) => idOn(node, 'asking')));
+    const sessions = await Promise.all(ids.map((id) => stack.fleet.session(id, { approval: 'unless-trusted' })));
+    const submit = () => Promise.all(sessions.map((session) => session.submit('touch asked')));
+    const outcomesOf = async (commands: Command[]) =>
+      (await Promise.all(commands.map((command) => command.result()))).map(({ outcome }) => outcome);
+    const untilAllAsk = async () => {
+      const [question] = await until(
+        () => stack.fleet.approvals.list(),
+        ([one]) => one?.count === ids.length,
+      );
+      return question?.id ?? '';
+    };
+    const first = await submit();
+    const id = await untilAllAsk();
+    await stack.fleet.approvals.approve(id, { scope: 'prefix' });
+    const all = (outcome: string) => ids.map(() => outcome);
+    expect(await outcomesOf(first)).toEqual(all('success'));
+    expect(await outcomesOf(await submit())).toEqual(all('success'));
+    await stack.fleet.approvals.revoke(id);
+    const last = await submit();
+    await stack.fleet.approvals.deny(await untilAllAsk());
+    expect(await outcomesOf(last)).toEqual(all('denial'));
+    expect((await Promise.all(ids.map((session) => inspect.broken(session)))).flat()).toEqual([]);
+    await Promise.all(sessions.map((session) => session.close()));
+  });
+
+  test('has at most five connections of worker and client to every node', async () => {
+    for (const { redis } of own.nodes) {
+      const lines = ((await redis.client('LIST')) as string).split('\n');
+      for (const name of [/name=\S*shellfleet-worker/, /name=\S*shellfleet-(producer|feeds)/])
+        expect(lines.filter((line) => name.test(line)).length).toBeLessThanOrEqual(5);
+    }
+  });
+
+  test('fails the sessions of a lost node alone, and runs their commands once afterwards', async () => {
+    const fleetNode = await own.nodeOf(fleetKeys(stack.keyspace).index);
+    const [lost, kept] = own.nodes.filter((node) => node !== fleetNode) as [RedisProcess, RedisProcess];
+    const ids = await Promise.all([idOn(lost, 'away'), idOn(kept, 'there'), idOn(fleetNode, 'there')]);
+    const [away, ...there] = await Promise.all(ids.map((id) => stack.fleet.session(id)));
+    await Promise.all([away, ...there].map((session) => session?.run('n=1')));
+    const running = await away?.submit('echo begun; sleep 1; echo over; touch /tmp/over');
+    await inspect.untilOutput(ids[0] ?? '');
+    await lost.kill();
+    const refused = away?.submit('echo refused').then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(await refused).toMatchObject({ code: 'QUEUE_UNAVAILABLE', retryable: true });
+    const results = await Promise.all(there.map((session) => session?.run('n=$((n + 1)); echo $n')));
+    expect(results.map((result) => result?.stdout)).toEqual(['2\n', '2\n']);
+    await lost.start();
+    expect(await running?.result()).toMatchObject({ outcome: 'success', stdout: 'begun\nover\n' });
+    const after = await until(
+      () => away?.run('echo $n').catch(() => undefined),
+      (result) => result !== undefined,
+    );
+    expect(after).toMatchObject({ stdout: '1\n', shell: { state: 'kept', epoch: 1 } });
+    expect((await Promise.all(ids.map((id) => inspect.broken(id)))).flat()).toEqual([]);
+  });
 });

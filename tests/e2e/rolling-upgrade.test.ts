@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Result } from '@shellfleet/client';
 import { PROTOCOL_VERSION } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
@@ -25,52 +25,54 @@ async function runNewer({ redisUrl, namespace, sealKey }: TestFleet, session: st
   return JSON.parse(stdout) as Result;
 }
 
-test('hosts of two versions side by side: old sessions run on both and are handed over, newer ones run on newer hosts only', async () => {
-  // One host has room for all five sessions: which of the two takes the older ones is up to them.
-  await using stack = await startFleet({ workers: 2, slots: 5, program });
-  const { fleet, workers } = stack;
-  const [first, second] = workers;
-  const sessions = await Promise.all(['a', 'b', 'c'].map((id) => fleet.session(id)));
-  await Promise.all(sessions.map((session) => session.run('count=1')));
+describe('a rolling upgrade', () => {
+  test('runs old sessions on hosts of both versions, and newer ones on newer hosts only', async () => {
+    // One host has room for all five sessions: which of the two takes the older ones is up to them.
+    await using stack = await startFleet({ workers: 2, slots: 5, program });
+    const { fleet, workers } = stack;
+    const [first, second] = workers;
+    const sessions = await Promise.all(['a', 'b', 'c'].map((id) => fleet.session(id)));
+    await Promise.all(sessions.map((session) => session.run('count=1')));
 
-  await second?.stop('SIGTERM');
-  await second?.start(newer('schema'));
-  // The shells of the upgraded host are adopted by its newer worker.
-  for (const session of sessions)
-    expect(await session.run('echo $count')).toMatchObject({ stdout: '1\n', shell: { state: 'kept', epoch: 1 } });
-  // The older host has free slots too, and takes none of them.
-  const results = await Promise.all(['n1', 'n2'].map((id) => runNewer(stack, id)));
-  expect(results.map(({ stdout, hostId }) => ({ stdout, hostId }))).toEqual(
-    Array(2).fill({ stdout: 'newer\n', hostId: 'h2' }),
-  );
-  const before = await Promise.all(['e', 'f'].map((id) => fleet.run('echo $0', { spec: { labels: { id } } })));
-  expect(before.map(({ outcome }) => outcome)).toEqual(['success', 'success']);
+    await second?.stop('SIGTERM');
+    await second?.start(newer('schema'));
+    // The shells of the upgraded host are adopted by its newer worker.
+    for (const session of sessions)
+      expect(await session.run('echo $count')).toMatchObject({ stdout: '1\n', shell: { state: 'kept', epoch: 1 } });
+    // The older host has free slots too, and takes none of them.
+    const results = await Promise.all(['n1', 'n2'].map((id) => runNewer(stack, id)));
+    expect(results.map(({ stdout, hostId }) => ({ stdout, hostId }))).toEqual(
+      Array(2).fill({ stdout: 'newer\n', hostId: 'h2' }),
+    );
+    const before = await Promise.all(['e', 'f'].map((id) => fleet.run('echo $0', { spec: { labels: { id } } })));
+    expect(before.map(({ outcome }) => outcome)).toEqual(['success', 'success']);
 
-  await first?.stop('SIGTERM');
-  await first?.start(newer('schema'));
-  for (const session of sessions)
-    expect(await session.run('echo $count')).toMatchObject({ stdout: '1\n', shell: { state: 'kept', epoch: 1 } });
-}, 120_000);
+    await first?.stop('SIGTERM');
+    await first?.start(newer('schema'));
+    for (const session of sessions)
+      expect(await session.run('echo $count')).toMatchObject({ stdout: '1\n', shell: { state: 'kept', epoch: 1 } });
+  }, 120_000);
 
-test('while only hosts of an older version are up, a newer session waits and says why; a worker of another protocol version does not start', async () => {
-  await using stack = await startFleet({ workers: 2, slots: 2, program });
-  const { fleet, workers } = stack;
-  const [, second] = workers;
-  const waiting = runNewer(stack, 'waits');
-  await until(
-    async () => {
-      for await (const info of fleet.sessions()) if (info.noHostReason?.includes('(schema 3)')) return true;
-      return false;
-    },
-    (found) => found,
-  );
-  // The older hosts are not held up by it.
-  expect(await fleet.run('echo older')).toMatchObject({ stdout: 'older\n' });
+  test('keeps a newer session waiting with a reason; other protocol versions do not start', async () => {
+    await using stack = await startFleet({ workers: 2, slots: 2, program });
+    const { fleet, workers } = stack;
+    const [, second] = workers;
+    const waiting = runNewer(stack, 'waits');
+    await until(
+      async () => {
+        for await (const info of fleet.sessions()) if (info.noHostReason?.includes('(schema 3)')) return true;
+        return false;
+      },
+      (found) => found,
+    );
+    // The older hosts are not held up by it.
+    expect(await fleet.run('echo older')).toMatchObject({ stdout: 'older\n' });
 
-  await second?.stop('SIGTERM');
-  await expect(second?.start(newer('protocol'))).rejects.toThrow(
-    `have version ${PROTOCOL_VERSION} of the protocol, and this process has version ${PROTOCOL_VERSION + 1}`,
-  );
-  await second?.start(newer('schema'));
-  expect(await waiting).toMatchObject({ stdout: 'newer\n', hostId: 'h2' });
-}, 120_000);
+    await second?.stop('SIGTERM');
+    await expect(second?.start(newer('protocol'))).rejects.toThrow(
+      `have version ${PROTOCOL_VERSION} of the protocol, and this process has version ${PROTOCOL_VERSION + 1}`,
+    );
+    await second?.start(newer('schema'));
+    expect(await waiting).toMatchObject({ stdout: 'newer\n', hostId: 'h2' });
+  }, 120_000);
+});

@@ -44,21 +44,21 @@ const refused = (result: Result, code: string, expected: string[]) => {
   for (const words of expected) expect(result.error?.message).toContain(words);
 };
 
-describe('Images', () => {
-  test('one that does not exist is a Result, not an exception', async () => {
+describe('the image of a session', () => {
+  test('ends commands with a Result, not an exception, when it does not exist', async () => {
     refused(await runOnce('echo never', { image: 'localhost:1/no/such-image:v1' }), 'IMAGE_UNAVAILABLE', [
       'localhost:1/no/such-image:v1',
     ]);
   });
 
-  test('one without a shell is an error that names the image', async () => {
+  test('is named in the error when it has no shell', async () => {
     refused(await runOnce('echo never', { image: inject('testImages').noShell }), 'SESSION_START_FAILED', [
       'No shell runs in the container',
       inject('testImages').noShell,
     ]);
   });
 
-  test('the directory of an image, and an entry point that wraps the shell, are used by a session that names them', async () => {
+  test('has its directory and wrapping entry point used by a session that names them', async () => {
     const image = inject('testImages').busybox;
     const spec: SessionSpec = { image, cwd: 'image', shell: ['env', 'ENTERED=yes', 'sh'] };
     const session = await stack.fleet.session('image-own', spec);
@@ -73,7 +73,8 @@ describe('Images', () => {
     await session.close();
   });
 
-  test('the variables of an image stay beside those of the session (S0-56)', async () => {
+  // S0-56
+  test('keeps its variables next to those of the session', async () => {
     const docker = new Docker({ socketPath: inject('dockerHost').replace('unix://', '') });
     const { Config } = await docker.getImage(inject('sessionImage')).inspect();
     const path = Config.Env.find((pair) => pair.startsWith('PATH='));
@@ -82,7 +83,7 @@ describe('Images', () => {
     );
   });
 
-  test.each(['busybox', 'dashOnly'] as const)('%s has all that a session needs', async (name) => {
+  test.each(['busybox', 'dashOnly'] as const)('has all that a session needs: %s', async (name) => {
     const session = await stack.fleet.session(`image-${name}`, {
       image: inject('testImages')[name],
       env: { A: "it's" },
@@ -106,8 +107,9 @@ describe('Images', () => {
   });
 });
 
-describe('The isolation of a sandbox', () => {
-  test('the user is 1000:1000 without privileges or network, and /workspace is its own (S0-50)', async () => {
+describe('the isolation of a sandbox', () => {
+  // S0-50
+  test('gives user 1000:1000 its own /workspace, and no privileges or network', async () => {
     const script = `id -u; id -g; pwd; touch f && stat -c %u f; grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t';
       cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d ' '; mkdir /root/x 2>/dev/null || echo denied; echo $HOME`;
     expect((await runOnce(script, {})).stdout.split('\n')).toEqual([
@@ -125,13 +127,15 @@ describe('The isolation of a sandbox', () => {
     ]);
   });
 
-  test('secrets of the worker, and the keeper’s token, are in no variable, file or process that a command sees (S1-36)', async () => {
+  // S1-36
+  test('hides the worker’s secrets and the keeper’s token from variables, files and processes', async () => {
     const script = `env; cat /proc/1/environ /proc/$$/environ /proc/1/cmdline 2>/dev/null | tr '\\0' '\\n'; ls -la /.shellfleet /run/shellfleet`;
     const { output } = await runOnce(script, {});
     expect(output).not.toMatch(/SF_TOKEN|SF_SYNC|SHELLFLEET_SEAL|redis:\/\//i);
   });
 
-  test('a read-only root leaves /workspace and /tmp writable (S0-43)', async () => {
+  // S0-43
+  test('leaves /workspace and /tmp writable with a read-only root', async () => {
     // Its user may not write to /usr of a writable root either.
     const script =
       "grep -c ' / [^ ]* ro,' /proc/mounts; echo a > /workspace/a && echo b > /tmp/b && cat /workspace/a /tmp/b";
@@ -141,7 +145,8 @@ describe('The isolation of a sandbox', () => {
     });
   });
 
-  test('a host folder is mounted only where the operator allows (S0-41, S0-46)', async () => {
+  // S0-41, S0-46
+  test('mounts a host folder only where the operator allows', async () => {
     await writeFile(join(shared, 'from-host'), 'hello');
     const script = 'cat from-host; echo back > from-sandbox; pwd';
     expect(await runOnce(script, { workspace: shared })).toMatchObject({
@@ -171,7 +176,7 @@ describe('The isolation of a sandbox', () => {
     [{ limits: { diskBytes: 2 ** 30 } }, 'limits.diskBytes'],
     [{ redactFormats: false }, 'redactFormats'],
   ] satisfies [SessionSpec, string][])(
-    'what no host enforces or allows waits, never weakened: %o',
+    'makes a session wait, never weakened, when no host enforces or allows: %o',
     async (spec, field) => {
       expect(await reasonToWait(stack.fleet, `sandbox-${sessions++}`, spec)).toContain(`${field}: `);
     },
@@ -180,13 +185,13 @@ describe('The isolation of a sandbox', () => {
   test.each([
     [{ limits: { cpuTimeSeconds: 10 } }, 'limits.cpuTimeSeconds'],
     [{ cwd: '/proc/self/fd/7' }, 'cwd'],
-  ] satisfies [SessionSpec, string][])('what no host can ever run is refused at once: %o', async (spec, field) => {
+  ] satisfies [SessionSpec, string][])('refuses at once what no host can ever run: %o', async (spec, field) => {
     refused(await runOnce('echo never', spec), 'SANDBOX_UNAVAILABLE', [field]);
   });
 });
 
-describe('Limits', () => {
-  test('a command over the memory limit ends with the reason oom, and the session goes on', async () => {
+describe('the limits of a sandbox', () => {
+  test('end a command over the memory limit with the reason oom; the session goes on', async () => {
     const session = await stack.fleet.session('memory', { limits: { memoryBytes: 64 * MIB } });
     await session.run('kept=yes');
     const tooMuch = `python3 -c 'x = bytearray(200 * 2**20)'`;
@@ -207,7 +212,7 @@ describe('Limits', () => {
     await session.close();
   });
 
-  test('at the limit of processes a command fails, and the session goes on', async () => {
+  test('fail a command at the number of processes, and the session goes on', async () => {
     const session = await stack.fleet.session('pids', { limits: { pids: 32 } });
     const result = await session.run('for i in $(seq 1 64); do sleep 4321 & done; echo done', { timeoutMs: 5_000 });
     expect(result.outcome).not.toBe('success');
@@ -220,7 +225,7 @@ describe('Limits', () => {
     await session.close();
   });
 
-  test('a fork bomb stays in its session, which goes on when it is over', async () => {
+  test('keep a fork bomb in its session, which goes on afterwards', async () => {
     const session = await stack.fleet.session('bomb', { limits: { pids: 64 } });
     const beside = await stack.fleet.session('beside-the-bomb');
     const [, other] = await Promise.all([
@@ -239,7 +244,7 @@ describe('Limits', () => {
     await Promise.all([session.close(), beside.close()]);
   });
 
-  test('cpus bounds what a session uses of the processor', async () => {
+  test('bound the processor time of a session by cpus', async () => {
     const script =
       'cat /sys/fs/cgroup/cpu.max 2>/dev/null || cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us /sys/fs/cgroup/cpu/cpu.cfs_period_us';
     const { stdout } = await runOnce(script, { limits: { cpus: 0.5 } });

@@ -40,8 +40,9 @@ const shutdownProblems = (sessionId: string): string[] =>
     .filter((line) => line.includes('session.shutdown-command-failed') && line.includes(`"${sessionId}"`))
     .map((line) => JSON.parse(line).problem);
 
-describe('Startup and shutdown', () => {
-  test('variables are set and startup commands have run before the first command, and again after a restart (S1-41, S1-43)', async () => {
+describe('startup and shutdown', () => {
+  // S1-41, S1-43
+  test('set variables and run startup commands before the first command and after a restart', async () => {
     const spec = {
       env: { GREETING: 'hello "there" $(no)' },
       cwd: '/tmp',
@@ -62,7 +63,8 @@ describe('Startup and shutdown', () => {
     );
   });
 
-  test('a startup command that fails is an error of every command, with its output (S1-40, S1-41)', async () => {
+  // S1-40, S1-41
+  test('make a failed startup command the error of every command, with its output', async () => {
     const session = await stack.fleet.session('bad-startup', {
       startupCommands: ['true', 'echo not here >&2; exit 5'],
     });
@@ -85,7 +87,8 @@ describe('Startup and shutdown', () => {
     await session.close();
   });
 
-  test('an error of a run is one line of the log, at warn, with its code and no script (S2-19)', async () => {
+  // S2-19
+  test('log an error of a run in one line, at warn, without the script', async () => {
     const session = await stack.fleet.session('logged', { startupCommands: ['exit 5'] });
     const { commandId } = await session.run('echo never');
     const lines = await until(
@@ -105,7 +108,7 @@ describe('Startup and shutdown', () => {
     await session.close();
   });
 
-  test('a startup command that takes too long is stopped', async () => {
+  test('stop a startup command that takes too long', async () => {
     const session = await stack.fleet.session('slow-startup', {
       startupCommands: ['sleep 4321'],
       startupTimeoutMs: 300,
@@ -116,7 +119,8 @@ describe('Startup and shutdown', () => {
     await session.close();
   });
 
-  test('all shutdown commands run at close, also after one that fails (S1-42, S1-37)', async () => {
+  // S1-42, S1-37
+  test('run all shutdown commands at close, also after one that fails', async () => {
     // Only the worker's log outlives the sandbox.
     const session = await stack.fleet.session('shutdown', {
       shutdownCommands: ['[ "$kept" = yes ] || exit 9', 'exit 6', 'sleep 4321'],
@@ -130,6 +134,7 @@ describe('Startup and shutdown', () => {
     ]);
   });
 
+  // S1-04, S1-11
   test.each([
     ['kills its shell', 'kill -9 $$', async () => {}],
     ['cannot be stopped', "trap '' URG; while :; do :; done", async () => {}],
@@ -142,7 +147,7 @@ describe('Startup and shutdown', () => {
         await container.remove({ force: true });
       },
     ],
-  ])('close frees everything behind a shutdown command that %s (S1-04, S1-11)', async (what, first, meanwhile) => {
+  ])('free everything at close behind a shutdown command that %s', async (what, first, meanwhile) => {
     const id = `step-${what.replaceAll(' ', '-')}`;
     const spec = { shutdownCommands: [first, 'exit 6'], commandTimeoutMs: 5_000, terminationTimeoutMs: 1_000 };
     const session = await stack.fleet.session(id, spec);
@@ -161,7 +166,8 @@ describe('Startup and shutdown', () => {
 });
 
 describe('restart', () => {
-  test('runs no shutdown commands; the idle timeout runs them, because it ends the shell for good (S1-10, S1-42)', async () => {
+  // S1-10, S1-42
+  test('runs no shutdown commands; the idle timeout does, as it ends the shell', async () => {
     const session = await stack.fleet.session('shutdown-when-idle', {
       shutdownCommands: ['echo "$kept" >&2; exit 7'],
       idleTimeoutMs: 500,
@@ -176,7 +182,7 @@ describe('restart', () => {
     expect(shutdownProblems('shutdown-when-idle')).toEqual([expect.stringMatching(/failed with exit code 7.*yes/)]);
   });
 
-  test('gives a fresh shell in order with the commands, ends what ran in the background, and keeps the files', async () => {
+  test('gives a fresh shell in order, ends background processes, and keeps the files', async () => {
     const session = await stack.fleet.session('restart');
     await session.run('kept=no; cd /tmp; echo file > /workspace/f; sleep 4321 &');
     await session.restart();
@@ -188,7 +194,7 @@ describe('restart', () => {
     expect(await session.info()).toMatchObject({ state: 'ready', epoch: 2 });
   });
 
-  test('of a session without a shell succeeds, and the next command runs', async () => {
+  test('succeeds for a session without a shell, and the next command runs', async () => {
     const session = await stack.fleet.session('restart-first');
     await session.restart();
     expect((await session.run('echo on')).stdout).toBe('on\n');
@@ -196,7 +202,8 @@ describe('restart', () => {
 });
 
 describe('close', () => {
-  test('ends running and queued commands as cancellations, refuses new ones, and the id can be opened again (S1-12)', async () => {
+  // S1-12
+  test('cancels running and queued commands, refuses new ones, and frees the id', async () => {
     const session = await stack.fleet.session('closes');
     const running = await session.submit('echo begun; touch begun; sleep 4321');
     for await (const _chunk of running.output()) break;
@@ -229,7 +236,7 @@ describe('close', () => {
     expect((await next.run('echo on')).stdout).toBe('on\n');
   });
 
-  test('does nothing for a session that is closed or was never used, and frees the slot', async () => {
+  test('does nothing for a closed or unused session, and frees the slot', async () => {
     const session = await stack.fleet.session('closed-twice');
     await session.run('true');
     await Promise.all([session.close(), session.close()]);
@@ -242,8 +249,9 @@ describe('close', () => {
   });
 });
 
-describe('An idle session', () => {
-  test('ends after its idle timeout; the next command gets a new shell, and its Result reports that (invariant 5, S1-05)', async () => {
+describe('an idle session', () => {
+  // invariant 5, S1-05
+  test('ends after its idle timeout; the next Result reports the new shell', async () => {
     const session = await stack.fleet.session('idle', { idleTimeoutMs: 300 });
     await session.run('kept=no');
     await until(
@@ -259,7 +267,7 @@ describe('An idle session', () => {
     expect((await session.run('true')).shell).toEqual({ state: 'kept', epoch: 2 });
   });
 
-  test('ends when its shell reaches maxLifetimeMs, but not while a command runs, and the next shell has its own lifetime', async () => {
+  test('ends when its shell reaches maxLifetimeMs, but not while a command runs', async () => {
     const session = await stack.fleet.session('old', { maxLifetimeMs: 5_000 });
     expect(await session.run('sleep 5.2; echo done')).toMatchObject({ outcome: 'success', stdout: 'done\n' });
     await until(
@@ -274,7 +282,8 @@ describe('An idle session', () => {
 describe('fleet.session', () => {
   const spec: SessionSpec = { env: { A: '1', B: '2' }, output: { maxBytes: 1_000 }, commandTimeoutMs: 5_000 };
 
-  test('attaches when the spec is equal after defaults, and refuses another spec with the fields that differ (S1-09, S1-38)', async () => {
+  // S1-09, S1-38
+  test('attaches to an equal spec, and refuses another one with the differing fields', async () => {
     const session = await stack.fleet.session('spec', spec);
     await session.run('kept=yes');
     const equal = await stack.fleet.session('spec', {
@@ -292,7 +301,7 @@ describe('fleet.session', () => {
     });
   });
 
-  test('lists a new session at once, which takes neither slot nor container until something is submitted', async () => {
+  test('lists a new session at once, which takes no slot or container until used', async () => {
     const free = async () => (await stack.fleet.hosts())[0]?.free;
     const session = await stack.fleet.session('only-recorded');
     const recorded = { id: 'only-recorded', state: 'queued', hostId: null, epoch: 0 };
@@ -306,7 +315,7 @@ describe('fleet.session', () => {
     await session.close();
   });
 
-  test('ids that differ in case are different sessions, and names of object members are ids like others', async () => {
+  test('keeps ids apart that differ in case, and allows names of object members', async () => {
     const ids = ['Abc', 'abc', '__proto__', 'constructor', 'toString', '123', '.', '..', '-rf'];
     const results = await Promise.all(ids.map(async (id) => (await stack.fleet.session(id)).run(`echo ${id}`)));
     expect(results.map(({ sessionId, stdout }) => [sessionId, stdout])).toEqual(ids.map((id) => [id, `${id}\n`]));

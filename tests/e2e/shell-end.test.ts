@@ -8,7 +8,7 @@ const failed = (exitCode: number, own: ExpectedFields = {}): ExpectedFields => (
   ...own,
 });
 
-describe.each(['socket', 'attach'] as const)('The end of a command over %s', (transport) => {
+describe.each(['socket', 'attach'] as const)('the end of a command over %s', (transport) => {
   let stack: TestFleet;
   beforeAll(async () => {
     stack = await startFleet({ transport, slots: 32 });
@@ -25,7 +25,7 @@ describe.each(['socket', 'attach'] as const)('The end of a command over %s', (tr
     ["sh -c 'kill -TERM $$'", failed(143, { stderr: 'Terminated\n' })],
     ['# only a comment', {}],
     ['exec true; echo not reached', { shell: { state: 'lost', epoch: 2, reason: expect.any(String) } }],
-  ] as [string, ExpectedFields][])('%s', async (script, own) => {
+  ] as [string, ExpectedFields][])('has the shell’s exit code: %s', async (script, own) => {
     const id = `ends-${Buffer.from(script).toString('hex').slice(0, 40)}`;
     const session = await stack.fleet.session(id);
     const result = await session.run(script);
@@ -41,7 +41,8 @@ describe.each(['socket', 'attach'] as const)('The end of a command over %s', (tr
     expect((await session.run('echo on')).stdout).toBe('on\n');
   });
 
-  test('exit and set -e end the command, and the shell comes back with what it had (S1-19)', async () => {
+  // S1-19
+  test('leaves the shell as it was after exit and set -e', async () => {
     const session = await stack.fleet.session('exits');
     await session.run('kept=yes; cd /tmp; fn() { echo fn; }; sleep 4321 & echo $! > /tmp/pid');
     expect(await session.run('echo before; exit 3; echo after')).toEqual(
@@ -57,7 +58,8 @@ describe.each(['socket', 'attach'] as const)('The end of a command over %s', (tr
     expect((await session.run('echo $kept; set +e; false; echo on')).stdout).toBe('yes\non\n');
   });
 
-  test('a shell that is killed is reported as lost, and the epoch rises (invariant 5, S2-04)', async () => {
+  // invariant 5, S2-04
+  test('is reported with a lost shell and a higher epoch when the shell is killed', async () => {
     const session = await stack.fleet.session('killed');
     await session.run('kept=yes');
     expect(await session.run('echo before; kill -9 $$')).toEqual(
@@ -76,12 +78,13 @@ describe.each(['socket', 'attach'] as const)('The end of a command over %s', (tr
     expect((await session.info()).epoch).toBe(2);
   });
 
+  // S1-18
   test.each([
     ['an open quote', `echo "never ends`],
     ['an open parenthesis', '(echo one'],
     ['an if without its fi', 'if true; then echo one'],
     ['an open here-document', 'cat <<END\nno end'],
-  ])('%s is a syntax error at once, and the shell stays usable (S1-18)', async (_what, script) => {
+  ])('is a syntax error at once for %s, and the shell stays usable', async (_what, script) => {
     const session = await stack.fleet.session('syntax');
     await session.run('kept=yes');
     const result = await session.run(script);
@@ -91,6 +94,7 @@ describe.each(['socket', 'attach'] as const)('The end of a command over %s', (tr
     expect((await session.run('echo $kept')).stdout).toBe('yes\n');
   });
 
+  // S1-18
   test.each([
     ['sends both streams away', 'exec >/dev/null 2>&1'],
     ['closes both streams', 'exec 1>&- 2>&-'],
@@ -101,7 +105,7 @@ describe.each(['socket', 'attach'] as const)('The end of a command over %s', (tr
     ['takes away the word that finds builtins', 'command() { :; }'],
     ['makes IFS something else, for good', 'IFS=0123456789; readonly IFS'],
     ['asks for unset variables, no globs, no overwriting', 'set -f -u -C; PROMPT_COMMAND="echo prompt"'],
-  ])('a command that %s does not lose its own end, nor the next one its (S1-18)', async (what, script) => {
+  ])('is found, and so is the next one, after a command that %s', async (what, script) => {
     const session = await stack.fleet.session(`hostile-${what.replaceAll(/[^a-z]/g, '-')}`);
     expect(await session.run(script, { timeoutMs: 3_000 })).toMatchObject({ outcome: 'success', stdout: '' });
     const next = await session.run('echo on; sh -c "exit 7"', { timeoutMs: 3_000 });

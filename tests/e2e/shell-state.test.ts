@@ -3,14 +3,15 @@ import { expectedResult } from '../support/expected-result.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
 // State of the shell from command to command, over both transports.
-describe.each(['socket', 'attach'] as const)('A session over %s', (transport) => {
+describe.each(['socket', 'attach'] as const)('a session over %s', (transport) => {
   let stack: TestFleet;
   beforeAll(async () => {
     stack = await startFleet({ transport });
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('keeps directory, variables, functions, options and positional parameters from command to command (S1-02)', async () => {
+  // S1-02
+  test('keeps directory, variables, functions, options and positional parameters from command to command', async () => {
     const session = await stack.fleet.session('keeps-state');
     await session.run('mkdir -p deep/er && cd deep/er');
     await session.run('plain=one; export exported=two; declare -A map=([key]=three)');
@@ -25,7 +26,7 @@ describe.each(['socket', 'attach'] as const)('A session over %s', (transport) =>
     expect(await session.run('hi')).toEqual(expectedResult('keeps-state', { stdout: 'hello alias\n' }));
   });
 
-  test('keeps its background processes, and none of their output in the next command', async () => {
+  test('keeps its background processes, without their output in the next command', async () => {
     const session = await stack.fleet.session('background');
     await session.run('(while :; do echo tick >> ticks; echo tock; sleep 0.02; done) & echo $! > pid');
     const script =
@@ -43,7 +44,8 @@ describe.each(['socket', 'attach'] as const)('A session over %s', (transport) =>
     expect(await other.run(script)).toEqual(expectedResult('alone-2', { stdout: '/workspace\n[][]\n1\n' }));
   });
 
-  test('gives one command its own variables and directory, and the next none of them (S2-05)', async () => {
+  // S2-05
+  test('gives one command its own variables and directory, and the next none of them', async () => {
     const session = await stack.fleet.session('per-command');
     await session.run('export outer=kept; cd /tmp');
     const env = { inner: 'it\'s $(not) `run`\n"twice" \\ é', outer: 'changed' };
@@ -55,7 +57,8 @@ describe.each(['socket', 'attach'] as const)('A session over %s', (transport) =>
     );
   });
 
-  test('gives a command its stdin byte for byte, and nothing when it has none (S1-17, S2-21)', async () => {
+  // S1-17, S2-21
+  test('gives a command its stdin byte for byte, and nothing when it has none', async () => {
     const session = await stack.fleet.session('stdin');
     expect(await session.run('cat', { timeoutMs: 10_000 })).toEqual(expectedResult('stdin'));
     expect(await session.run('read -r line; echo "$? [$line]"')).toEqual(expectedResult('stdin', { stdout: '1 []\n' }));

@@ -17,7 +17,7 @@ import {
 import { openRedis, parseRedisUrl } from '@shellfleet/redis';
 import { auditKeys, createSealer, createSigner, sealPlace, verifyAudit } from '@shellfleet/sealing';
 import { ulid } from 'ulid';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { toolModules } from '../support/tool-modules.ts';
 import { until } from '../support/until.ts';
@@ -85,255 +85,260 @@ function auditedAll(): AuditEvent[] {
 const problemsOf = (session: string) =>
   audited(session).flatMap((event) => (event.type === 'unauthorized' ? `${event.kind}: ${event.problem}` : []));
 
-test('commands, files, stdin and restarts of a known producer run, under each of its keys, and the audit tells who submitted them', async () => {
-  const id = nextId();
-  const session = await signed.session(id, { env: { A: 'a' } });
-  expect(await session.run('echo $A')).toMatchObject({ outcome: 'success', stdout: 'a\n' });
-  const command = await session.submit('cat', { stdin: { open: true } });
-  await command.write('typed');
-  await command.closeStdin();
-  expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'typed' });
-  const streamed = session.run('cat', { stdin: Readable.from(['in ', 'two']) });
-  expect(await streamed).toMatchObject({ outcome: 'success', stdout: 'in two' });
-  await session.files.write('/tmp/a', 'beside');
-  await session.files.write('/tmp/b', 'in order', { ordered: true });
-  expect(await session.run('cat /tmp/a /tmp/b')).toMatchObject({ stdout: 'besidein order' });
-  await session.restart();
-  await using before = await stack.connect({ signingKey: privateOf(older) });
-  expect(await (await before.session(id)).run('echo again')).toMatchObject({ stdout: 'again\n' });
-  const events = await until(
-    () => audited(id),
-    (found) => found.filter(({ type }) => type === 'end').length === 8,
-  );
-  expect(events.filter(({ type }) => type === 'unauthorized')).toEqual([]);
-  expect(events.find(({ type }) => type === 'submission')).toMatchObject({ script: 'echo $A', producer: 'ci' });
-  await session.close();
-});
-
-test('a session that nobody signed runs nothing, and says what is missing', async () => {
-  const id = nextId();
-  const result = await (await stack.fleet.session(id)).run('echo no');
-  expect(result).toMatchObject({ ...UNAUTHORIZED, stdout: '' });
-  expect(result).toMatchObject({ error: { message: expect.stringContaining('SHELLFLEET_SIGNING_KEY') } });
-  expect(problemsOf(id)).toContain('spec: it is not signed');
-});
-
-test('what is written straight into the mailbox of a session runs only if a known producer signed it for that place', async () => {
-  const id = nextId();
-  const keys = sessionKeys(stack.keyspace, 'default', id);
-  const session = await signed.session(id);
-  expect(await session.run('echo first > /tmp/ran')).toMatchObject({ outcome: 'success' });
-  const found = await readSealedSpec(redis, keys);
-  const { generation = '' } = found ?? {};
-  const spec = sessionSpecSchema.parse({});
-  const payload = commandPayloadSchema.parse({
-    type: 'command',
-    script: 'echo forged >> /tmp/ran',
-    timeoutMs: 60_000,
-    encoding: 'utf8',
-  });
-  const write = async (key: { privateKey: KeyObject } | undefined, validForMs: number, of = spec) => {
-    const signer = key && createSigner(key.privateKey, () => validForMs);
-    const entryId = ulid();
-    const place = { id: entryId, generation, retry: 'never' as const, inbox: '' };
-    const sealed = createSealer([stack.sealKey], { signer }).seal(
-      JSON.stringify(payload),
-      sealPlace('payload', keys, { ...place, spec: of }),
+describe('signatures', () => {
+  test('let a known submitter run everything with each key, and are in the audit', async () => {
+    const id = nextId();
+    const session = await signed.session(id, { env: { A: 'a' } });
+    expect(await session.run('echo $A')).toMatchObject({ outcome: 'success', stdout: 'a\n' });
+    const command = await session.submit('cat', { stdin: { open: true } });
+    await command.write('typed');
+    await command.closeStdin();
+    expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'typed' });
+    const streamed = session.run('cat', { stdin: Readable.from(['in ', 'two']) });
+    expect(await streamed).toMatchObject({ outcome: 'success', stdout: 'in two' });
+    await session.files.write('/tmp/a', 'beside');
+    await session.files.write('/tmp/b', 'in order', { ordered: true });
+    expect(await session.run('cat /tmp/a /tmp/b')).toMatchObject({ stdout: 'besidein order' });
+    await session.restart();
+    await using before = await stack.connect({ signingKey: privateOf(older) });
+    expect(await (await before.session(id)).run('echo again')).toMatchObject({ stdout: 'again\n' });
+    const events = await until(
+      () => audited(id),
+      (found) => found.filter(({ type }) => type === 'end').length === 8,
     );
-    return { entryId, sealed };
-  };
-  const put = async ({ entryId, sealed }: { entryId: string; sealed: string }) => {
-    await submit(redis, keys, {
-      ...{ entryId, generation, kind: 'command', payload: sealed, payloadHash: '', inbox: '', retry: 'never' },
-    });
-    // Wakes the host, and runs behind it.
-    expect(await session.run('cat /tmp/ran')).toMatchObject({ stdout: 'first\n' });
-    return signed.command(`${id}.${entryId}`).then((command) => command.result());
-  };
-  const HOUR_MS = 3_600_000;
-  const genuine = await write(producer, HOUR_MS);
-  const other = await write(producer, HOUR_MS);
-  const cases: [{ entryId: string; sealed: string }, string][] = [
-    [await write(undefined, HOUR_MS), 'payload: it is not signed'],
-    [await write(stranger, HOUR_MS), 'is not known'],
-    [await write(approver, HOUR_MS), 'is not known'],
-    [await write(producer, -1), 'payload: the signature by ci has expired'],
-    [await write(producer, HOUR_MS, sessionSpecSchema.parse({ image: 'other' })), 'is not of this value in this place'],
-    [{ ...other, sealed: genuine.sealed }, 'stands in another place'],
-  ];
-  for (const [entry, problem] of cases) {
-    expect(await put(entry)).toMatchObject({ ...UNAUTHORIZED, stdout: '' });
-    // In the audit before it is told.
-    expect(problemsOf(id).at(-1)).toContain(problem);
-  }
-  await session.close();
-});
+    expect(events.filter(({ type }) => type === 'unauthorized')).toEqual([]);
+    expect(events.find(({ type }) => type === 'submission')).toMatchObject({ script: 'echo $A', producer: 'ci' });
+    await session.close();
+  });
 
-test('only an approver answers and revokes, and not the key that submitted', async () => {
-  const session = await signed.session(nextId(), { approval: 'unless-trusted' });
-  const command = await session.submit('touch /tmp/approved');
-  const pending = () => signed.approvals.list({ sessionId: session.id });
-  const [question] = await until(pending, (found) => found.length === 1);
-  const { id = '' } = question ?? {};
-  await using ada = await stack.connect({ signingKey: privateOf(approver) });
-  await expect(stack.fleet.approvals.approve(id)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
-  await expect(signed.approvals.approve(id)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
-  // On disk before it was told.
-  expect(auditedAll().flatMap((event) => ('kind' in event && event.kind === 'approval-answer' ? [event] : []))).toEqual(
-    [
+  test('are required: a session without one runs nothing, and reports what is missing', async () => {
+    const id = nextId();
+    const result = await (await stack.fleet.session(id)).run('echo no');
+    expect(result).toMatchObject({ ...UNAUTHORIZED, stdout: '' });
+    expect(result).toMatchObject({ error: { message: expect.stringContaining('SHELLFLEET_SIGNING_KEY') } });
+    expect(problemsOf(id)).toContain('spec: it is not signed');
+  });
+
+  test('bind an entry to its place: other entries in the mailbox do not run', async () => {
+    const id = nextId();
+    const keys = sessionKeys(stack.keyspace, 'default', id);
+    const session = await signed.session(id);
+    expect(await session.run('echo first > /tmp/ran')).toMatchObject({ outcome: 'success' });
+    const found = await readSealedSpec(redis, keys);
+    const { generation = '' } = found ?? {};
+    const spec = sessionSpecSchema.parse({});
+    const payload = commandPayloadSchema.parse({
+      type: 'command',
+      script: 'echo forged >> /tmp/ran',
+      timeoutMs: 60_000,
+      encoding: 'utf8',
+    });
+    const write = async (key: { privateKey: KeyObject } | undefined, validForMs: number, of = spec) => {
+      const signer = key && createSigner(key.privateKey, () => validForMs);
+      const entryId = ulid();
+      const place = { id: entryId, generation, retry: 'never' as const, inbox: '' };
+      const sealed = createSealer([stack.sealKey], { signer }).seal(
+        JSON.stringify(payload),
+        sealPlace('payload', keys, { ...place, spec: of }),
+      );
+      return { entryId, sealed };
+    };
+    const put = async ({ entryId, sealed }: { entryId: string; sealed: string }) => {
+      await submit(redis, keys, {
+        ...{ entryId, generation, kind: 'command', payload: sealed, payloadHash: '', inbox: '', retry: 'never' },
+      });
+      // Wakes the host, and runs behind it.
+      expect(await session.run('cat /tmp/ran')).toMatchObject({ stdout: 'first\n' });
+      return signed.command(`${id}.${entryId}`).then((command) => command.result());
+    };
+    const HOUR_MS = 3_600_000;
+    const genuine = await write(producer, HOUR_MS);
+    const other = await write(producer, HOUR_MS);
+    const cases: [{ entryId: string; sealed: string }, string][] = [
+      [await write(undefined, HOUR_MS), 'payload: it is not signed'],
+      [await write(stranger, HOUR_MS), 'is not known'],
+      [await write(approver, HOUR_MS), 'is not known'],
+      [await write(producer, -1), 'payload: the signature by ci has expired'],
+      [
+        await write(producer, HOUR_MS, sessionSpecSchema.parse({ image: 'other' })),
+        'is not of this value in this place',
+      ],
+      [{ ...other, sealed: genuine.sealed }, 'stands in another place'],
+    ];
+    for (const [entry, problem] of cases) {
+      expect(await put(entry)).toMatchObject({ ...UNAUTHORIZED, stdout: '' });
+      // In the audit before it is told.
+      expect(problemsOf(id).at(-1)).toContain(problem);
+    }
+    await session.close();
+  });
+
+  test('let only an approver answer and revoke, and not the submitting key', async () => {
+    const session = await signed.session(nextId(), { approval: 'unless-trusted' });
+    const command = await session.submit('touch /tmp/approved');
+    const pending = () => signed.approvals.list({ sessionId: session.id });
+    const [question] = await until(pending, (found) => found.length === 1);
+    const { id = '' } = question ?? {};
+    await using ada = await stack.connect({ signingKey: privateOf(approver) });
+    await expect(stack.fleet.approvals.approve(id)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+    await expect(signed.approvals.approve(id)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+    // On disk before it was told.
+    expect(
+      auditedAll().flatMap((event) => ('kind' in event && event.kind === 'approval-answer' ? [event] : [])),
+    ).toEqual([
       expect.objectContaining({ type: 'unauthorized', problem: 'it is not signed' }),
       expect.objectContaining({ type: 'unauthorized', problem: expect.stringMatching(/is not known$/) }),
-    ],
-  );
-  expect(await pending()).toHaveLength(1);
-  await ada.approvals.approve(id, { scope: 'session' });
-  expect(await command.result()).toMatchObject({ outcome: 'success' });
-  await expect(signed.approvals.revoke(id)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
-  expect(await session.run('touch /tmp/approved')).toMatchObject({ outcome: 'success' });
-  await ada.approvals.revoke(id);
-  await expect(ada.approvals.revoke(id)).rejects.toMatchObject({ code: 'APPROVAL_NOT_FOUND' });
-  const after = await session.submit('touch /tmp/approved');
-  expect(await until(pending, (found) => found.length === 1)).not.toMatchObject([{ id }]);
-  await after.cancel();
-  await session.close();
-});
+    ]);
+    expect(await pending()).toHaveLength(1);
+    await ada.approvals.approve(id, { scope: 'session' });
+    expect(await command.result()).toMatchObject({ outcome: 'success' });
+    await expect(signed.approvals.revoke(id)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+    expect(await session.run('touch /tmp/approved')).toMatchObject({ outcome: 'success' });
+    await ada.approvals.revoke(id);
+    await expect(ada.approvals.revoke(id)).rejects.toMatchObject({ code: 'APPROVAL_NOT_FOUND' });
+    const after = await session.submit('touch /tmp/approved');
+    expect(await until(pending, (found) => found.length === 1)).not.toMatchObject([{ id }]);
+    await after.cancel();
+    await session.close();
+  });
 
-test('a signed command that is put into the mailbox again is refused, also by the next process of its host', async () => {
-  const id = nextId();
-  const keys = sessionKeys(stack.keyspace, 'default', id);
-  const session = await signed.session(id);
-  const command = await session.submit('echo once >> /tmp/ran; until [ -e /tmp/go ]; do sleep 0.05; done');
-  const entryId = command.id.slice(id.length + 1);
-  const record = await until(
-    () => redis.hgetall(recordKey(keys, entryId)),
-    ({ state }) => state === 'running',
-  );
-  const payload = (await redis.get(payloadKey(keys, entryId))) ?? '';
-  await session.files.write('/tmp/go', '');
-  expect(await command.result()).toMatchObject({ outcome: 'success' });
-  const { generation = '' } = (await readSealedSpec(redis, keys)) ?? {};
-  const replay = async (times: number) => {
-    await redis.del(recordKey(keys, entryId));
-    await submit(redis, keys, {
-      ...{ entryId, generation, kind: 'command', payload, payloadHash: '' },
-      ...{ inbox: record.inbox ?? '', retry: 'never' },
-    });
-    // Behind it.
-    expect(await session.run('cat /tmp/ran')).toMatchObject({ stdout: 'once\n' });
-    expect(await redis.hget(recordKey(keys, entryId), 'outcome')).toBe('error');
-    expect(problemsOf(id)).toEqual(Array(times).fill('payload: this host began it before'));
-  };
-  await replay(1);
-  await stack.workers[0]?.kill();
-  await stack.workers[0]?.start();
-  await replay(2);
-  await session.close();
-});
+  test('do not let a command run again from the mailbox, even by another process', async () => {
+    const id = nextId();
+    const keys = sessionKeys(stack.keyspace, 'default', id);
+    const session = await signed.session(id);
+    const command = await session.submit('echo once >> /tmp/ran; until [ -e /tmp/go ]; do sleep 0.05; done');
+    const entryId = command.id.slice(id.length + 1);
+    const record = await until(
+      () => redis.hgetall(recordKey(keys, entryId)),
+      ({ state }) => state === 'running',
+    );
+    const payload = (await redis.get(payloadKey(keys, entryId))) ?? '';
+    await session.files.write('/tmp/go', '');
+    expect(await command.result()).toMatchObject({ outcome: 'success' });
+    const { generation = '' } = (await readSealedSpec(redis, keys)) ?? {};
+    const replay = async (times: number) => {
+      await redis.del(recordKey(keys, entryId));
+      await submit(redis, keys, {
+        ...{ entryId, generation, kind: 'command', payload, payloadHash: '' },
+        ...{ inbox: record.inbox ?? '', retry: 'never' },
+      });
+      // Behind it.
+      expect(await session.run('cat /tmp/ran')).toMatchObject({ stdout: 'once\n' });
+      expect(await redis.hget(recordKey(keys, entryId), 'outcome')).toBe('error');
+      expect(problemsOf(id)).toEqual(Array(times).fill('payload: this host began it before'));
+    };
+    await replay(1);
+    await stack.workers[0]?.kill();
+    await stack.workers[0]?.start();
+    await replay(2);
+    await session.close();
+  });
 
-test('a command that runs is stopped by a cancellation that a producer signed, and by no other', async () => {
-  const session = await signed.session(nextId());
-  const command = await session.submit('echo begun; until [ -e /tmp/go ]; do sleep 0.05; done; echo unharmed');
-  await begun(command);
-  await (await stack.fleet.command(command.id)).cancel('forged');
-  await expect.poll(() => problemsOf(session.id)).toContain('cancel: it is not signed');
-  await session.files.write('/tmp/go', '');
-  expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'begun\nunharmed\n' });
+  test('are required of a cancellation before it stops a running command', async () => {
+    const session = await signed.session(nextId());
+    const command = await session.submit('echo begun; until [ -e /tmp/go ]; do sleep 0.05; done; echo unharmed');
+    await begun(command);
+    await (await stack.fleet.command(command.id)).cancel('forged');
+    await expect.poll(() => problemsOf(session.id)).toContain('cancel: it is not signed');
+    await session.files.write('/tmp/go', '');
+    expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'begun\nunharmed\n' });
 
-  const other = await session.submit('echo begun; sleep 600');
-  await begun(other);
-  await other.cancel('enough');
-  expect(await other.result()).toMatchObject({ outcome: 'cancellation', cancelReason: 'enough' });
-  await session.close();
-});
+    const other = await session.submit('echo begun; sleep 600');
+    await begun(other);
+    await other.cancel('enough');
+    expect(await other.result()).toMatchObject({ outcome: 'cancellation', cancelReason: 'enough' });
+    await session.close();
+  });
 
-test('a session is closed when a producer signed that; after any other close it goes on with the same shell', async () => {
-  const id = nextId();
-  const session = await signed.session(id);
-  const command = await session.submit('here=kept; echo begun; until [ -e /tmp/go ]; do sleep 0.05; done');
-  await begun(command);
-  await expect((await stack.fleet.session(id)).close()).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
-  await session.files.write('/tmp/go', '');
-  expect(await command.result()).toMatchObject({ outcome: 'success' });
-  // Straight into the mailbox, while nothing runs.
-  const keys = sessionKeys(stack.keyspace, 'default', id);
-  await redis.hset(keys.state, 'phase', 'closing');
-  await redis.publish(`${keys.wakeUpsPrefix}h1`, encodeWakeUp({ type: 'session', tenant: 'default', session: id }));
-  await expect.poll(async () => (await session.info()).state, { timeout: 30_000 }).not.toBe('closing');
-  expect(await session.run('echo $here')).toMatchObject({ stdout: 'kept\n', shell: { state: 'kept', epoch: 1 } });
-  expect(problemsOf(id)).toContain('close: it is not signed');
+  test('are required of a close; after any other the session keeps its shell', async () => {
+    const id = nextId();
+    const session = await signed.session(id);
+    const command = await session.submit('here=kept; echo begun; until [ -e /tmp/go ]; do sleep 0.05; done');
+    await begun(command);
+    await expect((await stack.fleet.session(id)).close()).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+    await session.files.write('/tmp/go', '');
+    expect(await command.result()).toMatchObject({ outcome: 'success' });
+    // Straight into the mailbox, while nothing runs.
+    const keys = sessionKeys(stack.keyspace, 'default', id);
+    await redis.hset(keys.state, 'phase', 'closing');
+    await redis.publish(`${keys.wakeUpsPrefix}h1`, encodeWakeUp({ type: 'session', tenant: 'default', session: id }));
+    await expect.poll(async () => (await session.info()).state, { timeout: 30_000 }).not.toBe('closing');
+    expect(await session.run('echo $here')).toMatchObject({ stdout: 'kept\n', shell: { state: 'kept', epoch: 1 } });
+    expect(problemsOf(id)).toContain('close: it is not signed');
 
-  const last = await session.submit('echo begun; sleep 600');
-  await begun(last);
-  await session.close();
-  expect(await last.result()).toMatchObject({ outcome: 'cancellation', cancelReason: 'session closed' });
-});
+    const last = await session.submit('echo begun; sleep 600');
+    await begun(last);
+    await session.close();
+    expect(await last.result()).toMatchObject({ outcome: 'cancellation', cancelReason: 'session closed' });
+  });
 
-test('a command does not take a stdin as complete when nobody signed its end', async () => {
-  const session = await signed.session(nextId());
-  const keys = sessionKeys(stack.keyspace, 'default', session.id);
-  const command = await session.submit('echo begun; cat > /tmp/in; echo complete', { stdin: { open: true } });
-  await begun(command);
-  await command.write('half');
-  await writeInput(redis, keys, command.id.split('.')[1] ?? '', { writer: 'forger', number: 1, closes: 'end' });
-  expect(await command.result()).toMatchObject({ ...UNAUTHORIZED, stdout: 'begun\n' });
-  expect(problemsOf(session.id)).toContain('input-end: it is not signed');
-  await session.close();
-});
+  test('are required at the end of a stdin before a command takes it as complete', async () => {
+    const session = await signed.session(nextId());
+    const keys = sessionKeys(stack.keyspace, 'default', session.id);
+    const command = await session.submit('echo begun; cat > /tmp/in; echo complete', { stdin: { open: true } });
+    await begun(command);
+    await command.write('half');
+    await writeInput(redis, keys, command.id.split('.')[1] ?? '', { writer: 'forger', number: 1, closes: 'end' });
+    expect(await command.result()).toMatchObject({ ...UNAUTHORIZED, stdout: 'begun\n' });
+    expect(problemsOf(session.id)).toContain('input-end: it is not signed');
+    await session.close();
+  });
 
-test('terminals and tools are for producers alone', async () => {
-  const id = nextId();
-  const session = await signed.session(id);
-  expect(await session.run('true')).toMatchObject({ outcome: 'success' });
-  await expect((await stack.fleet.session(id)).attach()).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
-  expect(problemsOf(id)).toContain('terminal-input: it is not signed');
-  const terminal = await session.attach();
-  let shown = '';
-  const reading = (async () => {
-    for await (const piece of terminal.output()) shown += Buffer.from(piece).toString();
-  })();
-  await terminal.write('echo si"gn"ed; exit\n');
-  await reading;
-  expect(shown).toContain('signed');
-  const [ended] = await until(
-    () => audited(id).filter(({ type }) => type === 'terminal-end'),
-    (found) => found.length === 1,
-  );
-  expect(ended).toMatchObject({ reason: 'exited' });
-  expect(audited(id)).toContainEqual(expect.objectContaining({ type: 'terminal-start', producer: 'ci' }));
-  await session.close();
+  test('limit terminals and tools to producers', async () => {
+    const id = nextId();
+    const session = await signed.session(id);
+    expect(await session.run('true')).toMatchObject({ outcome: 'success' });
+    await expect((await stack.fleet.session(id)).attach()).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+    expect(problemsOf(id)).toContain('terminal-input: it is not signed');
+    const terminal = await session.attach();
+    let shown = '';
+    const reading = (async () => {
+      for await (const piece of terminal.output()) shown += Buffer.from(piece).toString();
+    })();
+    await terminal.write('echo si"gn"ed; exit\n');
+    await reading;
+    expect(shown).toContain('signed');
+    const [ended] = await until(
+      () => audited(id).filter(({ type }) => type === 'terminal-end'),
+      (found) => found.length === 1,
+    );
+    expect(ended).toMatchObject({ reason: 'exited' });
+    expect(audited(id)).toContainEqual(expect.objectContaining({ type: 'terminal-start', producer: 'ci' }));
+    await session.close();
 
-  expect(await signed.tools.call('add', { a: 1, b: 2 })).toMatchObject({ ok: true });
-  const refused = await stack.fleet.tools.call('add', { a: 1, b: 2 });
-  expect(refused).toMatchObject({ ok: false, error: { code: 'denied' } });
-  const calls = await until(
-    () => auditedAll().filter(({ type }) => type.startsWith('tool-')),
-    (found) => found.length === 3,
-  );
-  expect(calls).toEqual([
-    { type: 'tool-start', tool: 'add', call: expect.any(String), producer: 'ci' },
-    { type: 'tool-end', tool: 'add', call: expect.any(String), outcome: 'success' },
-    { type: 'tool-end', tool: 'add', call: refused.callId, outcome: 'denied' },
-  ]);
-});
+    expect(await signed.tools.call('add', { a: 1, b: 2 })).toMatchObject({ ok: true });
+    const refused = await stack.fleet.tools.call('add', { a: 1, b: 2 });
+    expect(refused).toMatchObject({ ok: false, error: { code: 'denied' } });
+    const calls = await until(
+      () => auditedAll().filter(({ type }) => type.startsWith('tool-')),
+      (found) => found.length === 3,
+    );
+    expect(calls).toEqual([
+      { type: 'tool-start', tool: 'add', call: expect.any(String), producer: 'ci' },
+      { type: 'tool-end', tool: 'add', call: expect.any(String), outcome: 'success' },
+      { type: 'tool-end', tool: 'add', call: refused.callId, outcome: 'denied' },
+    ]);
+  });
 
-test('a command that waits for an approver does not run when its record is changed into one that has started', async () => {
-  const session = await signed.session(nextId(), { approval: 'unless-trusted' });
-  await session.run('true');
-  const command = await session.submit('touch /tmp/forged');
-  await until(
-    () => session.info(),
-    ({ heldCommandId }) => heldCommandId === command.id,
-  );
-  const keys = sessionKeys(stack.keyspace, 'default', session.id);
-  const entryId = command.id.slice(session.id.length + 1);
-  const { fence = '', host = '' } = await redis.hgetall(keys.state);
-  await redis.hset(recordKey(keys, entryId), { state: 'running', fence, host, startedAt: Date.now() });
-  await redis.multi().lrem(keys.queue, 0, entryId).hset(keys.state, 'running', entryId).exec();
-  const wakeUp = encodeWakeUp({ type: 'session', tenant: 'default', session: session.id });
-  await redis.publish(`${keys.wakeUpsPrefix}${host}`, wakeUp);
-  expect(await command.result()).toMatchObject(UNAUTHORIZED);
-  expect(await session.run('ls /tmp')).toMatchObject({ outcome: 'success', stdout: '' });
-  await session.close();
+  test('keep a waiting command from running when its record is changed to started', async () => {
+    const session = await signed.session(nextId(), { approval: 'unless-trusted' });
+    await session.run('true');
+    const command = await session.submit('touch /tmp/forged');
+    await until(
+      () => session.info(),
+      ({ heldCommandId }) => heldCommandId === command.id,
+    );
+    const keys = sessionKeys(stack.keyspace, 'default', session.id);
+    const entryId = command.id.slice(session.id.length + 1);
+    const { fence = '', host = '' } = await redis.hgetall(keys.state);
+    await redis.hset(recordKey(keys, entryId), { state: 'running', fence, host, startedAt: Date.now() });
+    await redis.multi().lrem(keys.queue, 0, entryId).hset(keys.state, 'running', entryId).exec();
+    const wakeUp = encodeWakeUp({ type: 'session', tenant: 'default', session: session.id });
+    await redis.publish(`${keys.wakeUpsPrefix}${host}`, wakeUp);
+    expect(await command.result()).toMatchObject(UNAUTHORIZED);
+    expect(await session.run('ls /tmp')).toMatchObject({ outcome: 'success', stdout: '' });
+    await session.close();
+  });
 });
 
 const begun = async (command: Command) => {

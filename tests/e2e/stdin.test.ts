@@ -39,7 +39,7 @@ async function isPending(promise: Promise<unknown>, session: Session): Promise<b
   return !settled;
 }
 
-describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
+describe.each(['socket', 'attach'] as const)('stdin over %s', (transport) => {
   let stack: TestFleet;
   let redis: Redis;
   beforeAll(async () => {
@@ -69,7 +69,7 @@ describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
     return most;
   }
 
-  test('a hundred megabytes are streamed through a command, in bounded memory everywhere', async () => {
+  test('streams a hundred megabytes through a command, in bounded memory everywhere', async () => {
     const session = await stack.fleet.session('large');
     const bytes = randomBytes(100 * MB);
     const worker = stack.workers[0]?.pid ?? 0;
@@ -88,7 +88,7 @@ describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
     expect((await residentBytes(worker)) - before).toBeLessThan(90 * MB);
   });
 
-  test('a command that reads a part of fifty megabytes ends when it ends, and the next has nothing of them', async () => {
+  test('is dropped with a command that reads a part; the next has nothing of it', async () => {
     const session = await stack.fleet.session('part');
     const stdin = Buffer.alloc(50 * MB, 'x');
     expect(await session.run('head -c 10', { stdin })).toEqual(expectedResult('part', { stdout: 'x'.repeat(10) }));
@@ -98,7 +98,7 @@ describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
     expect(await session.run('cat; echo over')).toEqual(expectedResult('part', { stdout: 'over\n' }));
   });
 
-  test('reads and answers line by line, written to from two processes, fast enough for a dialogue', async () => {
+  test('carries a dialogue line by line from two processes, fast enough for a person', async () => {
     const session = await stack.fleet.session('talk');
     const program = 'while True:\n try: print(eval(input()), flush=True)\n except EOFError: break';
     const command = await session.submit(`python3 -c "${program}"; echo over`, {
@@ -124,14 +124,14 @@ describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
   });
 });
 
-describe('An open stdin', () => {
+describe('an open stdin', () => {
   let stack: TestFleet;
   beforeAll(async () => {
     stack = await startFleet();
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('takes 4 MiB before its command starts; a writer of more waits until that reads', async () => {
+  test('takes 4 MiB before its command starts; a writer of more waits for reads', async () => {
     const session = await stack.fleet.session('early');
     const first = await session.submit('cat', { stdin: { open: true }, timeoutMs: 60_000 });
     const command = await session.submit('md5sum | cut -c1-32', { stdin: { open: true }, timeoutMs: 60_000 });
@@ -145,7 +145,7 @@ describe('An open stdin', () => {
     expect((await command.result()).stdout).toBe(`${md5(bytes)}\n`);
   });
 
-  test('has whole writes of several processes, each process’s in its order', async () => {
+  test('has whole writes of several processes, each in its order', async () => {
     const session = await stack.fleet.session('several');
     const program = 'import sys\nfor line in sys.stdin: print(line[:2], len(line), len(set(line[2:])))';
     const command = await session.submit(`python3 -c '${program}'`, { stdin: { open: true }, timeoutMs: 60_000 });
@@ -165,7 +165,7 @@ describe('An open stdin', () => {
     expect(lines).toHaveLength(18);
   });
 
-  test('is closed unless it was asked for, and a write that nothing can read is refused with the reason', async () => {
+  test('must be asked for, and an unreadable write is refused with the reason', async () => {
     const session = await stack.fleet.session('closed');
     const plain = await session.submit('cat; echo $?');
     await expect(plain.write('x')).rejects.toMatchObject({
@@ -187,7 +187,7 @@ describe('An open stdin', () => {
     await open.closeStdin();
   });
 
-  test('a writer that waits for room is rejected when the command ends, and can be aborted', async () => {
+  test('rejects a waiting writer when the command ends, and on abort', async () => {
     const session = await stack.fleet.session('full');
     const command = await session.submit('echo up; sleep 60', { stdin: { open: true }, timeoutMs: 60_000 });
     await untilPrinted(command, 'up');
@@ -204,7 +204,7 @@ describe('An open stdin', () => {
     expect((await session.run('echo on')).stdout).toBe('on\n');
   });
 
-  test.each(['/bin/bash', '/bin/dash'])('a command that waits for it is stopped as any other, in %s', async (shell) => {
+  test.each(['/bin/bash', '/bin/dash'])('lets a waiting command be stopped like any other, in %s', async (shell) => {
     const session = await stack.fleet.session(`waits${shell.replaceAll('/', '-')}`, { shell: [shell] });
     const cancelled = await session.submit('echo up; cat', { stdin: { open: true } });
     await untilPrinted(cancelled, 'up');
@@ -240,7 +240,7 @@ describe('An open stdin', () => {
   });
 });
 
-describe('A streamed stdin', () => {
+describe('a streamed stdin', () => {
   let stack: TestFleet;
   beforeAll(async () => {
     stack = await startFleet();
@@ -261,7 +261,7 @@ describe('A streamed stdin', () => {
     expect((await session.run('cat', { stdin: 'open' })).stdout).toBe('open');
   });
 
-  test('whose source fails stops its command, whose output is kept', async () => {
+  test('stops its command when its source fails, and keeps the output', async () => {
     const session = await stack.fleet.session('fails');
     async function* broken() {
       yield 'some\n';
@@ -290,7 +290,7 @@ describe('A streamed stdin', () => {
     expect(await session.run('echo on')).toMatchObject({ stdout: 'on\n', shell: { state: 'kept' } });
   });
 
-  test('whose submitter is killed stops its command within seconds, and its output is kept', async () => {
+  test('stops its command within seconds when its submitter is killed, and keeps the output', async () => {
     const session = await stack.fleet.session('killed');
     await session.run('true');
     const script = 'head -c 3; echo; cat >/dev/null; echo never';
@@ -330,7 +330,7 @@ describe('A streamed stdin', () => {
     expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'ab' });
   });
 
-  test('is compared by an idempotency key, byte for byte', async () => {
+  test('is compared byte for byte under an idempotency key', async () => {
     const session = await stack.fleet.session('key');
     const bytes = randomBytes(3 * MB);
     const idempotencyKey = 'once';
@@ -344,7 +344,7 @@ describe('A streamed stdin', () => {
     });
   });
 
-  test('exec --stdin passes on the stdin of the command line, whatever its size', async () => {
+  test('is that of the command line with exec --stdin, whatever its size', async () => {
     const cli = new FleetCli(stack);
     const bytes = randomBytes(50 * MB);
     expect(await cli.text(['exec', 'cli', '--stdin', '--', 'md5sum | cut -c1-32'], { stdin: bytes })).toEqual({
@@ -358,7 +358,7 @@ describe('A streamed stdin', () => {
     expect((await found.result()).stdout.trim()).toBe(`${3 * MB}`);
   });
 
-  test('exec --stdin ends with its command, though its stdin stays open', async () => {
+  test('does not keep exec --stdin waiting when its command has ended', async () => {
     const cli = new FleetCli(stack);
     const { child, end, output } = cli.start(['exec', 'cli', '--stdin', '--', 'read -r x; echo "<$x>"'], {
       stdin: null,
@@ -368,7 +368,7 @@ describe('A streamed stdin', () => {
     expect(output().stderr).toBe('');
   });
 
-  test('exec --stdin reads line by line at a terminal', async () => {
+  test('is read line by line at a terminal with exec --stdin', async () => {
     const cli = new FleetCli(stack);
     const words = 'cat -n; echo over';
     const result = await cli.atTerminal(['exec', 'cli', '--stdin', '--', words], async (type, untilShown) => {

@@ -31,14 +31,15 @@ bash -c 'echo up; sleep 4321 | cat'`;
 /** Without those that have ended and that the keeper is about to reap. */
 const COUNT_LEFT = 'pgrep -r D,R,S,T -x sleep | wc -l';
 
-describe.each(['socket', 'attach'] as const)('A stopped command over %s', (transport) => {
+describe.each(['socket', 'attach'] as const)('stopping a command over %s', (transport) => {
   let stack: TestFleet;
   beforeAll(async () => {
     stack = await startFleet({ transport });
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('a timeout stops the whole process tree, keeps partial output, and leaves the session usable (S1-26, S1-51, S2-15, S2-16, S2-24, S3-23, S3-29)', async () => {
+  // S1-26, S1-51, S2-15, S2-16, S2-24, S3-23, S3-29
+  test('ends the process tree at a timeout, and keeps partial output and session', async () => {
     const session = await stack.fleet.session('wall');
     await session.run('kept=yes; cd /tmp');
     const result = await session.run(`echo before; echo too >&2; ${TREE}; echo after`, { timeoutMs: 1_500 });
@@ -61,7 +62,7 @@ describe.each(['socket', 'attach'] as const)('A stopped command over %s', (trans
     );
   });
 
-  test('a command without output for noOutputTimeoutMs is stopped, one that goes on printing is not', async () => {
+  test('happens after noOutputTimeoutMs without output, and not while output continues', async () => {
     const session = await stack.fleet.session('silent');
     const talks = await session.run('for i in 1 2 3 4 5 6; do echo $i; sleep 0.1; done', { noOutputTimeoutMs: 500 });
     expect(talks).toEqual(expectedResult('silent', { stdout: '1\n2\n3\n4\n5\n6\n' }));
@@ -73,7 +74,8 @@ describe.each(['socket', 'attach'] as const)('A stopped command over %s', (trans
     expect(await session.run(COUNT_LEFT)).toEqual(expectedResult('silent', { stdout: '0\n' }));
   });
 
-  test('cancel stops the whole process tree, keeps partial output, and leaves the session usable (S2-24)', async () => {
+  // S2-24
+  test('ends the process tree at a cancel, and keeps partial output and session', async () => {
     const session = await stack.fleet.session('cancelled');
     await session.run('kept=yes');
     const command = await session.submit(`echo before; ${TREE}; echo after`, { timeoutMs: 60_000 });
@@ -89,7 +91,7 @@ describe.each(['socket', 'attach'] as const)('A stopped command over %s', (trans
     expect(await session.run(`${COUNT_LEFT}; echo $kept`)).toEqual(expectedResult('cancelled', { stdout: '0\nyes\n' }));
   });
 
-  test('a background server of an earlier command outlives a later one that is stopped, with its workers', async () => {
+  test('leaves a background server of an earlier command running, with its workers', async () => {
     const session = await stack.fleet.session('server');
     await session.run('(while :; do sh -c "sleep 0.05"; echo beat >> /tmp/beats; done) & echo $! > /tmp/pid');
     expect((await session.run('sleep 4321', { timeoutMs: 300 })).outcome).toBe('timeout');
@@ -99,14 +101,14 @@ describe.each(['socket', 'attach'] as const)('A stopped command over %s', (trans
   });
 });
 
-describe('Cancelling', () => {
+describe('cancelling', () => {
   let stack: TestFleet;
   beforeAll(async () => {
     stack = await startFleet();
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('a queued command ends unstarted, and the others run', async () => {
+  test('ends a queued command unstarted, and the others run', async () => {
     const session = await stack.fleet.session('in-line');
     const first = await session.submit('until [ -e go ]; do sleep 0.02; done; echo first');
     const second = await session.submit('echo second');
@@ -135,7 +137,7 @@ describe('Cancelling', () => {
     await write;
   });
 
-  test('a hundred cancels of one command are one cancellation', async () => {
+  test('cancels a command once when it is called a hundred times', async () => {
     const session = await stack.fleet.session('hundred');
     const command = await session.submit('sleep 4321');
     await until(
@@ -153,7 +155,7 @@ describe('Cancelling', () => {
     expect(types).toEqual(['command.accepted', 'command.started', 'command.completed']);
   });
 
-  test('another process can cancel by id, and an aborted wait leaves the command running', async () => {
+  test('works by id from another process; an aborted wait leaves the command running', async () => {
     const session = await stack.fleet.session('by-id');
     const leave = new AbortController();
     const command = await session.submit('until [ -e go ]; do sleep 0.02; done; echo went');

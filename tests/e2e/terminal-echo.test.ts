@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport) => {
+describe.each(['socket', 'attach'] as const)('a terminal over %s', (transport) => {
   let stack: TestFleet;
   beforeAll(async () => {
     stack = await startFleet({ transport });

@@ -6,7 +6,7 @@ import { SessionTerminal } from '../support/session-terminal.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport) => {
+describe.each(['socket', 'attach'] as const)('a terminal over %s', (transport) => {
   let stack: TestFleet;
   let inspect: FleetInspector;
   beforeAll(async () => {
@@ -18,7 +18,7 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
     await inspect[Symbol.asyncDispose]();
   });
 
-  test('opens the sandbox, and has the session’s variables and directory and the requested size', async () => {
+  test('opens the sandbox with the session’s variables and directory, in the requested size', async () => {
     const session = await stack.fleet.session('fresh', { env: { GIVEN: 'to the session' }, cwd: '/tmp' });
     await using terminal = await session.attach({ rows: 31, cols: 97 });
     const person = new SessionTerminal(terminal);
@@ -42,7 +42,7 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
     await terminal.close();
   });
 
-  test('goes on beside a command, which times out without it', async () => {
+  test('goes on next to a command, which times out without it', async () => {
     const session = await stack.fleet.session('beside');
     await session.run('true');
     const running = session.run('sleep 1000', { timeoutMs: 1_000, killGraceMs: 500 });
@@ -56,7 +56,7 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
     expect((await session.info()).background).toEqual([]);
   });
 
-  test("shows neither the session's secrets, which its programs have, nor what a rule redacts", async () => {
+  test('shows neither the session’s secrets nor what a rule redacts', async () => {
     const session = await stack.fleet.session('redacted', {
       secrets: { API_KEY: 'correct-horse-battery' },
       redaction: [{ type: 'email', strategy: 'redact' }],

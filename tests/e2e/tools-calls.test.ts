@@ -19,8 +19,9 @@ async function failure(name: string, args?: unknown, options?: { timeoutMs?: num
   return { code: result.error.code, message: result.error.message, hostId: result.hostId };
 }
 
-describe('A call', () => {
-  test('S4-13: answers with what the function returned, awaited or not', async () => {
+describe('a call of a tool', () => {
+  // S4-13
+  test('returns the function’s result, awaited or not', async () => {
     expect(await call('add', { a: 1, b: 2 })).toEqual({
       callId: expect.stringMatching(/^[0-9A-Z]{26}$/),
       hostId: 'h1',
@@ -34,7 +35,7 @@ describe('A call', () => {
   });
 
   // S4-21
-  test("has the caller's own id in its result, success or failure, and in its events", async () => {
+  test('has the caller’s id in its result, success or failure, and in its events', async () => {
     const watched = stack.fleet.tools.watch();
     await watched.next();
     const callId = 'toolu_01: "resize" ü';
@@ -56,7 +57,7 @@ describe('A call', () => {
   });
 
   // S4-20
-  test('is of a tool that a list with a query finds by its name or description, in any case', async () => {
+  test('finds its tool by a query for name or description, in any case', async () => {
     const names = async (query: string) => (await stack.fleet.tools.list({ query })).map(({ name }) => name);
     expect(await names('TWO numbers')).toEqual(['add']);
     expect(await names('Other_N')).toEqual(['other_name']);
@@ -65,20 +66,22 @@ describe('A call', () => {
     expect((await new FleetCli(stack).run(['tools', 'ls', 'two'])).stdout.toString()).toMatch(/^TOOL.*\nadd +h1 .*\n$/);
   });
 
-  test('has the name that the definition gives, and not the one of the export', async () => {
+  test('uses the name of the definition, and not that of the export', async () => {
     expect(await call('other_name')).toMatchObject({ ok: true, output: 'named' });
     expect(await failure('named')).toEqual({ code: 'unknown-tool', message: 'unknown tool: named', hostId: null });
   });
 
+  // S4-07
   test.each(['no_such_tool', 'helper', '__proto__', 'a:b', ''])(
-    'S4-07: of an unknown tool (%j) is an error result, and no exception',
+    'returns an error result, and no exception, for an unknown tool: %j',
     async (name) => {
       expect(await failure(name)).toEqual({ code: 'unknown-tool', message: `unknown tool: ${name}`, hostId: null });
     },
   );
 
+  // S4-03
   test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])(
-    'S4-03: a timeout of %d is refused, before anything else is looked at',
+    'is refused for a timeout of %d before anything else is checked',
     async (timeoutMs) => {
       await expect(call('no_such_tool', { a: 1n }, { timeoutMs })).rejects.toMatchObject({
         name: 'ShellfleetError',
@@ -88,18 +91,20 @@ describe('A call', () => {
     },
   );
 
-  test('S4-05: is refused for its options first, then for its name, then for its arguments', async () => {
+  // S4-05
+  test('is refused for its options first, then its name, then its arguments', async () => {
     const args = { a: 1n };
     await expect(call('no_such_tool', args, { timeoutMs: 0 })).rejects.toMatchObject({ code: 'COMMAND_INVALID' });
     expect(await failure('no_such_tool', args)).toMatchObject({ code: 'unknown-tool' });
     expect(await failure('echo', args)).toMatchObject({ code: 'not-json' });
   });
 
-  test('S4-03: refuses a timeout that is not positive', async () => {
+  // S4-03
+  test('is refused for a timeout that is not positive', async () => {
     await expect(call('add', {}, { timeoutMs: 0 })).rejects.toThrow('timeoutMs: must be positive');
   });
 
-  test('whose arguments do not fit the schema of the tool lists the fields', async () => {
+  test('lists the fields that do not fit the tool’s schema', async () => {
     expect(await call('add', { a: 'x' })).toMatchObject({
       ok: false,
       error: {
@@ -110,12 +115,13 @@ describe('A call', () => {
     });
   });
 
+  // S4-09
   test.each([
     ['undefined', { a: undefined }, 'args.a is undefined'],
     ['NaN', { a: Number.NaN }, 'args.a is NaN'],
     ['a BigInt', { a: 1n }, 'args.a is a BigInt'],
     ['a function', { a: () => 1 }, 'args.a is a function'],
-  ])('S4-09: with %s in its arguments is refused as not JSON', async (_what, args, where) => {
+  ])('is refused as not JSON with %s in its arguments', async (_what, args, where) => {
     expect(await failure('echo', args)).toEqual({
       code: 'not-json',
       message: `Shellfleet: tool 'echo' or its arguments are not JSON (${where}). Use plain values.`,
@@ -123,13 +129,14 @@ describe('A call', () => {
     });
   });
 
+  // S4-09
   test.each([
     ['nan', 'output.a is NaN'],
     ['bigint', 'output is a BigInt'],
     ['nothing', 'output is undefined'],
     ['cycle', 'output.self holds itself'],
     ['date', 'output is a Date'],
-  ])('S4-09: that returns no JSON (%s) reports the place', async (what, where) => {
+  ])('reports the place when the tool returns no JSON: %s', async (what, where) => {
     expect(await failure('notJson', { what })).toEqual({
       code: 'not-json',
       message: `Shellfleet: the output of tool 'notJson' is not JSON (${where}). Return plain values.`,
@@ -137,19 +144,22 @@ describe('A call', () => {
     });
   });
 
-  test('S4-19: keys called __proto__ and constructor are keys like any other, there and back', async () => {
+  // S4-19
+  test('passes keys named __proto__ and constructor like any other, both ways', async () => {
     const args = JSON.parse('{"__proto__": {"admin": true}, "constructor": {"prototype": {"admin": true}}}');
     const result = await call('echo', args);
     expect(JSON.stringify(result.ok && result.output)).toBe(JSON.stringify(args));
     expect(({} as { admin?: boolean }).admin).toBeUndefined();
   });
 
-  test('S4-17: brings back more than any pipe holds, whole: 20 MB', async () => {
+  // S4-17
+  test('returns 20 MB complete, more than any pipe holds', async () => {
     const result = await call('large', { bytes: 20_000_000 });
     expect(result.ok && (result.output as string) === 'x'.repeat(20_000_000)).toBe(true);
   });
 
-  test('S4-17: whose output is over the limit reports both sizes', async () => {
+  // S4-17
+  test('reports both sizes when its output is over the limit', async () => {
     expect(await failure('large', { bytes: 33_554_431 })).toEqual({
       code: 'too-large',
       message: "Shellfleet: the output of tool 'large' is 33554433 bytes; the limit is 33554432",
@@ -157,7 +167,7 @@ describe('A call', () => {
     });
   });
 
-  test('whose arguments are over the limit reports both sizes, and is not sent', async () => {
+  test('reports both sizes, and sends nothing, when its arguments are over the limit', async () => {
     expect(await failure('echo', 'x'.repeat(4_194_304))).toEqual({
       code: 'too-large',
       message: "Shellfleet: the arguments of tool 'echo' are 4194306 bytes; the limit is 4194304",
@@ -165,13 +175,14 @@ describe('A call', () => {
     });
   });
 
-  test('whose output is not what the tool declares names the field', async () => {
+  test('names the field in which the output breaks the declared schema', async () => {
     expect(await call('liesAboutOutput')).toMatchObject({
       ok: false,
       error: { code: 'output-invalid', context: { issues: [{ path: 'count' }] } },
     });
   });
 
+  // S4-08, S4-11, S4-14
   test.each([
     ['type-error', 'TypeError: no such thing'],
     ['rejection', 'RangeError: rejected'],
@@ -179,7 +190,7 @@ describe('A call', () => {
     ['null', 'null'],
     ['object', 'Object: { code: 7 }'],
     ['proxy', 'something that cannot be read'],
-  ])('S4-08, S4-11, S4-14: that throws (%s) reports the error and the output so far', async (what, error) => {
+  ])('reports error and output so far when the tool throws: %s', async (what, error) => {
     expect(await call('raises', { what })).toEqual({
       callId: expect.any(String),
       hostId: 'h1',
@@ -192,18 +203,20 @@ describe('A call', () => {
     });
   });
 
-  test('S4-14: that throws outside of the awaited function fails at once', async () => {
+  // S4-14
+  test('fails at once when the tool throws outside of the awaited function', async () => {
     expect(await failure('raisesLater')).toMatchObject({
       code: 'raised',
       message: 'Shellfleet: tool raised Error: from a timer',
     });
   });
 
+  // S4-12, S4-01
   test.each([
     ['exits', { exitCode: 3, signal: null }],
     ['crashes', { exitCode: null, signal: 'SIGSEGV' }],
     ['forges', { exitCode: 0, signal: null }],
-  ])('S4-12, S4-01: whose process dies without a report (%s) fails, and harms nothing else', async (name, context) => {
+  ])('fails alone when its process dies without a report: %s', async (name, context) => {
     const beside = call('mark', { path: '/dev/null', id: 'beside', waitMs: 1_000 });
     expect(await call(name)).toEqual({
       callId: expect.any(String),
@@ -215,7 +228,8 @@ describe('A call', () => {
     expect(await call('add', { a: 1, b: 1 })).toMatchObject({ ok: true, output: { sum: 2 } });
   });
 
-  test('S4-12: that waits for what cannot come ends at once', async () => {
+  // S4-12
+  test('ends at once when the tool awaits a promise that never settles', async () => {
     const before = performance.now();
     expect(await failure('never')).toMatchObject({
       code: 'died',
@@ -224,12 +238,12 @@ describe('A call', () => {
     expect(performance.now() - before).toBeLessThan(20_000);
   });
 
-  test('that prints what looks like a result, and a lot, still answers with its own', async () => {
+  test('returns the real result when the tool prints forged results and much else', async () => {
     expect(await call('prints')).toMatchObject({ ok: true, output: 'its own' });
   });
 
   test.each(['returns', 'returns-much', 'prints', 'throws'])(
-    'that %s a token of a well-known format gives it to nobody',
+    'hides a token of a well-known format when the tool %s it',
     async (how) => {
       const token = `ghp_${'a1B2c3D4e5F6'.repeat(3)}`;
       const result = JSON.stringify(await call('leaks', { text: `it is ${token}.`, how }));
@@ -238,7 +252,8 @@ describe('A call', () => {
     },
   );
 
-  test('S4-13: sees nothing of its worker in its environment', async () => {
+  // S4-13
+  test('runs without the environment of its worker', async () => {
     const result = await call('environment');
     const names = Object.keys((result.ok && result.output) || {});
     const allowed = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'SHELLFLEET_TOOL_CALL'];
@@ -248,8 +263,9 @@ describe('A call', () => {
   });
 });
 
-describe('list', () => {
-  test('S4-06: has each tool with its JSON Schemas and hosts, by name', async () => {
+describe('the list of tools', () => {
+  // S4-06
+  test('has each tool with its JSON Schemas and hosts, by name', async () => {
     const tools = await stack.fleet.tools.list();
     expect(tools.map(({ name }) => name)).toEqual(tools.map(({ name }) => name).sort());
     expect(tools.find(({ name }) => name === 'add')).toEqual({

@@ -23,8 +23,8 @@ async function writeModule(name: string, source: string): Promise<string> {
   return path;
 }
 
-describe('Hosts that offer different tools', () => {
-  test('each call runs where its tool is, and a list has them all with their hosts', async () => {
+describe('hosts that offer different tools', () => {
+  test('run each call where its tool is, and share one list of tools', async () => {
     await using stack = await startFleet({
       workers: 2,
       envs: [{ SHELLFLEET_TOOLS: toolModules('everyday') }, { SHELLFLEET_TOOLS: toolModules('everyday-again') }],
@@ -43,7 +43,7 @@ describe('Hosts that offer different tools', () => {
     expect(hosts).toEqual(Array.from({ length: 8 }, (_, index) => [true, index % 2 ? 'h2' : 'h1']));
   });
 
-  test('a call waits for a tool whose host is away, and runs when it is back', async () => {
+  test('keep a call waiting for a tool whose host is away', async () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday') } });
     await stack.workers[0]?.stop('SIGTERM');
     expect(await stack.fleet.tools.list()).toEqual([]);
@@ -53,8 +53,9 @@ describe('Hosts that offer different tools', () => {
   });
 });
 
-describe('Modules', () => {
-  test('S4-04: a module that is no tool, or does not load, is not offered and is logged with the reason; the others are offered', async () => {
+describe('modules', () => {
+  // S4-04
+  test('that are no tool or do not load are logged with a reason, not offered', async () => {
     const broken = {
       'syntax.mjs': 'export const x = {',
       'throws.mjs': 'throw new Error("not today")',
@@ -89,7 +90,7 @@ describe('Modules', () => {
     });
   });
 
-  test('of two tools with one name neither is offered, and the log names both modules', async () => {
+  test('with the same tool name are both not offered, and the log names them', async () => {
     const modules = toolModules('everyday', 'everyday-again');
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: modules } });
     expect((await stack.fleet.tools.list()).map(({ name }) => name)).not.toContain('add');
@@ -101,7 +102,8 @@ describe('Modules', () => {
 });
 
 describe('watch', () => {
-  test('S4-06: begins with the offered tools, then reports new and removed tools, starts and ends of calls', async () => {
+  // S4-06
+  test('begins with the offered tools, then reports changes, starts and ends of calls', async () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday') } });
     const abort = new AbortController();
     const seen: ToolEvent[] = [];
@@ -129,8 +131,8 @@ describe('watch', () => {
   });
 });
 
-describe('What is in Redis', () => {
-  test('jobs that are none of ours are logged, removed and not run; the next call runs', async () => {
+describe('the queue of a tool', () => {
+  test('logs and removes foreign jobs without running them, and runs the next call', async () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday') } });
     const redis = new Redis(stack.redisUrl, { maxRetriesPerRequest: null });
     const queue = new Queue('tool-mark', { connection: redis, prefix: `${stack.keyspace}:{tools}` });
@@ -171,7 +173,7 @@ describe('What is in Redis', () => {
     redis.disconnect();
   });
 
-  test('neither arguments nor outputs are there in clear, and nothing stays of a call but its mark and events', async () => {
+  test('holds no arguments or outputs in clear, and keeps only mark and events', async () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday') } });
     const redis = new Redis(stack.redisUrl);
     // A plain connection: ioredis' monitor() fails when lines come together with the reply.
@@ -201,7 +203,7 @@ describe('What is in Redis', () => {
     redis.disconnect();
   });
 
-  test('more tools and calls take no more connections, at the worker and at the producer', async () => {
+  test('needs no more connections for more tools and calls', async () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday', 'hostile') } });
     const redis = new Redis(stack.redisUrl);
     const count = () => Promise.all([stack.workers[0]?.pid ?? 0, process.pid].map((pid) => ownConnections(redis, pid)));
@@ -215,7 +217,7 @@ describe('What is in Redis', () => {
     redis.disconnect();
   });
 
-  test('a call whose job is added again after it ran, or after it was withdrawn, does not run again', async () => {
+  test('runs no call whose job is added again after it ran or was withdrawn', async () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday') } });
     const redis = new Redis(stack.redisUrl, { maxRetriesPerRequest: null });
     const queue = new Queue('tool-mark', { connection: redis, prefix: `${stack.keyspace}:{tools}` });
@@ -249,7 +251,7 @@ describe('What is in Redis', () => {
     redis.disconnect();
   });
 
-  test('a call whose host died between fetching it and beginning it runs on another host', async () => {
+  test('gives a call to another host when the first died before beginning it', async () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday') } });
     const redis = new Redis(stack.redisUrl, { maxRetriesPerRequest: null });
     await stack.workers[0]?.stop('SIGTERM');

@@ -35,20 +35,19 @@ async function runs(pid: number): Promise<boolean> {
   return stat !== '' && !/\) [ZX] /.test(stat);
 }
 
-describe('Time', () => {
-  test.each(['loops', 'ignoresTerm'])(
-    'S4-10, S4-15: %s ends when its time is over, whatever it does about the signal',
-    async (name) => {
-      expect(await stack.fleet.tools.call(name, {}, { timeoutMs: 700 })).toEqual({
-        callId: expect.any(String),
-        hostId: 'h1',
-        ok: false,
-        error: { code: 'timeout', message: 'Shellfleet: tool exceeded 700 ms', context: { timeoutMs: 700 } },
-      });
-    },
-  );
+describe('the time of a call', () => {
+  // S4-10, S4-15
+  test.each(['loops', 'ignoresTerm'])('ends %s at the timeout, however it treats the signal', async (name) => {
+    expect(await stack.fleet.tools.call(name, {}, { timeoutMs: 700 })).toEqual({
+      callId: expect.any(String),
+      hostId: 'h1',
+      ok: false,
+      error: { code: 'timeout', message: 'Shellfleet: tool exceeded 700 ms', context: { timeoutMs: 700 } },
+    });
+  });
 
-  test('S4-15: the signal that a tool is given aborts first, and leaves it a second', async () => {
+  // S4-15
+  test('aborts the signal of the tool first, and leaves it a second', async () => {
     const path = join(folder, 'hears');
     expect(await stack.fleet.tools.call('hears', { path }, { timeoutMs: 6_000 })).toMatchObject({
       error: { code: 'timeout' },
@@ -56,13 +55,14 @@ describe('Time', () => {
     expect(await readOrEmpty(path)).toBe('heard');
   });
 
-  test('a caller may ask for less time than the tool allows, and never for more', async () => {
+  test('may be less than the tool allows at the caller’s wish, never more', async () => {
     expect(await stack.fleet.tools.call('quick', {}, { timeoutMs: 600_000 })).toMatchObject({
       error: { message: 'Shellfleet: tool exceeded 1000 ms' },
     });
   });
 
-  test('S4-16: the worker does other things meanwhile', async () => {
+  // S4-16
+  test('leaves the worker free to do other work', async () => {
     const loops = stack.fleet.tools.call('loops', {}, { timeoutMs: 4_000 });
     let ended = false;
     void loops.then(() => {
@@ -74,28 +74,27 @@ describe('Time', () => {
   });
 });
 
-describe('Processes', () => {
+describe('the processes of a call', () => {
+  // S4-18
   test.each([
     ['times out', 60_000, { timeoutMs: 6_000 }],
     ['succeeds', 0, {}],
-  ])(
-    'S4-18: when a call %s, its children go with it: those in its group, and those that left it',
-    async (_how, waitMs, options) => {
-      const path = join(folder, `pids-${waitMs}`);
-      const result = await stack.fleet.tools.call('spawns', { path, waitMs }, options);
-      expect(result.ok).toBe(waitMs === 0);
-      const pids = JSON.parse(await readOrEmpty(path)) as number[];
-      expect(pids).toHaveLength(2);
-      await until(
-        () => Promise.all(pids.map(runs)),
-        (running) => !running.includes(true),
-        5_000,
-      );
-    },
-  );
+  ])('end with it when it %s, also those that left its group', async (_how, waitMs, options) => {
+    const path = join(folder, `pids-${waitMs}`);
+    const result = await stack.fleet.tools.call('spawns', { path, waitMs }, options);
+    expect(result.ok).toBe(waitMs === 0);
+    const pids = JSON.parse(await readOrEmpty(path)) as number[];
+    expect(pids).toHaveLength(2);
+    await until(
+      () => Promise.all(pids.map(runs)),
+      (running) => !running.includes(true),
+      5_000,
+    );
+  });
 
+  // S4-01
   test.each(['fillsHeap', 'fillsBuffers'])(
-    'S4-01: %s ends at its limit of memory, and the caller’s error reports it',
+    'end at the memory limit for %s, which the caller’s error reports',
     async (name) => {
       expect(await stack.fleet.tools.call(name)).toMatchObject({
         ok: false,
@@ -107,8 +106,8 @@ describe('Processes', () => {
 });
 
 // S4-22
-describe('A signal of the caller', () => {
-  test('ends the process of its call, and call rejects with its reason', async () => {
+describe('a caller', () => {
+  test('ends the process of a call with its signal, whose reason the call rejects with', async () => {
     const path = join(folder, 'cancelled');
     const abort = new AbortController();
     const calling = stack.fleet.tools.call('hears', { path }, { signal: abort.signal });
@@ -127,7 +126,7 @@ describe('A signal of the caller', () => {
     ).toBe('heard');
   });
 
-  test('that aborts while the call waits keeps it from ever beginning', async () => {
+  test('keeps a waiting call from ever beginning with its signal', async () => {
     const path = join(folder, 'waits');
     const blockers = await takeEverySlot();
     const abort = new AbortController();
@@ -141,7 +140,7 @@ describe('A signal of the caller', () => {
     expect(await readOrEmpty(path)).toBe('begin after\nend after\n');
   });
 
-  test('a start deadline that passes is a result, and the call never begins', async () => {
+  test('gets a result when a start deadline passes, and the call never begins', async () => {
     const path = join(folder, 'deadline');
     const blockers = await takeEverySlot();
     const late = stack.fleet.tools.call('mark', { path, id: 'late' }, { startDeadlineMs: 500 });

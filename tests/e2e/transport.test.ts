@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, inject, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { inspectFleet } from '../support/inspect-fleet.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { startUnreachableSocketEngine } from '../support/unreachable-socket-engine.ts';
@@ -20,25 +20,27 @@ async function remembered({ stateFolder }: TestFleet): Promise<unknown> {
   return JSON.parse(await readFile(join(stateFolder, 'hosts', host, 's', '.transport.json'), 'utf8'));
 }
 
-test('where containers can reach the worker’s socket, sessions use it, and the try leaves no container', async () => {
-  await using stack = await startFleet({ transport: 'auto' });
-  await using inspector = inspectFleet(stack);
-  await expect.poll(() => inspector.containers()).toEqual([]);
-  expect(await transportOf(stack)).toEqual({ stdout: 'on\n', transport: 'socket' });
-  expect(await remembered(stack)).toEqual({ engine: expect.any(String), transport: 'socket' });
-});
+describe('the transport of sessions', () => {
+  test('is the worker’s socket where containers can reach it, and probes leave no container', async () => {
+    await using stack = await startFleet({ transport: 'auto' });
+    await using inspector = inspectFleet(stack);
+    await expect.poll(() => inspector.containers()).toEqual([]);
+    expect(await transportOf(stack)).toEqual({ stdout: 'on\n', transport: 'socket' });
+    expect(await remembered(stack)).toEqual({ engine: expect.any(String), transport: 'socket' });
+  });
 
-test('where they cannot, as with Docker Desktop, sessions are attached to, after a restart too without another try', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'sf-eng-'));
-  try {
-    await using engine = await startUnreachableSocketEngine(enginePath, folder);
-    await using stack = await startFleet({ transport: 'auto', env: { SHELLFLEET_DOCKER_SOCKET: engine.path } });
-    expect(await transportOf(stack)).toEqual({ stdout: 'on\n', transport: 'attach' });
-    expect(await remembered(stack)).toEqual({ engine: engine.path, transport: 'attach' });
-    await stack.workers[0]?.stop('SIGINT');
-    await stack.workers[0]?.start();
-    expect(await transportOf(stack)).toEqual({ stdout: 'on\n', transport: 'attach' });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  test('is attach elsewhere, as with Docker Desktop, without another probe after a restart', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'sf-eng-'));
+    try {
+      await using engine = await startUnreachableSocketEngine(enginePath, folder);
+      await using stack = await startFleet({ transport: 'auto', env: { SHELLFLEET_DOCKER_SOCKET: engine.path } });
+      expect(await transportOf(stack)).toEqual({ stdout: 'on\n', transport: 'attach' });
+      expect(await remembered(stack)).toEqual({ engine: engine.path, transport: 'attach' });
+      await stack.workers[0]?.stop('SIGINT');
+      await stack.workers[0]?.start();
+      expect(await transportOf(stack)).toEqual({ stdout: 'on\n', transport: 'attach' });
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
 });

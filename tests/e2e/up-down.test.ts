@@ -86,62 +86,66 @@ function follow(args: string[], environment = env) {
   return { child, ended, said: () => texts.stderr, printed: () => texts.stdout };
 }
 
-test('down ends everything that up --detach has started', async () => {
-  await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
-  const pids = await startedPids();
-  expect(living(pids)).toEqual(pids);
-  await run(shellfleet, ['exec', 'held', '--', 'sleep 100 & echo on'], { env });
-  const { stderr } = await run(shellfleet, ['down'], { env });
-  expect(stderr).toContain('Ending the fleet, and with it: 1 open session, 0 running commands');
-  expect(stderr).toContain('has ended');
-  expect(stderr).toMatch(/Session images stay for the next `up`: shellfleet\/session:.*\. To remove them: docker rmi /);
-  expect(living(pids)).toEqual([]);
-  expect(await readFile(join(folder, 'up.log'), 'utf8')).toContain('with it: 1 open session, 0');
-});
+describe('up and down', () => {
+  test('end all that up --detach has started, by down', async () => {
+    await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
+    const pids = await startedPids();
+    expect(living(pids)).toEqual(pids);
+    await run(shellfleet, ['exec', 'held', '--', 'sleep 100 & echo on'], { env });
+    const { stderr } = await run(shellfleet, ['down'], { env });
+    expect(stderr).toContain('Ending the fleet, and with it: 1 open session, 0 running commands');
+    expect(stderr).toContain('has ended');
+    expect(stderr).toMatch(
+      /Session images stay for the next `up`: shellfleet\/session:.*\. To remove them: docker rmi /,
+    );
+    expect(living(pids)).toEqual([]);
+    expect(await readFile(join(folder, 'up.log'), 'utf8')).toContain('with it: 1 open session, 0');
+  });
 
-test('up takes over the shells of a killed supervisor, and down ends what a killed supervisor left', async () => {
-  await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
-  await run(shellfleet, ['exec', 'kept', '--', 'X=5'], { env });
-  const [supervisor = 0] = await startedPids();
-  process.kill(supervisor, 'SIGKILL');
-  const { stdout: findings } = await run(shellfleet, ['doctor', '--json'], { env }).catch((error) => error);
-  expect(findings).toContain(
-    '"name":"fleet","state":"present","detail":"version 0.1.0 serves, but its supervisor is gone',
-  );
-  const again = await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
-  expect(again.stderr).toContain('taken over');
-  expect((await run(shellfleet, ['exec', 'kept', '--', 'echo $X'], { env })).stdout).toBe('5\n');
+  test('adopt the shells of a killed supervisor, and end what it left', async () => {
+    await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
+    await run(shellfleet, ['exec', 'kept', '--', 'X=5'], { env });
+    const [supervisor = 0] = await startedPids();
+    process.kill(supervisor, 'SIGKILL');
+    const { stdout: findings } = await run(shellfleet, ['doctor', '--json'], { env }).catch((error) => error);
+    expect(findings).toContain(
+      '"name":"fleet","state":"present","detail":"version 0.1.0 serves, but its supervisor is gone',
+    );
+    const again = await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
+    expect(again.stderr).toContain('taken over');
+    expect((await run(shellfleet, ['exec', 'kept', '--', 'echo $X'], { env })).stdout).toBe('5\n');
 
-  const pids = await startedPids();
-  process.kill(pids[0] ?? 0, 'SIGKILL');
-  await run(shellfleet, ['down'], { env });
-  expect(living(pids.slice(1))).toEqual([]);
-});
+    const pids = await startedPids();
+    process.kill(pids[0] ?? 0, 'SIGKILL');
+    await run(shellfleet, ['down'], { env });
+    expect(living(pids.slice(1))).toEqual([]);
+  });
 
-test('down names a worker that up did not start and that goes on', async () => {
-  await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
-  const byHand = follow(['worker', '--slots', '1', '--host-id', 'by-hand']);
-  await expect.poll(byHand.printed, WAIT).toContain('worker.started');
-  const { stderr } = await run(shellfleet, ['down'], { env });
-  expect(stderr).toContain('because `up` did not start it: the worker of host by-hand.');
-  // LOG-3.
-  await expect.poll(byHand.printed, WAIT).toContain('host.beat-failed');
-  expect(byHand.printed()).not.toMatch(/writeable[^\n]*\\n +at /);
-  expect(byHand.child.exitCode).toBe(null);
-});
+  test('name a worker that up did not start and that goes on', async () => {
+    await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
+    const byHand = follow(['worker', '--slots', '1', '--host-id', 'by-hand']);
+    await expect.poll(byHand.printed, WAIT).toContain('worker.started');
+    const { stderr } = await run(shellfleet, ['down'], { env });
+    expect(stderr).toContain('because `up` did not start it: the worker of host by-hand.');
+    // LOG-3.
+    await expect.poll(byHand.printed, WAIT).toContain('host.beat-failed');
+    expect(byHand.printed()).not.toMatch(/writeable[^\n]*\\n +at /);
+    expect(byHand.child.exitCode).toBe(null);
+  });
 
-test('up uses a fleet of its version that another checkout started, and ends nothing of it', async () => {
-  await run(shellfleet, ['up', '--detach'], { env });
-  const pids = await startedPids();
-  await changeRecord({ build: '0.1.0 of the checkout /elsewhere' });
-  const { stderr } = await run(shellfleet, ['up', '--detach'], { env });
-  expect(stderr).toContain('it is used as it is');
-  expect(stderr).toContain(`It is 0.1.0 of the checkout /elsewhere; this is 0.1.0 of the checkout ${checkoutRoot}`);
-  expect(living(await startedPids())).toEqual(pids);
+  test('use a fleet of the same version from another checkout, and leave it running', async () => {
+    await run(shellfleet, ['up', '--detach'], { env });
+    const pids = await startedPids();
+    await changeRecord({ build: '0.1.0 of the checkout /elsewhere' });
+    const { stderr } = await run(shellfleet, ['up', '--detach'], { env });
+    expect(stderr).toContain('it is used as it is');
+    expect(stderr).toContain(`It is 0.1.0 of the checkout /elsewhere; this is 0.1.0 of the checkout ${checkoutRoot}`);
+    expect(living(await startedPids())).toEqual(pids);
+  });
 });
 
 describe('up beside a fleet of another version', { timeout: 120_000 }, () => {
-  test('refuses with the use of its own workers; an interrupted replacement leaves it; replaced, running commands finish first', async () => {
+  test('refuses while its workers are used, and --replace waits for running commands', async () => {
     await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
     const before = await startedPids();
     // Of another tenant, which counts too.
@@ -185,7 +189,7 @@ describe('up beside a fleet of another version', { timeout: 120_000 }, () => {
     expect(await hosts()).toMatchObject([{ state: 'up', slots: 2 }]);
   });
 
-  test('replaces one whose commands do not finish in time, and says so', async () => {
+  test('replaces one whose commands do not finish in time, and reports it', async () => {
     await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
     const before = await startedPids();
     const running = follow(['exec', 'long', '--', 'sleep 600']);
@@ -212,7 +216,7 @@ describe('up beside keys of another version of the protocol', { timeout: 180_000
     SHELLFLEET_TEST_NEWER: 'protocol',
   });
 
-  test('refuses a fleet that runs; --replace drains it, reports what goes, and removes its keys', async () => {
+  test('refuses a running fleet; --replace drains it, reports, and removes its keys', async () => {
     await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
     const before = await startedPids();
     const script = 'until [ -e /tmp/end ]; do sleep 0.1; done; echo whole';
@@ -252,7 +256,7 @@ describe('up beside keys of another version of the protocol', { timeout: 180_000
     expect(sessions).not.toContain('"id":"own"');
   });
 
-  test('refuses keys that a fleet which ended has left, and removes none without --replace', async () => {
+  test('refuses keys of an ended fleet, and removes none without --replace', async () => {
     await run(shellfleet, ['up', '--detach', ...ON_HOST], { env: newer() });
     await run(shellfleet, ['exec', '--policy', 'host', 'left', '--', 'echo on'], { env: newer() });
     await run(shellfleet, ['down'], { env: newer() });
@@ -274,15 +278,17 @@ describe('up beside keys of another version of the protocol', { timeout: 180_000
   });
 });
 
-test('a fleet whose slots are all taken is up all the same, and reports that its first command waits', {
-  timeout: 120_000,
-}, async () => {
-  await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
-  await run(shellfleet, ['exec', 'held', '--', 'X=5'], { env });
-  const [supervisor = 0] = await startedPids();
-  process.kill(supervisor, 'SIGKILL');
-  const { stderr } = await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
-  expect(stderr).toContain('The first command still waits: every slot is taken.');
-  expect(stderr).toContain('The fleet is up, with 0 free slots.');
-  expect((await run(shellfleet, ['exec', 'held', '--', 'echo $X'], { env })).stdout).toBe('5\n');
+describe('up with taken slots', () => {
+  test('succeeds, and reports that its first command waits', {
+    timeout: 120_000,
+  }, async () => {
+    await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
+    await run(shellfleet, ['exec', 'held', '--', 'X=5'], { env });
+    const [supervisor = 0] = await startedPids();
+    process.kill(supervisor, 'SIGKILL');
+    const { stderr } = await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
+    expect(stderr).toContain('The first command still waits: every slot is taken.');
+    expect(stderr).toContain('The fleet is up, with 0 free slots.');
+    expect((await run(shellfleet, ['exec', 'held', '--', 'echo $X'], { env })).stdout).toBe('5\n');
+  });
 });

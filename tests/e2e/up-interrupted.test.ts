@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { checkoutRoot } from '@shellfleet/setup';
 import Docker from 'dockerode';
-import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest';
 import { processesOf } from '../support/state-folder-processes.ts';
 
 // `npm start`, interrupted at each line that it reports. The lines are those of a machine that has an engine, the images and the keeper already.
@@ -69,61 +69,61 @@ async function leftOver() {
 
 const NOTHING = { processes: [], containers: [], records: [] };
 
-test.each([
-  [STARTING_REDIS, 'SIGINT'],
-  [STARTING_WORKERS, 'SIGINT'],
-  [READY, 'SIGHUP'],
-  [UP, 'SIGTERM'],
-] as const)(
-  'interrupted at "%s" by %s, npm start ends everything that it has started, and down has nothing to do',
-  async (line, signal) => {
+describe('npm start', () => {
+  test.each([
+    [STARTING_REDIS, 'SIGINT'],
+    [STARTING_WORKERS, 'SIGINT'],
+    [READY, 'SIGHUP'],
+    [UP, 'SIGTERM'],
+  ] as const)('ends everything that it started when interrupted at "%s" by %s', async (line, signal) => {
     const { up, said } = await startUntil(line);
     signalAll(up, signal);
     const [exitCode] = await once(up, 'exit');
     expect({ exitCode, ...(await leftOver()) }, said()).toEqual({ exitCode: line === UP ? 0 : 130, ...NOTHING });
     expect((await run(shellfleet, ['down'], { env })).stderr).toContain('No fleet of this machine was running.');
-  },
-);
+  });
 
-test.each([STARTING_REDIS, STARTING_WORKERS, READY, UP])(
-  'killed at "%s", npm start leaves only what down ends',
-  async (line) => {
-    const { up } = await startUntil(line);
+  test.each([STARTING_REDIS, STARTING_WORKERS, READY, UP])(
+    'leaves only what down ends when it is killed at "%s"',
+    async (line) => {
+      const { up } = await startUntil(line);
+      signalAll(up, 'SIGKILL');
+      await once(up, 'exit');
+      expect((await run(shellfleet, ['down'], { env })).stderr).toContain('The fleet of this machine has ended.');
+      // A worker whose supervisor was killed before it was ready ends by itself.
+      await expect.poll(leftOver, { timeout: 60_000 }).toEqual(NOTHING);
+    },
+  );
+
+  test('comes up twice at once after one was killed while starting its worker', async () => {
+    const { up } = await startUntil(STARTING_WORKERS);
     signalAll(up, 'SIGKILL');
     await once(up, 'exit');
-    expect((await run(shellfleet, ['down'], { env })).stderr).toContain('The fleet of this machine has ended.');
-    // A worker whose supervisor was killed before it was ready ends by itself.
-    await expect.poll(leftOver, { timeout: 60_000 }).toEqual(NOTHING);
-  },
-);
+    const [second, third] = await Promise.all([startUntil(UP), startUntil(UP)]);
+    const lines = `${second.said()}${third.said()}`;
+    expect(lines).toContain('what is left of it is taken over');
+    expect(lines).toContain('it is used as it is');
+    expect((await run(shellfleet, ['exec', 'x', '--', 'echo on'], { env })).stdout).toBe('on\n');
+  });
 
-test('killed while it starts its worker, the next npm start comes up, and so does a third that finds it starting', async () => {
-  const { up } = await startUntil(STARTING_WORKERS);
-  signalAll(up, 'SIGKILL');
-  await once(up, 'exit');
-  const [second, third] = await Promise.all([startUntil(UP), startUntil(UP)]);
-  const lines = `${second.said()}${third.said()}`;
-  expect(lines).toContain('what is left of it is taken over');
-  expect(lines).toContain('it is used as it is');
-  expect((await run(shellfleet, ['exec', 'x', '--', 'echo on'], { env })).stdout).toBe('on\n');
-});
+  test.each(['SIGINT', 'SIGKILL'] as const)(
+    'ends the fleet behind up --detach when %s interrupts its wait',
+    async (signal) => {
+      const { up } = await startUntil(STARTING_REDIS, ['--detach']);
+      signalAll(up, signal);
+      await once(up, 'exit');
+      await expect.poll(leftOver, { timeout: 60_000 }).toEqual(NOTHING);
+      expect(await readFile(join(folder, 'up.log'), 'utf8')).toContain('Interrupted: what was started ends.');
+    },
+  );
 
-test.each(['SIGINT', 'SIGKILL'] as const)(
-  '%s to up --detach while it waits ends the fleet that starts behind it',
-  async (signal) => {
-    const { up } = await startUntil(STARTING_REDIS, ['--detach']);
-    signalAll(up, signal);
-    await once(up, 'exit');
-    await expect.poll(leftOver, { timeout: 60_000 }).toEqual(NOTHING);
-    expect(await readFile(join(folder, 'up.log'), 'utf8')).toContain('Interrupted: what was started ends.');
-  },
-);
-
-test('a worker whose settings are not valid ends npm start with its reason and exit code 2, and nothing is left (case 76)', async () => {
-  const wrong = { ...env, SHELLFLEET_WORKSPACES: 'not/absolute' };
-  const { stderr, code } = await run(shellfleet, ['up'], { env: wrong }).catch((error) => error);
-  expect(stderr).toMatch(/SHELLFLEET_WORKSPACES/);
-  expect(code).toBe(2);
-  expect(stderr).not.toContain('is started again');
-  expect(await leftOver()).toEqual(NOTHING);
+  // case 76
+  test('ends with reason and exit code 2 when a worker’s settings are invalid', async () => {
+    const wrong = { ...env, SHELLFLEET_WORKSPACES: 'not/absolute' };
+    const { stderr, code } = await run(shellfleet, ['up'], { env: wrong }).catch((error) => error);
+    expect(stderr).toMatch(/SHELLFLEET_WORKSPACES/);
+    expect(code).toBe(2);
+    expect(stderr).not.toContain('is started again');
+    expect(await leftOver()).toEqual(NOTHING);
+  });
 });

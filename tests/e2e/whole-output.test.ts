@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sessionKeys } from '@shellfleet/protocol';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FleetCli } from '../support/fleet-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
@@ -41,80 +41,82 @@ async function lastResult(sessionId: string) {
   return undefined;
 }
 
-test('exec brings output of many times the size of stream and log, with an equal checksum, and Redis stays small', async () => {
-  await stack.fleet.session('whole', SPEC);
-  const { exitCode, stdout, stderr } = await cli.run(['exec', 'whole', '--', PRINT_RANDOM]);
-  expect({ exitCode, md5: `${md5(stdout)}\n` }).toEqual({ exitCode: 0, md5: stderr });
-  await using redis = Object.assign(new Redis(stack.redisUrl), {
-    [Symbol.asyncDispose]: async function (this: Redis) {
-      await this.quit();
-    },
+describe('output for an attached reader', () => {
+  test('reaches exec whole, beyond stream and log, while Redis stays small', async () => {
+    await stack.fleet.session('whole', SPEC);
+    const { exitCode, stdout, stderr } = await cli.run(['exec', 'whole', '--', PRINT_RANDOM]);
+    expect({ exitCode, md5: `${md5(stdout)}\n` }).toEqual({ exitCode: 0, md5: stderr });
+    await using redis = Object.assign(new Redis(stack.redisUrl), {
+      [Symbol.asyncDispose]: async function (this: Redis) {
+        await this.quit();
+      },
+    });
+    const { stream } = sessionKeys(stack.keyspace as never, 'default' as never, 'whole' as never);
+    expect(await redis.memory('USAGE', stream)).toBeLessThan(4 * MIB);
   });
-  const { stream } = sessionKeys(stack.keyspace as never, 'default' as never, 'whole' as never);
-  expect(await redis.memory('USAGE', stream)).toBeLessThan(4 * MIB);
-});
 
-test('a command that waits for its reader is not silent, and a reader of the SDK gets everything', async () => {
-  const session = await stack.fleet.session('whole', SPEC);
-  const script = `seq 1 9999999 | head -c ${BYTES}`;
-  const command = await session.submit(script, { attachReader: true, noOutputTimeoutMs: 2_500 });
-  let text = '';
-  for await (const chunk of command.output()) {
-    expect(chunk.omittedBytes).toBeUndefined();
-    const before = text.length;
-    text += chunk.text;
-    // Longer than it may be silent, and shorter than its reader may stall.
-    if (before < 2 * MIB && text.length >= 2 * MIB) await delay(3_500);
-  }
-  let expected = '';
-  for (let number = 1; expected.length < BYTES; number += 1) expected += `${number}\n`;
-  expect(text === expected.slice(0, BYTES)).toBe(true);
-  expect(await command.result()).toMatchObject({ outcome: 'success', totals: { stdoutBytes: BYTES } });
-});
+  test('reaches an SDK reader whole; a command that waits for it is not silent', async () => {
+    const session = await stack.fleet.session('whole', SPEC);
+    const script = `seq 1 9999999 | head -c ${BYTES}`;
+    const command = await session.submit(script, { attachReader: true, noOutputTimeoutMs: 2_500 });
+    let text = '';
+    for await (const chunk of command.output()) {
+      expect(chunk.omittedBytes).toBeUndefined();
+      const before = text.length;
+      text += chunk.text;
+      // Longer than it may be silent, and shorter than its reader may stall.
+      if (before < 2 * MIB && text.length >= 2 * MIB) await delay(3_500);
+    }
+    let expected = '';
+    for (let number = 1; expected.length < BYTES; number += 1) expected += `${number}\n`;
+    expect(text === expected.slice(0, BYTES)).toBe(true);
+    expect(await command.result()).toMatchObject({ outcome: 'success', totals: { stdoutBytes: BYTES } });
+  });
 
-test('a command that waits for its reader goes on when its worker was killed meanwhile, and no byte is lost', async () => {
-  const session = await stack.fleet.session('whole', SPEC);
-  const exec = cli.start(['exec', 'whole', '--', PRINT_RANDOM]);
-  exec.child.stdout?.pause();
-  const log = async () => {
-    const { runningCommandId = '' } = await session.info();
-    const paths = await readdir(stack.stateFolder, { recursive: true, withFileTypes: true });
-    const files = paths.filter(({ parentPath }) => parentPath.endsWith(runningCommandId.split('.').at(-1) || '?'));
-    const sizes = await Promise.all(
-      files.map(async ({ parentPath, name }) => (await stat(join(parentPath, name))).size),
+  test('loses no byte when the worker of a waiting command is killed', async () => {
+    const session = await stack.fleet.session('whole', SPEC);
+    const exec = cli.start(['exec', 'whole', '--', PRINT_RANDOM]);
+    exec.child.stdout?.pause();
+    const log = async () => {
+      const { runningCommandId = '' } = await session.info();
+      const paths = await readdir(stack.stateFolder, { recursive: true, withFileTypes: true });
+      const files = paths.filter(({ parentPath }) => parentPath.endsWith(runningCommandId.split('.').at(-1) || '?'));
+      const sizes = await Promise.all(
+        files.map(async ({ parentPath, name }) => (await stat(join(parentPath, name))).size),
+      );
+      return sizes.reduce((sum, size) => sum + size, 0);
+    };
+    // Held back: more would come only after the stall, when the log may drop what nobody has read.
+    await until(log, (bytes) => bytes > 5 * MIB);
+    await stack.workers[0]?.kill();
+    await stack.workers[0]?.start();
+    exec.child.stdout?.resume();
+    const { exitCode, stdout, stderr } = await exec.end;
+    expect({ exitCode, md5: `${md5(stdout)}\n` }).toEqual({ exitCode: 0, md5: stderr });
+  });
+
+  // Both wait for the limit of a stall.
+  test.concurrent('misses bytes after a long stall; the command goes on, and exec exits 125', async () => {
+    await stack.fleet.session('stalled', SPEC);
+    const exec = cli.start(['exec', 'stalled', '--', PRINT_RANDOM]);
+    exec.child.stdout?.pause();
+    expect(await lastResult('stalled')).toMatchObject({ outcome: 'success', totals: { stdoutBytes: BYTES } });
+    exec.child.stdout?.resume();
+    const { exitCode, stdout, stderr } = await exec.end;
+    const missing = BYTES - stdout.byteLength;
+    expect(missing).toBeGreaterThan(MIB);
+    expect(exitCode).toBe(125);
+    expect(stderr).toContain(`${missing} bytes of its output did not come, so the exit code is not that of stalled.`);
+  });
+
+  test.concurrent('does not hold up the command when the reader is killed', async () => {
+    await stack.fleet.session('killed', SPEC);
+    const exec = cli.start(['exec', 'killed', '--', PRINT_RANDOM]);
+    await until(
+      () => exec.output().stdout.byteLength,
+      (bytes) => bytes > 2 * MIB,
     );
-    return sizes.reduce((sum, size) => sum + size, 0);
-  };
-  // Held back: more would come only after the stall, when the log may drop what nobody has read.
-  await until(log, (bytes) => bytes > 5 * MIB);
-  await stack.workers[0]?.kill();
-  await stack.workers[0]?.start();
-  exec.child.stdout?.resume();
-  const { exitCode, stdout, stderr } = await exec.end;
-  expect({ exitCode, md5: `${md5(stdout)}\n` }).toEqual({ exitCode: 0, md5: stderr });
-});
-
-// Both wait for the limit of a stall.
-test.concurrent('a consumer that stalls for longer than the limit has no effect on the command: bytes are missing, and exec says so with 125', async () => {
-  await stack.fleet.session('stalled', SPEC);
-  const exec = cli.start(['exec', 'stalled', '--', PRINT_RANDOM]);
-  exec.child.stdout?.pause();
-  expect(await lastResult('stalled')).toMatchObject({ outcome: 'success', totals: { stdoutBytes: BYTES } });
-  exec.child.stdout?.resume();
-  const { exitCode, stdout, stderr } = await exec.end;
-  const missing = BYTES - stdout.byteLength;
-  expect(missing).toBeGreaterThan(MIB);
-  expect(exitCode).toBe(125);
-  expect(stderr).toContain(`${missing} bytes of its output did not come, so the exit code is not that of stalled.`);
-});
-
-test.concurrent('a reader that is killed has no effect on the command', async () => {
-  await stack.fleet.session('killed', SPEC);
-  const exec = cli.start(['exec', 'killed', '--', PRINT_RANDOM]);
-  await until(
-    () => exec.output().stdout.byteLength,
-    (bytes) => bytes > 2 * MIB,
-  );
-  exec.child.kill('SIGKILL');
-  expect(await lastResult('killed')).toMatchObject({ outcome: 'success', totals: { stdoutBytes: BYTES } });
+    exec.child.kill('SIGKILL');
+    expect(await lastResult('killed')).toMatchObject({ outcome: 'success', totals: { stdoutBytes: BYTES } });
+  });
 });

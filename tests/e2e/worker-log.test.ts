@@ -1,26 +1,29 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startFleet } from '../support/start-fleet.ts';
 
-test('the log of a worker has neither scripts, nor stdin, nor output, also at the level debug (S1-53)', async () => {
-  await using stack = await startFleet();
-  const session = await stack.fleet.session('logged', { env: { GIVEN: 'word-in-a-variable' } });
-  const command = await session.submit('echo "word in the $GIVEN" word-in-a-script; cat; sh -c "exit 3"', {
-    stdin: 'word-in-stdin',
+describe('the log of a worker', () => {
+  // S1-53
+  test('has neither scripts, stdin nor output, even at the level debug', async () => {
+    await using stack = await startFleet();
+    const session = await stack.fleet.session('logged', { env: { GIVEN: 'word-in-a-variable' } });
+    const command = await session.submit('echo "word in the $GIVEN" word-in-a-script; cat; sh -c "exit 3"', {
+      stdin: 'word-in-stdin',
+    });
+    expect(await command.result()).toMatchObject({
+      outcome: 'failure',
+      stdout: expect.stringContaining('word-in-stdin'),
+    });
+    await session.run('word-that-is-no-command');
+    await session.run('echo word-before; sleep 4321', { timeoutMs: 300 });
+    await session.files.write('/tmp/word-in-a-path', 'word-in-a-file');
+    await session.close();
+    const log = stack.workers[0]?.log ?? '';
+    const lines = log.split('\n').filter((line) => line.startsWith('{'));
+    const levels = new Set(lines.map((line) => JSON.parse(line).level));
+    expect(levels).toContain('debug');
+    expect(log).toContain(command.id.slice(-26));
+    // LOG-1: what a reader makes of a line is what stands in it, so no name stands twice.
+    expect(lines.filter((line) => JSON.stringify(JSON.parse(line)) !== line)).toEqual([]);
+    expect(log).not.toContain('word-');
   });
-  expect(await command.result()).toMatchObject({
-    outcome: 'failure',
-    stdout: expect.stringContaining('word-in-stdin'),
-  });
-  await session.run('word-that-is-no-command');
-  await session.run('echo word-before; sleep 4321', { timeoutMs: 300 });
-  await session.files.write('/tmp/word-in-a-path', 'word-in-a-file');
-  await session.close();
-  const log = stack.workers[0]?.log ?? '';
-  const lines = log.split('\n').filter((line) => line.startsWith('{'));
-  const levels = new Set(lines.map((line) => JSON.parse(line).level));
-  expect(levels).toContain('debug');
-  expect(log).toContain(command.id.slice(-26));
-  // LOG-1: what a reader makes of a line is what stands in it, so no name stands twice.
-  expect(lines.filter((line) => JSON.stringify(JSON.parse(line)) !== line)).toEqual([]);
-  expect(log).not.toContain('word-');
 });
