@@ -8,8 +8,8 @@
 -- MAILBOX-4. An entry is started before the first byte of it reaches a shell, and once. Only an idempotent one is started again, by `rerun`.
 --              `put-back` ends a first attempt and makes the entry the head again: its second attempt is started like any head.
 -- MAILBOX-5. Only the head is ever started, checked for admission or held, and a held head is neither until an answer has released it.
--- MAILBOX-6. Only the owner starts entries, or `submit` in its name: when the owner has reported that it rests (`rests` is its fence: its shell is
---              ready, nothing runs or waits, it admits everything), and can be heard of. The owner withdraws that before it leaves the session.
+-- MAILBOX-6. Only the owner starts entries, or `submit` in its name: when the owner has delegated it (`delegated` has its fence: its shell is
+--              ready, nothing runs or waits, it admits everything) and has sent a heartbeat recently. The owner withdraws that before it leaves the session.
 local queue, state, stream = KEYS[1], KEYS[2], KEYS[3]
 local prefix, feed = ARGV[1], ARGV[2]
 

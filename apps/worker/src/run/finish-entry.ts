@@ -34,7 +34,7 @@ export async function finishEntry(entry: Entry, ended: EntryResult, context: Ses
   for (;;) {
     const call = (once: OwnedCalls) => {
       triedNext = shell.ready && context.mayTakeNext();
-      if (triedNext) context.rest.mayBegin();
+      if (triedNext) context.delegation.mayBeStored();
       return once.finish(entry.id, {
         result: sealError(entry.id, toStoredResult(entry, result, redaction), context),
         output,

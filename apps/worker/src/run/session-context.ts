@@ -3,9 +3,9 @@ import type { FileOperation, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { RefusedEgress, SessionEgress } from '../egress/session-egress.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
+import type { Delegation } from './delegation.ts';
 import type { SessionHost } from './host-services.ts';
 import type { Outside } from './outside.ts';
-import type { Rest } from './rest.ts';
 
 /** Everything of a session that stays the same while this host owns it, and its host. The logger redacts. */
 export interface SessionContext extends SessionHost {
@@ -20,7 +20,7 @@ export interface SessionContext extends SessionHost {
   readonly stoppedUnstored: Set<string>;
   /** Returns whether the session may start entries now: it is served, and its lease is held (SESSION-2). */
   mayTakeNext(): boolean;
-  readonly rest: Rest;
+  readonly delegation: Delegation;
   /** Returns whether the path of a file operation was judged, so that it must not lead through a link. */
   takesRealPaths(operation: FileOperation): boolean;
   /** The proxy of its network, where that is limited. */

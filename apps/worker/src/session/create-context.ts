@@ -6,8 +6,8 @@ import { createSessionEgress } from '../egress/create-session-egress.ts';
 import type { Lease } from '../lease/leases.ts';
 import { createOutside } from '../outside/create-outside.ts';
 import { createSessionRedaction, redactLog } from '../redaction/session-redaction.ts';
+import { Delegation } from '../run/delegation.ts';
 import type { SessionHost } from '../run/host-services.ts';
-import { Rest } from '../run/rest.ts';
 import type { SessionContext } from '../run/session-context.ts';
 import { auditEgress } from './audit-egress.ts';
 import type { Hosting } from './hosting.ts';
@@ -47,7 +47,7 @@ export function createSessionContext(
     ...host,
     ...{ mailbox, owner: mailbox.owner, generation, spec, redaction, logger, signal: hosting.lost },
     mayTakeNext: () => hosting.state === 'serving' && lease.held(),
-    rest: new Rest({ mailbox, journal: host.journal }),
+    delegation: new Delegation({ mailbox, journal: host.journal }),
     takesRealPaths: (operation) => admission.digest !== '' && admission.takesRealPaths(operation),
     stoppedUnstored: new Set(),
     egress: createSessionEgress(spec, allow, { logger, onRefused: onEgressRefused }),

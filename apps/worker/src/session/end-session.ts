@@ -20,17 +20,17 @@ export function whyGiveUp({ shell, context: { spec } }: SessionParts, activeAt: 
 
 /**
  * Ends the shell and releases the session (SESSION-3). Returns whether it was released. It is not when something was
- * started in this host's name meanwhile (REST-2), or was submitted and the worker does not stop.
+ * started in this host's name meanwhile (DELEGATION-2), or was submitted and the worker does not stop.
  */
 export async function giveUp(parts: SessionParts, why: string, isStopping: () => boolean): Promise<boolean> {
   const { shell, context } = parts;
-  const { mailbox, logger, rest } = context;
+  const { mailbox, logger, delegation } = context;
   const hadShell = shell.hasSandbox;
   const head = hadShell ? await mailbox.peek() : undefined;
   if (head?.runnable === true && !isStopping()) return false;
-  const started = await rest.withdraw();
+  const started = await delegation.withdraw();
   if (started.type !== 'empty') {
-    rest.keep(started);
+    delegation.keep(started);
     return false;
   }
   // It may be found to have work again below: its next Result then has this reason.

@@ -54,7 +54,7 @@ export class HostedSession {
 
   /** Something was submitted, perhaps `entry`, or what the host admits has changed. */
   wakeUp(entry?: CarriedEntry): void {
-    if (entry !== undefined) this.#parts?.context.rest.bring(entry);
+    if (entry !== undefined) this.#parts?.context.delegation.bring(entry);
     this.#hosting.wakeUps.notify();
   }
 
@@ -116,7 +116,7 @@ export class HostedSession {
   async declare(redis: Redis): Promise<void> {
     if (this.#parts === undefined) return;
     await declareSession(this.#parts, this.running, redis);
-    this.#parts.context.rest.forget();
+    this.#parts.context.delegation.forget();
     this.#hosting.wakeUps.notify();
   }
 
@@ -203,7 +203,7 @@ export class HostedSession {
       case 'judge':
         return this.#admit(step, parts);
       case 'taken':
-        context.rest.started(step.entry);
+        context.delegation.started(step.entry);
         return judgeTaken(step.entry, parts);
       case 'start':
         return startEntry(step, parts);
@@ -226,9 +226,9 @@ export class HostedSession {
   async #beforeTaking(parts: SessionParts): Promise<Step | undefined> {
     const hosting = this.#hosting;
     const how = this.#takes(parts);
-    const brought = await parts.context.rest.next(how, parts.admission.digest !== '');
+    const brought = await parts.context.delegation.next(how, parts.admission.digest !== '');
     if (brought.type !== 'empty' || brought.closing === true) return toStep(brought, LOOK);
-    // The rest is withdrawn only where the session ends, so a stop during that step is dealt with in the next one.
+    // The delegation is withdrawn only where the session ends, so a stop during that step is dealt with in the next one.
     if (hosting.state === 'fenced' || (hosting.state !== 'serving' && how !== 'ends')) return LOOK;
     if (hosting.state === 'serving' && (this.#host.takesNew() || parts.shell.hasState)) return undefined;
     await this.#end(parts);

@@ -24,7 +24,7 @@ else
   redis.call('PERSIST', state)
   redis.call('PERSIST', stream)
 end
-redis.call('HDEL', state, 'rests')
+redis.call('HDEL', state, 'delegated')
 local entry = {0}
 if running then entry = running_entry(running) end
 local prepared = status == 'ready' and string.match(announced or '', '^%d+ %d+ (%d+) ')

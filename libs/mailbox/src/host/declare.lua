@@ -24,7 +24,7 @@ if ARGV[6] ~= '' and (stored ~= fence or tonumber(epoch or 0) < tonumber(ARGV[7]
   redis.call('HSET', state, 'epoch', ARGV[7], 'epochBase', ARGV[8], 'shell', ARGV[6], 'status', 'ready',
     'announced', fence .. ' 0 ' .. ARGV[7] .. ' ')
 end
-redis.call('HDEL', state, 'unused', 'rests')
+redis.call('HDEL', state, 'unused', 'delegated')
 redis.call('PERSIST', state)
 redis.call('PERSIST', stream)
 if id ~= '' then

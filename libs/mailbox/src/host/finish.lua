@@ -56,8 +56,8 @@ if ends_now and started then
   redis.call('HSET', state, 'epoch', reported, 'reported', reported, 'running', started, 'activeAt', at)
 elseif ends_now then
   -- MAILBOX-6: nothing waits where start_next could have taken any entry.
-  local rests = ARGV[9] ~= '' and ARGV[14] == '' and phase == 'open' and not held and next_entry[1] == 0
-  redis.call('HSET', state, 'epoch', reported, 'reported', reported, 'activeAt', time_of(event), 'rests', rests and fence .. ' ' .. ARGV[9] or '')
+  local delegated = ARGV[9] ~= '' and ARGV[14] == '' and phase == 'open' and not held and next_entry[1] == 0
+  redis.call('HSET', state, 'epoch', reported, 'reported', reported, 'activeAt', time_of(event), 'delegated', delegated and fence .. ' ' .. ARGV[9] or '')
   redis.call('HDEL', state, 'running')
 elseif started then
   redis.call('HSET', state, 'running', started, 'activeAt', at)

@@ -10,8 +10,8 @@
 --         {-5, waiting, bytes} the payloads that wait are too large
 local id = ARGV[3]
 local record = prefix .. 'record:' .. id
-local phase, generation, host, running, unused, held, bytes_to, fence, rests =
-  unpack(redis.call('HMGET', state, 'phase', 'generation', 'host', 'running', 'unused', 'held', 'bytesTo', 'fence', 'rests'))
+local phase, generation, host, running, unused, held, bytes_to, fence, delegated =
+  unpack(redis.call('HMGET', state, 'phase', 'generation', 'host', 'running', 'unused', 'held', 'bytesTo', 'fence', 'delegated'))
 if not phase then return {-2} end
 if redis.call('EXISTS', record) == 1 then
   return {2, redis.call('LLEN', queue), not host and (not held or runnable(held)) and 1 or 0}
@@ -66,7 +66,7 @@ if not host and waiting == 0 then emit('session.queued', '', '{}') end
 -- An owner that cannot be heard of is not relied on (MAILBOX-6): the entry waits, and goes on waiting if the host is lost.
 local wakes = host and not running and waiting == 0
 local started_at = ''
-local boot = wakes and ARGV[18] ~= '' and string.match(rests or '', '^' .. fence .. ' (.+)$')
+local boot = wakes and ARGV[18] ~= '' and string.match(delegated or '', '^' .. fence .. ' (.+)$')
 if boot and is_listening(host, boot, ARGV[13], ARGV[18], tonumber(ARGV[19])) then
   redis.call('LPOP', queue)
   started_at = start(id, {}, fence, host)

@@ -38,7 +38,7 @@ export type Submitted =
   /** `bytes` of payloads wait. */
   | { type: 'too-large'; waiting: number; bytes: number };
 
-/** Puts an entry at the end of the mailbox, once, and wakes an idle owner. Where that rests, the entry is started as well (MAILBOX-6). */
+/** Puts an entry at the end of the mailbox, once, and wakes an idle owner. When the owner has delegated it, the entry is started as well (MAILBOX-6). */
 export async function submit(redis: Redis, keys: SessionKeys, submission: Submission): Promise<Submitted> {
   const reply = asArray(
     await runOnSession(redis, script, keys, [

@@ -43,7 +43,7 @@ const beat = (leftMs: number) => redis.set(hostKeys(keys.namespace, owner.host).
 const claim = (boot: string) => redis.set(hostKeys(keys.namespace, owner.host).boot, `machine-1 ${boot}`);
 
 /** Runs one entry, after which its host finds no next one and is idle. */
-async function rest(of: Owner = owner): Promise<void> {
+async function delegate(of: Owner = owner): Promise<void> {
   const { id } = await startOne(of);
   await finish(of, id, finishAs('success', true));
   wakeUps.length = 0;
@@ -72,7 +72,7 @@ const started = async () => idsOf(await readEvents(redis, keys), 'command.starte
 
 describe('submit', () => {
   test('starts an entry for an idle owner, and sends it in the wake-up', async () => {
-    await rest();
+    await delegate();
     const id = await submitOne({ retry: 'idempotent' });
     expect(await started()).toEqual([id]);
     const taken = await take(owner);
@@ -85,7 +85,7 @@ describe('submit', () => {
   });
 
   test('starts one entry only, however often its call arrives', async () => {
-    await rest();
+    await delegate();
     const first = newSubmission(generation);
     await submit(redis, keys, first);
     expect(await submit(redis, keys, first)).toEqual({ type: 'accepted-before', waiting: 0, needsJob: false });
@@ -96,7 +96,7 @@ describe('submit', () => {
   });
 
   test('leaves a long payload in the mailbox', async () => {
-    await rest();
+    await delegate();
     const payload = 'x'.repeat(LIMITS.wakeUpPayloadBytes + 1);
     const id = await submitOne({ payload });
     expect(await carried()).toBeUndefined();
@@ -113,7 +113,7 @@ describe('submit', () => {
     ['that has adopted the session again', () => adopt(owner)],
     ['that has declared the session', () => declare(owner, DECLARED())],
   ])('starts nothing in the name of a host %s', async (_name, change) => {
-    await rest();
+    await delegate();
     await change();
     const id = await submitOne();
     expect(await started()).toEqual([]);
@@ -122,7 +122,7 @@ describe('submit', () => {
   });
 
   test('starts nothing for a new owner without a delegation', async () => {
-    await rest();
+    await delegate();
     const next = { ...(await own(redis, keys, 'h2')), boot: 'boot-1' };
     await adopt(next);
     await redis.set(hostKeys(keys.namespace, 'h2').boot, 'machine-1 boot-1');
@@ -151,7 +151,7 @@ describe('submit', () => {
   });
 
   test('does not overtake a held head', async () => {
-    await rest();
+    await delegate();
     await withdraw(owner);
     const held = await submitOne();
     await hold(owner, held, 'digest', {});
@@ -163,7 +163,7 @@ describe('submit', () => {
 
 describe('a delegated start', () => {
   test('is returned by `withdraw`, so that the owner runs the entry first', async () => {
-    await rest();
+    await delegate();
     const id = await submitOne();
     const withdrawn = await withdraw(owner);
     expect(withdrawn).toMatchObject({ type: 'running', entry: { id, payload: 'sealed payload' } });
@@ -172,13 +172,13 @@ describe('a delegated start', () => {
   });
 
   test('prevents the release of the session', async () => {
-    await rest();
+    await delegate();
     await submitOne();
     expect(await release(owner, 'queued')).toEqual({ type: 'busy' });
   });
 
   test('is cancelled by a close, after which nothing starts', async () => {
-    await rest();
+    await delegate();
     const id = await submitOne();
     expect(await close(redis, keys, generation, false)).toMatchObject({ type: 'closing', host: owner.host });
     expect(await submit(redis, keys, newSubmission(generation))).toEqual({ type: 'closed' });
@@ -188,7 +188,7 @@ describe('a delegated start', () => {
 
 describe('a wake-up for an earlier owner', () => {
   test('is ignored', async () => {
-    await rest();
+    await delegate();
     await submitOne();
     expect(toRung((await carried())!, { fence: owner.fence + 1, host: owner.host })).toBeUndefined();
   });

@@ -14,8 +14,8 @@ vi.mock('../shell/connect-shell.ts', () => ({
 
 const id = entryIdSchema.parse('01M83GJZ7TQZQ9XE36XT5S64QZ');
 
-/** A session that rests: one command has run. */
-async function rest() {
+/** Returns an idle session, with a delegation: one command has run. */
+async function openIdle() {
   const it = open();
   it.mailbox.submit({ id: 'before', script: 'true' });
   void serve(it);
@@ -32,7 +32,7 @@ function startIn({ mailbox }: ReturnType<typeof open>, script = 'true'): Carried
 }
 
 test('an entry that its wake-up brings runs without a call to the mailbox before its end', async () => {
-  const it = await rest();
+  const it = await openIdle();
   const { calls } = it.mailbox;
   calls.length = 0;
   it.session.wakeUp(startIn(it));
@@ -41,7 +41,7 @@ test('an entry that its wake-up brings runs without a call to the mailbox before
 });
 
 test('an entry whose wake-up was lost is found at the next look, and runs once', async () => {
-  const it = await rest();
+  const it = await openIdle();
   startIn(it);
   it.session.wakeUp();
   await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
@@ -49,7 +49,7 @@ test('an entry whose wake-up was lost is found at the next look, and runs once',
 });
 
 test('a wake-up that comes twice, or after its entry was taken, runs nothing again', async () => {
-  const it = await rest();
+  const it = await openIdle();
   const carried = startIn(it);
   it.session.wakeUp();
   await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
@@ -61,7 +61,7 @@ test('a wake-up that comes twice, or after its entry was taken, runs nothing aga
 });
 
 test('an entry that is brought while the lease may have ended begins after a renewal, or never', async () => {
-  const it = await rest();
+  const it = await openIdle();
   it.lease.isHeld = false;
   it.session.wakeUp(startIn(it));
   await new Promise((resolve) => setTimeout(resolve, 250));
@@ -71,7 +71,7 @@ test('an entry that is brought while the lease may have ended begins after a ren
 });
 
 test('a session that is closed between the submit and its wake-up cancels the entry', async () => {
-  const it = await rest();
+  const it = await openIdle();
   const carried = startIn(it, 'hold');
   it.session.closeGeneration('one');
   it.session.wakeUp(carried);
@@ -79,7 +79,7 @@ test('a session that is closed between the submit and its wake-up cancels the en
 });
 
 test('a worker that ends asks first what was started in its name, and cancels it', async () => {
-  const it = await rest();
+  const it = await openIdle();
   startIn(it, 'hold');
   it.session.stop('end');
   await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} cancellation`);
@@ -87,7 +87,7 @@ test('a worker that ends asks first what was started in its name, and cancels it
 });
 
 test('a worker that hands its shell over runs first what was started in its name', async () => {
-  const it = await rest();
+  const it = await openIdle();
   startIn(it);
   it.session.stop('hand-over');
   await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);

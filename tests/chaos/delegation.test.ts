@@ -4,7 +4,7 @@ import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fle
 import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// A command that is submitted to a session that rests is started in the name of its host. What becomes of it when the host is not there.
+// A command that is submitted to an idle session is started in the name of its host. What becomes of it when the host is not there.
 
 let stack: TestFleet;
 let worker: TestWorker;
@@ -15,8 +15,8 @@ beforeEach(async () => {
 });
 afterEach(() => endInspectedFleet(stack, inspect));
 
-/** A session that rests on the first worker. */
-async function rest(id: string, options = {}) {
+/** Opens an idle session on the first worker. */
+async function openIdle(id: string, options = {}) {
   await Promise.all(stack.workers.filter((other) => other !== worker).map((other) => other.stop('SIGTERM')));
   const session = await stack.fleet.session(id, options);
   await session.run('n=1');
@@ -30,7 +30,7 @@ const isUnheard = () =>
   );
 
 test('a host that stands still is not relied on: the command waits, and runs on the next host', async () => {
-  const session = await rest('stalled', { hostGraceMs: 0, onHostLoss: 'recreate' });
+  const session = await openIdle('stalled', { hostGraceMs: 0, onHostLoss: 'recreate' });
   worker.signal('SIGSTOP');
   await isUnheard();
   const command = await session.submit('echo once');
@@ -43,7 +43,7 @@ test('a host that stands still is not relied on: the command waits, and runs on 
 });
 
 test('a host that stands still for less than its lease runs what was started in its name, once', async () => {
-  const session = await rest('paused');
+  const session = await openIdle('paused');
   worker.signal('SIGSTOP');
   const commands = await Promise.all([1, 2, 3].map((n) => session.submit(`n=$((n+1)); echo ${n} $n`)));
   worker.signal('SIGCONT');
@@ -53,7 +53,7 @@ test('a host that stands still for less than its lease runs what was started in 
 });
 
 test('a worker that is killed before it begins what was started in its name begins it when it is back', async () => {
-  const session = await rest('killed');
+  const session = await openIdle('killed');
   worker.signal('SIGSTOP');
   const command = await session.submit('n=$((n+1)); echo $n');
   await worker.kill();
@@ -63,7 +63,7 @@ test('a worker that is killed before it begins what was started in its name begi
 });
 
 test('a close and a cancel reach a command that was started so before its host heard of it', async () => {
-  const closed = await rest('closed');
+  const closed = await openIdle('closed');
   const cancelled = await stack.fleet.session('cancelled');
   await cancelled.run('n=1');
   worker.signal('SIGSTOP');
@@ -76,7 +76,7 @@ test('a close and a cancel reach a command that was started so before its host h
 });
 
 test('a worker that is told to end while a command is started in its name ends it as a cancellation', async () => {
-  const session = await rest('ended');
+  const session = await openIdle('ended');
   worker.signal('SIGSTOP');
   const command = await session.submit('echo never; sleep 60');
   worker.signal('SIGINT');

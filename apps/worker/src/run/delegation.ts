@@ -3,38 +3,38 @@ import type { CarriedEntry } from '@shellfleet/protocol';
 import type { Journal } from '../journal/journal.ts';
 import { toBegunId } from './begun-id.ts';
 
-// REST-1. While the session rests, `submit` starts its next entry in this host's name, and a wake-up brings it here. A
+// DELEGATION-1. While the delegation holds, `submit` starts the next entry of the session in this host's name, and a wake-up brings it here. A
 //         wake-up can be lost, come late, or twice: what it does not bring, `take` finds as running.
-// REST-2. The rest is withdrawn before this host ends or leaves the shell. What was started until then runs, or is
+// DELEGATION-2. The delegation is withdrawn before this host ends or leaves the shell. What was started until then runs, or is
 //         ended, first.
-// REST-3. A wake-up is believed only if its entry was started under this host's fence and never began here. Else the
+// DELEGATION-3. A wake-up is believed only if its entry was started under this host's fence and never began here. Else the
 //         mailbox is asked.
 
 const EMPTY: Taken = { type: 'empty' };
 
-interface RestDeps {
+interface DelegationDeps {
   mailbox: Pick<HostMailbox, 'owner' | 'withdraw'>;
   journal: Pick<Journal, 'knows'>;
 }
 
-/** What `submit` may do in the name of a session's host, and has done. */
-export class Rest {
-  readonly #deps: RestDeps;
-  /** The mailbox may have it stored that the session rests. */
-  #mayRest = false;
+/** The permission of `submit` to start the next entry in the name of a session's host, and what it has started. */
+export class Delegation {
+  readonly #deps: DelegationDeps;
+  /** The mailbox may have the delegation stored. */
+  #mayBeStored = false;
   #rung: Rung | undefined;
   /** The entry that was run last. Its wake-up may be on its way, on another connection. */
   #startedId: string | undefined;
   /** What a withdrawal has returned and nobody has run or ended. */
   #kept: Taken | Fenced | undefined;
 
-  constructor(deps: RestDeps) {
+  constructor(deps: DelegationDeps) {
     this.#deps = deps;
   }
 
-  /** A call is made that ends an entry and takes the next one: the mailbox may store with it that the session rests. */
-  mayBegin(): void {
-    if (!this.#deps.mailbox.owner.admission) this.#mayRest = true;
+  /** A call is made that ends an entry and takes the next one: the mailbox may store the delegation with it. */
+  mayBeStored(): void {
+    if (!this.#deps.mailbox.owner.admission) this.#mayBeStored = true;
   }
 
   /** A wake-up has brought an entry. */
@@ -48,7 +48,7 @@ export class Rest {
   }
 
   /**
-   * What a wake-up has brought, or what was started before the rest ended: where the host ends the session, and where
+   * What a wake-up has brought, or what was started before the delegation was withdrawn: where the host ends the session, and where
    * it judges entries since (`judges`). An entry that is not started is brought only to a host that `takes` entries and
    * judges them.
    */
@@ -79,13 +79,13 @@ export class Rest {
 
   /** Afterwards nothing is started in this host's name. Returns what was started before: `running`, or `empty`. */
   async withdraw(): Promise<Taken | Fenced> {
-    if (!this.#mayRest) return EMPTY;
+    if (!this.#mayBeStored) return EMPTY;
     const withdrawn = await this.#deps.mailbox.withdraw();
-    this.#mayRest = false;
+    this.#mayBeStored = false;
     return withdrawn;
   }
 
-  /** REST-3. */
+  /** DELEGATION-3. */
   #takeRung(): Rung | undefined {
     const rung = this.#rung;
     this.#rung = undefined;
