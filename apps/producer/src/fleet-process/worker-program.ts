@@ -5,7 +5,7 @@ import { isCheckout } from '@shellfleet/setup';
 /**
  * Arguments of Node for every program of the worker's package. The first limits the young generation of the heap to two
  * halves of 16 MiB, which a worker fills in a second. Without a limit it grows to 128 MiB, all of which stays resident
- * (docs/adr/0023-a-worker-does-little-per-command.md). The image of the worker has the same (infra/images/worker).
+ * (docs/tuning.md). The image of the worker has the same (infra/images/worker).
  */
 const NODE_ARGUMENTS = ['--max-semi-space-size=16', '--no-warnings'];
 

@@ -8,10 +8,10 @@
 --         {0} it is not held · {-1} unknown
 local id, decision = ARGV[3], ARGV[4]
 local record = record_key(id)
-local entry_state, inbox, event, answered_by, first = unpack(redis.call('HMGET', record, 'state', 'inbox', 'event', 'answeredBy', 'first'))
+local entry_state, inbox, event, answer_call, first = unpack(redis.call('HMGET', record, 'state', 'inbox', 'event', 'answerCall', 'first'))
 if not entry_state then return {-1} end
 local host, held, running = unpack(redis.call('HMGET', state, 'host', 'held', 'running'))
-local repeated = answered_by == ARGV[8]
+local repeated = answer_call == ARGV[8]
 local behind = {}
 if not repeated then
   if held ~= id or redis.call('LINDEX', queue, 0) ~= id then return {0} end
@@ -30,12 +30,12 @@ if not repeated then
   held = false
   if ARGV[6] ~= '' then emit('approval.answered', id, ARGV[6]) end
   if decision == 'release' then
-    redis.call('HSET', record, 'answeredBy', ARGV[8])
+    redis.call('HSET', record, 'answerCall', ARGV[8])
     redis.call('HDEL', record, 'held')
   else
     redis.call('LPOP', queue)
     event = complete(id, decision, ARGV[5], ARGV[7])
-    redis.call('HSET', record, 'answeredBy', ARGV[8])
+    redis.call('HSET', record, 'answerCall', ARGV[8])
     if ARGV[11] ~= '' then cancel_waiting(most, ARGV[11], ARGV[7], behind) end
   end
   publish_newest()
