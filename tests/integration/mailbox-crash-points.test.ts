@@ -47,7 +47,7 @@ function summarize(reports: TrialReport[]) {
     trials: reports.length,
     commands: total(({ commands }) => commands),
     crashes: total(({ crashes }) => crashes),
-    grants: total(({ grants }) => grants),
+    acquisitions: total(({ acquisitions }) => acquisitions),
     reran: total(({ reran }) => reran),
     outcomes,
     problems: total(({ problems }) => problems.length),

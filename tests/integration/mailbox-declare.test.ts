@@ -1,8 +1,8 @@
 import { append, declare, finish, submit, take } from '@shellfleet/mailbox';
 import {
+  acquire,
   createSessionJobs,
   declareOwned,
-  grant,
   newSessionJob,
   placementClass,
   renew,
@@ -103,7 +103,7 @@ describe('a host that declares its session to Redis', () => {
       epoch: '1',
     });
     // The next fence is above the declared one, and the restored job can be listed and ended.
-    expect(await grant(redis, fleet, held.job, 'h1', 30_000)).toEqual({ type: 'granted', fence: owner.fence + 1 });
+    expect(await acquire(redis, fleet, held.job, 'h1', 30_000)).toEqual({ type: 'acquired', fence: owner.fence + 1 });
     const jobs = await startJobs(redis, fleet);
     expect(await jobs.listOwn()).toEqual([held.job]);
     await jobs.remove(held.job);

@@ -18,9 +18,9 @@ import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createHostileRedis } from '../support/hostile-redis.ts';
 import {
+  acquireFor,
   connectTestRedis,
   finishAs,
-  grantTo,
   newKeys,
   newSubmission,
   openSession,
@@ -252,7 +252,7 @@ describe('a read of stdin', () => {
     const entryId = await running();
     const waiting = await accepted();
     expect(await read(waiting)).toEqual({ type: 'not-running' });
-    const next = await grantTo(redis, keys, 'h2');
+    const next = await acquireFor(redis, keys, 'h2');
     expect(await readInput(next, entryId, { taken: 0, from: 0, mostBytes: 1 })).toEqual({ type: 'fenced' });
     await finish(owner, entryId, finishAs('success', true));
     expect(await read(entryId)).toEqual({ type: 'not-running' });

@@ -14,7 +14,15 @@ import {
 import type { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { idsOf, outcomesOf, readEvents } from '../support/invariants.ts';
-import { finishAs, grantTo, newKeys, newSubmission, own, pieceAfter, submitSome } from '../support/mailbox-session.ts';
+import {
+  acquireFor,
+  finishAs,
+  newKeys,
+  newSubmission,
+  own,
+  pieceAfter,
+  submitSome,
+} from '../support/mailbox-session.ts';
 import { generation, keys, redis, startOne, useMailbox } from '../support/open-mailbox.ts';
 
 useMailbox();
@@ -80,7 +88,7 @@ describe('adopt', () => {
       placementClass: queue === 'its class' ? 'docker' : 'host',
       generation: addedFor === 'this generation' ? opened.generation : 'earlier',
     };
-    const owner = await grantTo(redis, placed, 'h1');
+    const owner = await acquireFor(redis, placed, 'h1');
     expect((await adopt(owner, job)).type).toBe(answer);
     expect(await redis.hget(placed.state, 'host')).toBe(answer === 'adopted' ? 'h1' : null);
   });

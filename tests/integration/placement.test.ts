@@ -220,8 +220,8 @@ describe('the queues of sessions', () => {
     const leases = [];
     for (let n = 0; n < 3; n += 1) {
       const job = await fetched(host);
-      const granted = await host.grant(job);
-      leases.push({ job, lockMs: 20_000, ...(granted.type === 'granted' ? { fence: granted.fence } : {}) });
+      const acquired = await host.acquire(job);
+      leases.push({ job, lockMs: 20_000, ...(acquired.type === 'acquired' ? { fence: acquired.fence } : {}) });
     }
     await own.redis.del(lockOf('host', 'ran-out'));
     await own.redis.set(lockOf('host', 'stolen'), 'h2');
@@ -234,11 +234,11 @@ describe('the queues of sessions', () => {
     await add('s');
     await queue.ensureJob({ ...jobFor('s', { policy: 'host' }) });
     const owned = await fetched(host);
-    expect(await host.grant(owned)).toEqual({ type: 'granted', fence: 1 });
+    expect(await host.acquire(owned)).toEqual({ type: 'acquired', fence: 1 });
     const left = await fetched(docker);
-    expect(await docker.grant(left)).toEqual({ type: 'held-in-other-class', holder: 'h2' });
+    expect(await docker.acquire(left)).toEqual({ type: 'held-in-other-class', holder: 'h2' });
     await host.remove(owned);
-    expect(await docker.grant(left)).toEqual({ type: 'granted', fence: 2 });
+    expect(await docker.acquire(left)).toEqual({ type: 'acquired', fence: 2 });
   });
 
   test('drop a job that names no session', async () => {

@@ -1,5 +1,5 @@
 import { adopt, type Entry, type Owner, open, type Submission, submit } from '@shellfleet/mailbox';
-import { grant, sessionJobLockKey } from '@shellfleet/placement';
+import { acquire, sessionJobLockKey } from '@shellfleet/placement';
 import {
   fleetKeys,
   type Outcome,
@@ -83,21 +83,26 @@ export async function submitSome(
 }
 
 /**
- * Gives the session's job lock to a host, as BullMQ does when it hands out the job, and grants and adopts the session.
+ * Gives the session's job lock to a host, as BullMQ does when it hands out the job, and acquires and adopts the session.
  */
 export async function own(redis: Redis, keys: SessionKeys, host = 'h1'): Promise<Owner> {
-  const owner = await grantTo(redis, keys, host);
+  const owner = await acquireFor(redis, keys, host);
   const adopted = await adopt(owner);
   if (adopted.type !== 'adopted') throw new Error(`${host} did not become the owner: ${adopted.type}`);
   return owner;
 }
 
-export async function grantTo(redis: Redis, keys: SessionKeys, host: string, through: Redis = redis): Promise<Owner> {
+export async function acquireFor(
+  redis: Redis,
+  keys: SessionKeys,
+  host: string,
+  through: Redis = redis,
+): Promise<Owner> {
   const fleet = fleetKeys(keys.namespace);
   await redis.set(sessionJobLockKey(fleet, 'docker', sessionJobId(keys.tenant, keys.session)), host, 'PX', 60_000);
-  const granted = await grant(through, fleet, { ...keys, placementClass: 'docker' }, host, 60_000);
-  if (granted.type !== 'granted') throw new Error(`${granted.holder} has the lock`);
-  return { redis: through, keys, fence: granted.fence, host };
+  const acquired = await acquire(through, fleet, { ...keys, placementClass: 'docker' }, host, 60_000);
+  if (acquired.type !== 'acquired') throw new Error(`${acquired.holder} has the lock`);
+  return { redis: through, keys, fence: acquired.fence, host };
 }
 
 export const resultOf = sampleResult;

@@ -3,7 +3,7 @@ import { type SessionKeys, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { createHostileRedis, isCrash } from './hostile-redis.ts';
 import * as invariants from './invariants.ts';
-import { grantTo, newSubmission } from './mailbox-session.ts';
+import { acquireFor, newSubmission } from './mailbox-session.ts';
 import { createRandom, type Random } from './random.ts';
 import { hostRun, type World } from './simulated-host.ts';
 import { plannedBytes } from './simulated-output.ts';
@@ -14,7 +14,7 @@ export interface TrialReport {
   problems: string[];
   commands: number;
   crashes: number;
-  grants: number;
+  acquisitions: number;
   reran: number;
   outcomes: Record<string, number>;
 }
@@ -31,7 +31,7 @@ interface Trial {
   /** entries for which cancel() returned true */
   promised: Set<string>;
   crashes: number;
-  grants: number;
+  acquisitions: number;
 }
 
 const HOSTS = ['h1', 'h2', 'h3'] as const;
@@ -55,7 +55,7 @@ export async function runTrial(redis: Redis, namespace: string, seed: number): P
   };
   const hostile = createHostileRedis(redis, { random, crash: 0.03, late, look });
   const sets = { accepted: new Set<string>(), idempotent: new Set<string>(), promised: new Set<string>() };
-  const trial: Trial = { random, keys, world, hostile, calm: redis, ...sets, crashes: 0, grants: 0 };
+  const trial: Trial = { random, keys, world, hostile, calm: redis, ...sets, crashes: 0, acquisitions: 0 };
 
   const producers = [producer(trial, 'p1'), producer(trial, 'p2')];
   const upkeep = Promise.all(producers).then(() => bystander(trial));
@@ -82,7 +82,7 @@ export async function runTrial(redis: Redis, namespace: string, seed: number): P
     problems,
     commands: trial.accepted.size,
     crashes: trial.crashes,
-    grants: trial.grants,
+    acquisitions: trial.acquisitions,
     reran,
     outcomes,
   };
@@ -164,16 +164,16 @@ async function bystander(trial: Trial): Promise<void> {
 
 /** A host gets the session's job, and works until its worker dies. Sometimes the machine dies too. */
 async function run(trial: Trial, host: string, redis: Redis): Promise<void> {
-  trial.grants += 1;
+  trial.acquisitions += 1;
   const crashes = trial.crashes;
   await survive(trial, async () => {
-    const owner = await grantTo(trial.calm, trial.keys, host, redis).catch(ignoreRefusal);
+    const owner = await acquireFor(trial.calm, trial.keys, host, redis).catch(ignoreRefusal);
     if (owner !== undefined) await hostRun(owner, trial.world);
   });
   if (trial.crashes > crashes && trial.random.chance(0.4)) trial.world.keepers.delete(host);
 }
 
-/** Another host may have got the job between the lock and the grant. */
+/** Another host may have got the job between the lock and `acquire`. */
 function ignoreRefusal(error: unknown): undefined {
   if (error instanceof Error && error.message.endsWith('has the lock')) return undefined;
   throw error;

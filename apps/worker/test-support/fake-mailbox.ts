@@ -13,7 +13,7 @@ import type {
   take,
   withdraw,
 } from '@shellfleet/mailbox';
-import type { grant } from '@shellfleet/placement';
+import type { acquire } from '@shellfleet/placement';
 import { type SessionKeys, type SessionSpec, ShellfleetError } from '@shellfleet/protocol';
 import { type Sealer, sealPlace } from '@shellfleet/sealing';
 
@@ -87,10 +87,10 @@ export class FakeMailbox {
       return { type: 'started', entry: this.running };
     };
     return {
-      grant: (async () => {
+      acquire: (async () => {
         this.fence += 1;
-        return { type: 'granted', fence: this.fence };
-      }) as typeof grant,
+        return { type: 'acquired', fence: this.fence };
+      }) as typeof acquire,
       adopt: (async (owner) => (isOwner(owner) ? this.#adopted() : { type: 'fenced' })) as typeof adopt,
       announce: (async (owner, shell, event) => {
         if (!isOwner(owner)) return { type: 'fenced' };

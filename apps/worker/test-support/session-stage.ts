@@ -77,7 +77,7 @@ export function open(
   const sandboxes = new FakeSandboxes();
   const lease = new FakeLease();
   const jobs = {
-    grant: () => mailbox.functions.grant({} as never, {} as never, {} as never, HOST, 1),
+    acquire: () => mailbox.functions.acquire({} as never, {} as never, {} as never, HOST, 1),
     remove: vi.fn(async () => {}),
     ensure: vi.fn(async () => {}),
     putBack: vi.fn(async () => {}),

@@ -1,5 +1,5 @@
+export { acquire } from './bullmq/acquire.ts';
 export { declareOwned } from './bullmq/declare-owned.ts';
-export { grant } from './bullmq/grant.ts';
 export { BULLMQ_NAMES, NOT_HELD, sessionJobLockKey } from './bullmq/keys.ts';
 export { renew } from './bullmq/renew.ts';
 export { requeue } from './bullmq/requeue.ts';

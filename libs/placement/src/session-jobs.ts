@@ -1,7 +1,7 @@
 import { toQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
+import { type Acquired, acquire } from './bullmq/acquire.ts';
 import { declareOwned } from './bullmq/declare-owned.ts';
-import { type Granted, grant } from './bullmq/grant.ts';
 import { NOT_HELD, sessionJobLockKey } from './bullmq/keys.ts';
 import { type Lock, renew } from './bullmq/renew.ts';
 import { requeue } from './bullmq/requeue.ts';
@@ -31,7 +31,7 @@ export interface SessionJobs {
   /** Lists the sessions whose lock names this host, such as those that it owned before it restarted. */
   listOwn(): Promise<SessionJob[]>;
   /** Requests a fence for a session whose job this host has locked. Throws QUEUE_UNAVAILABLE. */
-  grant(job: SessionJob): Promise<Granted>;
+  acquire(job: SessionJob): Promise<Acquired>;
   /**
    * Extends the locks over the connection `via`. A lock that ran out is set again if no other host has taken the job.
    * Returns the sessions whose lock this host has lost.
@@ -82,10 +82,10 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
       return jobs.filter((_, index) => locks[index] === hostId);
     },
 
-    async grant(job) {
+    async acquire(job) {
       const classes = await queues.classes().catch(throwQueueError);
       const others = classes.filter((name) => name !== job.placementClass);
-      return grant(redis, fleet, job, hostId, options.lockMs, others);
+      return acquire(redis, fleet, job, hostId, options.lockMs, others);
     },
 
     async renew(leases, via = redis) {

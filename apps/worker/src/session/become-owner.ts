@@ -11,13 +11,13 @@ export async function becomeOwner(
   { redis, hostId, boot, jobs, logger }: SessionHost,
   options: HostMailboxOptions,
 ): Promise<HostMailbox | undefined> {
-  const granted = await retryWhileRedisIsDown(() => jobs.grant(job), options.signal);
-  if (granted.type === 'held-in-other-class') throw heldInOtherClass(job, granted.holder);
-  if (granted.type === 'refused') {
-    logger.warn({ holder: granted.holder }, 'lease.refused');
+  const acquired = await retryWhileRedisIsDown(() => jobs.acquire(job), options.signal);
+  if (acquired.type === 'held-in-other-class') throw heldInOtherClass(job, acquired.holder);
+  if (acquired.type === 'refused') {
+    logger.warn({ holder: acquired.holder }, 'lease.refused');
     return undefined;
   }
-  return createHostMailbox({ redis, keys, fence: granted.fence, host: hostId, boot }, options);
+  return createHostMailbox({ redis, keys, fence: acquired.fence, host: hostId, boot }, options);
 }
 
 /** The error while two queues hold a job of the session. The other job is of an earlier generation; its fetch removes it. */

@@ -17,7 +17,7 @@ export interface OwnedSession extends Lock {
 
 /**
  * Restores the jobs, locks and owners of sessions in a Redis that came back with other data. Returns the sessions that
- * belong to another host, which was granted a higher fence.
+ * belong to another host, which acquired the session later, under a higher fence.
  */
 export async function declareOwned<O extends OwnedSession>(
   redis: Redis,

@@ -3,7 +3,7 @@
 -- A full Redis accepts it: the first write needs no memory.
 -- KEYS 1 owners
 -- ARGV 1 prefix of the queues · 2 host
---      then for each job: queue · job · member · fence, or '' before the grant · lock ms
+--      then for each job: queue · job · member · fence, or '' before it is acquired · lock ms
 -- Returns {time of Redis in ms, job that this host has lost…}
 local prefix, host = ARGV[1], ARGV[2]
 local time = redis.call('TIME')

@@ -4,10 +4,10 @@ import type { Redis } from 'ioredis';
 import { definePlacementScript } from '../define-script.ts';
 import { sessionJobLockKey } from './keys.ts';
 
-const script = definePlacementScript('grant');
+const script = definePlacementScript('acquire');
 
-export type Granted =
-  | { type: 'granted'; fence: number }
+export type Acquired =
+  | { type: 'acquired'; fence: number }
   | { type: 'refused'; holder: string }
   /** `holder` holds the session through a job in the queue of another placement class. */
   | { type: 'held-in-other-class'; holder: string };
@@ -15,22 +15,22 @@ export type Granted =
 /**
  * Requests a fence. The host must hold the lock of the session's job. If the job is not locked, the host must be the
  * session's last owner. `otherClasses`: classes in whose queues an earlier generation of the session may have left a
- * job. While another host holds the lock of such a job, nothing is granted.
+ * job. While another host holds the lock of such a job, nothing is acquired.
  */
-export async function grant(
+export async function acquire(
   redis: Redis,
   fleet: FleetKeys,
   job: { tenant: string; session: string; placementClass: string },
   host: string,
   lockMs: number,
   otherClasses: readonly string[] = [],
-): Promise<Granted> {
+): Promise<Acquired> {
   const lockOf = (placementClass: string) =>
     sessionJobLockKey(fleet, placementClass, sessionJobId(job.tenant, job.session));
   const locks = [job.placementClass, ...otherClasses].map(lockOf);
   const args = [`${job.tenant}:${job.session}`, host, lockMs];
   const reply = asArray(await runScript(redis, script, [fleet.owners, fleet.fence, ...locks], args), script.name);
-  if (reply[0] === 1) return { type: 'granted', fence: asNumber(reply[1]) };
+  if (reply[0] === 1) return { type: 'acquired', fence: asNumber(reply[1]) };
   const type = reply[0] === -2 ? 'held-in-other-class' : 'refused';
   return { type, holder: asString(reply[1]) };
 }

@@ -1,4 +1,4 @@
--- grant: make the host that holds the lock of a session's job the owner of the session, under a new fence.
+-- acquire: make the host that holds the lock of a session's job the owner of the session, under a new fence.
 -- A missing lock is set again when the session's last owner was this host.
 -- KEYS 1 owners · 2 fence counter · 3 lock of the job · 4… locks of jobs that the session may have in other queues
 -- ARGV 1 member · 2 host · 3 lock ms

@@ -1,5 +1,5 @@
 import { forget, submit } from '@shellfleet/mailbox';
-import { grant, renew, requeue, sessionJobLockKey } from '@shellfleet/placement';
+import { acquire, renew, requeue, sessionJobLockKey } from '@shellfleet/placement';
 import {
   type FleetKeys,
   fleetKeys,
@@ -33,13 +33,14 @@ beforeEach(() => {
   lock = sessionJobLockKey(fleet, 'docker', sessionJobId(keys.tenant, keys.session));
 });
 
-const grantTo = (host: string) => grant(redis, fleet, { ...keys, placementClass: 'docker' }, host, LOCK_MS, ['host']);
+const acquireFor = (host: string) =>
+  acquire(redis, fleet, { ...keys, placementClass: 'docker' }, host, LOCK_MS, ['host']);
 
-async function grantAnew(host: string): Promise<{ fence: number; host: string }> {
+async function acquireAnew(host: string): Promise<{ fence: number; host: string }> {
   await redis.set(lock, host);
-  const granted = await grantTo(host);
-  if (granted.type !== 'granted') throw new Error(granted.type);
-  return { fence: granted.fence, host };
+  const acquired = await acquireFor(host);
+  if (acquired.type !== 'acquired') throw new Error(acquired.type);
+  return { fence: acquired.fence, host };
 }
 
 /** Returns whether the owner could renew its lock. */
@@ -56,11 +57,11 @@ describe('the lease of a session', () => {
     try {
       const jobId = sessionJobId(keys.tenant, keys.session);
       await queue.add('session', {}, { jobId, removeOnComplete: true, removeOnFail: true });
-      expect(await grantTo('h1')).toEqual({ type: 'refused', holder: '' });
+      expect(await acquireFor('h1')).toEqual({ type: 'refused', holder: '' });
       expect((await worker.getNextJob('h1', { block: false }))?.id).toBe(jobId);
       expect(await redis.get(lock)).toBe('h1');
       expect(await redis.pttl(lock)).toBeGreaterThan(LOCK_MS - 5_000);
-      expect(await grantTo('h1')).toMatchObject({ type: 'granted' });
+      expect(await acquireFor('h1')).toMatchObject({ type: 'acquired' });
       expect(await renewAs({ fence: 1, host: 'h1' })).toBe(true);
       expect(await redis.pttl(lock)).toBeGreaterThan(LOCK_MS);
     } finally {
@@ -73,8 +74,8 @@ describe('the lease of a session', () => {
     await redis.set(lock, 'h1');
     const fences: number[] = [];
     for (let round = 0; round < 3; round += 1) {
-      const granted = await grantTo('h1');
-      if (granted.type === 'granted') fences.push(granted.fence);
+      const acquired = await acquireFor('h1');
+      if (acquired.type === 'acquired') fences.push(acquired.fence);
     }
     expect(fences).toEqual([1, 2, 3]);
     expect(await redis.hgetall(fleet.owners)).toEqual({ [keys.member]: '3 h1' });
@@ -83,35 +84,35 @@ describe('the lease of a session', () => {
   test('has exact fences beyond 2^31', async () => {
     await redis.set(lock, 'h1');
     await redis.set(fleet.fence, `${2 ** 40}`);
-    expect(await grantTo('h1')).toEqual({ type: 'granted', fence: 2 ** 40 + 1 });
+    expect(await acquireFor('h1')).toEqual({ type: 'acquired', fence: 2 ** 40 + 1 });
   });
 
   test('is refused with the name of the host that has the job', async () => {
     await redis.set(lock, 'h2');
-    expect(await grantTo('h1')).toEqual({ type: 'refused', holder: 'h2' });
+    expect(await acquireFor('h1')).toEqual({ type: 'refused', holder: 'h2' });
     expect(await redis.exists(fleet.fence, fleet.owners)).toBe(0);
   });
 
   test('restores a missing lock that still belongs to the caller', async () => {
     await redis.set(lock, 'h1');
-    await grantTo('h1');
+    await acquireFor('h1');
     await redis.del(lock);
-    expect(await grantTo('h1')).toEqual({ type: 'granted', fence: 2 });
+    expect(await acquireFor('h1')).toEqual({ type: 'acquired', fence: 2 });
     expect(await redis.get(lock)).toBe('h1');
     expect(await redis.pttl(lock)).toBeGreaterThan(LOCK_MS - 5_000);
   });
 
   test('does not restore a missing lock for a host that is not the last owner', async () => {
-    expect(await grantTo('h1')).toEqual({ type: 'refused', holder: '' });
+    expect(await acquireFor('h1')).toEqual({ type: 'refused', holder: '' });
     await redis.set(lock, 'h2');
-    await grantTo('h2');
+    await acquireFor('h2');
     await redis.del(lock);
-    expect(await grantTo('h1')).toMatchObject({ type: 'refused' });
+    expect(await acquireFor('h1')).toMatchObject({ type: 'refused' });
     expect(await redis.exists(lock)).toBe(0);
   });
 
   test.each(['still there', 'expired'])('is renewed by its last owner, with a lock that is %s', async (lockIs) => {
-    const owner = await grantAnew('h1');
+    const owner = await acquireAnew('h1');
     if (lockIs === 'expired') await redis.del(lock);
     expect(await renewAs(owner)).toBe(true);
     expect(await redis.get(lock)).toBe('h1');
@@ -119,8 +120,8 @@ describe('the lease of a session', () => {
   });
 
   test('is renewed by no other host and under no earlier fence', async () => {
-    const earlier = await grantAnew('h1');
-    const owner = await grantAnew('h1');
+    const earlier = await acquireAnew('h1');
+    const owner = await acquireAnew('h1');
     await redis.del(lock);
     expect(await renewAs(earlier)).toBe(false);
     expect(await renewAs({ ...owner, host: 'h2' })).toBe(false);
@@ -159,8 +160,8 @@ describe('a job whose lock has expired', () => {
     jobId = sessionJobId(keys.tenant, keys.session);
     await queue.add('session', {}, { jobId, removeOnComplete: true });
     await worker.getNextJob('h1', { block: false });
-    const granted = await grantTo('h1');
-    owner = { fence: granted.type === 'granted' ? granted.fence : 0, host: 'h1' };
+    const acquired = await acquireFor('h1');
+    owner = { fence: acquired.type === 'acquired' ? acquired.fence : 0, host: 'h1' };
     await queue.add('session', {}, { jobId: 'waits' });
     await redis.del(lock);
   });
@@ -198,7 +199,7 @@ describe('a job whose lock has expired', () => {
 describe('a closed session', () => {
   test('leaves the index and the owners, unless something was submitted again', async () => {
     await redis.set(lock, 'h1');
-    await grantTo('h1');
+    await acquireFor('h1');
     await redis.zadd(fleet.index, 1_000, keys.member);
     const seen = (await redis.zscore(fleet.index, keys.member)) ?? '';
     await redis.zadd(fleet.index, 1_763_690_000_000, keys.member);
