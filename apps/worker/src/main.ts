@@ -1,8 +1,8 @@
 import module from 'node:module';
 import { compileCache } from './tools/compile-cache.ts';
 
-// Sessions wait while a killed worker starts again, and without a cache half of the start is compilation. When the cache cannot be written, or
-// Node is older than 22, the start is slower.
+// Sessions wait while a killed worker restarts, and without a cache half of that time is compilation. The cache is
+// optional: its folder may be read-only, and Node before 22 has none.
 module.enableCompileCache?.(compileCache);
 const { startWorker } = await import('./start-worker.ts');
 await startWorker();

@@ -5,7 +5,7 @@ import { decodeFrames, encodeOverflowFrame } from './host-log/overflow-frame.ts'
 import { parseLabels, toLabels } from './sandbox/docker/labels.ts';
 import { parseReport } from './tools/parse-report.ts';
 
-// The environment, labels of containers, files of the host log, and reports of tools: each is used, or refused.
+// The environment, labels of containers, files of the overflow log, and reports of tools are each used or refused.
 
 test('any environment is a configuration, or is refused by an error that names the variable and does not repeat its value', () => {
   const valid = {

@@ -19,21 +19,19 @@ import { createWorker } from './worker.ts';
 
 const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
 const VERSION = (JSON.parse(manifest) as { version: string }).version;
-/** How long running commands may go on after the worker received the request to stop. */
+/** How long running commands may continue after a request to stop. */
 const GRACE_MS = 30_000;
-/**
- * Time beyond that for an engine or Redis that does not answer; then the process exits, and its next start cleans up.
- */
+/** Additional time for an engine or Redis that does not reply. Then the process exits, and its next start cleans up. */
 const LAST_MS = 10_000;
 
-/** What a program gives to its worker instead of the usual. */
+/** Parts that a program gives its worker instead of the defaults. */
 export interface WorkerParts {
-  /** What the host admits. Default: what its configuration says. */
+  /** What the host admits. Default: the rules of its configuration. */
   admission?: Admission;
   sweepTimes?: SweepTimes;
 }
 
-/** Runs a worker process, from start to end, as its environment configures it. An error before it is ready ends the process. */
+/** Runs a worker process by its environment, until it stops. An error before it is ready ends the process. */
 export async function startWorker(parts: WorkerParts = {}): Promise<void> {
   process.title = 'shellfleet-worker';
   const alone = endWithoutSupervisor();
@@ -49,15 +47,15 @@ export async function startWorker(parts: WorkerParts = {}): Promise<void> {
 function describeFailedStart(error: unknown): string {
   if (error instanceof ConfigError) return `shellfleet: ${error.message}\n`;
   const { code, message, hint, stack } = ensureShellfleetError(error);
-  // Their messages have the next step of a host's operator; the hints are for producers.
+  // Messages of these errors contain the next step of a host's operator. The hints of others are for producers.
   const isWhole = ['QUEUE_UNAVAILABLE', 'FLEET_CONFLICT', 'PROTOCOL_MISMATCH'].includes(code);
   const step = isWhole ? '' : ` ${hint}`;
   return `${code === 'INTERNAL' ? `${stack}\n` : ''}shellfleet: ${message}${step}\n`;
 }
 
 /**
- * A supervisor that ends before this worker is ready leaves a worker that no process has waited for: it ends too. Later
- * the worker goes on alone, for its sessions.
+ * Ends this worker if its supervisor ends before it is ready, because no process waits for it then. Later it continues
+ * alone, for its sessions.
  */
 function endWithoutSupervisor(): { becomeReady(): void } {
   const end = () => process.exit(1);
@@ -66,10 +64,7 @@ function endWithoutSupervisor(): { becomeReady(): void } {
   return { becomeReady: () => void process.off('disconnect', end) };
 }
 
-/**
- * Resolves when a signal asks this process to stop. From the second one on, or when the end takes too long, it exits at
- * once.
- */
+/** Resolves when a signal asks this process to stop. A second signal, or an end that takes too long, exits at once. */
 function untilAskedToStop(): Promise<Stop> {
   const asked = withResolvers<Stop>();
   let stopping = false;
@@ -85,8 +80,7 @@ function untilAskedToStop(): Promise<Stop> {
 }
 
 async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
-  // A signal that arrives while this starts waits: sandboxes of an earlier worker, which SIGINT ends too, are found by
-  // then.
+  // A signal during the start waits until the sandboxes of an earlier worker are found, because SIGINT ends them too.
   const asked = untilAskedToStop();
   const given = readConfig();
   const logger = createLogger(given.logLevel);
@@ -107,7 +101,7 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
       logger.fatal({ 'host.id': hostId }, 'worker.replaced');
       process.exit(1);
     },
-    // Its shells live on, and the next process serves them when Redis is again that of their fleet.
+    // The shells stay alive. The next process serves them when Redis is again that of their fleet.
     onOtherFleet({ message }) {
       logger.fatal({ 'host.id': hostId, problem: message }, 'worker.other-fleet');
       process.stderr.write(`shellfleet: ${message}\n`);
@@ -124,11 +118,11 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
     await folder.close();
     process.exit(0);
   });
-  // `up` and supervisors wait for this message; a signal may follow at once.
+  // `up` and supervisors wait for this message. A signal may follow at once.
   process.send?.({ type: 'ready', hostId });
 }
 
-/** What decides which sessions this host takes. */
+/** Returns what decides which sessions this host takes. */
 function toOffer(config: WorkerConfig, missingRuntimes: readonly string[], limits: HostLimits = {}): HostOffer {
   const { users, uids, images, workspaces, redactFormats } = config;
   const { modes, networks, hosts, runtimes } = config.file.allow;
@@ -145,7 +139,7 @@ function toOffer(config: WorkerConfig, missingRuntimes: readonly string[], limit
 const describeMissing = (runtime: string) =>
   `The Docker engine of this host does not have the runtime ${runtime}, which allow.runtimes lists: install it there and restart the worker.`;
 
-/** RULES-3 */
+/** Records reported decisions (RULES-3). */
 function noteReported(logger: Logger, audit: Audit): (decision: ReportedDecision) => void {
   return ({ input: { tenant, session, generation, entryId: entry }, requirement, rules }) => {
     logger.info({ [ATTRIBUTES.commandId]: toCommandId(session, entry), requirement, rules }, 'rules.reported');

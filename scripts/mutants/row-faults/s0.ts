@@ -199,8 +199,8 @@ export const s0Faults: readonly RowFault[] = [
   {
     row: 'S0-38',
     file: 'apps/worker/src/sandbox/docker/docker-sandboxes.ts',
-    text: '        await this.#removeContainer(containerId);\n        // UIDS-1',
-    change: '        // UIDS-1',
+    text: '        await this.#removeContainer(containerId);\n        this.#uids',
+    change: '        this.#uids',
   },
   {
     row: 'S0-39',

@@ -22,7 +22,7 @@ test('the place and the changed heads are stored every minute, and at the end', 
     { redis: redis as never, namespace: 'n', hostId: 'h', logger },
   );
   const place = 'n:{x0}:audits h f';
-  // A host that wrote nothing yet is known as well.
+  // A host without records is listed as well.
   await vi.advanceTimersByTimeAsync(0);
   expect(stored.splice(0)).toEqual([place]);
   heads.set('t', { n: 1, mac: 'a' });

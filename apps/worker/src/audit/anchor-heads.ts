@@ -8,8 +8,8 @@ import type { Audit } from './audit.ts';
 const EVERY_MS = 60_000;
 
 /**
- * Stores in Redis where the audit is, and the heads that have changed: at once, every minute, and at the end. A host that wrote no record yet is
- * known from then on: an audit that goes missing is noticed.
+ * Stores in Redis the place of the audit and the changed heads: at once, every minute, and at the end. A host without
+ * records is stored too, so that a missing audit is noticed.
  */
 export function anchorHeadsRegularly(
   audit: Pick<Audit, 'heads' | 'stateFolderId'>,

@@ -3,22 +3,21 @@ import { join } from 'node:path';
 import type { AuditEvent, AuditHead } from '@shellfleet/protocol';
 import { type AuditKey, CHAIN_START, parseAuditLine, toAuditLine } from '@shellfleet/sealing';
 
-// The records of one tenant on this host, in files of their own. The name of a file is the number of its first record.
+// The records of one tenant on this host, in separate files. The name of a file is the number of its first record.
 //
-// CHAIN-1. A record is written behind the one that its code depends on. After a write that failed, the files are read
-//     again.
+// CHAIN-1. A record is written after the one that its code depends on. After a failed write, the files are read again.
 // CHAIN-2. A file is only appended to. An incomplete last line stays, and the next record reports it.
-// CHAIN-3. A file goes as a whole, once all of it is older than the retention, and after a record of that.
+// CHAIN-3. A file is removed as a whole, once all of it is older than the retention, and after a record of the removal.
 
 const SEGMENT_BYTES = 16 * 1024 * 1024;
 const DIGITS = 12;
-/** A file holds the records of at most this part of the retention. */
+/** Files per retention: each holds the records of at most this part of it. */
 const SEGMENTS = 24;
 
 export interface AuditChainOptions {
   folder: string;
   key: AuditKey;
-  /** All keys that may authenticate records of the chain, `key` included. */
+  /** All keys that may authenticate records of the chain, including `key`. */
   keys: readonly AuditKey[];
   retentionMs: number;
   segmentBytes?: number;
@@ -27,7 +26,7 @@ export interface AuditChainOptions {
 interface Segment {
   path: string;
   bytes: number;
-  /** Times of its first and its newest record, ms. */
+  /** Times of the first and the newest record, ms. */
   firstAt: number;
   newestAt: number;
   last: number;
@@ -37,7 +36,7 @@ export class AuditChain {
   readonly #options: AuditChainOptions;
   #segments: Segment[] = [];
   #head: AuditHead = CHAIN_START;
-  /** The last line is incomplete. */
+  /** True when the last line is incomplete. */
   #isTorn = false;
   #isRead = false;
   #writing: Promise<unknown> = Promise.resolve();
@@ -51,8 +50,8 @@ export class AuditChain {
   }
 
   /**
-   * Reads what earlier processes wrote. `anchored`: the head that was kept elsewhere; a chain that does not hold it
-   * gets a record of that.
+   * Reads the records of earlier processes. `anchored` is the head that was stored elsewhere. A chain without it gets a
+   * record that reports the loss.
    */
   async open(anchored: AuditHead | undefined): Promise<'whole' | 'cut'> {
     const kept = await this.#read(anchored?.n);
@@ -61,7 +60,7 @@ export class AuditChain {
     return 'cut';
   }
 
-  /** Rejects when not all of it is written. Calls are done one after another. */
+  /** Writes events, one call after another. Rejects unless all of them are written. */
   write(events: readonly AuditEvent[], how: 'synced' | 'written'): Promise<void> {
     const written = this.#writing.then(() => this.#write(events, how));
     this.#writing = written.catch(() => {});
@@ -82,7 +81,6 @@ export class AuditChain {
       at,
       how,
     );
-    // CHAIN-3
     for (const { path } of expired) await rm(path, { force: true });
     this.#segments = this.#segments.filter((segment) => !expired.includes(segment));
   }
@@ -103,7 +101,7 @@ export class AuditChain {
       await file.appendFile(text);
       if (how === 'synced') await file.datasync();
     } catch (error) {
-      // What of it was written is not known (CHAIN-1).
+      // The written part is unknown (CHAIN-1).
       this.#isRead = false;
       throw error;
     }
@@ -112,7 +110,7 @@ export class AuditChain {
     this.#isTorn = false;
   }
 
-  /** A new file begins at a record, so an incomplete line is ended in its own file. */
+  /** Returns the file for the next record. An incomplete line is ended in its own file. */
   #segmentFor(): Segment {
     const { folder, retentionMs, segmentBytes = SEGMENT_BYTES } = this.#options;
     const current = this.#segments.at(-1);
@@ -135,7 +133,7 @@ export class AuditChain {
     return Number.parseInt(name, 10);
   }
 
-  /** Returns the code of the record `n`. */
+  /** Reads the files. Returns the code of the record `n`. */
   async #read(n: number | undefined): Promise<string | undefined> {
     const { folder, keys } = this.#options;
     await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -8,12 +8,13 @@ import { createSessionRedaction } from '../redaction/session-redaction.ts';
 import { openAudit } from './file-audit.ts';
 import { endEvent, submissionEvent } from './session-events.ts';
 
-// What the records of one command (submission, start, end) cost the processor, with their file: they are described, authenticated and written
-// twice a second, off the way of the command. It measures processor time, so that other load on the machine counts less. Run it with
+// Processor time of the records of one command (submission, start, end): they are described, authenticated and written
+// to their file twice a second, while commands run. Processor time depends less on other load on the machine. Run it
+// with
 // node_modules/.bin/node --conditions=@shellfleet/source apps/worker/src/audit/audit.bench.ts
 
 const COMMANDS = 50_000;
-/** So many end within half a second on a busy host. */
+/** Commands that end within half a second on a busy host. */
 const AT_ONCE = 500;
 const ABOUT = { session: 'build', generation: '1795399776358', entry: '01M832MY39WNAJYRWNGD021FBY' };
 

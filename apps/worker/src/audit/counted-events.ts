@@ -1,18 +1,17 @@
-/** One by one, of one source, in one period. */
+/** Most events of one source that are written one by one in one period. */
 const MOST = 16;
 const PERIOD_MS = 60_000;
 
 interface CountedEventsDeps<Event> {
   /** Writes an event that happened `count` times since it was last written. */
   write(event: Event, count: number): void;
-  /** Further events of the period that were not written one by one. */
+  /** Counts further events of the period that were not written one by one. */
   writeOthers(count: number): void;
 }
 
 /**
- * Events that whoever causes them can cause without end: of each period the first sixteen different ones are written at
- * once, repetitions and all others are counted and written at its end. So a flood fills no disk, and nothing goes
- * uncounted.
+ * Limits the records of events that their source can cause without end. The first sixteen different events of a period
+ * are written at once. Repetitions and all others are counted, and the counts written at the end of the period.
  */
 export class CountedEvents<Event> {
   readonly #deps: CountedEventsDeps<Event>;
@@ -24,7 +23,7 @@ export class CountedEvents<Event> {
     this.#deps = deps;
   }
 
-  /** Adds an event. Events with the same `key` are repetitions of one another. */
+  /** Adds an event. Events with the same `key` are repetitions. */
   add(key: string, event: Event): void {
     this.#timer ??= setTimeout(() => this.flush(), PERIOD_MS).unref();
     const seen = this.#seen.get(key);
@@ -36,7 +35,6 @@ export class CountedEvents<Event> {
     }
   }
 
-  /** Ends the period. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;

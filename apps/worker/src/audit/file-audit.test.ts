@@ -142,7 +142,7 @@ test('records that were cut off while no worker ran are reported for good', asyn
 test('what cannot be recorded is refused, and what was noted meanwhile is counted', async () => {
   const folder = freshFolder();
   const audit = await open(folder);
-  // In the place of the folder of its records.
+  // A file takes the place of the folder of the records.
   rmSync(join(folder, 't-t'), { recursive: true, force: true });
   writeFileSync(join(folder, 't-t'), '');
   audit.note('t', () => event('a'));
@@ -183,7 +183,7 @@ test('a file stays until its last record is older than the retention, not its fi
     await chain.write([event('last')], 'written');
     const lastAt = Date.now();
     vi.setSystemTime(lastAt + 1_000);
-    // In a file of its own: what is being written is never removed.
+    // This record goes to a new file: the file that is being written is never removed.
     await chain.write([event('next')], 'written');
     vi.setSystemTime(lastAt + retentionMs);
     await chain.write([event('later')], 'written');

@@ -6,14 +6,14 @@ import type { Logger } from 'pino';
 import type { Audit } from './audit.ts';
 import { AuditChain } from './audit-chain.ts';
 
-// AUDIT-1. What is recorded is on disk before its caller goes on, and so is everything that was noted before it.
-// AUDIT-2. What is noted is described and written later, at most FLUSH_MS after it: nothing on the way of a command waits for a disk. When
-//          many events wait, it is written sooner: until then each keeps its entry and its Result in memory, and whatever survives two
-//          collections of young garbage costs far more to collect.
+// AUDIT-1. A recorded event is on disk before its caller continues, with all events that were noted before it.
+// AUDIT-2. A noted event is described and written at most FLUSH_MS later, so no command waits for a disk. When many
+//     events wait, they are written sooner: each keeps its entry and its Result in memory, and objects that survive two
+//     collections of young garbage cost far more to collect.
 
 const FLUSH_MS = 500;
 const FLUSH_AT = 96;
-/** Events that wait in memory while the disk takes nothing. */
+/** Most events that wait in memory while the disk takes nothing. */
 const MOST_NOTED = 10_000;
 
 export interface FileAuditOptions {
@@ -23,9 +23,9 @@ export interface FileAuditOptions {
   stateFolderId: string;
   sealKeys: readonly string[];
   retentionMs: number;
-  /** Whether what is only noted is written. */
+  /** Whether events that are only noted are written. */
   noted: boolean;
-  /** The heads that are anchored, by tenant. */
+  /** The anchored heads, by tenant. */
   anchored: ReadonlyMap<string, AuditHead>;
   logger: Logger;
 }
@@ -34,11 +34,11 @@ interface TenantAudit {
   chain: AuditChain;
   noted: (() => AuditEvent)[];
   lost: number;
-  /** The last event that somebody may wait for. */
+  /** The last event that a caller may wait for. */
   recording: Promise<void>;
 }
 
-/** Opens the audit of this host. The chains of earlier processes go on. */
+/** Opens the audit of this host, and continues the chains of earlier processes. */
 export async function openAudit(options: FileAuditOptions): Promise<Audit> {
   const { folder, namespace, hostId, anchored } = options;
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -54,7 +54,7 @@ class FileAudit implements Audit {
   readonly #tenants = new Map<string, TenantAudit>();
   #timer: NodeJS.Timeout | undefined;
   #soon: NodeJS.Immediate | undefined;
-  /** Set while what was noted is being written. */
+  /** Set while noted events are being written. */
   #flushing: Promise<unknown> | undefined;
   #isFailing = false;
 

@@ -1,9 +1,9 @@
 import type { Entry } from '@shellfleet/mailbox';
 import type { AuditEvent, EntryPayload, ResolvedSessionSpec, WireResult } from '@shellfleet/protocol';
 
-// The events of entries. Every text in them is redacted by the session's secrets and rules.
+// Events of entries. The session's secrets and rules redact every text in them.
 
-/** Longer scripts are cut, after they were redacted. */
+/** Most characters of a script. Longer ones are cut after their redaction. */
 const SCRIPT_CHARACTERS = 16_384;
 
 interface Redaction {
@@ -11,7 +11,7 @@ interface Redaction {
   value<T>(value: T): T;
 }
 
-/** The entry that an event is about. */
+/** Entry that an event is about. */
 export interface AuditedEntry {
   session: string;
   generation: string;
@@ -73,7 +73,7 @@ export function endEvent(about: AuditedEntry, result: WireResult, redaction: Pic
   };
 }
 
-/** But for errors it is one of a few words of ours. */
+/** Returns the reason: the text of an error, redacted, else one of our fixed words. */
 function reasonOf({ outcome, reason }: WireResult, redaction: Pick<Redaction, 'text'>): { reason?: string } {
   if (reason === undefined) return {};
   return { reason: outcome === 'error' ? redaction.text(reason) : reason };

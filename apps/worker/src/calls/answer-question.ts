@@ -3,12 +3,12 @@ import { type AskCall, ensureShellfleetError, type SealedAnswer, sessionKeys } f
 import { sealPlace } from '@shellfleet/sealing';
 import type { HostServices } from '../run/host-services.ts';
 
-/** A larger answer is stored beside the inbox. */
+/** Longest reply that is stored in the inbox. A larger one gets its own key. */
 const INLINE_CHARS = 16_384;
 
 /**
- * Answers one question about a session of this host: sends the answer that `find` finds, or the error that it throws,
- * to the inbox of the process that asked.
+ * Replies to one request about a session of this host: sends the result of `find`, or the error that it throws, to the
+ * inbox of the requesting process.
  */
 export async function answerQuestion(
   call: AskCall,

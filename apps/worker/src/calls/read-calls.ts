@@ -1,12 +1,12 @@
 import { type HostCall, hostCallSchema, hostKeys } from '@shellfleet/protocol';
 import type { HostServices } from '../run/host-services.ts';
 
-/** A call may carry part of a file. */
+/** Calls that are read together. Each may carry a part of a file. */
 const PAGE = 20;
 
 /**
- * Reads the host's `calls` stream, passes each call on, and deletes it from the stream. Calls are hints: the mailbox
- * has the same facts. Each names a generation of its session, so one that is late, passed on twice or lost does no harm.
+ * Reads the host's `calls` stream, passes each call on, and deletes it. Calls are hints: the mailbox has the same
+ * facts. Each names a generation, so a late, repeated or lost one does no harm.
  */
 export async function readCalls(
   { redis, namespace, hostId, logger }: HostServices,

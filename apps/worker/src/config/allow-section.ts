@@ -2,8 +2,8 @@ import { hostNameSchema, listPolicyNames, NETWORK_ACCESSES, POLICY_NAMES, SANDBO
 import { z } from 'zod';
 
 /**
- * What no rule can read: a stdin that is sent while the command runs, what is typed at a terminal, a shell that runs more than it is given, and
- * what the variables of a command that leaves its sandbox make programs do.
+ * Inputs that no rule can check: a stdin that is sent while the command runs, input of a terminal, a shell that runs
+ * more than its script, and effects on programs of the variables of a command that leaves its sandbox.
  */
 const UNREADABLE_BY_RULES = ['stdin', 'terminals', 'shells', 'variables'] as const;
 export type UnreadableByRules = (typeof UNREADABLE_BY_RULES)[number];
@@ -13,7 +13,7 @@ export const policiesSchema = z
   .min(1, 'must name a policy');
 export const usersSchema = z.array(z.enum(['root', 'image'], "knows 'root' and 'image'"), 'must be a list');
 
-/** `allow:`, what sessions may ask for on this host. What is not listed here is refused; the defaults need no risk taken. */
+/** `allow:`, what sessions may ask for on this host. Everything else is refused. The defaults are without risk. */
 export const allowSchema = z.strictObject(
   {
     policies: policiesSchema.optional().describe('Execution policies, in place of SHELLFLEET_POLICIES'),

@@ -5,7 +5,7 @@ const DAY_MS = 86_400_000;
 const LEAST_MS = 3_600_000;
 const MOST_MS = 3_660 * DAY_MS;
 
-/** `audit:`, what this host writes down about commands and approvals. */
+/** `audit:`, records of this host about commands and approvals. */
 export const auditSchema = z.strictObject(
   {
     retention: z

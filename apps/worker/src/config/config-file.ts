@@ -8,8 +8,8 @@ import { codexSchema } from './codex-section.ts';
 import { escalationSectionSchema } from './escalation-section.ts';
 import { keysSchema } from './keys-section.ts';
 
-// The file that SHELLFLEET_CONFIG names: what needs more structure than a variable has. One section a file; without the
-// file each section has its defaults.
+// The file that SHELLFLEET_CONFIG names has the settings that need more structure than a variable. Each section has its
+// schema in a file here. Without the file, each section has its defaults.
 
 const configFileSchema = z.strictObject(
   {
@@ -27,7 +27,7 @@ const configFileSchema = z.strictObject(
 );
 export type ConfigFile = z.output<typeof configFileSchema>;
 
-/** Reads the file at an absolute path; without a path every section has its defaults. Throws DocumentError. */
+/** Reads the file at an absolute path. Without a path, every section has its defaults. Throws DocumentError. */
 export function readConfigFile(path: string | undefined): ConfigFile {
   return parseDocument(path === undefined ? '' : read(path), configFileSchema, path ?? 'the configuration');
 }

@@ -14,13 +14,12 @@ import { z } from 'zod';
 import { policiesSchema, usersSchema } from './allow-section.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 
-// The only reader of the environment in this app. Each setting has a default, a unit, and a line of documentation
-// (describe).
+// The only reader of the environment in this app. Each setting has a default, a unit, and a line of documentation.
 
 const MIB = 1024 * 1024;
-/** Least memory of the host for one session and the processes around it. */
+/** Least memory of the host for one session and the processes that serve it. */
 const SLOT_BYTES = 64 * MIB;
-/** Through any of these a session could change the host, or read more than a project. */
+/** Paths through which a session could change the host, or read more than a project. */
 const NEVER_MOUNTED = [
   '/',
   '/bin',
@@ -38,7 +37,7 @@ const NEVER_MOUNTED = [
   '/var/run',
 ];
 
-/** The variables that any program needs, and none of the worker's own. */
+/** Variables that any program needs, none of them the worker's. */
 const TOOL_ENV_NAMES = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
 
 const list = z.string().transform((text) =>
@@ -209,7 +208,6 @@ const environmentSchema = z.object({
     .describe('Least level of a log line'),
 });
 
-/** What the host keeps for a post-mortem. */
 interface KeepBounds {
   containers: number;
   ageMs: number;
@@ -225,7 +223,7 @@ export interface WorkerConfig {
   codexProgram: string | undefined;
   workspaces: string[];
   users: ('root' | 'image')[];
-  /** Whether sessions may have their output without the built-in redaction of formats. */
+  /** Whether sessions may turn off the built-in redaction of formats. */
   redactFormats: boolean;
   uids: { first: number; last: number } | undefined;
   images: string[] | 'any';
@@ -243,20 +241,20 @@ export interface WorkerConfig {
   /** How long the fleet keeps what has ended. */
   retentionMs: number;
   readerStallMs: number;
-  /** Bytes that one container may write. */
+  /** Limit on the bytes that one container writes. */
   diskBytes: number | undefined;
   /** Free space below which the host takes no new session. */
   leastFree: { diskBytes: number | undefined; memoryBytes: number | undefined };
-  /** Containers for a post-mortem. */
+  /** Bounds of the containers that are kept for a post-mortem. */
   keep: KeepBounds;
-  /** What SHELLFLEET_CONFIG holds. */
+  /** Contents of the file that SHELLFLEET_CONFIG names. */
   file: ConfigFile;
   logLevel: string;
   hostMemoryBytes: number;
   hostCpus: number;
 }
 
-/** Invalid settings: the message names every invalid variable, or the lines of the file that are not valid. */
+/** Invalid settings. The message names every invalid variable, or the invalid lines of the file. */
 export class ConfigError extends Error {}
 
 export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
@@ -285,7 +283,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     codexProgram: values.SHELLFLEET_CODEX,
     workspaces,
     users,
-    // `up` sets the variable for its own workers: the file of an operator goes before it.
+    // `up` sets the variable for its own workers, so an operator's file takes precedence.
     redactFormats: file.allow.redactFormats ?? values.SHELLFLEET_ALLOW_UNREDACTED === '1',
     uids,
     images: values.SHELLFLEET_IMAGES ?? 'any',
@@ -323,7 +321,9 @@ function readFile(path: string | undefined): ConfigFile {
   }
 }
 
-/** Whoever reads one of two places must not miss the other. */
+/**
+ * Returns the value of the place that has it. Throws when both have one, because a reader of one would miss the other.
+ */
 function inOnePlace<T>(field: 'policies' | 'users', ofVariable: T | undefined, ofFile: T | undefined): T | undefined {
   if (ofVariable !== undefined && ofFile !== undefined)
     throw new ConfigError(

@@ -2,7 +2,7 @@ import { createHash, type KeyObject } from 'node:crypto';
 import { type KnownKeys, keyIdOf, parsePublicKey } from '@shellfleet/sealing';
 import { z } from 'zod';
 
-// `keys:`, who may submit and who may answer. Without it anyone may who can write to Redis and has a seal key.
+// `keys:`, who may submit and who may answer. Without it, everyone may who can write to Redis and has a seal key.
 
 const keySchema = z.strictObject(
   {
@@ -41,7 +41,7 @@ export const keysSchema = z
     for (const [list, keys] of Object.entries({ producers, approvers }))
       for (const [index, { publicKey }] of keys.entries()) {
         const keyId = keyIdOf(publicKey);
-        // Whoever submits with a key must not answer with it.
+        // A key that submits must not answer.
         if (seen.has(keyId))
           context.addIssue({
             code: 'custom',
@@ -55,7 +55,8 @@ export const keysSchema = z
 export type KeysSection = z.output<typeof keysSchema>;
 
 /**
- * Returns a digest of everything that signatures are checked with. When it changes, all that waits is decided again.
+ * Returns a digest of everything that signatures are checked with. When it changes, all waiting entries are decided
+ * again.
  */
 export function digestOfKeys(keys: KnownKeys): string {
   const listed = [keys.producers, keys.approvers].map((list) =>

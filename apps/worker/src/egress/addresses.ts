@@ -1,9 +1,9 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
-// Which addresses the proxy connects to: those of the public internet, and those that the operator lists. Everything
-// that has a special meaning is private here: loopback, link-local (where clouds have their metadata), private
-// networks, documentation, multicast, and the addresses of this host itself.
+// Addresses that the proxy connects to: those of the public internet, and those that the operator lists. All special
+// ones count as private: loopback, link-local (where clouds have their metadata), private networks, documentation,
+// multicast, and the addresses of this host.
 
 const SPECIAL_V4 = [
   '0.0.0.0/8',
@@ -28,7 +28,7 @@ const SPECIAL_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
 const ROUTED_V6 = toBlockList(['2000::/3']);
 const SPECIAL = toBlockList([...SPECIAL_V4, ...SPECIAL_V6]);
 
-/** Tells whether the proxy may connect to an address. `privateAddresses`: the ranges that the operator lists. */
+/** Creates the check of addresses. `privateAddresses` are the ranges that the operator lists. */
 export function createAddressCheck(
   privateAddresses: readonly string[],
   ownAddresses = readOwn,
@@ -36,7 +36,7 @@ export function createAddressCheck(
   const listed = toBlockList(privateAddresses);
   return (written) => {
     const address = withoutMapping(written);
-    // One with a zone belongs to a single link.
+    // An address with a zone belongs to a single link.
     if (isIP(address) === 0 || address.includes('%')) return false;
     const family = isIPv6(address) ? 'ipv6' : 'ipv4';
     if (listed.check(address, family)) return true;
@@ -45,7 +45,7 @@ export function createAddressCheck(
   };
 }
 
-/** `::ffff:10.0.0.1` is the address 10.0.0.1. In its other spelling it is in no range that is routed. */
+/** Returns 10.0.0.1 for `::ffff:10.0.0.1`. The other spelling is in no routed range. */
 function withoutMapping(address: string): string {
   const lower = address.toLowerCase();
   return /^::ffff:\d+\.\d+\.\d+\.\d+$/.test(lower) ? lower.slice('::ffff:'.length) : lower;

@@ -8,17 +8,17 @@ const CONNECT_WITHIN_MS = 15_000;
 export const BUFFER_BYTES = 16 * 1024;
 
 export interface OutwardRules {
-  /** What the session asked for. */
+  /** Hosts that the session's spec lists. */
   allowedHosts: readonly string[];
-  /** The most that the operator lists. */
+  /** Hosts that the operator lists. */
   hosts: readonly string[];
   mayConnectTo(address: string): boolean;
   resolveName: ResolveName;
 }
 
 /**
- * A connection to an allowed name. The name is resolved once, every address is checked, and only those are connected
- * to: a name that is resolved to something else a moment later changes nothing.
+ * Connects to an allowed name. It is resolved once, every address is checked, and only those are connected to. A
+ * different resolution a moment later changes nothing.
  */
 export async function connectOut(
   destination: Destination,
@@ -56,7 +56,7 @@ async function open(
     socket.on('error', onError);
     socket.once('connect', () => {
       signal.removeEventListener('abort', abort);
-      // Its next owner listens for errors before anything else can happen; one too many does no harm.
+      // The next owner adds its listener before another error can occur. An additional listener does no harm.
       resolve(socket);
     });
   });

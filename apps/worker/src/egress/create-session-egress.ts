@@ -6,15 +6,15 @@ import { createEgressLog } from './egress-log.ts';
 import { createResolveName, type ResolveName } from './resolve-name.ts';
 import { type RefusedEgress, SessionEgress } from './session-egress.ts';
 
-/** What the operator of this host lets through for all sessions together. */
+/** What the operator of this host permits to all sessions together. */
 export interface EgressSettings {
   hosts: readonly string[];
   privateAddresses: readonly string[];
-  /** Resolves a name to addresses. Default: the resolver of the system. */
+  /** Resolves a name to addresses. Default: the system's resolver. */
   resolveName?: ResolveName;
 }
 
-/** Creates the proxy of a session. Returns undefined if the session's network is not `limited`. */
+/** Creates the proxy of a session. Returns undefined if its network is not `limited`. */
 export function createSessionEgress(
   spec: ResolvedSessionSpec,
   settings: EgressSettings,

@@ -1,13 +1,16 @@
 import { isIP } from 'node:net';
 import { matchesPatterns } from '@shellfleet/policy';
 
-/** Where a request goes. The name is in lower case and has no dot at its end; an address is as it was written. */
+/** Destination of a request. A name is in lower case without a final dot; an address is unchanged. */
 export interface Destination {
   name: string;
   port: number;
 }
 
-/** Why the proxy does not pass a request on: an HTTP status, and the reason as the end of a sentence that begins with the destination. */
+/**
+ * Why the proxy refuses a request: an HTTP status, and the reason as the end of a sentence that begins with the
+ * destination.
+ */
 export interface ProxyRefusal {
   status: 400 | 403 | 408 | 502;
   reason: string;
@@ -19,7 +22,7 @@ const NAME_BYTES = 253;
 
 export const isProxyRefusal = (value: object): value is ProxyRefusal => 'status' in value;
 
-/** `name:port`, as after CONNECT, or the authority of a URL, whose port may be absent. */
+/** Parses `name:port`, as in CONNECT, or the authority of a URL, whose port may be absent. */
 export function parseDestination(authority: string, usualPort?: number): Destination | ProxyRefusal {
   const { host, port } = /^(?<host>\[[^\]]*\]|[^:]*)(?::(?<port>[0-9]{1,5}))?$/.exec(authority)?.groups ?? {};
   const name = (host ?? '').toLowerCase().replace(/\.$/, '');
@@ -30,7 +33,10 @@ export function parseDestination(authority: string, usualPort?: number): Destina
   return { name, port: number };
 }
 
-/** The session's list is within the operator's when the session opens. An operator may have shortened the list since. */
+/**
+ * Checks both lists. The session's was within the operator's when it opened, but the operator's may have become
+ * shorter.
+ */
 export function checkDestination(
   { name, port }: Destination,
   { allowedHosts, hosts }: { allowedHosts: readonly string[]; hosts: readonly string[] },
@@ -42,7 +48,9 @@ export function checkDestination(
   return undefined;
 }
 
-/** Also in the spellings that only a resolver takes for an address: 127.1, 0x7f000001, 2130706433. */
+/**
+ * Tells whether a name is an address, also in spellings that only a resolver accepts: 127.1, 0x7f000001, 2130706433.
+ */
 function isAddress(name: string): boolean {
   return isIP(name) !== 0 || name.startsWith('[') || /^(?:[0-9]+|0x[0-9a-f]*)$/.test(name.split('.').at(-1) ?? '');
 }

@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import type { EgressEvent } from './session-egress.ts';
 
-/** Lines for one session in one period: a program that tries for ever must not fill the log. */
+/** Most lines for one session in one period, so that a program which retries forever does not fill the log. */
 const MOST_LINES = 64;
 const PERIOD_MS = 60_000;
 
 /**
- * Writes each destination and verdict once a minute. The line of the next minute has the number of requests that had no
- * line of their own.
+ * Writes each destination and verdict once a minute. The line of the next minute counts the requests that had no
+ * separate line.
  */
 export function createEgressLog(
   logger: Logger,

@@ -4,19 +4,20 @@ import { pipeline } from 'node:stream';
 import { BUFFER_BYTES } from './connect-out.ts';
 import { type Destination, isProxyRefusal, type ProxyRefusal, parseDestination } from './destination.ts';
 
-// The proxy as HTTP: CONNECT, and requests with an absolute http:// URL. Its client is a session and may send anything.
+// The proxy over HTTP: CONNECT, and requests with an absolute http:// URL. Its client is a session and may send
+// anything.
 //
-// EGRESS-HTTP-1. Nothing that arrives throws out of a listener, and each connection holds a bounded number of bytes.
+// EGRESS-HTTP-1. No input throws out of a listener, and each connection holds a bounded number of bytes.
 // EGRESS-HTTP-2. Every refusal has the destination and the reason in its status line and in its body.
-// EGRESS-HTTP-3. A connection has one request, so there are never more connections outward than inward. A client that sends a second one
-//                before its answer is cut off; no ordinary client does.
-// EGRESS-HTTP-4. A request is passed on with its length and with the host that was judged, whatever Connection names: the server behind
-//                sees the one request that was judged, and nothing of a body as a second one.
+// EGRESS-HTTP-3. A connection has one request, so there are never more connections outward than inward. A client that
+//     sends a second one before its reply is cut off; no ordinary client does.
+// EGRESS-HTTP-4. A request is passed on with its length and with the host that was checked, whatever Connection names.
+//     The server behind reads the one checked request, and no part of a body as a second one.
 
 const HEAD_BYTES = 16 * 1024;
 const HEAD_WITHIN_MS = 10_000;
 const IDLE_MS = 600_000;
-/** For a refused client to read its answer and close. */
+/** Time for a refused client to read its reply and close. */
 const LINGER_MS = 1_000;
 const CONNECTIONS = 128;
 /** Headers that belong to one connection and not to the request (RFC 9110, 7.6.1). */
@@ -32,10 +33,10 @@ const HOP_BY_HOP = [
   'transfer-encoding',
   'upgrade',
 ];
-/** EGRESS-HTTP-4. They decide where a message ends and whom it is for, so Connection cannot name them. */
+/** Headers that decide where a message ends and whom it is for, so Connection cannot name them (EGRESS-HTTP-4). */
 const OF_THE_MESSAGE = ['content-length', 'host'];
 
-/** Opens the way out for a request of a connection, or says why not. */
+/** Opens the outward connection for a request, or returns why it is refused. */
 export type OpenOutward = (destination: Destination, client: Socket) => Promise<Socket | ProxyRefusal>;
 
 export function createEgressServer(open: OpenOutward, headWithinMs = HEAD_WITHIN_MS): Server {
@@ -48,7 +49,7 @@ export function createEgressServer(open: OpenOutward, headWithinMs = HEAD_WITHIN
     highWaterMark: BUFFER_BYTES,
   };
   const asked = new WeakSet<Socket>();
-  /** EGRESS-HTTP-3. */
+  /** EGRESS-HTTP-3 */
   const isFirst = (client: Socket) => {
     const isNew = !asked.has(client);
     asked.add(client);
@@ -79,7 +80,7 @@ async function tunnel({ url = '' }: IncomingMessage, client: Socket, head: Buffe
   const destination = parseDestination(url);
   const outward = isProxyRefusal(destination) ? destination : await open(destination, client);
   if (isProxyRefusal(outward)) {
-    // Its end is noticed only while it is read.
+    // The end of the connection is noticed only while it is read.
     client.end(toText(outward, url)).resume();
     setTimeout(() => client.destroy(), LINGER_MS).unref();
     return;
@@ -103,7 +104,7 @@ async function forward(incoming: IncomingMessage, answer: ServerResponse, open: 
       'the request',
     );
   }
-  // Another coding within the chunks would be lost with the header that names it.
+  // The header of another coding within the chunks would be lost.
   if (!['chunked', undefined].includes(incoming.headers['transfer-encoding']?.toLowerCase()))
     return refuse(answer, { status: 400, reason: 'its Transfer-Encoding is another than chunked' }, authority);
   const destination = parseDestination(authority, 80);
@@ -131,7 +132,10 @@ async function forward(incoming: IncomingMessage, answer: ServerResponse, open: 
   });
 }
 
-/** EGRESS-HTTP-4. A body of unknown length stays one. The parser lets no request through that has both. */
+/**
+ * Returns the framing headers. A body of unknown length stays one. The parser refuses a request with both
+ * (EGRESS-HTTP-4).
+ */
 function framingOf({ headers }: IncomingMessage): Record<string, string> {
   return headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' };
 }
@@ -168,12 +172,12 @@ function toSentence({ reason }: ProxyRefusal, what: string): string {
   return `Shellfleet does not let ${toPrintable(what)} through: ${reason}.`;
 }
 
-/** Many clients show the status line and nothing else. */
+/** Returns the status line, the only part that many clients show. */
 function toLine({ reason }: ProxyRefusal, what: string): string {
   return `${toPrintable(what)} refused: ${reason}`;
 }
 
-/** What the client sent may hold anything, and goes back to it. */
+/** Escapes what the client sent, because the text goes back to it. */
 function toPrintable(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 260);
 }

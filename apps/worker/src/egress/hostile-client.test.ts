@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SessionEgress } from './session-egress.ts';
 
-// What a session may send to its proxy in place of requests. Behind the proxy are a site, and a server that takes connections and never
-// answers.
+// Sends the proxy what a session may send instead of requests. Behind it are a site, and a server that never replies.
 
 const HEAD_WITHIN_MS = 300;
 
@@ -57,7 +56,7 @@ async function listenOn(server: NetServer): Promise<number> {
 
 const dial = (options: object = {}): Socket => connect({ path, ...options }).on('error', () => {});
 
-/** What comes back until the connection ends. */
+/** Returns the reply until the connection ends. */
 async function talk(bytes: string | Buffer, socket = dial()): Promise<string> {
   let received = '';
   socket.on('data', (data) => {

@@ -9,14 +9,17 @@ export interface Address {
 
 export type ResolveName = (name: string, signal: AbortSignal) => Promise<Address[]>;
 
-/** Each takes a thread of the process until the resolver of the system answers. There are four, and files need them too. */
+/**
+ * Parallel lookups. Each uses one of the process's four threads until the system's resolver replies, and files need
+ * threads too.
+ */
 const LOOKUPS = 2;
 
 const ofHost = pLimit(LOOKUPS);
 
 /**
- * For one session: the addresses of a name, by the resolver of the system. Rejects when there is none, or when the signal aborts. One name at a
- * time, so that a session whose names are never answered does not take the lookups of all others.
+ * Creates the resolver of one session, by the system's resolver. Rejects when a name has no address or the signal
+ * aborts. It looks up one name at a time, so that names without a reply do not use up the lookups of all sessions.
  */
 export function createResolveName(find: (name: string) => Promise<Address[]> = findAddresses): ResolveName {
   const ofSession = pLimit(1);

@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createAddressCheck } from './addresses.ts';
 import { type EgressEvent, SessionEgress } from './session-egress.ts';
 
-// The proxy of one session, on its real socket. Behind it are servers of this test, whose names only its resolver knows.
+// Tests the proxy of one session on its real socket. Only the test's resolver can resolve the names of the test's
+// servers.
 
 const names: Record<string, string[]> = {
   'site.test': ['127.0.0.1'],
@@ -22,10 +23,10 @@ let folder: string;
 let path: string;
 let site: Server;
 let echo: NetServer;
-/** At the address that is not listed, at the port of `echo`. */
+/** Server at the address that is not listed, at the port of `echo`. */
 let inside: NetServer;
 let insideConnections = 0;
-/** Reads on when its client has closed its half. */
+/** Server that continues to read when its client has closed its half. */
 let waiting: NetServer;
 let ports: { site: number; echo: number; waiting: number };
 let egress: SessionEgress;
@@ -84,7 +85,7 @@ function dial(): Socket {
   return connect(path).on('error', () => {});
 }
 
-/** What comes back until the connection ends, or until `enough` is in it. */
+/** Returns the reply until the connection ends, or until it contains `enough`. */
 async function talk(bytes: string | Buffer, enough?: string, socket = dial()): Promise<string> {
   let received = '';
   socket.write(bytes);
@@ -210,7 +211,7 @@ describe('connections and what runs', () => {
     socket.end();
     await once(outward, 'end');
     const closed = new Promise((resolve) => outward.on('close', resolve).on('error', () => {}));
-    // Its own half is at its end, so it notices only when it writes.
+    // The server's half has ended, so the server notices the end only when it writes.
     const drip = setInterval(() => outward.write('more'), 10);
     end();
     await closed;

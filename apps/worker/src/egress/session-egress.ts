@@ -7,12 +7,11 @@ import type { Destination, ProxyRefusal } from './destination.ts';
 import { isProxyRefusal } from './destination.ts';
 import { createEgressServer } from './egress-server.ts';
 
-// The proxy of one session whose network is limited: who may use it, and for how long.
+// The proxy of one session whose network is limited: what may use it, and for how long.
 //
-// EGRESS-1. A connection is made for what runs when it is opened (a command, or the terminals) and ends with that.
-// EGRESS-2. While nothing runs, nothing passes: a process in the background reaches something only beside a command or
-//     a terminal.
-// EGRESS-3. While a command runs whose network is restricted, nothing passes, for nobody in the sandbox.
+// EGRESS-1. A connection belongs to what runs when it is opened (a command, or the terminals) and ends with that.
+// EGRESS-2. While nothing runs, nothing passes. A background process has a network only during a command or a terminal.
+// EGRESS-3. While a command runs whose network is restricted, nothing passes, for any process in the sandbox.
 
 const NOTHING_RUNS: ProxyRefusal = { status: 403, reason: 'no command runs in this session and no terminal is open' };
 const RESTRICTED: ProxyRefusal = { status: 403, reason: 'the command that runs has no network' };
@@ -20,7 +19,7 @@ const RESTRICTED: ProxyRefusal = { status: 403, reason: 'the command that runs h
 export interface EgressEvent {
   name: string;
   port: number;
-  /** Why it was refused; undefined when it was let through. */
+  /** Reason of a refusal; undefined when the request was passed on. */
   refusal?: string;
 }
 
@@ -29,11 +28,11 @@ export type RefusedEgress = EgressEvent & { refusal: string };
 export interface SessionEgressDeps {
   rules: OutwardRules;
   onRequest(event: EgressEvent): void;
-  /** How long the head of a request may take. */
+  /** Time limit for the head of a request. */
   headWithinMs?: number;
 }
 
-/** What runs. Its connections end with it. */
+/** A command or the terminals, while they run. Their connections end with them. */
 class Use {
   readonly #connections = new Set<Socket>();
   readonly #ended = new AbortController();
@@ -70,7 +69,7 @@ export class SessionEgress {
     this.#deps = deps;
   }
 
-  /** Listens where the sandbox looks for its proxy, also when an earlier worker did. */
+  /** Listens where the sandbox looks for its proxy, even if an earlier worker did. */
   async listen(path: string): Promise<void> {
     this.close();
     await rm(path, { force: true });
@@ -85,16 +84,16 @@ export class SessionEgress {
       server.listen(path, resolve);
     });
     server.on('error', () => {});
-    // The sandbox has another user than the worker; only it sees the folder of the socket.
+    // The sandbox has another user than the worker. Only that user sees the folder of the socket.
     await chmod(path, 0o666);
   }
 
-  /** What runs in the session from now on until the returned function is called, with the network that it may use. */
+  /** Registers that something runs in the session, with its network, until the returned function is called. */
   begin(network: NetworkAccess): () => void {
     this.#command?.end();
     const use = new Use(network);
     this.#command = use;
-    // EGRESS-3: nobody can tell which process of the sandbox has which connection.
+    // EGRESS-3: a connection cannot be attributed to one process of the sandbox.
     if (network === 'restricted' && this.#terminals !== undefined) {
       this.#terminals.end();
       this.#terminals = new Use('limited');
@@ -105,7 +104,7 @@ export class SessionEgress {
     };
   }
 
-  /** The number of open terminals has changed. */
+  /** Takes the number of open terminals after each change. */
   setTerminals(count: number): void {
     if (count > 0) this.#terminals ??= new Use('limited');
     else {

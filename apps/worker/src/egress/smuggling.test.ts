@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { SessionEgress } from './session-egress.ts';
 
-// EGRESS-HTTP-4 (fault 112): what a session sends in one request, and what a server behind the proxy then reads. That server takes the bytes as
-// they come: what is behind a head without a length is another request to it.
+// EGRESS-HTTP-4 (fault 112): compares the one request of a session with the requests that a server behind the proxy
+// reads. That server parses raw bytes: after a head without a length, it reads another request.
 
-/** At the end of every request, so that the server behind knows that all of it has come. */
+/** End of every request, so that the server behind recognises when all of it has arrived. */
 const END = 'END';
 const HIDDEN = `GET /hidden HTTP/1.1\r\nHost: other.test\r\nX: ${END}`;
 
@@ -17,7 +17,7 @@ let path: string;
 let behind: Server;
 let port: number;
 let egress: SessionEgress;
-/** What each connection to the server behind has brought. */
+/** Bytes that each connection to the server behind received. */
 let arrived: string[] = [];
 
 beforeAll(async () => {
@@ -54,7 +54,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** The answer to a request with these headers, or none. */
+/** Returns the reply to a request with these headers, if there is one. */
 async function send(method: string, headers: string[], body: string, lineEnd = '\r\n'): Promise<string> {
   const socket = connect(path).on('error', () => {});
   let answer = '';
@@ -103,7 +103,7 @@ test.each<[string, string, string[], string, string[]]>([
   expect(lines.map((line) => line.toLowerCase()).sort()).toEqual(
     [...framing, `host: site.test:${port}`, 'connection: close'].map((line) => line.toLowerCase()).sort(),
   );
-  // A sent chunk may be cut in two, so the last ones may not have come when the server behind answers.
+  // A chunk may be cut in two, so its last bytes may still be missing when the server behind replies.
   if (framing[0] === LENGTH) expect(rest.join('\r\n\r\n')).toBe(HIDDEN);
   else expect(rest.join('\r\n\r\n')).toMatch(/^[0-9a-f]+\r\nGET \/hidden/);
 });

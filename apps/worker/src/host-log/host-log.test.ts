@@ -88,7 +88,7 @@ test('a log goes when it is as old as the retention, and the oldest when all exc
   expect(await left()).toEqual(['b', 'c', 'd']);
   await sweepLogs(folder, { retentionMs, quotaBytes: bytesOfThree - 1 }, now);
   expect(await left()).toEqual(['c', 'd']);
-  // One that was written to within five minutes may be in use.
+  // A log that was written to within five minutes may be in use.
   await sweepLogs(folder, { retentionMs, quotaBytes: 0 }, now);
   expect(await left()).toEqual(['d']);
 });

@@ -7,31 +7,30 @@ import { OverflowLog } from './overflow-log.ts';
 import { readLogPage } from './read-page.ts';
 import { sweepLogs } from './sweep-logs.ts';
 
-/** Bytes in the answer to one read of a log. An attached reader reads all of it, and a command may wait for each page. */
+/** Bytes in the reply to one read. An attached reader reads the whole log, and a command may wait for each page. */
 const PAGE_BYTES = 256 << 10;
 const ATTACHED_PAGE_BYTES = 1 << 20;
 
 export interface LogLimits {
-  /** Bytes of one command; beyond that the middle is dropped. */
+  /** Quota of one command, in bytes. Above it the middle is dropped. */
   commandBytes: number;
-  /** Bytes of all commands of this host; beyond that the oldest logs are removed. */
+  /** Quota of all commands of this host, in bytes. Above it the oldest logs are removed. */
   hostBytes: number;
   maxAgeMs: number;
 }
 
-/** The host's log of one command. Files are created or read when they are first needed. */
+/** Overflow log of one command. Files are created or read when they are first needed. */
 export interface CommandLog {
   append(pieces: readonly OverflowPiece[]): Promise<void>;
-  /** The pieces that an earlier process of this worker stored, in order. A whole log is never in memory. */
+  /** Reads, in order, the pieces that an earlier process stored. The whole log is never in memory. */
   restore(): AsyncIterable<OverflowPiece>;
 }
 
-/** The logs of this host: a folder for each command that printed more than its session's stream carries. */
+/** Overflow logs of this host: a folder for each command that printed more than its session's stream takes. */
 export interface HostLog {
   ofCommand(keys: SessionKeys, entryId: string, keptBytes: number): CommandLog;
-  /** Reads a page of a command's log, also after the command or the worker process that wrote it has ended. */
+  /** Reads a page of a command's log, even after the command or the worker process that wrote it has ended. */
   read(keys: SessionKeys, question: LogQuestion): Promise<LogPage>;
-  /** Removes logs older than the retention, then the oldest until the rest is within the quota. */
   sweep(): Promise<void>;
 }
 
@@ -50,7 +49,7 @@ export function createHostLog(folder: string, limits: LogLimits): HostLog {
   };
 }
 
-/** Few commands have a log, so the name of its folder is not computed before. */
+/** Creates the log of a command. Few commands need one, so the name of its folder is computed on first use. */
 function createCommandLog(folderOf: () => string, keptBytes: number, quotaBytes: number): CommandLog {
   let opened: ReturnType<typeof OverflowLog.open> | undefined;
   const open = () => {

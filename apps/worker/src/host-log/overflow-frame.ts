@@ -2,17 +2,17 @@ import { crc32 } from 'node:zlib';
 import type { StreamName } from '@shellfleet/protocol';
 import type { OverflowPiece } from '../output/piece.ts';
 
-// A frame of the host's log, little-endian: length of the data (u32), length of the counters of redactions (u32), CRC-32 of all that
-// follows (u32), then order, rawFrom, rawTo, bytesBefore, newlinesBefore (f64 each: whole numbers to 2^53), then the counters as
-// JSON (nothing where there are none), then the data.
+// A frame of the overflow log, little-endian: length of the data (u32), length of the counters of redactions (u32),
+// CRC-32 of all that follows (u32), then order, rawFrom, rawTo, bytesBefore, newlinesBefore (f64 each: whole numbers to
+// 2^53), then the counters as JSON (nothing where there are none), then the data.
 
 export const OVERFLOW_HEADER_BYTES = 52;
 const CHECKED_FROM = 12;
 
-/** `order` counts the frames of both streams. */
+/** Frame of the log. `order` counts the frames of both streams. */
 export type OverflowFrame = OverflowPiece & { order: number };
 
-/** The frame in two parts, so that its data is written without a copy. */
+/** Encodes a frame in two parts, so that its data is written without a copy. */
 export function encodeOverflowFrame(frame: OverflowFrame): [head: Buffer, data: Buffer] {
   const isEmpty = Object.keys(frame.redactions).length === 0;
   const counters = Buffer.from(isEmpty ? '' : JSON.stringify(frame.redactions));
@@ -26,12 +26,12 @@ export function encodeOverflowFrame(frame: OverflowFrame): [head: Buffer, data: 
   return [head, frame.data];
 }
 
-/** From a frame's header: the redacted bytes of its stream before its data. */
+/** Reads from a frame's header how many redacted bytes of its stream precede it. */
 export function readBytesBefore(header: Buffer): number {
   return header.readDoubleLE(CHECKED_FROM + 8 * 3);
 }
 
-/** All complete frames from the start. `wholeBytes`: where the first broken or incomplete frame begins. */
+/** Decodes all complete frames from the start. `wholeBytes` is where the first broken or incomplete frame begins. */
 export function decodeFrames(stream: StreamName, bytes: Buffer): { frames: OverflowFrame[]; wholeBytes: number } {
   const frames: OverflowFrame[] = [];
   let at = 0;
@@ -48,7 +48,7 @@ export function decodeFrames(stream: StreamName, bytes: Buffer): { frames: Overf
       rawTo: number(2),
       bytesBefore: number(3),
       newlinesBefore: number(4),
-      // The checksum is right, so this host wrote it completely.
+      // The checksum is right, so this host wrote the counters completely.
       redactions: counters === '' ? {} : (JSON.parse(counters) as Record<string, number>),
       data: bytes.subarray(dataFrom, end),
     });

@@ -4,19 +4,20 @@ import { STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 import type { OverflowPiece } from '../output/piece.ts';
 import { decodeFrames, encodeOverflowFrame, type OverflowFrame } from './overflow-frame.ts';
 
-// Stores the output of a command over the budget of its session's stream on the disk of the host, in segments per stream.
+// Stores the output of a command over the budget of its session's stream on the disk of the host, in segments per
+// stream.
 //
-// OVERFLOW-LOG-1. A piece is in the log when append() resolves. A worker that is killed while it writes leaves the log readable.
-// OVERFLOW-LOG-2. Whatever the quota, the first segment and at least the last `segmentBytes` of each stream are kept: a host that adopts the command
-//        rebuilds head, tail and totals of the Result from them.
-// OVERFLOW-LOG-3. Both streams are read back in the order in which they were written.
+// OVERFLOW-LOG-1. A piece is in the log when append() resolves. A worker that is killed while it writes leaves the log
+//     readable.
+// OVERFLOW-LOG-2. Whatever the quota, the first segment and at least the last `segmentBytes` of each stream are kept: a
+//     host that adopts the command rebuilds head, tail and totals of the Result from them.
+// OVERFLOW-LOG-3. Both streams are read back in the order of writing.
 
 export interface OverflowLogOptions {
-  /** The command's own folder. */
   folder: string;
-  /** At least as many bytes as the Result keeps of a stream. */
+  /** Size of a segment: at least as many bytes as the Result keeps of a stream. */
   segmentBytes: number;
-  /** Bytes of both streams together; beyond that the middle is dropped. */
+  /** Quota of both streams together, in bytes. Above it the middle is dropped. */
   quotaBytes: number;
 }
 
@@ -38,13 +39,13 @@ export class OverflowLog {
     this.#nextOrder = found.nextOrder;
   }
 
-  /** Creates the log, or continues one that an earlier process left. */
+  /** Creates the log, or continues one of an earlier process. */
   static async open(options: OverflowLogOptions): Promise<OverflowLog> {
     await mkdir(options.folder, { recursive: true, mode: 0o700 });
     return new OverflowLog(options, await readFolder(options.folder));
   }
 
-  /** Raw offset up to which each stream is stored here; 0 without any output. */
+  /** Raw offset up to which each stream is stored here; 0 without output. */
   get stored(): Readonly<Record<StreamName, number>> {
     return this.#stored;
   }
@@ -60,7 +61,7 @@ export class OverflowLog {
     for (const { stream, rawTo } of pieces) this.#stored[stream] = rawTo;
   }
 
-  /** All pieces that were not dropped, in order, with at most one segment of each stream in memory. */
+  /** Reads all pieces that were not dropped, in order, with at most one segment of each stream in memory. */
   async *read(): AsyncGenerator<OverflowPiece> {
     const both = STREAM_NAMES.map((stream) => framesOf(this.#options.folder, stream));
     const heads = await Promise.all(both.map((frames) => frames.next()));
@@ -107,7 +108,9 @@ export class OverflowLog {
     return next;
   }
 
-  /** Drops the oldest segment in the middle of the larger stream: never a first one, never the last two (OVERFLOW-LOG-2). */
+  /**
+   * Drops the oldest middle segment of the larger stream: never the first, never one of the last two (OVERFLOW-LOG-2).
+   */
   async #keepQuota(): Promise<void> {
     for (;;) {
       const sizes = STREAM_NAMES.map((stream) => this.#segments[stream].reduce((sum, { bytes }) => sum + bytes, 0));
@@ -121,7 +124,7 @@ export class OverflowLog {
   }
 }
 
-/** Appends the parts without joining them: a flood would otherwise leave copies of itself to the garbage collector. */
+/** Appends the parts without joining them. A flood would otherwise leave copies for the garbage collector. */
 async function writeAll(file: FileHandle, parts: readonly Buffer[]): Promise<void> {
   let left = parts;
   while (left.length > 0) {
@@ -130,7 +133,7 @@ async function writeAll(file: FileHandle, parts: readonly Buffer[]): Promise<voi
   }
 }
 
-/** The parts without their first `bytes`. */
+/** Returns the parts without their first `bytes`. */
 function partsFrom(parts: readonly Buffer[], bytes: number): Buffer[] {
   let skipped = bytes;
   return parts.flatMap((part) => {
@@ -154,7 +157,10 @@ interface Found {
   nextOrder: number;
 }
 
-/** What a process that continues the log has to know. Of each stream only the end is decoded: no earlier segment is written to. */
+/**
+ * Reads what a process needs to continue the log. Only the end of each stream is decoded: earlier segments do not
+ * change.
+ */
 async function readFolder(folder: string): Promise<Found> {
   const found: Found = { segments: { stdout: [], stderr: [] }, stored: { stdout: 0, stderr: 0 }, nextOrder: 0 };
   for (const stream of STREAM_NAMES) {
@@ -177,7 +183,7 @@ async function readFolder(folder: string): Promise<Found> {
   return found;
 }
 
-/** The frames of one stream in order, with one segment in memory at a time. */
+/** Yields the frames of one stream in order, with one segment in memory at a time. */
 async function* framesOf(folder: string, stream: StreamName): AsyncGenerator<OverflowFrame, undefined> {
   for (const number of await segmentsOf(folder, stream)) {
     yield* decodeFrames(stream, await readFile(join(folder, fileName(stream, number)))).frames;

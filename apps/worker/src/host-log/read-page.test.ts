@@ -24,7 +24,7 @@ function piece(stream: StreamName, bytesBefore: number, text: string): OverflowP
   return { stream, ...raw, bytesBefore, newlinesBefore: 0, redactions: {}, data };
 }
 
-/** Everything from `from` on, page by page, as a client asks for it. */
+/** Reads everything after `from`, page by page, as a client does. */
 async function readAll(maxBytes: number, from: Record<StreamName, number>, streams: readonly StreamName[]) {
   const at = { ...from };
   let text = '';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { LogPage, StreamName } from '@shellfleet/protocol';
 import { decodeFrames, OVERFLOW_HEADER_BYTES, type OverflowFrame, readBytesBefore } from './overflow-frame.ts';
 
-/** The position of a reader of the full log: redacted bytes of each stream that it has. */
+/** Position of a reader of the full log: the redacted bytes of each stream that it has. */
 export interface PageRequest {
   streams: readonly StreamName[];
   from: Readonly<Record<StreamName, number>>;
@@ -12,18 +12,18 @@ export interface PageRequest {
 
 interface Candidate {
   frames: OverflowFrame[];
-  /** Later frames of this stream are in files that were not read. */
+  /** False when later frames of this stream are in files that were not read. */
   isLast: boolean;
 }
 
 /**
- * Reads about `maxBytes` of a log after `from`, in the order in which it was written. The log may be written at the same time: an
- * incomplete frame is not read. A missing log is empty.
+ * Reads about `maxBytes` of a log after `from`, in the order of writing. A missing log is empty. The log may be written
+ * at the same time: an incomplete frame is not read.
  */
 export async function readLogPage(folder: string, { streams, from, maxBytes }: PageRequest): Promise<LogPage> {
   const names = await readdir(folder).catch(() => []);
   const candidates = await Promise.all(streams.map((stream) => readCandidate(folder, names, stream, from[stream])));
-  // Frames behind the last frame that was read of one stream may belong after unread frames of the other.
+  // Frames after the last one that was read of one stream may belong after unread frames of the other.
   const known = Math.min(...candidates.filter(({ isLast }) => !isLast).map(({ frames }) => frames.at(-1)?.order ?? -1));
   const frames = candidates.flatMap((candidate) => candidate.frames).sort((a, b) => a.order - b.order);
   const page: LogPage = { pieces: [], more: false };
@@ -43,7 +43,7 @@ export async function readLogPage(folder: string, { streams, from, maxBytes }: P
   return { ...page, more: candidates.some(({ isLast }) => !isLast) };
 }
 
-/** Frames of one stream that end after `from`, from the first file that has any. */
+/** Reads the frames of one stream that end after `from`, from the first file that has any. */
 async function readCandidate(folder: string, names: string[], stream: StreamName, from: number): Promise<Candidate> {
   const numbers = names
     .flatMap((name) => (name.startsWith(`${stream}.`) ? [Number(name.slice(stream.length + 1))] : []))
@@ -62,7 +62,7 @@ async function readCandidate(folder: string, names: string[], stream: StreamName
   return { frames: [], isLast: true };
 }
 
-/** The offset of a file's first frame; undefined when the file is missing or has no frame. */
+/** Reads the offset of a file's first frame. Returns undefined when the file is missing or has no frame. */
 async function readBegin(path: string): Promise<number | undefined> {
   const file = await open(path).catch(() => undefined);
   if (file === undefined) return undefined;

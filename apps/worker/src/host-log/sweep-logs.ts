@@ -1,10 +1,10 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A log that was written to in the last minutes may be in use. */
+/** Age of the last write below which a log may be in use. */
 const IN_USE_MS = 300_000;
 
-/** Removes logs by age, then the oldest until all together are within the quota. */
+/** Removes logs by age, then the oldest until the rest is within the quota. */
 export async function sweepLogs(
   folder: string,
   { retentionMs, quotaBytes }: { retentionMs: number; quotaBytes: number },
@@ -21,7 +21,7 @@ export async function sweepLogs(
   }
 }
 
-/** A folder's modification time is that of its last new segment; the segments have the time of their last write. */
+/** Measures a log. Its time is the latest of its folder (last new segment) and its segments (last write). */
 async function measure(path: string): Promise<{ path: string; bytes: number; writtenAt: number }> {
   const names = await readdir(path).catch(() => []);
   const own = await stat(path).catch(() => undefined);

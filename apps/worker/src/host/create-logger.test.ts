@@ -3,12 +3,12 @@ import { ATTRIBUTES } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import { createLogger, openLog } from './create-logger.ts';
 
-/** The lines that `log` writes, each as the names and values that stand in it, in their order. */
+/** Returns the lines that `log` writes, each as its names and values in order. */
 function linesOf(log: (logger: ReturnType<typeof createLogger>) => void): [string, unknown][][] {
   const lines: [string, unknown][][] = [];
   const destination = {
     write(line: string) {
-      // A value that is an object is visited first, name by name.
+      // The reviver visits the members of an object before the object.
       const members: [string, unknown][] = [];
       const found = [...line.matchAll(/(?<=[{,])"((?:other\.)?[a-z.]+)":/g)].map(([, name = '']) => name);
       const parsed = JSON.parse(line) as Record<string, unknown>;
@@ -58,7 +58,7 @@ test('an error, and a line without fields, are written as before', () => {
   ]);
 });
 
-// Fault 111, of a worker.
+// Fault 111, in a worker.
 test('LOG-2: a full disk under the log stops nobody, and what waits is bounded', () => {
   const destination = openLog('/dev/full');
   const dropped: unknown[] = [];

@@ -1,15 +1,15 @@
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
 
-// LOG-1. A line has each name once: readers that are strict refuse one that has a name twice, and the others keep one of the values. A logger of
-//        a session has names of its own (its bindings), and so does pino; what a call gives besides goes round them.
-// LOG-2. A log that takes nothing, as on a full disk, stops no session: lines wait in bounded memory, the newest are dropped then, and those
-//        that wait are written when there is room.
-// LOG-3. While Redis is away, every call to it fails in the same way, many times a second: such an error has its message in
-//        place of a stack.
+// LOG-1. A line has each name once: strict readers refuse duplicates, and others keep one of the values. A session's
+//     logger has bindings, and so does pino. Other fields of a call must not repeat their names.
+// LOG-2. A log that takes nothing, as on a full disk, stops no session: lines wait in bounded memory. When it is full,
+//     the newest are dropped. The others are written when there is room.
+// LOG-3. While Redis is away, every call to it fails in the same way, many times a second. Such an error has its
+//     message instead of a stack.
 
 const MOST_WAITING_BYTES = 1024 * 1024;
 const REDIS_AWAY = /^(?:Stream isn't writeable|Connection is closed|Command timed out|connect ECONNREFUSED)/;
-/** Names that pino itself writes. */
+/** Names that pino writes. */
 const OF_PINO = ['level', 'time', 'pid', 'hostname', 'msg'];
 
 export function createLogger(level: string, destination: DestinationStream = openLog(process.stdout.fd)): Logger {
@@ -25,12 +25,12 @@ export function createLogger(level: string, destination: DestinationStream = ope
   return pino(options, destination);
 }
 
-/** LOG-2. `file`: a descriptor, or a path. */
+/** Opens the log (LOG-2). `file` is a descriptor or a path. */
 export function openLog(file: number | string): DestinationStream {
   return pino.destination({ dest: file, sync: true, maxLength: MOST_WAITING_BYTES }).on('error', () => {});
 }
 
-/** LOG-1. What the logger says already is left out; another value of that name gets a name of its own. */
+/** Omits fields that the logger already has. A different value gets another name (LOG-1). */
 function withoutTaken(fields: unknown, logger: Logger): unknown {
   if (typeof fields !== 'object' || fields === null || fields instanceof Error) return fields;
   const bound = logger.bindings();
@@ -44,7 +44,6 @@ function withoutTaken(fields: unknown, logger: Logger): unknown {
   );
 }
 
-/** LOG-3. */
 function shortened(fields: unknown): unknown {
   const { err } = (fields ?? {}) as { err?: unknown };
   if (!(err instanceof Error) || !isRedisAway(err)) return fields;
@@ -53,7 +52,7 @@ function shortened(fields: unknown): unknown {
   return { ...(fields as object), err: short };
 }
 
-/** As ioredis words it. */
+/** Tells whether the message is one that ioredis uses while Redis is away. */
 function isRedisAway({ message, cause }: Error): boolean {
   return REDIS_AWAY.test(message) || (cause instanceof Error && isRedisAway(cause));
 }

@@ -9,12 +9,12 @@ export interface FolderLock {
 }
 
 const TAKEN_EXIT_CODE = 10;
-/** A holder that was killed a moment ago, or the flock(1) that it was running, lets go within milliseconds. */
+/** Time to wait for a holder that was killed a moment ago, or its flock(1). Both release within milliseconds. */
 const WAIT_SECONDS = 2;
 
 /**
- * Locks a folder for this process until it releases the lock or dies. flock(1) locks a file descriptor that it inherits. The lock belongs
- * to the open file, so this process keeps it after flock has ended, and the kernel releases it when this process dies.
+ * Locks a folder for this process until it releases the lock or dies. flock(1) locks a file descriptor that it
+ * inherits. The lock belongs to the open file, so this process keeps it after flock has ended, until it dies.
  */
 export async function lockFolder(folder: string): Promise<FolderLock> {
   const file = await open(join(folder, 'lock'), 'a', 0o600);
@@ -40,7 +40,7 @@ function flock(file: FileHandle): Promise<'locked' | 'taken' | 'missing'> {
   });
 }
 
-/** Without flock(1): listens on a loopback port that the folder records. The kernel releases it too. */
+/** Locks without flock(1): listens on a loopback port that the folder records. The kernel releases that too. */
 async function bindPort(folder: string): Promise<FolderLock> {
   const path = join(folder, 'lock-port');
   const known = Number(await readFile(path, 'utf8').catch(() => '0'));

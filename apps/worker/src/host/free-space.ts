@@ -6,33 +6,31 @@ export interface Space {
   totalBytes: number;
 }
 
-/** A small disk or memory must not be short from the start. */
+/** Share of the total above which no minimum is set, so that a small disk or memory is not short from the start. */
 const LEAST_SHARE = 1 / 20;
 
 /**
- * Returns the space of the file system that contains `path`, as unprivileged users have it; undefined if there is no
- * such path.
+ * Returns the space of the file system that contains `path`, as unprivileged users have it; undefined if it does not
+ * exist.
  */
 export async function readDiskSpace(path: string): Promise<Space | undefined> {
   const found = await statfs(path).catch(() => undefined);
   return found && { freeBytes: found.bavail * found.bsize, totalBytes: found.blocks * found.bsize };
 }
 
-/** Memory that programs could use without swapping. */
+/** Returns the memory that programs could use without swapping. */
 export async function readMemory(): Promise<Space> {
   const text = await readFile('/proc/meminfo', 'utf8').catch(() => '');
   const available = /^MemAvailable:\s+(\d+) kB$/m.exec(text)?.[1];
   return { freeBytes: available === undefined ? freemem() : Number(available) * 1_024, totalBytes: totalmem() };
 }
 
-/**
- * Returns the free space to keep: what the operator set, else `usual` or a twentieth of the total, whichever is less.
- */
+/** Returns the free space to keep: the operator's setting, else the lesser of `usual` and a twentieth of the total. */
 export function leastFree({ totalBytes }: Space, given: number | undefined, usual: number): number {
   return given ?? Math.min(usual, Math.floor(totalBytes * LEAST_SHARE));
 }
 
-/** A sentence for operators if less than `leastBytes` is free. */
+/** Returns a sentence for operators if less than `leastBytes` is free. */
 export function describeShortage(what: string, space: Space, leastBytes: number, variable: string): string | undefined {
   if (space.freeBytes >= leastBytes) return undefined;
   return `${what} has ${inMib(space.freeBytes)} free of ${inMib(space.totalBytes)}; ${variable} is ${inMib(leastBytes)}.`;

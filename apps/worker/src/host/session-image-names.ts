@@ -2,7 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { IMAGE_OWNER_FILE, ownSessionImages, type SessionImages } from '@shellfleet/policy';
 
-/** The names that `up` of this version gives `full` and `slim` for this state folder. Undefined where no `up` has used the folder. */
+/**
+ * Returns the image names of `full` and `slim` that `up` of this version uses for this state folder, if it ever did.
+ */
 export async function readSessionImages(stateFolder: string, version: string): Promise<SessionImages | undefined> {
   const owner = await readFile(join(stateFolder, IMAGE_OWNER_FILE), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;

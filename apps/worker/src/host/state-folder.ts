@@ -12,30 +12,29 @@ import { lockFolder } from './folder-lock.ts';
 
 export interface StateFolder extends AsyncDisposable {
   hostId: string;
-  /** Secret of this host. */
   hostKey: Buffer;
-  /** Id of the folder that all hosts of this user share. It tells them from the hosts of other machines. */
+  /** Id of the folder that all hosts of this user share. It differs on other machines. */
   stateFolderId: string;
-  /** For keepers and their sockets; a short path. */
+  /** Folder of keepers and their sockets; a short path. */
   sandboxes: string;
-  /** For the host policy: records, keepers, workspaces. */
+  /** Folder of the policy `host`: records, keepers, workspaces. */
   hostSandboxes: string;
   bubblewrapSandboxes: string;
   codexSandboxes: string;
-  /** For output over the budget of the streams. */
+  /** Folder of the overflow logs. */
   logs: string;
-  /** For the ids that this host began. */
+  /** Folder of the ids that this host began. */
   journal: string;
-  /** For the records of its audit. */
+  /** Folder of the audit's records. */
   audit: string;
-  /** For the identities of the fleets that this host belongs to, a file for each namespace. */
+  /** Folder of the ids of the fleets that this host belongs to, a file for each namespace. */
   fleets: string;
   close(): Promise<void>;
 }
 
 /**
- * Opens and locks the directory of a host. `given` is the id that the operator chose: workers of one machine differ in
- * it.
+ * Opens and locks the directory of a host. `given` is the id that the operator chose. Workers of one machine have
+ * different ids.
  */
 export async function openStateFolder(stateFolder: string, given: string | undefined): Promise<StateFolder> {
   const path = join(stateFolder, 'hosts', given === undefined ? 'default' : hostFolderName(given));
@@ -64,13 +63,13 @@ export async function openStateFolder(stateFolder: string, given: string | undef
   };
 }
 
-/** The seal key that `up` or the first worker created for all processes of this user. */
+/** Returns the seal key that `up` or the first worker created for all processes of this user. */
 export async function readSealKey(stateFolder: string, make: () => string): Promise<string> {
   await mkdir(stateFolder, { recursive: true, mode: 0o700 });
   return readOrCreate(join(stateFolder, 'seal-key'), make);
 }
 
-/** When two processes create it at once, both read the file of the first. */
+/** Reads or creates a file. Of two processes that create it together, both read that of the first. */
 async function readOrCreate(path: string, make: () => string): Promise<string> {
   const known = await readIfThere(path);
   if (known !== undefined) return known;

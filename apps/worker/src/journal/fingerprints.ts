@@ -2,7 +2,9 @@ import { hash } from 'node:crypto';
 
 const FIRST_SLOTS = 1 << 8;
 
-/** A set of texts that keeps 8 bytes of each: at most 32 bytes of memory per text, however long it is. Two texts share 8 bytes with p = 2⁻⁶⁴. */
+/**
+ * Set of texts that keeps 8 bytes of each, at most 32 bytes of memory per text. Two texts share 8 bytes with p = 2⁻⁶⁴.
+ */
 export class Fingerprints {
   /** Open addressing: two words a slot, both 0 where it is free. At most half of the slots are used. */
   #slots = new Uint32Array(2 * FIRST_SLOTS);
@@ -33,7 +35,7 @@ export class Fingerprints {
     }
   }
 
-  /** The slot that has it, or the free one where it belongs. */
+  /** Returns the slot that has the fingerprint, or the free one where it belongs. */
   #find([high, low]: Fingerprint): number {
     const mask = this.#slots.length / 2 - 1;
     let slot = low & mask;
@@ -50,12 +52,12 @@ export class Fingerprints {
   }
 }
 
-/** The first word is never 0. */
+/** Fingerprint of a text. The first word is never 0. */
 export type Fingerprint = readonly [high: number, low: number];
 
 export const FINGERPRINT_CHARS = 16;
 
-/** As it is written: 16 hex digits. */
+/** Returns the fingerprint as it is written: 16 hex digits. */
 export function fingerprintOf(text: string): string {
   return hash('sha256', text, 'hex').slice(0, FINGERPRINT_CHARS);
 }

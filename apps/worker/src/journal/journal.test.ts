@@ -22,7 +22,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** As a process of the worker opens it: the one before may have been killed. */
+/** Opens the journal as the next process of the worker does. The one before may have been killed. */
 function open(options: Partial<JournalOptions> = {}): Journal {
   const onWriteFailed = (error: unknown) => void failures.push(error);
   const journal = openJournal({ folder, retentionMs: RETENTION_MS, onWriteFailed, ...options });
@@ -127,7 +127,7 @@ test('the last id of a segment is known for the whole retention, as the first on
   journal.record(begun('first'), '7');
   vi.setSystemTime(Date.now() + spanMs - 1);
   journal.record(begun('last'), '7');
-  // Each new segment drops what is too old.
+  // Each new segment drops those that are too old.
   vi.setSystemTime(Date.now() + RETENTION_MS);
   journal.record(begun('later'), '7');
   expect(['first', 'last'].map((id) => journal.knows(begun(id)))).toEqual([true, true]);

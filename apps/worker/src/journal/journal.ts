@@ -2,30 +2,27 @@ import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writ
 import { join } from 'node:path';
 import { FINGERPRINT_CHARS, Fingerprints, fingerprintOf, parseFingerprint } from './fingerprints.ts';
 
-// The ids that this host began, on its disk. They outlive the worker, the sandbox and whatever Redis loses.
+// The ids that this host began, on its disk. They outlive the worker, the sandbox and all losses of Redis.
 //
 // JOURNAL-1. An id is written before its first byte reaches a shell or a tool, with one write call and no fsync: the
-//            page cache outlives this process. A host that loses its power loses its sandboxes as well.
+//     page cache outlives this process. A host that loses its power loses its sandboxes as well.
 // JOURNAL-2. An id is known for the retention. Then its segment is dropped, or earlier when there are more than
 //     `MOST_IDS`, oldest first.
 // JOURNAL-3. A file is written by one process only; the next one begins another. An incomplete last line is ignored.
 // JOURNAL-4. A disk that takes nothing does not stop the host: the id is then known to this process alone.
 
-/** 128 MiB of memory at most, and about 500 MiB of disk. */
+/** Most ids: 128 MiB of memory, and about 500 MiB of disk. */
 const MOST_IDS = 4_194_304;
 const SEGMENTS = 24;
 const LINE_BREAK = 10;
 
-/**
- * What began: an entry of a session, or a call of a tool. Ids of entries and calls are never used again, in no
- * generation.
- */
+/** An entry of a session, or a call of a tool, that began. No generation uses its id again. */
 export interface BegunId {
   namespace: string;
   tenant: string;
-  /** the session, or the tool */
+  /** Id of the session, or name of the tool. */
   of: string;
-  /** the entry, or the call */
+  /** Id of the entry, or of the call. */
   id: string;
 }
 
@@ -45,17 +42,17 @@ export interface JournalOptions {
 }
 
 interface Segment {
-  /** ms */
+  /** Start of the segment, ms. */
   from: number;
   path: string;
   known: Fingerprints;
   /** Descriptor of the segment that this process writes. */
   file?: number;
-  /** The last write failed, so the file may end inside a line. */
+  /** True when the last write failed, so the file may end inside a line. */
   broken?: boolean;
 }
 
-/** Opens the journal and reads what earlier processes of this host wrote. */
+/** Opens the journal and reads the ids of earlier processes of this host. */
 export function openJournal({ folder, retentionMs, onWriteFailed, mostIds = MOST_IDS }: JournalOptions): Journal {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const spanMs = retentionMs / SEGMENTS;
@@ -93,7 +90,7 @@ export function openJournal({ folder, retentionMs, onWriteFailed, mostIds = MOST
   };
   const isFull = ({ from, known }: Segment) => Date.now() >= from + spanMs || known.size * SEGMENTS >= mostIds;
 
-  // An id is asked about, and begins next.
+  // The ids are usually looked up and then recorded, so the last fingerprint is kept.
   let last = { key: '', hex: '' };
   const hexOf = (key: string) => {
     if (key !== last.key) last = { key, hex: fingerprintOf(key) };
@@ -138,7 +135,7 @@ function readSegments(folder: string): Segment[] {
     });
 }
 
-/** A worker that takes over has little time, so of each line only the fingerprint is read. */
+/** Reads only the fingerprint of each line, because a worker that adopts shells has little time. */
 function readLines({ path, known }: Segment): void {
   const bytes = readFileSync(path);
   for (let at = 0; ; ) {
@@ -149,7 +146,7 @@ function readLines({ path, known }: Segment): void {
   }
 }
 
-/** The parts are ids, or the name of a tool: none has a space. */
+/** Joins the parts with spaces: ids and names of tools contain none. */
 function toKey({ namespace, tenant, of, id }: BegunId): string {
   return `${namespace} ${tenant} ${of} ${id}`;
 }

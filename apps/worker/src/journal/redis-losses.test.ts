@@ -16,7 +16,7 @@ afterEach(() => {
 
 const RETENTION_MS = 60_000;
 const begin = () => writeFileSync(join(folder, '1.begun'), '');
-/** Another process of the host, on a Redis of this identity. */
+/** Starts another process of the host, on a Redis with this identity. */
 function start(runId: string | undefined) {
   const history = {
     identity: runId === undefined ? undefined : { runId, replicationId: 'r' },

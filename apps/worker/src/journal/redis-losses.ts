@@ -4,17 +4,17 @@ import { tryJson } from '@shellfleet/protocol';
 import type { RedisHistory } from '@shellfleet/redis';
 import { z } from 'zod';
 
-// Whether Redis may have fallen back to an older state, so that it hands out, in good faith, what this host began. If
-// it has not, whoever hands that out again has written it there.
+// Tells whether Redis may have returned to an older state, and so may hand out again what this host began. Without such
+// a loss, an id that is handed out again was written by a client.
 
 export interface RedisLosses {
-  /** Within the retention, as far as this host knows. */
+  /** Tells whether Redis may have lost writes within the retention. */
   mayHaveHappened(): boolean;
 }
 
 const seenSchema = z.object({ runId: z.string(), replicationId: z.string(), changedAt: z.number() });
 
-/** Watches for losses of Redis. The journal's directory has what earlier processes of this host saw. */
+/** Watches for losses of Redis. The journal's directory has the observations of earlier processes. */
 export function watchRedisLosses(folder: string, history: RedisHistory, retentionMs: number): RedisLosses {
   const changedAt = lastChange(folder, history);
   return {
@@ -22,7 +22,7 @@ export function watchRedisLosses(folder: string, history: RedisHistory, retentio
   };
 }
 
-/** When Redis was replaced last, before this process: ms, 0 for never. */
+/** Returns when Redis was last replaced before this process (ms); 0 for never. */
 function lastChange(folder: string, { identity }: RedisHistory): number {
   const path = join(folder, 'redis.json');
   mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { type BootClaim, claimHostId, holdsHostId, renewHostId } from './boot-claim.ts';
 
-/** The two commands that a claim uses. Each write is recorded with its expiry. */
+/** Fakes the two commands that a claim uses. Each write is recorded with its expiry. */
 function fakeRedis(stored: string | null) {
   const writes: unknown[][] = [];
   const redis = {

@@ -2,8 +2,8 @@ import { hostKeys, ShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
 /**
- * The claim of a process to act as a host. Redis holds one per host id. On one machine a lock file has shown already that the previous process
- * is dead, so a claim is only refused to another machine.
+ * The claim of a process to act as a host. Redis holds one per host id. On one machine the lock file has proved that
+ * the previous process is dead, so a claim is only refused to another machine.
  */
 export interface BootClaim {
   hostId: string;
@@ -21,7 +21,8 @@ export async function claimHostId(redis: Redis, namespace: string, claim: BootCl
 }
 
 /**
- * Whether no other process holds the host id. An earlier process of this machine is dead: its claim came back with an older state of Redis.
+ * Tells whether no other process holds the host id. A claim of an earlier process of this machine does not count: it is
+ * dead, and an older state of Redis came back.
  */
 export async function holdsHostId(redis: Redis, namespace: string, claim: BootClaim): Promise<boolean> {
   const holder = await redis.get(hostKeys(namespace, claim.hostId).boot);

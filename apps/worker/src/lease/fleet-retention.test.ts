@@ -6,7 +6,7 @@ import { refuseOtherRetention } from './fleet-retention.ts';
 const fleet = fleetKeys('ns');
 const DAY_MS = 86_400_000;
 
-/** Hosts that are registered, with what their heartbeat holds, or null when it has expired. */
+/** Fakes registered hosts, with the contents of their heartbeats; null for an expired one. */
 function fakeRedis(hosts: Record<string, object | null>): Redis {
   const beats = new Map(
     Object.entries(hosts).map(([id, beat]) => [hostKeys('ns', id).alive, beat === null ? null : JSON.stringify(beat)]),

@@ -2,8 +2,8 @@ import { type FleetKeys, hostBeatSchema, hostKeys, ShellfleetError, tryJson } fr
 import type { Redis } from 'ioredis';
 
 /**
- * Throws RETENTION_CONFLICT while another live host of the fleet has another retention. What ends under one of them would be looked for
- * under the other, so the fleet has a single value. It can be changed when no other host is alive.
+ * Throws RETENTION_CONFLICT while another live host of the fleet has another retention. It is one value for the fleet,
+ * because results are stored under it and looked up under it. It can change when no other host is alive.
  */
 export async function refuseOtherRetention(
   redis: Redis,

@@ -5,10 +5,7 @@ import type { Logger } from 'pino';
 import { type BootClaim, holdsHostId, renewHostId } from './boot-claim.ts';
 import type { Leases } from './leases.ts';
 
-/**
- * The interval of heartbeats. Each renews the leases of the host. Short enough for a worker that stands still for 3 s
- * to stay alive.
- */
+/** Interval of heartbeats, each of which renews the leases. A worker that is suspended for 3 s stays alive. */
 const BEAT_INTERVAL_MS = 700;
 
 export interface HeartbeatDeps {
@@ -17,7 +14,7 @@ export interface HeartbeatDeps {
   claim: BootClaim;
   leases: Leases;
   logger: Logger;
-  /** The content of the next heartbeat. */
+  /** Returns the content of the next heartbeat. */
   beat(): HostBeat;
   /** Called when another process holds the host id: this one must stop at once. */
   onReplaced(): void;
@@ -26,13 +23,13 @@ export interface HeartbeatDeps {
 }
 
 export interface Heartbeat {
-  /** When the last heartbeat was stored (ms, `Date.now()`). */
+  /** Time of the last stored heartbeat (ms, `Date.now()`). */
   readonly lastAt: number;
   /** Sends an extra heartbeat. Never rejects. */
   beatNow(): Promise<void>;
   /**
-   * The first heartbeat of a new connection, over `redis`. The leases are renewed by `renew` instead of the usual way.
-   * Rejects when it could not be sent.
+   * Sends the first heartbeat of a new connection over `redis`, and renews the leases with `renew`. Rejects when it
+   * failed.
    */
   recover(redis: Redis, renew: () => Promise<void>): Promise<void>;
   /** Ends the heartbeats. A host that `leaves` has nothing left, and is no longer listed. */
@@ -50,7 +47,7 @@ export async function startHeartbeat(deps: HeartbeatDeps): Promise<Heartbeat> {
     if (!isHeld) return deps.onReplaced();
     await renew();
     const at = Date.now();
-    // A full Redis takes only the first two: the host stays alive and keeps its leases.
+    // A full Redis accepts only the first two: the host stays alive and keeps its leases.
     await Promise.all([
       via.pexpire(keys.alive, ALIVE_MS),
       via.pexpire(keys.boot, claim.ttlMs),
@@ -60,7 +57,7 @@ export async function startHeartbeat(deps: HeartbeatDeps): Promise<Heartbeat> {
     ]);
     lastAt = at;
   };
-  // One at a time: while Redis is slow, no second heartbeat is sent.
+  // While Redis is slow, no second heartbeat is sent.
   const beats = repeat(() => beat(redis, () => deps.leases.renew()), {
     everyMs: BEAT_INTERVAL_MS,
     onError: (err) => deps.logger.warn({ err }, 'host.beat-failed'),

@@ -1,9 +1,9 @@
 const REMEMBERED = 32;
 
-/** How long recent sessions held a slot of this host. Clients estimate from it how long a session in line will wait. */
+/** How long recent sessions held a slot of this host. Clients estimate from it how long a queued session will wait. */
 export interface HeldTimes {
   record(ms: number): void;
-  /** Returns the median in ms; undefined before the first session has ended. */
+  /** Returns the median in ms, or undefined before the first session has ended. */
   median(): number | undefined;
 }
 

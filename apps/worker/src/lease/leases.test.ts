@@ -4,7 +4,7 @@ import { createLeases } from './leases.ts';
 
 const job = (session: string): SessionJob => ({ tenant: 'acme', session, placementClass: 'docker' });
 
-/** Leases on a clock that the test sets, in seconds, and a Redis whose replies to renewals the test triggers. */
+/** Creates leases on a clock in seconds that the test sets, and a Redis whose replies to renewals the test triggers. */
 function setUp() {
   let seconds = 0;
   const renewals: { sessions: string[]; lockMs: number[]; reply(lost?: SessionJob[]): void; fail(): void }[] = [];

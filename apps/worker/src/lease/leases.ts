@@ -2,33 +2,33 @@ import type { SessionJob, SessionJobs } from '@shellfleet/placement';
 
 // The leases of this host, by its own clock.
 //
-// LEASE-1. A lease is held until `heldUntil`: the time at which the last confirmed renewal was sent, plus the lock, less a margin.
-//          The time of the reply does not count, because Redis may have set the lock long before it.
+// LEASE-1. A lease is held until `heldUntil`: the time at which the last confirmed renewal was sent, plus the lock,
+//     less a margin. The time of the reply does not count, because Redis may have set the lock long before it.
 // LEASE-2. A host that may have lost the lease starts no entry.
 
-/** The lock of a session's job without the session's grace, and the claim of a host id. */
+/** Lock of a session's job without the session's grace, and expiry of the claim of a host id. */
 export const LEASE_MS = 5_000;
-/** Duration of a lock that was just taken, before the session's own grace is known. */
+/** Duration of a new lock, before the session's own grace is known. */
 export const FIRST_LOCK_MS = LEASE_MS + 60_000;
-/** The share of a lock for which this host counts on it. The rest covers clocks that run at different speeds. */
+/** Share of a lock for which this host counts on it. The rest covers clocks that run at different speeds. */
 const MARGIN = 0.9;
 
 export interface Lease {
   readonly job: SessionJob;
-  /** Whether this host may start an entry now. */
+  /** Tells whether this host may start an entry now. */
   held(): boolean;
-  /** Records that this host became the owner under `fence`. From now on the lock is `lockMs`, by the session's own grace period. */
+  /** Records that this host became the owner under `fence`. The session's grace decides `lockMs`, from now on. */
   own(fence: number, lockMs: number): void;
-  /** Ends the renewals. The lock in Redis stays until it runs out, or its job is removed. */
+  /** Ends the renewals. The lock in Redis stays until it expires, or its job is removed. */
   end(): void;
 }
 
 export interface Leases {
-  /** Adds a lease whose lock was taken just now. `onLost` is called once, when another host has the lock or may have it. */
+  /** Adds a lease with a new lock. `onLost` is called once, when another host has the lock or may have it. */
   add(job: SessionJob, lockMs: number, onLost: () => void): Lease;
   /**
-   * Renews all leases. Rejects when Redis did not answer; the leases then run out by their own time. `renewLocks` returns the sessions that
-   * are lost; the default extends the locks.
+   * Renews all leases. Rejects when Redis did not reply; the leases then expire. `renewLocks` returns the lost
+   * sessions. Default: it extends the locks.
    */
   renew(renewLocks?: SessionJobs['renew']): Promise<void>;
 }
@@ -41,7 +41,7 @@ interface HeldLease {
   onLost: () => void;
 }
 
-/** `clock` is monotonic, in ms. */
+/** Creates the leases of a host. `clock` is monotonic, in ms. */
 export function createLeases(jobs: Pick<SessionJobs, 'renew'>, clock: () => number = () => performance.now()): Leases {
   const leases = new Map<string, HeldLease>();
 
@@ -57,7 +57,7 @@ export function createLeases(jobs: Pick<SessionJobs, 'renew'>, clock: () => numb
           lease.fence = fence;
           // A shorter lock counts at once, a longer one from its first renewal on.
           lease.heldUntil = Math.min(lease.heldUntil, clock() + next * MARGIN);
-          // Shorten it in Redis too: should this host die before its next renewal, the session waits no longer than it asked for.
+          // The lock in Redis becomes shorter too, in case this host dies before its next renewal.
           if (next < lease.lockMs) void jobs.renew([{ job, lockMs: next }]).catch(() => {});
           lease.lockMs = next;
         },

@@ -4,12 +4,13 @@ import { FLEET_ID_PATTERN, ShellfleetError, toKeyspace } from '@shellfleet/proto
 import { declareFleet, joinFleet } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 
-// OWN-FLEET-1. A host that has been part of a fleet stays part of that one: its containers, folders and journal belong to it.
-// OWN-FLEET-2. The identity is in the state folder before this host makes anything under it.
+// OWN-FLEET-1. A host that has been part of a fleet stays in it: its containers, folders and journal belong to that
+//     fleet.
+// OWN-FLEET-2. The fleet id is in the state folder before this host creates anything under it.
 
 /**
- * The keyspace of the fleet of this host. The identity that the state folder keeps is declared to a Redis without one; from a Redis with
- * another the host keeps away (FLEET_CONFLICT). `folder`: for the identities of this host, a file for each namespace.
+ * Returns the keyspace of the host's fleet. The fleet id in the state folder is declared to a Redis without one. Throws
+ * FLEET_CONFLICT for a Redis with another. `folder` has this host's fleet ids, a file for each namespace.
  */
 export async function joinOwnFleet(redis: Redis, namespace: string, folder: string, place: string): Promise<string> {
   const path = join(folder, `${namespace}.id`);

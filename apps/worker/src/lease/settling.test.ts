@@ -8,7 +8,7 @@ afterEach(() => vi.useRealTimers());
 
 const LAST_BEAT = 900_000;
 
-/** The settling of host h1; `beats`: the last heartbeats of all hosts. */
+/** Creates the settling of host h1. `beats` are the last heartbeats of all hosts. */
 function setUp(beats: Record<string, number>) {
   const state = { fails: false };
   const redis = {

@@ -1,18 +1,22 @@
 import type { FleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-// SETTLING-1. After Redis was away, each host first renews its leases (recovery of its connection), and then publishes a heartbeat.
-// SETTLING-2. Until every host that was up before has done so, and for 5 s at most, a host takes no session and hands none out again: the
-//             locks of the others may have run out meanwhile, while their shells live. A Redis that has lost them names no other host:
-//             then it is the whole 5 s.
+// SETTLING-1. After Redis was away, each host first renews its leases (recovery of its connection), and then publishes
+//     a heartbeat.
+// SETTLING-2. Until every host that was up before has done so, for at most 5 s, a host takes no session and requeues
+//     none: other hosts' locks may have expired while their shells live. A Redis that lost which hosts were up causes
+//     the whole 5 s.
 
-/** The longest time for which a host waits for the others. */
+/** Longest time for which a host waits for the others. */
 const SETTLE_MS = 5_000;
 const POLL_MS = 200;
-/** A host counts as up before the outage when its last heartbeat is at most this much older than this host's last one. */
+/** Most time by which another host's last heartbeat may precede this host's, if it was up before the outage. */
 const RECENT_MS = 10_000;
 
-/** What Redis has lost. `beatAt`: the last heartbeat of this host as Redis has it now. `hosts`: also which hosts were up. */
+/**
+ * Returns what Redis has lost: nothing, the newest writes, or which hosts were up. `beatAt` is this host's last
+ * heartbeat that Redis has now.
+ */
 export function lossOf(beatAt: string | null, lastBeatAt: number): 'nothing' | 'newest' | 'hosts' {
   const missingMs = lastBeatAt - Number(beatAt ?? 0);
   if (missingMs <= 0) return 'nothing';
@@ -40,7 +44,10 @@ export class Settling {
     return this.#settled;
   }
 
-  /** Redis is back. `lastBeatAt`: the time of this host's last heartbeat before. `hostsLost`: Redis has lost which hosts were up. Resolves when the fleet has settled. */
+  /**
+   * Begins when Redis is back, and resolves when the fleet has settled. `lastBeatAt` is the time of this host's last
+   * heartbeat before the outage. `hostsLost` is true when Redis has lost which hosts were up.
+   */
   async begin(lastBeatAt: number, hostsLost = false): Promise<void> {
     this.#round += 1;
     this.#settled = false;
@@ -59,7 +66,7 @@ export class Settling {
     this.#deps.onSettled();
   }
 
-  /** The last heartbeats of the other hosts. */
+  /** Reads the last heartbeats of the other hosts. */
   async #readBeats(): Promise<Map<string, number>> {
     const { redis, fleet, hostId } = this.#deps;
     const flat = await redis.zrange(fleet.hosts, '0', '-1', 'WITHSCORES');

@@ -4,7 +4,7 @@ import { create, drain, entryOf, feed, OPTIONS, run, type Step } from '../../tes
 import type { CleanOutputOptions } from './clean-output.ts';
 import type { RedactionStage } from './redactor.ts';
 
-/** Replaces every SECRET, and blocks at BLOCK. Holds back a possible beginning of either. */
+/** Creates a redactor that replaces every SECRET, blocks at BLOCK, and holds a possible beginning of either. */
 function createTestRedactor({ before = new Uint8Array() }: { before?: Uint8Array }): RedactionStage {
   const seenBefore = Buffer.from(before).toString('latin1');
   const counts: Record<string, number> = {};
@@ -42,7 +42,7 @@ function createTestRedactor({ before = new Uint8Array() }: { before?: Uint8Array
   };
 }
 
-/** Number of bytes at the end that may begin one of the words. */
+/** Returns how many bytes at the end may begin one of the words. */
 function heldLength(text: string): number {
   for (let length = 5; length > 0; length -= 1) {
     if (['SECRET', 'BLOCK'].some((word) => text.length >= length && word.startsWith(text.slice(-length))))

@@ -6,31 +6,27 @@ import { addCounts, type Blocked, type CreateRedactor } from './redactor.ts';
 import { type ResultTexts, ResultTextsBuilder, type ResultTextsOptions } from './result-texts.ts';
 import { StreamPipeline } from './stream-pipeline.ts';
 
-// The output of one command: each stream through its pipeline (decode → redact), then both into the queue (budget of
-// the session's stream) and into the texts of the Result. Which chain has which stages: output-chains.ts.
+// The output of one command: each stream goes through its pipeline (decode → redact), then into the queue (budget of
+// the session's stream) and into the texts of the Result. output-chains.ts lists the stages of each chain.
 //
-// OUTPUT-1. Every byte is released once and in order, also when the keeper sends it again.
-// OUTPUT-2. An entry never covers a raw byte that a stage still holds, so a new chain can continue from the
-//     acknowledged offset.
-// OUTPUT-3. Bytes over the budget of the stream go to the host's log and are counted in the stream as omitted; none is
-//     dropped uncounted.
-// OUTPUT-4. Given the stored output, a new chain continues as the old one would have: nothing is redacted, or counted,
+// OUTPUT-1. Every byte is released once and in order, even if the keeper sends it again.
+// OUTPUT-2. A chunk never covers a pending raw byte, so a new chain can continue from the acknowledged offset.
+// OUTPUT-3. Bytes over the budget of the stream go to the overflow log and are counted in the stream as omitted. None
+//     is dropped uncounted.
+// OUTPUT-4. Given the stored output, a new chain continues as the old one would have: nothing is redacted or counted
 //     twice.
 // OUTPUT-5. Redaction comes before every cut. After a match that blocks, nothing of either stream is released.
 
 export interface CleanOutputOptions {
-  /** Creates the redactor of each stream. Without it, output is not redacted. */
+  /** Creates the redactor of each stream. Default: output is not redacted. */
   createRedactor?: CreateRedactor | undefined;
-  /**
-   * Bytes of the command that the session's stream carries, stdout and stderr together. Without it, no output is
-   * stored.
-   */
+  /** Bytes of the command that the session's stream takes, stdout and stderr together. Default: no output is stored. */
   streamBytes?: number;
   /** How the texts of the Result are cut. Without it there is no Result, and texts() throws. */
   texts?: ResultTextsOptions;
 }
 
-/** The texts of a Result, and how often each type was found in them. */
+/** Texts of a Result, and how often each type was found in them. */
 export interface CleanTexts extends ResultTexts {
   redactions: Readonly<Record<string, number>>;
 }
@@ -51,34 +47,32 @@ export class CleanOutput {
     this.#texts = texts && new ResultTextsBuilder(texts);
   }
 
-  /** Cleaned bytes that `release` did not give out yet. */
   get waitingBytes(): number {
     return this.#queue?.bytes ?? 0;
   }
 
-  /** `release` has something to give out, if only offsets. */
+  /** True when `release` has something to return, even if only offsets. */
   get isWaiting(): boolean {
     return this.#queue?.isEmpty === false || this.#withheld;
   }
 
-  /** The stream carries nothing more of the command. */
+  /** True when the stream takes nothing more of the command. */
   get isOverBudget(): boolean {
     return this.#queue !== undefined && this.#queue.bytesLeft <= 0;
   }
 
-  /** Why nothing more is released. */
   get blocked(): Blocked | undefined {
     return this.#blocked;
   }
 
-  /** The raw offset at which each stream has to continue. */
+  /** Raw offset at which each stream has to continue. */
   get received(): Record<StreamName, number> {
     return { stdout: this.#pipelines.stdout.rawReceived, stderr: this.#pipelines.stderr.rawReceived };
   }
 
   /**
-   * Takes raw bytes of `stream` from `rawFrom` on. Bytes that were received before are ignored. Throws at a gap: call
-   * lose() first.
+   * Takes raw bytes of `stream` from `rawFrom` on, and ignores those that it has received. Throws at a gap: call lose()
+   * first.
    */
   push(stream: StreamName, rawFrom: number, raw: Uint8Array): void {
     const pipeline = this.#pipelines[stream];
@@ -98,7 +92,7 @@ export class CleanOutput {
     }
   }
 
-  /** Raw bytes up to `rawTo` will never come: they are counted as omitted. */
+  /** Counts raw bytes up to `rawTo` as omitted, because they will never come. */
   lose(stream: StreamName, rawTo: number): void {
     const pipeline = this.#pipelines[stream];
     if (rawTo <= pipeline.rawReceived) return;
@@ -113,13 +107,13 @@ export class CleanOutput {
     pipeline.rawReleased = rawTo;
   }
 
-  /** Everything was received: the stages release what they hold. */
+  /** Releases the pending bytes of all stages, after everything was received. */
   end(): void {
     const tails = STREAM_NAMES.map((stream) => this.#flush(stream, 'apart'));
     if (this.#blocked === undefined) this.#mergeTails(tails);
   }
 
-  /** About `maxBytes` of what waits, in order; empty lists when nothing does. */
+  /** Returns about `maxBytes` of the waiting output, in order; empty lists when there is none. */
   release(maxBytes = 4 * MOST_ENTRY_BYTES): Released {
     const released = this.#queue?.release(maxBytes) ?? { entries: [], overflow: [], upTo: {} };
     if (this.#blocked === undefined || this.#queue?.isEmpty === false) return released;
@@ -128,26 +122,26 @@ export class CleanOutput {
   }
 
   /**
-   * An entry for the gap at the end of each stream: raw bytes that are in the host's log, or withheld. To be called
-   * once, after `end`, when `release` has nothing left.
+   * Returns a chunk for each stream whose last raw bytes are in the overflow log or withheld. To be called once, after
+   * `end`, when `release` has nothing left.
    */
   closingEntries(): OutputEntry[] {
     return STREAM_NAMES.flatMap((stream) => this.#queue?.toClosingEntry(stream, this.#pipelines[stream]) ?? []);
   }
 
-  /** The texts of the Result. To be called after `end`. */
+  /** Returns the texts of the Result. To be called after `end`. */
   texts(): CleanTexts {
     if (this.#texts === undefined) throw new Error('this chain has no texts');
     const texts = this.#texts.end(this.#blocked === undefined);
     return { ...texts, redactions: addCounts(this.#pipelines.stdout.counts, this.#pipelines.stderr.counts) };
   }
 
-  /** The end of what was printed, redacted, whatever part of it the texts keep. To be called after `end`. */
+  /** Returns the redacted end of the output, even if the texts omit it. To be called after `end`. */
   last(): string {
     return this.#blocked === undefined ? (this.#texts?.last() ?? '') : '';
   }
 
-  /** After a restart, before anything is pushed: the entries that the session's stream has, in its order. */
+  /** Restores, in order, a chunk that the session's stream has. To be called after a restart, before any push. */
   restoreEntry(entry: OutputEntry): void {
     const { stream } = entry;
     const pipeline = this.#pipelines[stream];
@@ -159,8 +153,8 @@ export class CleanOutput {
   }
 
   /**
-   * After restoreEntry(): the pieces that the host's log still has, in its order. Pieces that it dropped are counted as
-   * omitted.
+   * Restores, in order and after restoreEntry(), a piece that the overflow log has. Pieces that it dropped are counted
+   * as omitted.
    */
   restoreOverflow(piece: OverflowPiece): void {
     const pipeline = this.#pipelines[piece.stream];
@@ -171,14 +165,15 @@ export class CleanOutput {
   }
 
   /**
-   * A slice never crosses the budget: where no stage holds or rewrites bytes, the stream carries exactly its budget.
+   * Returns the size of a slice that does not cross the budget: where no stage holds or rewrites bytes, the stream
+   * takes exactly its budget.
    */
   #sliceBytes(pipeline: StreamPipeline): number {
     const untilBudget = (this.#queue?.bytesLeft ?? 0) - pipeline.heldBytes;
     return untilBudget > 0 ? Math.min(MOST_ENTRY_BYTES, untilBudget) : MOST_ENTRY_BYTES;
   }
 
-  /** Takes redacted bytes up to the raw offset `rawTo`. With `apart` the caller adds them to the merged text itself. */
+  /** Takes redacted bytes up to the raw offset `rawTo`. With `apart` the caller adds them to the merged text. */
   #accept(stream: StreamName, data: Buffer, rawTo: number, merging: 'merged' | 'apart' = 'merged'): void {
     const pipeline = this.#pipelines[stream];
     // While a long match is received, bytes are consumed and nothing is released for them.
@@ -190,14 +185,14 @@ export class CleanOutput {
     pipeline.rawReleased = rawTo;
   }
 
-  /** Returns how many newlines there are: they are counted once, for all stages. */
+  /** Adds bytes to the texts. Returns their number of newlines, which is counted once for all stages. */
   #addText(stream: StreamName, data: Buffer, merging: 'merged' | 'apart' = 'merged'): number {
     const newlines = countNewlines(data);
     this.#texts?.push(stream, data, newlines, merging);
     return newlines;
   }
 
-  /** Releases the bytes that a stream holds, unless a match in them blocks. */
+  /** Releases the pending bytes of a stream, unless a match in them blocks. */
   #flush(stream: StreamName, merging: 'merged' | 'apart' = 'merged'): Buffer {
     if (this.#blocked !== undefined) return NOTHING;
     const pipeline = this.#pipelines[stream];
@@ -208,7 +203,7 @@ export class CleanOutput {
   }
 
   /**
-   * Queues the block with the bytes that cover its match (OUTPUT-5): a host that adopts the command has both or
+   * Queues the block together with the bytes that cover its match (OUTPUT-5), so that an adopting host has both or
    * neither.
    */
   #block(stream: StreamName, blocked: Blocked): void {
@@ -223,7 +218,7 @@ export class CleanOutput {
   }
 
   /**
-   * The last bytes of both streams are neighbours in the merged text, where they may form a secret that neither
+   * Merges the last bytes of both streams. As neighbours in the merged text, they may form a secret that neither
    * contains.
    */
   #mergeTails(tails: Buffer[]): void {
@@ -237,7 +232,7 @@ export class CleanOutput {
     return Buffer.concat([redactor.push(bytes), redactor.end()]);
   }
 
-  /** Cleaned bytes of which only the number is known. */
+  /** Counts cleaned bytes whose content is unknown. */
   #skip(stream: StreamName, bytes: number, newlines: number): void {
     if (bytes <= 0) return;
     const pipeline = this.#pipelines[stream];

@@ -3,8 +3,8 @@ import type { Stage } from './stage.ts';
 const NOTHING: Buffer = Buffer.alloc(0);
 
 /**
- * Holds an incomplete UTF-8 character (at most 3 bytes) until its rest arrives, so that each entry of the stream is valid text on its own.
- * Bytes are never changed: bytes that are not UTF-8 pass as they are.
+ * Holds an incomplete UTF-8 character (at most 3 bytes) until its rest arrives, so that each chunk of the stream is
+ * valid text. Bytes that are not UTF-8 pass unchanged.
  */
 export class CharacterBoundary implements Stage {
   #held: Buffer = NOTHING;
@@ -32,12 +32,12 @@ export class CharacterBoundary implements Stage {
   }
 }
 
-/** Invalid bytes become U+FFFD; a byte order mark is kept. */
+/** Decodes text. Invalid bytes become U+FFFD; a byte order mark is kept. */
 export function decodeUtf8(bytes: Buffer): string {
   return bytes.toString('utf8');
 }
 
-/** Number of bytes at the end that begin an incomplete character: 0 to 3. */
+/** Returns how many bytes at the end begin an incomplete character: 0 to 3. */
 export function unfinishedTail(bytes: Uint8Array): number {
   const most = Math.min(3, bytes.length);
   for (let back = 1; back <= most; back += 1) {
@@ -48,7 +48,7 @@ export function unfinishedTail(bytes: Uint8Array): number {
   return 0;
 }
 
-/** Number of bytes at the start that continue a character from before: 0 to 3. */
+/** Returns how many bytes at the start continue an earlier character: 0 to 3. */
 export function orphanedHead(bytes: Uint8Array): number {
   let count = 0;
   while (count < 3 && count < bytes.length && isContinuation(bytes[count] ?? 0)) count += 1;

@@ -2,7 +2,7 @@ import { compileRedaction } from '@shellfleet/policy';
 import { expect, test } from 'vitest';
 import { CleanOutput } from './clean-output.ts';
 
-// The whole chain, with the input split in two at every point, and into many parts: the output equals that of an unsplit run.
+// The whole chain, with the input split in two at every point and into many parts, has the output of an unsplit run.
 
 const SECRET = 'hunter2-\u20ac-correct';
 const redaction = compileRedaction({ secrets: { TOKEN: SECRET }, hashKey: new Uint8Array(32) });

@@ -26,7 +26,7 @@ test.each(SAMPLES)('the most of %s that fits is found at both ends', (_, bytes) 
     for (let most = 0; most <= jsonSize(bytes, unit) + 4; most += 1) {
       const first = bytes.subarray(0, firstWithin(bytes, most, unit));
       const last = bytes.subarray(bytes.length - lastWithin(bytes, most, unit));
-      // A cut inside a character makes it invalid; the truncation removes its rest.
+      // A cut inside a character leaves an invalid rest, which the truncation removes.
       const sizes = (part: Buffer) => (unit === 'bytes' ? jsonSize(part, unit) : Math.min(jsonSize(part, unit), most));
       expect(sizes(first)).toBeLessThanOrEqual(most);
       expect(sizes(last)).toBeLessThanOrEqual(most);

@@ -1,14 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 
-// The size of bytes as text in JSON: an escaped control character takes six bytes, an invalid byte becomes U+FFFD (three), and base64 takes
-// four bytes for three. Counted without encoding, because an encoded text would be a copy of several megabytes.
+// Size of bytes as text in JSON: an escaped control character takes six bytes, an invalid byte becomes U+FFFD (three),
+// base64 takes four bytes for three. It is counted without encoding, which would copy several megabytes.
 
 export type TextUnit = 'characters' | 'bytes';
 
-/** No text takes more. */
 export const MOST_JSON_PER_BYTE = 6;
 
-/** An upper bound; exact for valid UTF-8. */
+/** Returns an upper bound, which is exact for valid UTF-8. */
 export function jsonSize(bytes: Uint8Array, unit: TextUnit): number {
   if (unit === 'bytes') return base64Size(bytes.length);
   const sizes = sizesOf(bytes);
@@ -17,7 +16,7 @@ export function jsonSize(bytes: Uint8Array, unit: TextUnit): number {
   return size;
 }
 
-/** How many of the first bytes take at most `most` in JSON. */
+/** Returns how many of the first bytes take at most `most` in JSON. */
 export function firstWithin(bytes: Uint8Array, most: number, unit: TextUnit): number {
   if (unit === 'bytes') return Math.min(bytes.length, base64Capacity(most));
   const sizes = sizesOf(bytes);
@@ -30,7 +29,7 @@ export function firstWithin(bytes: Uint8Array, most: number, unit: TextUnit): nu
   return at;
 }
 
-/** How many of the last bytes take at most `most` in JSON. */
+/** Returns how many of the last bytes take at most `most` in JSON. */
 export function lastWithin(bytes: Uint8Array, most: number, unit: TextUnit): number {
   if (unit === 'bytes') return Math.min(bytes.length, base64Capacity(most));
   const sizes = sizesOf(bytes);

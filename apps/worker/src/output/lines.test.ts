@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { countNewlines } from './lines.ts';
 
 test('newlines are counted wherever they are, in a part of a buffer of any length and at any offset', () => {
-  // Bytes that differ from a newline in one bit, and those whose neighbours are newlines.
+  // Bytes that differ from a newline in one bit, and bytes with newlines as neighbours.
   const memory = Buffer.alloc(
     4_096,
     Buffer.from([10, 11, 10, 10, 0x8a, 10, 0, 255, 9, 10, 10, 10, 10, 138, 10, 2, 26]),

@@ -1,7 +1,7 @@
 const NEWLINE = 10;
 
-// Four bytes at a time, without a branch: one indexOf call per line is several times slower for short lines, and branch prediction fails for
-// short lines and for random bytes.
+// Counts four bytes at a time without a branch. One indexOf call per line is several times slower for short lines, and
+// branch prediction fails for short lines and random bytes.
 export function countNewlines(bytes: Uint8Array): number {
   const { buffer, byteOffset, length } = bytes;
   const before = Math.min(length, -byteOffset & 3);
@@ -14,7 +14,7 @@ export function countNewlines(bytes: Uint8Array): number {
   return count;
 }
 
-/** The most words of which each of four bytes can count the newlines in its place. */
+/** Most words whose newlines can be counted in one byte per position. */
 const PART_WORDS = 255;
 const NEWLINES = 0x0a0a0a0a;
 const LOW_BITS = 0x7f7f7f7f;
@@ -36,7 +36,7 @@ function countBetween(bytes: Uint8Array, from: number, to: number): number {
   return count;
 }
 
-/** Where the first `lines` lines end (after their newline); the whole length when there are fewer. */
+/** Returns where the first `lines` lines end (after their newline), or the length when there are fewer. */
 export function endOfLines(bytes: Uint8Array, lines: number): number {
   let left = lines;
   for (let at = 0; at < bytes.length && left > 0; at += 1) {
@@ -47,7 +47,7 @@ export function endOfLines(bytes: Uint8Array, lines: number): number {
   return left <= 0 ? 0 : bytes.length;
 }
 
-/** Where the last `lines` lines start. A last line without a newline counts. */
+/** Returns where the last `lines` lines start. A last line without a newline counts. */
 export function startOfLastLines(bytes: Uint8Array, lines: number): number {
   if (lines <= 0) return bytes.length;
   let left = lines;

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { compileRedaction } from '@shellfleet/policy';
 import { CleanOutput } from './clean-output.ts';
 
-// Throughput of a command's whole chain on one core (decode, redact, count, cut, release), in frames of 64 KiB as a worker receives them.
-// It measures processor time, so that other load on the machine counts less. Run it with
+// Throughput of a command's whole chain on one core (decode, redact, count, cut, release), in frames of 64 KiB as a
+// worker receives them. It measures processor time, so that other load on the machine counts less. Run it with
 // node_modules/.bin/node --conditions=@shellfleet/source apps/worker/src/output/output-chain.bench.ts [NAME]
-// It measures every input with every set of rules, or those whose name contains NAME.
+// It runs every input with every set of rules, or those whose name contains NAME.
 
 const BYTES = 64 << 20;
 const FRAME_BYTES = 64 << 10;

@@ -2,10 +2,13 @@ import { CleanOutput } from './clean-output.ts';
 import type { CreateRedactor, RedactionStage } from './redactor.ts';
 import type { ResultTextsOptions } from './result-texts.ts';
 
-// Every way of output out of a sandbox, with its stages. Tool calls are beside these: their output is one JSON value, redacted whole
-// (tools/redact-json.ts).
+// Every way of output out of a sandbox, with its stages. Tool calls are separate: their output is one JSON value, which
+// is redacted as a whole (tools/redact-json.ts).
 
-/** A command: decode → redact → budget of the session's stream (beyond it the host's log) → texts of the Result. */
+/**
+ * Creates the chain of a command: decode → redact → budget of the session's stream (then the overflow log) → texts of
+ * the Result.
+ */
 export function createCommandChain(
   createRedactor: CreateRedactor,
   { streamBytes, ...texts }: { streamBytes: number } & ResultTextsOptions,
@@ -13,18 +16,21 @@ export function createCommandChain(
   return new CleanOutput({ createRedactor, streamBytes, texts });
 }
 
-/** Late output of a command: decode → redact → rest of its budget. Its Result exists already. */
+/** Creates the chain of late output: decode → redact → rest of the command's budget. The Result exists already. */
 export function createLateChain(createRedactor: CreateRedactor, streamBytes: number): CleanOutput {
   return new CleanOutput({ createRedactor, streamBytes });
 }
 
-/** A startup or shutdown command: decode → redact → the end of its texts, for the message when it fails. Nothing is stored. */
+/**
+ * Creates the chain of a startup or shutdown command: decode → redact → end of its texts, for the message when it
+ * fails.
+ */
 export function createOwnCommandChain(createRedactor: CreateRedactor): CleanOutput {
   const texts = { maxBytes: 4_096, maxLines: 100, keep: 'tail', encoding: 'utf8' } as const;
   return new CleanOutput({ createRedactor, texts });
 }
 
-/** A terminal: redact only. Its user's program decodes. `before`: the last bytes that were shown. */
+/** Creates the chain of a terminal: redact. The user's program decodes. `before` are the last bytes that were shown. */
 export function createTerminalChain(createRedactor: CreateRedactor, before: Uint8Array): RedactionStage {
   return createRedactor({ before });
 }

@@ -9,25 +9,27 @@ export const MOST_ENTRY_BYTES = 64 * 1024;
 export interface Released {
   entries: OutputEntry[];
   overflow: OverflowPiece[];
-  /** Raw bytes of each stream that may be acknowledged to the keeper once this is stored. */
+  /** Raw offset of each stream up to which the keeper gets an acknowledgement once this is stored. */
   upTo: Partial<Record<StreamName, number>>;
 }
 
 /**
- * Cleaned output that waits to be stored: within the budget as entries of the session's stream, beyond it as pieces of
- * the host's log.
+ * Cleaned output that waits to be stored: up to the budget as chunks in the session's stream, then as pieces of the
+ * overflow log.
  */
 export class OutputQueue {
-  /** Cleaned bytes that `release` did not give out yet. */
+  /** Cleaned bytes that `release` has not returned yet. */
   bytes = 0;
-  /** Bytes that the stream still carries of the command. */
+  /** Bytes of the command that the session's stream can still take. */
   bytesLeft: number;
-  /** Raw bytes of each stream that entries account for. */
+  /** Raw offset of each stream that the chunks cover. */
   readonly #rawInEntries: Record<StreamName, number> = { stdout: 0, stderr: 0 };
   #pieces: Piece[] = [];
   #nextSeq = 0;
 
-  /** Takes the number of bytes that the session's stream carries of the command, stdout and stderr together. */
+  /**
+   * Creates a queue. `budget` is how many bytes of the command the session's stream takes, stdout and stderr together.
+   */
   constructor(budget: number) {
     this.bytesLeft = budget;
   }
@@ -36,7 +38,7 @@ export class OutputQueue {
     return this.#pieces.length === 0;
   }
 
-  /** Adds bytes that the pipeline released. `rawTo`: they stand for its raw bytes from `rawReleased` up to here. */
+  /** Adds bytes that the pipeline released. They stand for its raw bytes from `rawReleased` to `rawTo`. */
   push(stream: StreamName, pipeline: StreamPipeline, data: Buffer, newlines: number, rawTo: number): void {
     const inBudget = data.length <= this.bytesLeft;
     this.bytesLeft = inBudget ? this.bytesLeft - data.length : 0;
@@ -56,14 +58,14 @@ export class OutputQueue {
     this.#pieces.push({ stream, inBudget, rawFrom, rawTo, ...counters, parts: [data], bytes: data.length, newlines });
   }
 
-  /** Adds an entry without data that reports why nothing more of the command is given out. */
+  /** Adds a chunk without data that reports why nothing more of the command is released. */
   pushBlocked(stream: StreamName, pipeline: StreamPipeline, blocked: Blocked): void {
     const { rawReleased: rawFrom, rawReceived: rawTo, bytes: bytesBefore, newlines: newlinesBefore } = pipeline;
     const counters = { bytesBefore, newlinesBefore, redactions: pipeline.counts, bytes: 0, newlines: 0, parts: [] };
     this.#pieces.push({ stream, inBudget: true, rawFrom, rawTo, ...counters, blocked });
   }
 
-  /** About `maxBytes` of what waits, in order. */
+  /** Returns about `maxBytes` of the waiting output, in order. */
   release(maxBytes: number): Released {
     const released: Released = { entries: [], overflow: [], upTo: {} };
     let bytes = 0;
@@ -81,7 +83,7 @@ export class OutputQueue {
     return released;
   }
 
-  /** The gap at the end of a stream: raw bytes that no entry accounts for. Undefined without one. */
+  /** Returns a chunk for raw bytes at the end of a stream that no chunk covers, or undefined without such a gap. */
   toClosingEntry(stream: StreamName, pipeline: StreamPipeline): OutputEntry | undefined {
     const { rawReceived: rawTo, newlines: lines, bytes: offset, counts } = pipeline;
     const rawFrom = this.#rawInEntries[stream];
@@ -90,14 +92,14 @@ export class OutputQueue {
     return { stream, seq, rawFrom, rawTo, omittedBytes: rawTo - rawFrom, lines, offset, ...toNotes(counts), data };
   }
 
-  /** After a restart: an entry that the session's stream has. */
+  /** Restores, after a restart, a chunk that the session's stream has. */
   restoreEntry({ stream, seq, rawTo, data }: OutputEntry): void {
     this.#nextSeq = seq + 1;
     this.bytesLeft -= data.byteLength;
     this.#rawInEntries[stream] = rawTo;
   }
 
-  /** After a restart: the host's log has output, so the budget was used up. */
+  /** Marks the budget as used up, after a restart, because the overflow log has output. */
   restoreOverflow(): void {
     this.bytesLeft = 0;
   }

@@ -1,7 +1,7 @@
 import type { StreamName } from '@shellfleet/protocol';
 import { type Blocked, totalOf } from './redactor.ts';
 
-/** Cleaned bytes that wait to be stored: all of them in the session's stream, or all of them in the host's log. */
+/** Cleaned bytes that wait to be stored: all of them in the session's stream, or all in the overflow log. */
 export interface Piece {
   stream: StreamName;
   inBudget: boolean;
@@ -16,14 +16,14 @@ export interface Piece {
   blocked?: Blocked;
 }
 
-/** A piece for the host's log: cleaned bytes over the budget, with the counters before them. */
+/** Piece of the overflow log: cleaned bytes over the budget, with the counters before them. */
 export interface OverflowPiece {
   stream: StreamName;
   rawFrom: number;
   rawTo: number;
   bytesBefore: number;
   newlinesBefore: number;
-  /** Counts of its stream, this piece included. */
+  /** Counts of the stream, including this piece. */
   redactions: Readonly<Record<string, number>>;
   data: Buffer;
 }
@@ -33,7 +33,7 @@ export function toOverflow(piece: Piece): OverflowPiece {
   return { stream, rawFrom, rawTo, bytesBefore, newlinesBefore, redactions, data: toBytes(piece) };
 }
 
-/** The redaction fields of an entry; none when nothing was found. */
+/** Returns the redaction fields of a chunk; none when nothing was found. */
 export function toNotes(redactions: Readonly<Record<string, number>>, blocked?: Blocked) {
   const notes: { redactions?: Readonly<Record<string, number>>; blocked?: Blocked } = {};
   if (totalOf(redactions) > 0) notes.redactions = redactions;

@@ -1,23 +1,23 @@
 import type { Stage } from './stage.ts';
 
-/** Why a command's output is withheld from here on. */
+/** Why the rest of a command's output is withheld. */
 export interface Blocked {
   type: string;
   reason: 'matched' | 'too-slow';
 }
 
-/** The stage that finds and replaces secrets and other findings, in one stream of one command. */
+/** Stage that finds and replaces secrets and other findings in one stream of one command. */
 export interface RedactionStage extends Stage {
-  /** How often each type was found in the bytes that were released, or replaced, so far. */
+  /** How often each type was found in the bytes that were released or replaced so far. */
   readonly counts: Readonly<Record<string, number>>;
-  /** Set by the first match of a rule that blocks: from then on nothing is released or held. */
+  /** Set by the first match of a rule that blocks. After that, nothing is released or pending. */
   readonly blocked: Blocked | undefined;
 }
 
-/** Creates the redactor of one stream. `before` are the last bytes that an earlier chain released of it. */
+/** Creates the redactor of one stream. `before` are the last bytes of it that an earlier chain released. */
 export type CreateRedactor = (options: { before?: Uint8Array }) => RedactionStage;
 
-/** The longest context of any rule, in bytes of `before`. */
+/** Longest context of any rule, in bytes of `before`. */
 export const CONTEXT_BYTES = 1024;
 
 export function addCounts(
@@ -30,7 +30,6 @@ export function addCounts(
   return sum;
 }
 
-/** Most output has no findings. */
 const NONE: Readonly<Record<string, number>> = Object.freeze({});
 
 function isEmpty(counts: Readonly<Record<string, number>>): boolean {

@@ -75,7 +75,7 @@ test.each(['head', 'tail', 'head-tail'] as const)(
       push('stdout', 'x');
       const end = 'denied\nx';
       expect(builder.last()).toBe('é'.repeat(Math.floor((10_240 - end.length) / 2)) + end);
-      // What is kept beside the text is no part of it.
+      // The bytes that the builder keeps besides the text are not part of it.
       expect(Buffer.from(builder.end(true).stdout, 'base64').length).toBeLessThanOrEqual(limits.maxBytes + 100);
     }
   },

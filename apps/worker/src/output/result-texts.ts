@@ -19,17 +19,17 @@ export interface ResultTexts {
   totals: { stdoutBytes: number; stderrBytes: number; stdoutLines: number; stderrLines: number };
 }
 
-/** The part of an encoded Result that is kept for everything but its texts. */
+/** Part of an encoded Result that is reserved for all other fields. */
 const OTHER_FIELDS_BYTES = 65_536;
 const TEXTS_BYTES = LIMITS.resultBytes - OTHER_FIELDS_BYTES;
 
-/** The texts of a Result: each redacted stream, and both merged in the order of their release, cut to the limits. */
+/** Texts of a Result: each redacted stream, and both merged in the order of their release, cut to the limits. */
 export class ResultTextsBuilder {
   readonly #encoding: ResultTextsOptions['encoding'];
   readonly #limits: TruncateOptions;
-  /** One for each stream that has output. Most commands print on one stream, or nothing. */
+  /** Text of each stream that has output. Most commands print on one stream, or nothing. */
   readonly #streams: Partial<Record<StreamName, Truncate>> = {};
-  /** The merged text, once a second stream has output. Before that it equals the text of the only stream. */
+  /** Merged text once a second stream has output. Before that, it equals the text of the only stream. */
   #merged: Truncate | undefined;
 
   constructor({ maxBytes, maxLines, keep, encoding }: ResultTextsOptions) {
@@ -38,7 +38,7 @@ export class ResultTextsBuilder {
   }
 
   /**
-   * Adds redacted bytes with their number of newlines. With `apart` the caller adds them to the merged text, by
+   * Adds redacted bytes with their number of newlines. With `apart` the caller adds them to the merged text by
    * `pushMerged`.
    */
   push(stream: StreamName, data: Buffer, newlines: number, merging: 'merged' | 'apart'): void {
@@ -52,7 +52,7 @@ export class ResultTextsBuilder {
     if (data.length > 0) this.#mergedApart().push(data, countNewlines(data));
   }
 
-  /** Bytes of which only the number is known. */
+  /** Counts bytes whose content is unknown. */
   skip(stream: StreamName, bytes: number, newlines: number): void {
     if (bytes === 0) return;
     const merged = this.#mergedFor(stream);
@@ -60,7 +60,7 @@ export class ResultTextsBuilder {
     merged?.skip(bytes, newlines);
   }
 
-  /** Without `isShown` only the totals are given. */
+  /** Returns the texts. Without `isShown`, returns only the totals. */
   end(isShown: boolean): ResultTexts {
     const { stdout = EMPTY, stderr = EMPTY, merged } = this.#cut();
     const [stdoutText, stderrText] = isShown ? [this.#toText(stdout), this.#toText(stderr)] : ['', ''];
@@ -82,7 +82,7 @@ export class ResultTextsBuilder {
     };
   }
 
-  /** The end of both streams in the order of their release, also where the texts leave it out. Whole characters. */
+  /** Returns the end of both streams in the order of their release, in whole characters, even if the texts omit it. */
   last(): string {
     const { stdout, stderr } = this.#streams;
     const last = (this.#merged ?? stdout ?? stderr)?.last() ?? EMPTY.bytes;
@@ -94,20 +94,20 @@ export class ResultTextsBuilder {
     return this.#streams[stream];
   }
 
-  /** The merged text, into which output of this stream goes too. Undefined while no other stream has any. */
+  /** Returns the merged text for output of `stream`, or undefined while no other stream has any. */
   #mergedFor(stream: StreamName): Truncate | undefined {
     this.#merged ??= this.#streams[stream === 'stdout' ? 'stderr' : 'stdout']?.copy();
     return this.#merged;
   }
 
-  /** The merged text, when it has, or will have, other bytes than a stream. */
+  /** Returns a merged text that is separate from the texts of the streams. */
   #mergedApart(): Truncate {
     const { stdout, stderr } = this.#streams;
     this.#merged ??= (stdout ?? stderr)?.copy() ?? new Truncate(this.#limits);
     return this.#merged;
   }
 
-  /** Together at most TEXTS_BYTES in JSON. A Result contains the merged text only if both streams have output. */
+  /** Cuts the texts to TEXTS_BYTES of JSON together. A Result has the merged text only if both streams have output. */
   #cut(): Partial<Record<StreamName | 'merged', Truncated>> {
     const { unit } = this.#limits;
     const { stdout, stderr } = this.#streams;
@@ -133,8 +133,7 @@ function named([stdout, stderr, merged]: readonly (Truncated | undefined)[]) {
 }
 
 /**
- * The limit for each part with which all of them together take at most `total`: what a small part leaves, the others
- * share.
+ * Returns the limit for each part so that all together take at most `total`. The others share what a small part leaves.
  */
 function equalShare(sizes: readonly number[], total: number): number {
   let left = total;

@@ -1,6 +1,6 @@
 /**
- * One stage of the output chain: synchronous, without I/O. `push` returns the bytes that can be released. The input bytes that it still
- * holds are counted in `heldBytes`, because only released bytes may be acknowledged to the keeper.
+ * Stage of the output chain: synchronous, without I/O. `push` returns bytes that can be released. `heldBytes` counts
+ * the input bytes that are still pending, because only released bytes may be acknowledged to the keeper.
  */
 export interface Stage {
   push(bytes: Buffer): Buffer;

@@ -3,16 +3,13 @@ import { addCounts, type Blocked, CONTEXT_BYTES, type CreateRedactor, type Redac
 
 const NOTHING: Buffer = Buffer.alloc(0);
 
-/**
- * Decodes and redacts one stream of one command. Its counters are all that a new pipeline needs to continue after a restart: how much was
- * received, how much was released, and the counts of findings in that.
- */
+/** Decodes and redacts one stream of one command. With these counters a new pipeline continues after a restart. */
 export class StreamPipeline {
-  /** Raw bytes that were received: the next push begins here. */
+  /** Raw bytes that were received. The next push begins here. */
   rawReceived = 0;
-  /** Raw bytes that were released: a new pipeline can continue from here. */
+  /** Raw bytes that were released. A new pipeline can continue from here. */
   rawReleased = 0;
-  /** Cleaned bytes and newlines that were released, or that are known to be missing. */
+  /** Cleaned bytes that were released, or are known to be missing. */
   bytes = 0;
   newlines = 0;
   readonly #createRedactor: CreateRedactor | undefined;
@@ -27,7 +24,7 @@ export class StreamPipeline {
     this.#createRedactor = createRedactor;
   }
 
-  /** Raw bytes that were received and are not released yet, because they may be part of a character or of a finding. */
+  /** Raw bytes that are pending, because they may be part of a character or of a finding. */
   get heldBytes(): number {
     return this.#boundary.heldBytes + (this.#redactor?.heldBytes ?? 0);
   }
@@ -42,7 +39,7 @@ export class StreamPipeline {
     return found === undefined ? this.#countsBefore : addCounts(this.#countsBefore, found);
   }
 
-  /** What it returns shares no memory with `raw`. */
+  /** Returns cleaned bytes that share no memory with `raw`. */
   push(raw: Buffer): Buffer {
     this.rawReceived += raw.length;
     const text = this.#boundary.push(raw);
@@ -50,7 +47,7 @@ export class StreamPipeline {
     return this.#createRedactor === undefined ? Buffer.from(text) : this.#redact().push(text);
   }
 
-  /** Releases the held bytes. Bytes that are pushed later are unrelated to them. */
+  /** Releases the pending bytes. Bytes that are pushed later are unrelated to them. */
   end(): Buffer {
     const rest = this.#boundary.end();
     if (this.#createRedactor === undefined) return rest;
@@ -61,7 +58,7 @@ export class StreamPipeline {
     return settled.length === 0 ? last : Buffer.concat([settled, last]);
   }
 
-  /** After `end`: continues after a gap with a new redactor. The counts go on. */
+  /** Continues after `end` and a gap with a new redactor. The counts continue. */
   restart(): void {
     this.#countsBefore = this.counts;
     this.#redactor = undefined;

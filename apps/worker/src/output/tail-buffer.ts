@@ -1,8 +1,8 @@
-/** Most texts are short. So small a buffer is a part of Node's pool and costs no allocation of its own. */
+/** Size of the first buffer. Most texts are short, and Node takes so small a buffer from its pool. */
 const FIRST_ALLOCATION = 256;
 const NOTHING: Buffer = Buffer.alloc(0);
 
-/** The last `capacity` bytes that were pushed, in one ring buffer that grows only as far as it is used. */
+/** The last `capacity` bytes that were pushed, in one ring buffer that grows only as needed. */
 export class TailBuffer {
   readonly capacity: number;
   #ring: Buffer = NOTHING;
@@ -36,7 +36,7 @@ export class TailBuffer {
     this.#length = 0;
   }
 
-  /** Where they are in one piece, a view of them: valid until the next push. */
+  /** Returns the bytes: a view that is valid until the next push if they are contiguous, else a copy. */
   bytes(): Buffer {
     if (this.#start + this.#length <= this.#ring.length)
       return this.#start === 0 && this.#length === this.#ring.length
@@ -49,7 +49,7 @@ export class TailBuffer {
     ]);
   }
 
-  /** One that continues apart from this one. */
+  /** Returns an independent copy. */
   copy(): TailBuffer {
     const copy = new TailBuffer(this.capacity);
     copy.push(this.bytes());

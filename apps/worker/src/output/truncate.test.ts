@@ -4,7 +4,7 @@ import { countNewlines, endOfLines, startOfLastLines } from './lines.ts';
 import { TailBuffer } from './tail-buffer.ts';
 import { Truncate, type TruncateOptions } from './truncate.ts';
 
-/** A bar in the input marks where one push ends and the next begins. */
+/** Cuts an input in which a bar marks where one push ends and the next begins. */
 function cut(input: string, options: Partial<TruncateOptions>) {
   const truncate = new Truncate({ maxBytes: 1000, maxLines: 1000, keep: 'head-tail', unit: 'characters', ...options });
   for (const part of input.split('|')) {
@@ -52,7 +52,7 @@ describe('Truncate', () => {
       const bounds = { keep, maxLines: 100 };
       expect(cut(input, { ...bounds, maxBytes: 2_500 }).cut).toEqual({ bytes: false, lines: true });
       expect(cut(input, { ...bounds, maxBytes: 2_000 }).cut).toEqual({ bytes: true, lines: true });
-      // Exactly the lines that are kept, and a part of one of them less.
+      // Exactly the kept lines, and one fewer with a part of a line.
       expect(cut(input, { ...bounds, maxBytes: 2_100 }).cut.lines).toBe(true);
       expect(cut(input, { ...bounds, maxBytes: 2_099 }).cut).toEqual({ bytes: true, lines: true });
     },

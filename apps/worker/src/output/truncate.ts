@@ -14,25 +14,23 @@ export interface TruncateOptions {
   maxBytes: number;
   maxLines: number;
   keep: 'head' | 'tail' | 'head-tail';
-  /** Text is never cut inside a character. */
+  /** Unit of a cut. `characters` are never cut inside. */
   unit: TextUnit;
 }
 
 export interface Truncated {
-  /** Valid until the next push. */
+  /** Bytes that stay valid until the next push. */
   bytes: Buffer;
   cut: { bytes: boolean; lines: boolean };
   totalBytes: number;
   totalLines: number;
 }
 
-/** The part of the limits that the head may use. */
+/** Part of the limits that the head may use. */
 const SHARES = { head: 1, tail: 0, 'head-tail': 0.5 } as const;
-/**
- * The end of the input that is kept beside the text, whatever the text keeps: in it a program reports why it failed.
- */
+/** Bytes at the end of the input that are kept besides the text, because a program reports there why it failed. */
 const LAST_BYTES = 10_240;
-/** Room for the marker. */
+/** Bytes reserved for the marker. */
 const MARKER_BYTES = 100;
 
 export class Truncate {
@@ -54,7 +52,7 @@ export class Truncate {
     this.#headLines = Math.ceil(options.maxLines * share);
     this.#headFull = share === 0;
     this.#head = new TailBuffer(this.#headBytes);
-    // As large as the whole limit: whether everything fits is known only at the end.
+    // The buffer has the whole limit, because only the end shows whether everything fits.
     this.#rest = new TailBuffer(Math.max(options.keep === 'head' ? 0 : options.maxBytes, LAST_BYTES));
   }
 
@@ -66,7 +64,7 @@ export class Truncate {
     this.#rest.push(this.#headFull ? bytes : this.#fillHead(bytes));
   }
 
-  /** One that continues apart from this one, after the same input. */
+  /** Returns an independent copy with the same input. */
   copy(): Truncate {
     const copy = new Truncate(this.#options);
     copy.#head = this.#head.copy();
@@ -79,7 +77,7 @@ export class Truncate {
     return copy;
   }
 
-  /** Bytes of which only the number is known, between the last push and the next. */
+  /** Counts bytes between two pushes whose content is unknown. */
   skip(bytes: number, newlines: number): void {
     if (bytes === 0) return;
     this.#count(bytes, newlines);
@@ -87,7 +85,7 @@ export class Truncate {
     this.#rest.clear();
   }
 
-  /** Returns the text, of which the JSON takes at most `mostJsonBytes`. May be called again with less. */
+  /** Returns the text, of which the JSON takes at most `mostJsonBytes`. May be called again with a lower number. */
   end(mostJsonBytes = Number.POSITIVE_INFINITY): Truncated {
     const { maxBytes, maxLines, unit } = this.#options;
     const totals = { totalBytes: this.#totalBytes, totalLines: this.#totalNewlines + (this.#endsInNewline ? 0 : 1) };
@@ -105,8 +103,8 @@ export class Truncate {
   }
 
   /**
-   * Whether, beside the bound on lines, the one on bytes cut what was kept: a part of it ends before its share of the
-   * lines is used up.
+   * Tells whether the limit on bytes cut the text, besides the limit on lines: a kept part ends before it has its share
+   * of the lines.
    */
   #isCutByBytes(head: Buffer, rest: Buffer): boolean {
     const { maxBytes, maxLines, keep } = this.#options;
@@ -118,11 +116,11 @@ export class Truncate {
     const endsLine = tail.length === 0 || tail[tail.length - 1] === NEWLINE;
     const lines = countNewlines(tail) + (endsLine ? 0 : 1);
     const left = maxLines - countLines(head);
-    // With exactly its share of lines, the first of them may still be a part of one.
+    // With exactly its share of lines, the first of them may be incomplete.
     return lines < left || (lines === left && (from === 0 || rest[from - 1] !== NEWLINE));
   }
 
-  /** The last LAST_BYTES of the input, as far as they are known. Valid until the next push. */
+  /** Returns the last LAST_BYTES of the input, as far as they are known. Valid until the next push. */
   last(): Buffer {
     const rest = this.#rest.bytes();
     const whole = this.#head.length + rest.length === this.#totalBytes ? [this.#head.bytes(), rest] : [rest];
@@ -130,7 +128,7 @@ export class Truncate {
     return known.subarray(Math.max(0, known.length - LAST_BYTES));
   }
 
-  /** TRUNCATION-4. `head` and `rest` may be the same bytes. */
+  /** Cuts the text until its JSON fits (TRUNCATION-4). `head` and `rest` may be the same bytes. */
   #cutByJson(head: Buffer, rest: Buffer, mostJsonBytes: number): Buffer {
     const { unit, keep } = this.#options;
     const most = mostJsonBytes - MARKER_BYTES;
@@ -155,7 +153,7 @@ export class Truncate {
     return this.#options.unit === 'characters' ? byLines.subarray(orphanedHead(byLines)) : byLines;
   }
 
-  /** Adds bytes to the head until it is full; returns the rest. */
+  /** Adds bytes to the head until it is full. Returns the others. */
   #fillHead(bytes: Buffer): Buffer {
     const byBytes = Math.min(bytes.length, this.#headBytes - this.#head.length);
     const taken = bytes.subarray(0, endOfLines(bytes.subarray(0, byBytes), this.#headLines - this.#headNewlines));
@@ -173,10 +171,10 @@ export class Truncate {
 
 const NEWLINE = 10;
 
-/** A last line without a newline counts. */
+/** Counts lines. A last line without a newline counts. */
 const countLines = (bytes: Buffer) => countNewlines(bytes) + (bytes.length > 0 && bytes.at(-1) !== NEWLINE ? 1 : 0);
 
-/** Always on a line of its own. */
+/** Returns the marker, on a separate line. */
 function marker(bytes: number, lines: number, head: Buffer, tail: Buffer): Buffer {
   const before = head.length > 0 && head[head.length - 1] !== NEWLINE ? '\n' : '';
   const after = tail.length > 0 ? '\n' : '';

@@ -5,11 +5,11 @@ import type { Redis } from 'ioredis';
 
 // The queues of tools: calls wait there, in order, for a host that offers the tool and has room.
 //
-// TOOL-JOB-1. A job only brings a call to a host. The start and the result of the call are stored elsewhere, so a job that is
-//     delivered again (its host died between two steps) runs nothing twice.
-// TOOL-JOB-2. No connection of its own, for any number of tools: no call here blocks.
+// TOOL-JOB-1. A job only brings a call to a host. The start and the result of the call are stored elsewhere, so a job
+//     that is delivered again (its host died between two steps) runs nothing twice.
+// TOOL-JOB-2. No connection is opened for a tool, because no call here blocks.
 
-/** A call from the queue. Its data is not validated yet, because any process with access to Redis can write it. */
+/** Call from the queue. Its data is not validated yet, because any process with access to Redis can write it. */
 export interface FoundToolJob {
   id: string;
   data: unknown;
@@ -18,7 +18,7 @@ export interface FoundToolJob {
 }
 
 export interface ToolJobs {
-  /** The call that has waited longest for this tool. Throws QUEUE_UNAVAILABLE. */
+  /** Fetches the call that has waited longest for this tool. Throws QUEUE_UNAVAILABLE. */
   fetch(tool: string): Promise<FoundToolJob | undefined>;
   close(): Promise<void>;
 }
@@ -84,7 +84,8 @@ export async function createToolJobs({ redis, fleet, hostId, tools }: ToolJobsOp
         try {
           await job.moveToCompleted(null, hostId, false);
         } catch {
-          // Removed already, or fetched by another host. Otherwise it is delivered again, which is harmless (TOOL-JOB-1).
+          // The job was removed, or another host fetched it. Else it is delivered again, which is harmless
+          // (TOOL-JOB-1).
         }
       },
     };

@@ -5,13 +5,12 @@ import { type Logger, stdSerializers } from 'pino';
 import type { CreateRedactor } from '../output/redactor.ts';
 
 /**
- * Redacts every text that leaves a session's shell, by its secrets and rules: output through `createRedactor`, other texts (messages,
- * reasons, lists of processes, lines of the log) through `text` or `value`.
+ * Redacts every text that leaves a session's shell, by its secrets and rules: output through `createRedactor`, other
+ * texts (messages, reasons, lists of processes, lines of the log) through `text` or `value`.
  */
 export interface SessionRedaction {
   createRedactor: CreateRedactor;
   text(text: string): string;
-  /** Redacts every string in a value. */
   value<T>(value: T): T;
   /** Rules that may find less, or more, than their author expects. */
   warnings: readonly RedactionWarning[];
@@ -26,7 +25,7 @@ export function createSessionRedaction(
   const compile = (tokens: boolean) =>
     compileRedaction({ rules, secrets, hashKey, tokens, now: () => performance.now() });
   const compiled = compile(true);
-  // What the shell prints is the session's own; messages and log lines are read by others, and keep the formats.
+  // Output belongs to the session. Others read messages and log lines, so these always redact formats.
   const ofOutput = redactFormats ? compiled : compile(false);
   const text = (given: string): string => {
     const redacted = compiled.text(given);
@@ -40,7 +39,7 @@ export function createSessionRedaction(
   };
 }
 
-/** A logger that redacts every line: errors may contain texts of the shell. */
+/** Returns a logger that redacts every line: errors may contain texts of the shell. */
 export function redactLog(logger: Logger, { value }: SessionRedaction): Logger {
   const plain = (entry: unknown) => (entry instanceof Error ? stdSerializers.err(entry) : entry);
   const log = (fields: object) =>

@@ -6,8 +6,9 @@ import { ensureShellfleetError } from '@shellfleet/protocol';
 import { readConfig } from '../config/config.ts';
 import { openBubblewrapHost, openCodexHost, openHost } from './open-policies.ts';
 
-// A program for `doctor`: starts a shell under a policy without containers, which its argument names, to find out whether a worker with this
-// environment could offer the policy. Prints one line of JSON and removes everything that it created.
+// Program for `doctor`: starts a shell under the policy (one without containers) that its argument names, to find out
+// whether a worker with this environment could offer it. Prints one line of JSON and removes everything that it
+// created.
 
 const OPENERS = { host: openHost, bubblewrap: openBubblewrapHost, codex: openCodexHost };
 

@@ -12,8 +12,8 @@ interface KeptDeps {
 }
 
 /**
- * What this host keeps for a post-mortem, of all sessions. The engine has the containers, and Redis a list of them for `ps`, which is made equal to
- * what the engine has after every change, and every minute.
+ * Sandboxes of all sessions that this host keeps for a post-mortem. The engine has the containers. Redis has a list of
+ * them for `ps`, which is updated from the engine after every change and every minute.
  */
 export class KeptSandboxes {
   readonly #deps: KeptDeps;
@@ -22,7 +22,7 @@ export class KeptSandboxes {
     this.#deps = deps;
   }
 
-  /** False when it could not be kept. Never rejects. */
+  /** Keeps the sandbox. Returns false when it could not be kept. Never rejects. */
   async keep(sandbox: Sandbox, generation: string, reason: string): Promise<boolean> {
     const { redis, fleet, hostId, logger } = this.#deps;
     try {
@@ -34,19 +34,19 @@ export class KeptSandboxes {
     const { containerId = '', session, id } = sandbox;
     const kept = { hostId, containerId, keptAt: new Date().toISOString(), reason, generation };
     logger.info({ sandbox: sandbox.description, reason }, 'sandbox.kept');
-    // Without Redis the next look at the engine adds it.
+    // Without Redis, the next look() adds the container.
     await redis.hset(fleet.kept, keptField(session, id), JSON.stringify(kept)).catch(() => {});
     await this.look();
     return true;
   }
 
-  /** Removes what is kept of a session. Never rejects. */
+  /** Removes the kept sandboxes of a session. Never rejects. */
   async purge(session: SessionRef): Promise<void> {
     await this.#deps.sandboxes.removeKept?.(session).catch((err: unknown) => this.#warn(err));
     await this.look();
   }
 
-  /** Removes what is beyond the bounds of this host, and makes the list in Redis true. Never rejects. */
+  /** Removes what exceeds the bounds of this host, and updates the list in Redis. Never rejects. */
   async look(): Promise<void> {
     await this.#look().catch((err: unknown) => this.#warn(err));
   }

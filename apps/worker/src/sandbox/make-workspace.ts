@@ -2,8 +2,8 @@ import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir } from 'node:fs/promises';
 import { ShellfleetError } from '@shellfleet/protocol';
 
-// Makes a workspace that is missing, below a folder that the operator lists. A session that may write on the way to it can put links there at
-// any time, so every folder is opened in the one before, and no link is followed.
+// Creates a missing workspace below a folder that the operator lists. A session that may write on the way to it can put
+// links there at any time. So every folder is opened relative to its parent, and no link is followed.
 
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
@@ -12,7 +12,7 @@ interface Owner {
   gid: number;
 }
 
-/** Does nothing for a folder that is there. `path`: judged, so below one of `allowed`. Throws SANDBOX_UNAVAILABLE. */
+/** Creates the folder unless it exists. `path` was checked to be below one of `allowed`. Throws SANDBOX_UNAVAILABLE. */
 export async function makeWorkspace(path: string, allowed: readonly string[], owner: Owner): Promise<void> {
   const listed = allowed.map((folder) => folder.replace(/\/+$/, '')).filter((folder) => path.startsWith(`${folder}/`));
   const top = listed.sort((a, b) => a.length - b.length)[0];
@@ -40,7 +40,7 @@ async function isThere(path: string): Promise<boolean> {
   return true;
 }
 
-/** True when it was not there. */
+/** Creates a folder. Returns false when it existed. */
 async function makeFolder(inside: string, path: string): Promise<boolean> {
   try {
     await mkdir(inside, { mode: 0o755 });
@@ -57,7 +57,7 @@ function openFolder(inside: string, path: string): Promise<FileHandle> {
   });
 }
 
-/** Only a folder that is still as it was made: another session may have put one of its own in its place. */
+/** Changes the owner, unless another session has replaced the folder since its creation. */
 async function giveAway(folder: FileHandle, { uid, gid }: Owner, path: string): Promise<void> {
   const { uid: maker } = await folder.stat();
   if (maker !== process.geteuid?.() || (await readdir(`/proc/self/fd/${folder.fd}`)).length > 0)

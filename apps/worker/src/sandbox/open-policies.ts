@@ -12,16 +12,15 @@ import { noWall, type Wall } from './host/wall.ts';
 import { createPolicySandboxes } from './policy-sandboxes.ts';
 import type { Sandboxes, SandboxTransport } from './sandbox.ts';
 
-/** The kernel's limit on most machines; the most that one session may use. */
+/** Most processes of one session: the kernel's limit on most machines. */
 const MOST_PIDS = 32_768;
 const CONTROL_GROUPS = '/sys/fs/cgroup';
 
-/** The parts of a host's state folder that its sandboxes need. */
 export interface SandboxFolders {
   hostId: string;
   hostKey: Buffer;
   sandboxes: string;
-  /** One directory for each policy without containers. */
+  /** Parent of one directory for each policy without containers. */
   hostSandboxes: string;
   bubblewrapSandboxes: string;
   codexSandboxes: string;
@@ -35,7 +34,7 @@ type ChosenConfig = Omit<WorkerConfig, 'transport'> & {
 };
 
 /**
- * Opens exactly the policies that the operator lists; a host without the docker policy needs no engine. Throws when one
+ * Opens exactly the policies that the operator lists. A host without the docker policy needs no engine. Throws when one
  * cannot be opened.
  */
 export async function openPolicies(config: ChosenConfig, folders: SandboxFolders, logger: Logger): Promise<Sandboxes> {
@@ -114,7 +113,10 @@ export async function openCodexHost(
   );
 }
 
-/** Each policy has control groups of its own, because it removes those that none of its sandboxes has. */
+/**
+ * Opens a policy without containers. Each has separate control groups, because it removes those that none of its
+ * sandboxes has.
+ */
 async function openOnHost(
   config: WorkerConfig,
   hostKey: Buffer,
@@ -143,7 +145,7 @@ async function openOnHost(
   });
 }
 
-/** The most that one session may have of this host. */
+/** Returns the most that one session may have of this host. */
 export function toBounds(config: WorkerConfig): { memoryBytes: number; cpus: number; pids: number } {
   return { memoryBytes: config.hostMemoryBytes, cpus: config.hostCpus, pids: MOST_PIDS };
 }

@@ -2,7 +2,10 @@ import { realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type ResolvedSessionSpec, ShellfleetError, toWorkspaceField, workspaceOf } from '@shellfleet/protocol';
 
-/** Resolves links, because the policy judges the real path of a folder. Of one that is missing, those of the folders above it. */
+/**
+ * Resolves the links of a workspace, because the policy judges its real path. For a missing folder, resolves those of
+ * its parents.
+ */
 export async function withRealWorkspace(spec: ResolvedSessionSpec): Promise<ResolvedSessionSpec> {
   const given = workspaceOf(spec);
   if (given === undefined) return spec;
@@ -12,7 +15,7 @@ export async function withRealWorkspace(spec: ResolvedSessionSpec): Promise<Reso
 
 async function realPathOf(path: string): Promise<string> {
   const missing: string[] = [];
-  // Ends at the latest with the root folder. A '..' behind a missing folder would lead out of what was resolved.
+  // The loop ends at the root folder at the latest. A '..' behind a missing folder would lead out of the resolved path.
   for (let at = path.replace(/\/+$/, '') || '/'; ; at = dirname(at)) {
     try {
       return join(await realpath(at), ...missing);

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { SessionRef } from './sandbox.ts';
 
-/** The name of a sandbox's folders, container and control group. Different for ids that differ only in case, and for long ids. */
+/**
+ * Returns the name of a sandbox's folders, container and control group. Long ids, and ids that differ only in case, get
+ * different names.
+ */
 export function sandboxName({ namespace, tenant, session }: SessionRef, sandboxId: string): string {
   const hash = createHash('sha256').update(`${namespace}\0${tenant}\0${session}`).digest('hex').slice(0, 12);
   return `${hash}-${sandboxId}`;

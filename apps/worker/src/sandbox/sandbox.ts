@@ -3,24 +3,24 @@ import type { SandboxAllowances } from '@shellfleet/policy';
 import type { HostOffer, ResolvedSessionSpec } from '@shellfleet/protocol';
 
 // The environment of a shell. A sandbox outlives the worker, so the data for finding it again is stored with the
-// sandbox itself.
+// sandbox.
 //
 // SANDBOX-1. A sandbox is hardened exactly as its policy's plan requires, or it is not created.
 // SANDBOX-2. No label, name or argument of a sandbox contains a secret or a script.
 // SANDBOX-3. The end of a started sandbox is reported with its reason within 2 s: see `died`.
-// SANDBOX-4. A sandbox beside that of a session has the session's files, by the identity of their folder, or it is not
-//            started. What it is for is stored with it, so that no worker takes it for the session's own.
+// SANDBOX-4. A second sandbox of a session has the files of the first, compared by their folder's identity, or it is
+//     not started. Its purpose is stored with it, so that no worker takes it for the session's first.
 
 export interface SessionRef {
-  /** The keyspace of the fleet. */
+  /** Keyspace of the fleet. */
   namespace: string;
   tenant: string;
   session: string;
 }
 
 /**
- * How frames travel. Over `socket` the keeper connects to a unix socket of the worker; over `attach` they use the
- * engine's attach, where no directory can be shared.
+ * How frames travel. Over `socket` the keeper connects to a unix socket of the worker. `attach` uses the engine's
+ * attach, where no directory can be shared.
  */
 export type SandboxTransport = 'socket' | 'attach';
 
@@ -31,22 +31,22 @@ export type KeeperLink =
       type: 'attach';
       token: string;
       syncWord: string;
-      /** True when the keeper can be reached only after its start. It keeps its first messages until then. */
+      /** True when the keeper can be reached only after its start. Its first messages wait until then. */
       opensAfterStart?: boolean;
       open(): Promise<Duplex>;
     };
 
 export interface SandboxImage {
-  /** The name by which the image was asked for. */
+  /** Requested name of the image. */
   name: string;
-  /** `sha256:…`, the digest of its configuration, which names every layer by its digest. */
+  /** `sha256:…`, the digest of the image's configuration, which names every layer by its digest. */
   digest: string;
 }
 
 export interface SandboxDeath {
   /**
-   * Why the sandbox ended. `exited` means that the keeper ended itself, `disk` that this host ended it for filling the
-   * disk.
+   * Reason of the end. `exited` means that the keeper ended, `disk` that this host ended the sandbox because it filled
+   * the disk.
    */
   reason: 'oom' | 'disk' | 'removed' | 'killed' | 'exited';
   exitCode: number | null;
@@ -55,51 +55,52 @@ export interface SandboxDeath {
 export interface Sandbox {
   readonly id: string;
   readonly session: SessionRef;
-  /** When it is a container of an engine. */
+  /** Id of the container, if the sandbox is one. */
   readonly containerId?: string;
-  /** That of the container, by the name that was asked for, and by its digest. */
+  /** Image of the container: the requested name, and the digest. */
   readonly image?: SandboxImage;
   /** Kind and name, for messages. */
   readonly description: string;
-  /** In ms, by the clock of this host. */
+  /** Creation time in ms, by the clock of this host. */
   readonly createdAt: number;
-  /** KEEPER_PROTOCOL_VERSION of the worker that created it, and so of its keeper. Compared on adoption. */
+  /** KEEPER_PROTOCOL_VERSION of the worker that created the sandbox, and so of its keeper. Compared on adoption. */
   readonly keeperProtocol: number;
   readonly link: KeeperLink;
-  /** Path of the unix socket where the sandbox expects the proxy of its network, if a socket can be shared with it. */
+  /** Path of the unix socket where the sandbox expects its network proxy, if a socket can be shared with it. */
   readonly egressPath?: string;
   /** Resolves when the sandbox has ended, for any reason. Never rejects. */
   readonly died: Promise<SandboxDeath>;
   /** Starts the keeper, which connects at once: listen, or attach, before. Not for adopted sandboxes. */
   start(): Promise<void>;
-  /** Ends the sandbox and removes everything that belongs to it from this host. Does nothing when it is gone. */
+  /** Ends the sandbox and removes all its parts from this host. Does nothing when it is gone. */
   remove(): Promise<void>;
   /**
-   * In place of `remove`: ends everything that runs in it, and keeps its files for a post-mortem, within the host's
-   * bounds. False when there is nothing to keep: then it is removed. Absent where it cannot be kept.
+   * Ends all processes and keeps the files for a post-mortem, within the host's bounds. Resolves with false, and
+   * removes the sandbox, when there is nothing to keep. Absent where nothing can be kept.
    */
   keep?(): Promise<boolean>;
 }
 
-/** A container of this host that is kept for a post-mortem. It is stopped, and cannot be started again. */
+/** Container of this host that is kept for a post-mortem. It is stopped and cannot start again. */
 export interface KeptContainer {
   session: SessionRef;
-  /** Id of the sandbox that it was. */
+  /** Id of the sandbox that was kept. */
   sandbox: string;
   containerId: string;
-  /** In ms, by the clock of this host. */
+  /** Time in ms, by the clock of this host. */
   keptAt: number;
 }
 
 export interface FoundSandbox {
   sandbox: Sandbox;
   /**
-   * State of the sandbox. `created` was never started. `beside` is a second one of a session. Their workers have died.
+   * State of the sandbox. `created` was never started; `beside` is the second one of a session. Their workers have
+   * died.
    */
   state: 'created' | 'running' | 'dead' | 'beside';
 }
 
-/** Thrown by `create` for an image that this host does not have: `pull` fetches it, then `create` is called again. */
+/** Thrown by `create` for an image that this host lacks. After `pull`, `create` is called again. */
 export class MissingImage extends Error {
   readonly image: string;
 
@@ -112,23 +113,23 @@ export class MissingImage extends Error {
 export interface CreateOptions {
   signal?: AbortSignal;
   /**
-   * The image of the session's last sandbox. The new one has the same where the host still has it, and the spec still
-   * asks for its name.
+   * Image of the session's last sandbox. It is used again if the host still has it and the spec still asks for its
+   * name.
    */
   image?: SandboxImage | undefined;
-  /** The new sandbox is a second one of a session, for commands that leave the first. */
+  /** Set for a second sandbox, in which commands run that leave the first. */
   beside?: Beside;
 }
 
-/** What a second sandbox of a session shares with the session's own. */
+/** What a second sandbox of a session shares with the first. */
 export interface Beside {
-  /** Id of the session's own sandbox, which is running. */
+  /** Id of the session's first sandbox, which is running. */
   sandboxId: string;
-  /** What its spec may ask for. */
+  /** Bounds of what the second sandbox's spec may ask for. */
   allowances: SandboxAllowances;
 }
 
-/** Whether control groups bound sessions without a container, and the engine the disk of a container. */
+/** Whether control groups limit sessions without a container, and the engine limits the disk of containers. */
 export type HostLimits = Partial<Pick<HostOffer, 'controlGroups' | 'diskQuota'>>;
 
 /** Creates and finds the sandboxes of one or several policies on this host. */
@@ -137,34 +138,32 @@ export interface Sandboxes {
    * Checks the spec against the operator's settings, then creates the sandbox without starting it. Throws MissingImage.
    */
   create(session: SessionRef, spec: ResolvedSessionSpec, options?: CreateOptions): Promise<Sandbox>;
-  /** All sandboxes of this host in its namespace, for adoption and removal after a restart. */
+  /** Lists this host's sandboxes in its namespace, for adoption and removal after a restart. */
   list(): Promise<FoundSandbox[]>;
   /** Checks that this host can run the policies. Throws DOCKER_UNAVAILABLE, SANDBOX_UNAVAILABLE. */
   check(): Promise<void>;
-  /** What this host can enforce. Default: everything. */
+  /** Returns what this host can enforce. Default: everything. */
   limits?(): Promise<HostLimits>;
-  /** Container runtimes that the operator lists, and that this host did not have at its check. Default: none. */
+  /** Returns the listed container runtimes that the host lacked at its last check. Default: none. */
   missingRuntimes?(): string[];
   /**
-   * Fetches an image of a spec that was checked. May take minutes, so it is called outside every limit on opening.
-   * Throws IMAGE_UNAVAILABLE.
+   * Fetches an image of a checked spec. May take minutes, so no limit on opening includes it. Throws IMAGE_UNAVAILABLE.
    */
   pull(image: string, signal?: AbortSignal): Promise<void>;
   /**
-   * Ids of other fleets of this namespace that have sandboxes here; empty for those of a version without identities.
-   * Default: it cannot be known.
+   * Returns the ids of other fleets of this namespace that have sandboxes here; an empty id for versions without fleet
+   * ids. Absent where they cannot be known.
    */
   otherFleets?(): Promise<string[]>;
-  /** Why no sandbox can be created at present, in a sentence; undefined when one can. */
+  /** Returns why no sandbox can be created at present, as a sentence; undefined when one can. */
   problem(): string | undefined;
   /**
    * Removes sandboxes of this host that no session of this process has, and those of hosts for which `isGone` resolves
-   * to true. Never those of another namespace. Returns how many were removed.
+   * to true, within this namespace. Returns how many were removed.
    */
   sweep(isGone: (hostId: string) => Promise<boolean>): Promise<number>;
-  /** What is kept for a post-mortem, after the removal of what is beyond the host's bounds. */
+  /** Removes what exceeds the bounds, and returns the containers that stay kept for a post-mortem. */
   listKept?(): Promise<KeptContainer[]>;
-  /** Removes what is kept of a session. */
   removeKept?(session: SessionRef): Promise<void>;
   close(): Promise<void>;
 }

@@ -3,24 +3,24 @@ import { chmod, copyFile, link, mkdir, readdir, readFile, rename, rm, writeFile 
 import { join } from 'node:path';
 import { ShellfleetError } from '@shellfleet/protocol';
 
-// One folder of the host for each sandbox, mounted into it read-only, with the keeper's binary and the socket to which it connects.
-// The parent (0700) keeps other users out. The sandbox sees only the mounted folder (0711), whose socket accepts every user, because a
-// session's user is not the worker's.
+// One folder of the host for each sandbox, mounted into it read-only, with the keeper's binary and socket. The parent
+// (0700) keeps other users out. The sandbox sees only the mounted folder (0711). Its socket accepts every user, because
+// the session's user is not the worker's.
 
 const KEEPER_FILE = 'keeper';
 const SOCKET_FILE = 'socket';
-/** The proxy's socket, where the network of the session is limited. */
+/** The proxy's socket, if the network of the session is limited. */
 export const EGRESS_FILE = 'egress';
 
-/** `sun_path` has 108 bytes, the last of them a NUL. */
+/** Size of `sun_path` (108 bytes) without its final NUL. */
 const MOST_SOCKET_PATH_BYTES = 107;
 
 export interface SessionFolders {
   create(name: string): Promise<SessionFolder>;
   at(name: string): SessionFolder;
-  /** Takes everything out of a folder that a stopped sandbox still names: its files stay, without content. */
+  /** Empties all files in the folder of a stopped sandbox. The files stay, because the sandbox mounts them. */
   empty(name: string): Promise<void>;
-  /** The keeper's binary, for containers into which it must be copied. */
+  /** Returns the keeper's binary, for containers into which it is copied. */
   keeper(): Promise<Buffer>;
   /** Removes the folders of sandboxes that no longer exist. */
   sweep(names: ReadonlySet<string>): Promise<void>;
@@ -35,7 +35,7 @@ interface SessionFolder {
 
 /**
  * Checks at start what would make every session fail: the path length, and a file system that does not execute files.
- * `files`: other files for the sandboxes, by name.
+ * `files` are other files for the sandboxes, by name.
  */
 export async function openSessionFolders(
   parent: string,
@@ -85,7 +85,7 @@ export async function openSessionFolders(
   };
 }
 
-/** Nothing is written if it is there: a worker has to start on a full disk too. */
+/** Copies the keeper unless it is there: a worker must also start on a full disk. */
 async function copyKeeper(from: string, to: string): Promise<void> {
   const [wanted, known] = await Promise.all([readFile(from), readFile(to).catch(() => undefined)]);
   if (known?.equals(wanted)) return;
@@ -125,7 +125,7 @@ async function checkExecutable(parent: string): Promise<void> {
     await writeFile(probe, '#!/bin/sh\nexit 0\n', { mode: 0o700 });
   } catch (error) {
     await rm(probe, { force: true });
-    // A full disk must not keep the worker from its sandboxes; new ones are refused while it is full.
+    // A full disk must not keep the worker from its sandboxes. New ones are refused while it is full.
     if (isFull(error)) return;
     throw error;
   }

@@ -21,10 +21,11 @@ import { TerminalOutput, type TerminalOutputOptions } from './terminal-output.ts
 
 // One terminal of a session on this host: forwards input from Redis to the keeper, and output from the keeper to Redis.
 //
-// TERMINAL-1. Input reaches the terminal once and in order, whichever process dies: messages stay in Redis until the keeper reports them as
-//             taken, and the keeper ignores offsets that it has taken.
-// TERMINAL-2. Output is acknowledged to the keeper only after Redis has stored it. A user who does not read it stops it (backpressure).
-// TERMINAL-3. Without a user the terminal is hung up. Its end is its last message.
+// TERMINAL-1. Input reaches the terminal once and in order, whichever process dies: messages stay in Redis until the
+//     keeper reports them as taken, and the keeper ignores offsets that it has taken.
+// TERMINAL-2. Output is acknowledged to the keeper only after Redis has stored it. A user who does not read it stops it
+//     (backpressure).
+// TERMINAL-3. A terminal without a user is hung up. Its end is its last message.
 
 const MESSAGES_A_READ = 32;
 
@@ -37,7 +38,7 @@ export interface HostTerminalDeps {
   output: Pick<TerminalOutputOptions, 'createStage' | 'secrets'>;
 }
 
-/** How much of the terminal's output Redis had when this host took it over. */
+/** How much of the terminal's output Redis had when this host adopted it. */
 export interface TerminalProgress {
   shown: number;
   rawTo: number;
@@ -63,7 +64,7 @@ export class HostTerminal {
   #number: number;
   #isFull = false;
   #reportedTaken = 0;
-  /** The next look stores the position of the input even when there is no output. */
+  /** True when the next pass must store the input's position even without output. */
   #storeAlways = false;
   #end: WireTerminalEnd | undefined;
   #over = false;
@@ -84,12 +85,12 @@ export class HostTerminal {
     deps.signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  /** How it ended; undefined before, and when it was left to another host. */
+  /** How the terminal ended. Undefined while it is open, and when it was left to another host. */
   get ending(): WireTerminalEnd | undefined {
     return this.#end;
   }
 
-  /** A connection to the keeper was made, the first or a later one. */
+  /** Takes a connection to the keeper, the first or a later one. */
   connect(terminals: ShellTerminals): void {
     if (this.#over || this.#end !== undefined) return;
     const handlers = {
@@ -112,7 +113,7 @@ export class HostTerminal {
     this.#inputWakeUps.notify();
   }
 
-  /** Its user has typed or read something. */
+  /** Forwards new input and output after a message from the user. */
   wakeUp(): void {
     this.#inputWakeUps.notify();
     if (this.#isFull) this.#outputWakeUps.notify();
@@ -134,11 +135,11 @@ export class HostTerminal {
     this.#outputWakeUps.notify();
   }
 
-  /** From Redis to the keeper. */
+  /** Forwards from Redis to the keeper. */
   async #forwardInput(): Promise<void> {
     while (!this.#over) {
       const notified = await this.#inputWakeUps.wait({ timeoutMs: TERMINAL_BEAT_MS });
-      // The keeper sees a host that is connected, also while Redis is down.
+      // An empty message shows the keeper that a host is connected, even while Redis is down.
       if (!notified) this.#terminal?.input(0, new Uint8Array(0));
       await this.#readInput().catch((error: unknown) => this.#onUnread(error));
     }
@@ -156,7 +157,7 @@ export class HostTerminal {
     }
   }
 
-  /** Redis errors are retried at the next wake-up. A message that cannot be opened ends the terminal. */
+  /** Retries Redis errors at the next wake-up. A message that cannot be decrypted ends the terminal. */
   #onUnread(err: unknown): void {
     if (!isShellfleetError(err) || err.code === 'QUEUE_UNAVAILABLE') return;
     this.#deps.logger.warn({ err }, 'terminal.unreadable');
@@ -186,11 +187,11 @@ export class HostTerminal {
     }
   }
 
-  /** From the keeper to Redis. */
+  /** Forwards from the keeper to Redis. */
   async #forwardOutput(): Promise<void> {
     while (!this.#over) {
       const notified = await this.#outputWakeUps.wait({ timeoutMs: TERMINAL_BEAT_MS });
-      // Also without output, to learn whether the user is still there.
+      // An empty store shows whether the user is still there.
       const always = !notified || this.#storeAlways;
       this.#storeAlways = false;
       if (always || !this.#output.isEmpty || this.#end !== undefined)
@@ -215,7 +216,7 @@ export class HostTerminal {
     } while (!this.#over && (!this.#output.isEmpty || this.#end !== undefined));
   }
 
-  /** False when the user is gone, or another host owns the session. */
+  /** Stores messages. Returns false when the user is gone, or another host owns the session. */
   async #store(messages: readonly string[], rawTo: number): Promise<boolean> {
     for (;;) {
       this.#reportedTaken = this.#input.taken;
@@ -227,7 +228,6 @@ export class HostTerminal {
         await this.#outputWakeUps.wait({ timeoutMs: TERMINAL_BEAT_MS });
         continue;
       }
-      // TERMINAL-3
       this.#terminal?.close();
       this.#finish();
       return false;
@@ -261,7 +261,7 @@ function toTerminalEnd({ reason, exitCode, signal }: KeeperTerminalEnd): WireTer
   return { reason: known ? reason : 'lost', exitCode, signal: signal === 0 ? null : signal };
 }
 
-/** Stored by this call, or by an earlier one whose reply was lost. */
+/** Tells whether the messages are stored, by this call or by an earlier one whose reply was lost. */
 function isStored(answer: TerminalOutputAnswer | Fenced, next: number): boolean {
   return answer.type === 'stored' || (answer.type === 'misplaced' && answer.next === next);
 }

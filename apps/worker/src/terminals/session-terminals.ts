@@ -14,26 +14,25 @@ import type { ShellTerminalStart, ShellTerminals } from '../shell/shell-terminal
 import { HostTerminal, type HostTerminalDeps, type TerminalProgress } from './host-terminal.ts';
 import type { TerminalAudit } from './terminal-audit.ts';
 
-// The terminals of one session on this host, beside its mailbox.
+// The terminals of one session on this host, outside its mailbox.
 //
-// TERMINALS-1. A terminal that was open under an earlier owner, or an earlier process of this worker, continues at the next wake-up from its
-//              user.
+// TERMINALS-1. A terminal that was open under an earlier owner or process continues at the next wake-up from its user.
 // TERMINALS-2. When the sandbox ends, each terminal is reported as lost before the session is given up.
-// TERMINALS-3. Where keys are configured, a terminal is opened once, and only when a producer has signed that.
+// TERMINALS-3. Where keys are configured, a terminal is opened once, and only with a producer's signature.
 
-/** Longest time to store the ends of terminals; after that their users detect the end by themselves. */
+/** Longest time to store the ends of terminals. After that, their users detect the end. */
 const STORE_ENDS_MS = 1_000;
 const LOST: WireTerminalEnd = { reason: 'lost', exitCode: null, signal: null };
 
 export interface SessionTerminalsDeps extends HostTerminalDeps {
-  /** The terminals that this host has opened, also before this process, where keys are configured. */
+  /** Records the terminals that this host has opened, where keys are configured. */
   audit: TerminalAudit;
   begun: { knows(terminal: string): boolean; record(terminal: string): void };
   /** Variables of the session's shell. */
   env: Record<string, string>;
-  /** So many are open from now on. */
+  /** Called with the number of open terminals after each change. */
   onCount?(count: number): void;
-  /** Why none may be opened, the end of a sentence; undefined when it may. */
+  /** Returns why no terminal may be opened, as the end of a sentence; undefined when one may. */
   refusal(): string | undefined;
 }
 
@@ -52,7 +51,7 @@ export class SessionTerminals {
     return this.#open.size;
   }
 
-  /** A connection to the sandbox was made; undefined: there is no sandbox any more. */
+  /** Takes a new connection to the sandbox; undefined when there is no sandbox any more. */
   async connect(terminals: ShellTerminals | undefined): Promise<void> {
     this.#terminals = terminals;
     this.#knowsShell = true;
@@ -63,17 +62,17 @@ export class SessionTerminals {
     await this.#end(LOST);
   }
 
-  /** The session ends its sandbox. */
+  /** Ends all terminals, because the session ends its sandbox. */
   async hangUp(): Promise<void> {
     await this.#end({ reason: 'hung-up', exitCode: null, signal: null });
   }
 
-  /** The take-over has ended: whether there is a sandbox is known. */
+  /** Called at the end of the adoption, when it is known whether there is a sandbox. */
   settle(): void {
     this.#knowsShell = true;
   }
 
-  /** Throws QUOTA_EXCEEDED, SANDBOX_UNAVAILABLE, and UNAUTHORIZED. */
+  /** Opens a terminal. Throws QUOTA_EXCEEDED, SANDBOX_UNAVAILABLE, and UNAUTHORIZED. */
   async open(question: AttachQuestion): Promise<HostAnswer<'attach'>> {
     const { terminal: id, rows, columns, term } = question;
     const producer = await this.#checkSigned(question);
@@ -95,7 +94,6 @@ export class SessionTerminals {
     throw new ShellfleetError('SANDBOX_UNAVAILABLE', `Session ${session} can have no terminal: ${opened.problem}.`);
   }
 
-  /** TERMINALS-3 */
   async #checkSigned(question: AttachQuestion): Promise<string | undefined> {
     try {
       return this.#signerOf(question);
@@ -127,7 +125,7 @@ export class SessionTerminals {
     throw new ShellfleetError('SANDBOX_UNAVAILABLE', `Session ${session} can have no terminal: ${refusal}.`);
   }
 
-  /** The user of a terminal has typed or read something. TERMINALS-1 */
+  /** Handles a message from a terminal's user: input, or a report of what was read (TERMINALS-1). */
   wakeUp(id: string): void {
     const terminal = this.#open.get(id);
     terminal?.wakeUp();
@@ -141,10 +139,10 @@ export class SessionTerminals {
   async #resume(id: string): Promise<void> {
     const { redis, keys } = this.#deps.mailbox.owner;
     const stored = await readTerminalProgress(redis, keys, id);
-    // Before the first input the terminal is not open: its user is about to send the question `attach`.
+    // Before the first input the terminal is not open: its user is about to send the request `attach`.
     if (stored === undefined || stored.input === 0 || this.#open.has(id)) return;
     const progress = { shown: stored.output, rawTo: stored.rawTo };
-    // The keeper keeps the size of the open terminal.
+    // The keeper ignores this size and keeps that of the open terminal.
     const start = { id, rows: 1, columns: 1, env: {}, from: progress.rawTo, resumeOnly: true };
     const terminal = this.#follow(start, progress);
     if (this.#terminals === undefined) terminal.end(LOST);

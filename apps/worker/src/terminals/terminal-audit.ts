@@ -1,13 +1,13 @@
 import type { SessionKeys, WireTerminalEnd } from '@shellfleet/protocol';
 import type { Audit } from '../audit/audit.ts';
 
-/** Who opened terminals, and how they ended. */
+/** Records who opened terminals, and how they ended. */
 export interface TerminalAudit {
   started(terminal: string, producer: string | undefined): void;
   ended(terminal: string, end: WireTerminalEnd): void;
-  /** Resolves when it is on disk that nobody may open it, for this reason. */
+  /** Resolves when the denial and its reason are on disk. */
   denied(terminal: string, reason: string): Promise<void>;
-  /** Resolves when it is on disk that it was not signed. */
+  /** Resolves when the refusal of an unsigned request is on disk. */
   refused(): Promise<void>;
 }
 

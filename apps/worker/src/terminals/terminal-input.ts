@@ -3,15 +3,15 @@ import { TERMINAL_MESSAGE_BYTES } from '@shellfleet/protocol';
 
 /** Counts the input messages that were sent to the keeper, and those that the terminal has taken. */
 export class TerminalInput {
-  /** The last message that was sent to the keeper. */
+  /** Number of the last message that was sent to the keeper. */
   read = 0;
-  /** The last message that was taken whole: it and all earlier ones can be deleted. */
+  /** Number of the last message that was taken whole: it and all earlier ones can be deleted. */
   taken = 0;
   #typed = 0;
   #sent = 0;
   #under: { number: number; to: number }[] = [];
 
-  /** Another message fits into the keeper's window. */
+  /** True when another message fits into the keeper's window. */
   get hasRoom(): boolean {
     return this.#sent - this.#typed <= TERMINAL_WINDOW_BYTES - TERMINAL_MESSAGE_BYTES;
   }
@@ -27,7 +27,7 @@ export class TerminalInput {
     this.#settle();
   }
 
-  /** Returns whether the window has room again. */
+  /** Notes how many bytes were taken. Returns whether the window has room again. */
   noteTyped(typed: number): boolean {
     const hadRoom = this.hasRoom;
     this.#typed = Math.max(this.#typed, typed);
@@ -35,7 +35,7 @@ export class TerminalInput {
     return !hadRoom && this.hasRoom;
   }
 
-  /** After a reconnection: messages that were not taken whole are sent again. */
+  /** Resets to the last taken message after a reconnection: later ones are sent again. */
   restart(): void {
     this.#under = [];
     this.read = this.taken;

@@ -6,7 +6,7 @@ afterEach(() => void vi.useRealTimers());
 
 const createOpenStage = (): TerminalStage => ({ push: (bytes) => bytes, end: () => Buffer.alloc(0), heldBytes: 0 });
 
-/** Masks one word, and holds back a possible beginning of it. */
+/** Creates a stage that masks one word, and holds a possible beginning of it. */
 function masks(word: string): TerminalStage {
   let held = '';
   const release = (text: string) => {

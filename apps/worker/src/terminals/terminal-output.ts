@@ -3,29 +3,29 @@ import type { Stage } from '../output/stage.ts';
 
 // Redacts the output of a terminal and cuts it into messages.
 //
-// TERMINAL-OUTPUT-1. A message never covers a raw byte that the stage still holds, so output can continue from the
-//     acknowledged offset.
-// TERMINAL-OUTPUT-2. A prompt must appear although no output follows it: held bytes are released after a short silence,
-//                    except when they may be the beginning of one of the session's secrets.
+// TERMINAL-OUTPUT-1. A message never covers a pending raw byte, so output can continue from the acknowledged offset.
+// TERMINAL-OUTPUT-2. A prompt must appear although no output follows it. So pending bytes are released after a short
+//     silence, unless they may begin one of the session's secrets.
 
-/** Longer than pauses within one write of a program, shorter than a person notices. */
+/**
+ * Silence after which pending bytes are released: longer than a program's pauses within one write, too short to notice.
+ */
 const SILENCE_MS = 50;
-/** A shorter beginning of a secret is too common. */
+/** Least length of a secret's beginning that stays pending. Shorter ones are too common. */
 const LEAST_BEGINNING_BYTES = 4;
-/** The longest context of any rule. */
+/** Longest context of any rule. */
 const CONTEXT_BYTES = 1_024;
 
-/** A stage of a terminal's output. Once it is `blocked` it releases nothing. */
+/** Stage of a terminal's output. Once it is `blocked`, it releases nothing. */
 export type TerminalStage = Stage & { readonly blocked?: unknown };
 
 export interface TerminalOutputOptions {
-  /** Called at the start and after each silence. `before`: the last bytes that were released. */
+  /** Creates the stage at the start and after each silence. `before` are the last bytes that were released. */
   createStage(before: Uint8Array): TerminalStage;
-  /** The session's secrets. */
   secrets: readonly string[];
-  /** Output can be taken. */
+  /** Called when there is output to take. */
   onReady(): void;
-  /** A rule withholds all further output. */
+  /** Called when a rule withholds all further output. */
   onBlocked(): void;
 }
 
@@ -36,7 +36,7 @@ export class TerminalOutput {
   #released: Buffer[] = [];
   #rawReceived: number;
   #rawTaken: number;
-  /** The raw bytes that the stage holds. */
+  /** Pending raw bytes. */
   #held: Buffer = Buffer.alloc(0);
   #context: Buffer = Buffer.alloc(0);
   #contextTaken: Buffer = Buffer.alloc(0);
@@ -65,7 +65,7 @@ export class TerminalOutput {
     else if (heldBytes > 0) this.#silence = setTimeout(() => this.#releaseHeld(), SILENCE_MS).unref();
   }
 
-  /** There is no more output. */
+  /** Releases everything, because there is no more output. */
   end(): void {
     clearTimeout(this.#silence);
     this.#release(this.#stage.end());
@@ -84,7 +84,7 @@ export class TerminalOutput {
     return { pieces, rawTo: this.#rawTaken };
   }
 
-  /** After a reconnection: output that was not taken arrives again. Returns from which offset. */
+  /** Prepares for a new connection, on which output that was not taken arrives again. Returns its offset. */
   restart(): number {
     clearTimeout(this.#silence);
     this.#released = [];

@@ -8,12 +8,11 @@ import { findSystemProgram, SYSTEM_PATH } from '../host/find-program.ts';
 import { unavailable } from '../host/unavailable.ts';
 import type { Wall } from '../host/wall.ts';
 
-// Codex keeps files of its own in CODEX_HOME. It refuses one below /tmp, and one of another user. So each session has
-// one in its private run folder, which the kernel removes with the session, and which nothing behind the wall can write
-// to.
+// Codex keeps files in CODEX_HOME, which it accepts neither below /tmp nor from another user. Each session has one in
+// its private run folder. The kernel removes that folder with the session, and nothing behind the wall can write to it.
 
 const CODEX_HOME = '/.shellfleet-run/codex';
-/** A tmpfs of the sandbox's own, in every mode. */
+/** Run folder of a sandbox: its own tmpfs, in every mode. */
 const RUN_FOLDER = '/dev/shm/.shellfleet-run';
 
 const ENTER = 'mkdir -m 700 "$CODEX_HOME" && exec "$@"';
@@ -32,15 +31,15 @@ const PROBLEMS = {
 export interface CodexOptions {
   /** Path of the Codex program. Default: `codex` in one of `folders`. */
   program?: string | undefined;
-  /** Settings of the operator. Those of a session take their place. Default: none. */
+  /** The operator's settings. Settings of the session override them. Default: none. */
   configOverrides?: Record<string, unknown>;
-  /** The platform to run on. Default: the one of this process. */
+  /** Platform to run on. Default: that of this process. */
   platform?: NodeJS.Platform;
   /** Folders of programs, separated by colons. Default: those of the system. */
   folders?: string;
 }
 
-/** The sandbox of the Codex CLI. Throws SANDBOX_UNAVAILABLE when this host lacks it. */
+/** Opens the sandbox of the Codex CLI. Throws SANDBOX_UNAVAILABLE when this host lacks it. */
 export async function openCodex(options: CodexOptions = {}): Promise<Wall> {
   const { program, configOverrides, platform = process.platform, folders = SYSTEM_PATH } = options;
   if (platform !== 'linux') throw unavailable('codex', `it needs Linux, and this host has ${platform}`);
@@ -53,7 +52,7 @@ export async function openCodex(options: CodexOptions = {}): Promise<Wall> {
   const form = await formOf(codex);
   return {
     policy: 'codex',
-    // Nothing behind it can open a socket.
+    // Nothing behind this wall can open a socket.
     isRelayed: true,
     runFolder: RUN_FOLDER,
     env: { CODEX_HOME },

@@ -4,8 +4,8 @@ const HEADER_BYTES = 8;
 const STDOUT = 1;
 
 /**
- * The standard streams of a container as one duplex stream: writes go to its stdin, reads come from its stdout. The engine puts a header
- * with stream and length before each piece; stderr is dropped. Backpressure reaches the container.
+ * The standard streams of a container as one duplex stream: writes go to stdin, reads come from stdout, stderr is
+ * dropped. The engine precedes each piece with a header that has stream and length. Backpressure reaches the container.
  */
 export class AttachStream extends Duplex {
   readonly #socket: Duplex;

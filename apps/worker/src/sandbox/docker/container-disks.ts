@@ -7,18 +7,18 @@ import { isConflict, isNotFound } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 
 /**
- * The engine counts the files of a container. Not a call of the circuit breaker: a container with many files is no
- * fault of the engine.
+ * Time in which the engine has to count the files of a container. The circuit breaker ignores these calls: many files
+ * are no fault of the engine.
  */
 const MEASURE_TIMEOUT_MS = 60_000;
 
 const sizeSchema = z.object({ SizeRw: z.number() });
 
-/** The disk of this host's running containers, under a watch. */
+/** Watches the disk use of this host's running containers. */
 export class ContainerDisks {
   readonly #engine: Engine;
   readonly #watch: DiskWatch;
-  /** The watched containers by id, each with the callback that precedes its end. */
+  /** Watched containers by id, each with the callback that precedes its end. */
   readonly #running = new Map<string, () => void>();
   #engineFolder: string | undefined;
 
@@ -35,13 +35,13 @@ export class ContainerDisks {
     this.#watch.start();
   }
 
-  /** Why the host takes no new session at present. */
   get problem(): string | undefined {
     return this.#watch.problem;
   }
 
   /**
-   * `onFilled` is called before the watch ends the container: the reason has to be known before its connections break.
+   * Watches a container. `onFilled` is called before the watch ends it, because the reason must be known before its
+   * connections break.
    */
   add(containerId: string, onFilled: () => void): void {
     this.#running.set(containerId, onFilled);
@@ -56,7 +56,7 @@ export class ContainerDisks {
   }
 
   /**
-   * Returns the space on the engine's disk; undefined while the engine does not answer, or when its disk is on another
+   * Returns the space on the engine's disk, or undefined when the engine does not reply or its disk is on another
    * machine.
    */
   async #readSpace(): Promise<Space | undefined> {
@@ -75,7 +75,7 @@ export class ContainerDisks {
     return sizeSchema.safeParse(answer).data?.SizeRw;
   }
 
-  /** Kills a container with all its processes. Its files go when it is removed. */
+  /** Kills a container with all its processes. Its files stay until its removal. */
   async #end(containerId: string): Promise<void> {
     this.#running.get(containerId)?.();
     const kill = (docker: Docker, abortSignal: AbortSignal) => docker.getContainer(containerId).kill({ abortSignal });

@@ -4,7 +4,7 @@ import { HOSTS, KEEPER_FOLDER } from './container-options.ts';
 import type { Engine } from './engine.ts';
 import { createTar, type TarEntry } from './tar.ts';
 
-/** Files that the container needs before it starts: a workspace owned by its user, which the engine would create as root. */
+/** Lists the files that the container needs before its start. The engine would create the workspace as root. */
 export async function listFiles(
   plan: DockerPlan,
   passwd: string | undefined,
@@ -27,7 +27,7 @@ export async function listFiles(
   return entries;
 }
 
-/** Into a container that has not started. */
+/** Copies files into a container that has not started. */
 export async function putFiles(engine: Engine, containerId: string, files: readonly TarEntry[]): Promise<void> {
   if (files.length === 0) return;
   const archive = await createTar(files);
@@ -36,7 +36,10 @@ export async function putFiles(engine: Engine, containerId: string, files: reado
   );
 }
 
-/** Over attach no folder of the host is mounted, because the engine may be on another machine. A read-only root accepts no archive. */
+/**
+ * Tells whether the keeper's folder is mounted. Over attach the engine may be on another machine, so the keeper is
+ * copied in, unless the root is read-only.
+ */
 export function isMounted(plan: DockerPlan, transport: SandboxTransport): boolean {
   return transport === 'socket' || plan.readOnlyRootfs;
 }

@@ -4,7 +4,7 @@ import { type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import { toContainerOptions } from './container-options.ts';
 
-// The table of docs/sandbox-limits.md, in which every option of a container is decided.
+// Reads the table of docs/sandbox-limits.md, which lists every option of a container.
 
 async function readTable(): Promise<Map<string, string>> {
   const page = await readFile(new URL('../../../../../docs/sandbox-limits.md', import.meta.url), 'utf8');

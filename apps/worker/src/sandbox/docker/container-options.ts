@@ -4,46 +4,49 @@ import { egressEnv } from '../egress-env.ts';
 import type { KeeperSecrets } from '../keeper-secrets.ts';
 import type { SandboxTransport } from '../sandbox.ts';
 
-// Translates a plan of the docker policy into options of the engine. Every option that hardens a container is in this file.
+// Translates a docker plan into the engine's options. Every option that hardens a container is in this file.
 
-/** Defines `localhost`: without its network code the engine writes no hosts file. */
+/** File that defines `localhost`. Without its network code, the engine writes no hosts file. */
 export const HOSTS_FILE = 'hosts';
-/** In the folder of a session with a uid of its own. */
+/** File of users, in the folder of a session with its own uid. */
 export const PASSWD_FILE = 'passwd';
 export const HOSTS = '127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n';
-/** Where the host's folder with the keeper is mounted in the container, read-only. */
+/** Read-only mount point of the host's folder with the keeper. */
 export const KEEPER_FOLDER = '/.shellfleet';
-/** The keeper's own folder, for scripts of commands and the FIFOs of their output. */
+/** The keeper's folder for scripts of commands and the FIFOs of their output. */
 const RUN_FOLDER = '/run/shellfleet';
 
-/** With the identity of the mounted folder, and where it is mounted; the keeper compares them. */
+/** Variable with the identity of the workspace folder and its mount point, which the keeper compares. */
 export const WORKSPACE_VARIABLE = 'SF_WORKSPACE';
 
 const MIB = 1024 * 1024;
-/** A command, its input and a part of a file are at most 1 MiB each; a saved shell state may be larger. */
+/**
+ * Size of the run folder. Commands, inputs and parts of files are at most 1 MiB each; a saved shell state may be
+ * larger.
+ */
 const RUN_FOLDER_BYTES = 16 * MIB;
 
 export interface ContainerRequest {
   plan: DockerPlan;
-  /** Digest of its image (IMAGE-NAME-1). */
+  /** Digest of the image (IMAGE-NAME-1). */
   image: string;
-  /** The identity of the folder that is mounted as the workspace, for the keeper. */
+  /** Identity of the folder that is mounted as the workspace, for the keeper. */
   workspaceIdentity: string | undefined;
   transport: SandboxTransport;
   secrets: KeeperSecrets;
   labels: Record<string, string>;
   name: string;
-  /** As the engine takes it: an id, or `none`. */
+  /** Network mode for the engine: a network id, or `none`. */
   network: string;
-  /** The host's folder to mount at KEEPER_FOLDER; undefined: the keeper is copied in. */
+  /** Folder of the host to mount at KEEPER_FOLDER. Without it, the keeper is copied in. */
   keeperSource: string | undefined;
-  /** That folder has a file of users. */
+  /** True when `keeperSource` has a file of users. */
   hasPasswd: boolean;
-  /** The shell that the session's spec names, if any. */
+  /** Shell that the session's spec names, if any. */
   shell: string[];
-  /** Folders in place of the image's volumes. */
+  /** Mount points of tmpfs folders that replace the image's volumes. */
   volumes: readonly string[];
-  /** Further variables, `NAME=value`, which replace those of the image. Default: none. */
+  /** Further variables, `NAME=value`, which override those of the image. Default: none. */
   env?: string[] | undefined;
 }
 
@@ -56,7 +59,8 @@ export function toContainerOptions(request: ContainerRequest): ContainerCreateOp
     name: request.name,
     Image: image,
     Labels: request.labels,
-    // Only these two are secrets, and they are only in the environment: the keeper wipes them before the shell starts (SANDBOX-2).
+    // Only these two are secrets, and they are only in the environment. The keeper wipes them before the shell starts
+    // (SANDBOX-2).
     Env: [
       ...(env ?? []),
       `HOME=${WORKSPACE_PATH}`,
@@ -69,7 +73,8 @@ export function toContainerOptions(request: ContainerRequest): ContainerCreateOp
     ],
     Entrypoint: [`${KEEPER_FOLDER}/keeper`, overAttach ? '-' : `${KEEPER_FOLDER}/socket`],
     Cmd: shell,
-    // The runtime creates a missing directory as root, here in a folder of the host. The preparation of the shell enters the spec's own.
+    // The runtime would create a missing directory as root, in a folder of the host. The shell enters the spec's
+    // directory later.
     WorkingDir: plan.workspace === undefined ? plan.cwd : WORKSPACE_PATH,
     ...(plan.user === undefined ? {} : { User: plan.user }),
     Tty: false,
@@ -78,8 +83,8 @@ export function toContainerOptions(request: ContainerRequest): ContainerCreateOp
     AttachStdin: false,
     AttachStdout: false,
     AttachStderr: false,
-    // A network namespace with only a loopback, created by the runtime. The mode `none` would still run the engine's network code at every
-    // start and end, which is slow, and which deadlocks in Docker 20.10 when many containers end at once.
+    // The runtime creates a network namespace that has only a loopback. The mode `none` would run the engine's network
+    // code at each start and end, which is slow, and deadlocks in Docker 20.10 when many containers end together.
     NetworkDisabled: plan.network !== 'full',
     Healthcheck: { Test: ['NONE'] },
     StopTimeout: 1,
@@ -89,10 +94,10 @@ export function toContainerOptions(request: ContainerRequest): ContainerCreateOp
 
 function toHostConfig({ plan, network, keeperSource, hasPasswd, volumes }: ContainerRequest): HostConfig {
   return {
-    // The keeper is PID 1 and reaps processes itself.
+    // The keeper is PID 1 and reaps processes.
     Init: false,
     ...(plan.runtime === undefined ? {} : { Runtime: plan.runtime }),
-    // The exit code and the engine's out-of-memory flag are read after its end.
+    // The exit code and the engine's out-of-memory flag are read after the container's end.
     AutoRemove: false,
     RestartPolicy: { Name: 'no' },
     LogConfig: { Type: 'none', Config: {} },
@@ -108,8 +113,8 @@ function toHostConfig({ plan, network, keeperSource, hasPasswd, volumes }: Conta
     MemorySwap: plan.limits.memoryBytes,
     NanoCpus: Math.round(plan.limits.cpus * 1e9),
     ...(plan.limits.diskBytes === undefined ? {} : { StorageOpt: { size: String(plan.limits.diskBytes) } }),
-    // When the host runs out of memory, the kernel kills sessions before the worker. Lower than the score that the keeper gives the shell
-    // (500), so that the shell is killed before the keeper.
+    // When the host runs out of memory, the kernel kills sessions before the worker. The shell has a higher score (500)
+    // than the keeper, so it is killed first.
     OomScoreAdj: 200,
     Ulimits: [
       { Name: 'core', Soft: 0, Hard: 0 },
@@ -153,7 +158,7 @@ function toTmpfs(plan: DockerPlan, volumes: readonly string[]): Record<string, s
   };
 }
 
-/** As an object, because a colon in a path would be ambiguous in the `source:target` form. */
+/** Returns a mount as an object, because the `source:target` form is ambiguous for paths with a colon. */
 function bind(source: string, target: string, readOnly: boolean): NonNullable<HostConfig['Mounts']>[number] {
   return { Type: 'bind', Source: source, Target: target, ReadOnly: readOnly, BindOptions: { Propagation: 'rprivate' } };
 }

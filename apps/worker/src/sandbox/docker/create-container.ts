@@ -5,20 +5,20 @@ import type { Engine } from './engine.ts';
 
 const answerSchema = z.object({ Id: z.string(), Warnings: z.array(z.string()).nullish() });
 
-/** Warnings that weaken no container: of the engine's own network, of images for another processor, and of later versions. */
+/** Warnings that weaken no container: about the engine's network, images for another processor, and later versions. */
 const HARMLESS = /IPv[46] forwarding is disabled|does not match the detected host platform|deprecat/i;
 
 /**
- * Creates a container and returns its id. An engine that cannot enforce a setting accepts it, discards it or weakens it, and warns: the
- * container is then removed, and the call rejects with SANDBOX_UNAVAILABLE and the warning (SANDBOX-1).
+ * Creates a container and returns its id. An engine that cannot enforce a setting ignores or weakens it and only warns.
+ * The container is then removed, and the call rejects with SANDBOX_UNAVAILABLE and the warning (SANDBOX-1).
  */
 export async function createContainer(engine: Engine, options: ContainerCreateOptions): Promise<string> {
-  // Never aborted by a caller: the engine would still create the container.
+  // No caller may abort this call: the engine would still create the container.
   const answer = await engine.call((docker, abortSignal) => dialCreate(docker, options, abortSignal));
   const { Id, Warnings } = answerSchema.parse(answer);
   const discarded = (Warnings ?? []).filter((warning) => !HARMLESS.test(warning));
   if (discarded.length === 0) return Id;
-  // A container that stays is removed by the next sweep.
+  // If this fails, the next sweep removes the container.
   const remove = (docker: Docker, abortSignal: AbortSignal) =>
     docker.getContainer(Id).remove({ force: true, v: true, abortSignal });
   await engine.call(remove).catch(() => {});
@@ -29,7 +29,7 @@ export async function createContainer(engine: Engine, options: ContainerCreateOp
   );
 }
 
-/** As docker.createContainer(), which drops the warnings of the answer. */
+/** Creates a container and returns the reply with its warnings, which docker.createContainer() drops. */
 function dialCreate(docker: Docker, options: ContainerCreateOptions, abortSignal: AbortSignal): Promise<unknown> {
   const { name, ...body } = options;
   return new Promise((resolve, reject) => {

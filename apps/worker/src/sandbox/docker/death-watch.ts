@@ -9,11 +9,12 @@ import type { Engine } from './engine.ts';
 
 // Reports how containers of this host end, from one stream of the engine's events.
 //
-// DEATH-1. Each death is reported once. A death while no stream was open is found by an inspection when the next one opens.
-// DEATH-2. An engine that does not answer is not a death: with live-restore its containers go on.
+// DEATH-1. Each death is reported once. An inspection at the opening of a stream finds deaths that happened while none
+//     was open.
+// DEATH-2. An engine that does not reply is not a death: with live-restore its containers continue.
 
 const KILLED_EXIT_CODE = 137;
-/** The events `oom` and `destroy` may arrive this long after the death itself. */
+/** Longest delay of the events `oom` and `destroy` after the death. */
 const SETTLE_MS = 300;
 const SETTLE_STEP_MS = 20;
 const OOM_WINDOW_MS = 5_000;
@@ -74,7 +75,7 @@ export class DeathWatch {
     await this.#loop;
   }
 
-  /** Ends with close(). */
+  /** Reads events until close(). */
   async #follow(): Promise<void> {
     let retryMs = LEAST_RETRY_MS;
     while (!this.#closing.signal.aborted) {
@@ -84,14 +85,14 @@ export class DeathWatch {
         retryMs = LEAST_RETRY_MS;
         await this.#read(stream);
       } catch {
-        // The engine does not answer: DEATH-2.
+        // The engine does not reply: DEATH-2.
       }
       await sleep(retryMs, undefined, { signal: this.#closing.signal, ref: false }).catch(() => undefined);
       retryMs = Math.min(retryMs * 2, MOST_RETRY_MS);
     }
   }
 
-  /** The deadline is for its beginning: the stream itself has none. */
+  /** Opens the stream of events. The deadline applies to its opening only. */
   #openEvents(): Promise<NodeJS.ReadableStream> {
     return this.#engine.call((docker, late) =>
       docker.getEvents({
@@ -124,7 +125,7 @@ export class DeathWatch {
     }
   }
 
-  /** Waits for the events that belong to a death, then reports it. */
+  /** Waits for the other events of a death, then reports it. */
   async #settle(containerId: string, watched: Watched, exitCode: number | null): Promise<void> {
     if (watched.isSettling) return;
     watched.isSettling = true;

@@ -3,7 +3,7 @@ import { DiskWatch } from './disk-watch.ts';
 
 const MIB = 2 ** 20;
 
-/** A disk of 10,000 MiB, of which at least 500 have to be free; a container may have 800. */
+/** Creates a disk of 10,000 MiB, of which at least 500 must be free. A container may use 800. */
 function createDisk() {
   const sizes = new Map<string, number>();
   const measured: string[] = [];

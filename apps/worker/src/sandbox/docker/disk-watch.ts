@@ -1,43 +1,43 @@
 import type { Logger } from 'pino';
 import { describeShortage, leastFree, type Space } from '../../host/free-space.ts';
 
-// Bounds the disk of containers where the engine cannot. Best effort: a container is measured some time after it wrote.
+// Limits the disk use of containers where the engine cannot. A container can exceed its limit until it is measured.
 //
 // DISK-1. Measuring a container walks its files, so it is done only after the free space of the engine's disk fell by a
-//         step, and once in a while. It takes at most a quarter of the time, except on a disk that is short.
-// DISK-2. A container over its limit is ended. On a disk that is short, the one that grew most since it was last
-//     measured is ended.
-// DISK-3. One measurement at a time, one container at a time.
+//     step, and at long intervals. It takes at most a quarter of the time, except on a disk that is short.
+// DISK-2. A container over its limit is ended. On a disk that is short, the one that grew most since its last
+//     measurement is ended.
+// DISK-3. One measurement runs at a time, of one container at a time.
 
 const MIB = 2 ** 20;
 const INTERVAL_MS = 500;
-/** Containers are measured this often even if free space has not fallen: removals by one can hide writes by another. */
+/** Longest interval without a measurement. One container's removals can hide another's writes. */
 const AT_LEAST_EVERY_MS = 300_000;
-/** The interval when the engine's disk is not visible from this machine. */
+/** Interval of measurements when the engine's disk is not visible from this machine. */
 const UNSEEN_EVERY_MS = 60_000;
 const SHORT_EVERY_MS = 2_000;
 const MOST_OF_THE_TIME = 0.25;
-/** Free space may fall by this part of the limit before containers are measured. */
+/** Part of the limit by which free space may fall before containers are measured. */
 const STEP = 1 / 8;
 const USUAL_LIMIT_BYTES = 10 * 1_024 * MIB;
 const USUAL_FREE_BYTES = 1_024 * MIB;
-/** Growth that is not worth ending a container for. */
+/** Least growth for which a container is ended on a disk that is short. */
 const LEAST_GROWTH_BYTES = 16 * MIB;
 
 export interface DiskBounds {
   /** Bytes that one container may write. Default: 10 GiB, or half of the disk if that is less. */
   limitBytes: number | undefined;
-  /** Bytes that stay free on the engine's disk; with less, the disk is short. */
+  /** Free bytes on the engine's disk below which it is short. */
   leastFreeBytes: number | undefined;
 }
 
 export interface DiskWatchDeps {
   bounds: DiskBounds;
-  /** The engine's disk. Undefined where it cannot be seen. */
+  /** Returns the space of the engine's disk, or undefined when it is not visible. */
   readSpace(): Promise<Space | undefined>;
-  /** Ids of the containers to watch. */
+  /** Returns the ids of the containers to watch. */
   containers(): Iterable<string>;
-  /** Bytes that a container has written. Undefined when it is gone. */
+  /** Returns the bytes that a container has written, or undefined when it is gone. */
   measure(containerId: string): Promise<number | undefined>;
   end(containerId: string): Promise<void>;
   logger: Logger | undefined;
@@ -50,7 +50,7 @@ export class DiskWatch {
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
   #problem: string | undefined;
-  /** Free space at the last measurement, or the most since then. */
+  /** The most free space since the last measurement. */
   #freeBytes: number | undefined;
   #measuredAt = Number.NEGATIVE_INFINITY;
   #measuringTookMs = 0;
@@ -59,7 +59,7 @@ export class DiskWatch {
     this.#deps = deps;
   }
 
-  /** Why the host takes no new session at present. */
+  /** Reason why the host takes no new session at present. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -73,7 +73,7 @@ export class DiskWatch {
     await this.#looking;
   }
 
-  /** DISK-3. Never rejects. */
+  /** Measures when that is due (DISK-3). Never rejects. */
   look(): Promise<void> {
     this.#looking ??= this.#lookNow()
       .catch((err: unknown) => this.#deps.logger?.warn({ err }, 'disk.measure-failed'))
@@ -115,7 +115,6 @@ export class DiskWatch {
     this.#problem = shortage;
   }
 
-  /** DISK-1. */
   #isDue(space: Space | undefined, limitBytes: number, isShort: boolean): boolean {
     const sinceMs = this.#now() - this.#measuredAt;
     if (isShort) return sinceMs >= SHORT_EVERY_MS;
@@ -126,7 +125,6 @@ export class DiskWatch {
     return this.#freeBytes - space.freeBytes >= limitBytes * STEP;
   }
 
-  /** DISK-2. */
   async #measureAll(limitBytes: number, shortage: string | undefined): Promise<void> {
     const grown: { containerId: string; bytes: number; growth: number }[] = [];
     const known = new Set(this.#deps.containers());

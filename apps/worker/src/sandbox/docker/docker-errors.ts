@@ -1,6 +1,6 @@
 import { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 
-/** The error that dockerode throws when the engine replied with an error. */
+/** Error that dockerode throws when the engine replied with an error. */
 export interface EngineAnswer extends Error {
   statusCode: number;
 }
@@ -13,7 +13,7 @@ export function isNotFound(error: unknown): boolean {
   return isEngineAnswer(error) && error.statusCode === 404;
 }
 
-/** The removal is in progress, or the state was reached before: nothing is left to do. */
+/** Tells whether a removal is already in progress, or the wanted state was already reached. */
 export function isConflict(error: unknown): boolean {
   return isEngineAnswer(error) && error.statusCode === 409;
 }
@@ -22,7 +22,7 @@ export function isMissingImage(error: unknown): boolean {
   return isNotFound(error) && /no such image/i.test((error as Error).message);
 }
 
-/** Without a reply: DOCKER_UNAVAILABLE. With one: the error that `fromAnswer` chooses, or SESSION_START_FAILED. */
+/** Converts an error: without a reply to DOCKER_UNAVAILABLE, with one by `fromAnswer`, else to SESSION_START_FAILED. */
 export function toShellfleetError(
   error: unknown,
   doing: string,

@@ -52,30 +52,28 @@ import { withoutSharedFolder, withoutUid } from './unavailable.ts';
 import { hasVolumes, openWorkspaceFolder } from './workspace-folder.ts';
 
 export interface DockerSandboxesOptions {
-  /** The keyspace of the fleet. */
+  /** Keyspace of the fleet. */
   namespace: string;
   hostId: string;
   /** Secret of this host, from which the tokens of its keepers are derived. */
   hostKey: Buffer;
-  /** Folder of this host for the keepers' folders. A short path, because unix sockets are in it. */
+  /** Parent of the keepers' folders. Its path must be short, because unix sockets are in it. */
   folder: string;
-  /** The keeper's binary. */
+  /** Path of the keeper's binary. */
   keeperPath: string;
   transport: SandboxTransport;
   allowances: Omit<DockerAllowances, 'bounds' | 'ownUids'> & { bounds: Omit<DockerAllowances['bounds'], 'diskQuota'> };
   /** Path of the engine's socket. */
   socketPath: string;
-  /** A uid for each session. Default: all have the same. */
+  /** Range from which each session gets its own uid. Default: all share one. */
   uids?: UidRange;
-  /** What is kept for a post-mortem. Default: nothing. */
+  /** Bounds of what is kept for a post-mortem. Default: nothing is kept. */
   keep?: { containers: number; ageMs: number };
-  /** Bounds of the disk watch. Default: its usual ones. */
   disk?: DiskBounds;
   logger?: Logger;
   engineTimes?: EngineTimes;
 }
 
-/** A plan, and the image that was found for it. */
 interface PlannedImage {
   plan: DockerPlan;
   image: FoundImage;
@@ -98,7 +96,7 @@ class DockerSandboxes implements Sandboxes {
   readonly #uids: SessionUids | undefined;
   readonly #passwd: SessionPasswd;
   readonly #imageUsers: ImageUsers;
-  /** Ids and names of the sandboxes that this process creates or uses. Every other one is a leftover. */
+  /** Names, by id, of the sandboxes that this process creates or uses. All others are leftovers. */
   readonly #used = new Map<string, string>();
 
   constructor(engine: Engine, folders: SessionFolders, options: DockerSandboxesOptions) {
@@ -141,7 +139,6 @@ class DockerSandboxes implements Sandboxes {
     return this.#create(session, spec, { plan: { ...plan, image: image.name }, image }, signal);
   }
 
-  /** SANDBOX-4 */
   async #createBeside(
     session: SessionRef,
     spec: ResolvedSessionSpec,
@@ -159,7 +156,7 @@ class DockerSandboxes implements Sandboxes {
     return this.#create(session, spec, { plan: { ...plan, image: own.image }, image }, signal, { ...own, sandboxId });
   }
 
-  /** Creates a container. `own` is the session's own one when this is a second one beside it. */
+  /** Creates a container. `own` is the session's first container when this is the second. */
   async #create(
     session: SessionRef,
     spec: ResolvedSessionSpec,
@@ -223,7 +220,7 @@ class DockerSandboxes implements Sandboxes {
   }
 
   /**
-   * The folder comes last: what may be put in its place between here and its mount is found, but costs the session its
+   * Opens the workspace folder last. A folder that replaces it between here and its mount is detected, but fails the
    * start.
    */
   async #prepare({ plan: planned, image }: PlannedImage, labels: SandboxLabels, makesWorkspace: boolean) {
@@ -242,10 +239,9 @@ class DockerSandboxes implements Sandboxes {
 
   async list(): Promise<FoundSandbox[]> {
     const containers = await listContainers(this.#engine, ofHost(this.#options.hostId));
-    // The folders of this host are shared by all fleets that it was ever part of.
+    // All fleets that this host was ever part of share its folders.
     await this.#folders.sweep(new Set(containers.map(({ labels }) => nameOf(labels))));
     const own = containers.filter(
-      // KEPT-2
       (one) => one.labels.session.namespace === this.#options.namespace && keptAtOf(one) === undefined,
     );
     return own.map(({ labels, Id, Image, ImageID, Created, State }) => {
@@ -291,7 +287,7 @@ class DockerSandboxes implements Sandboxes {
     }
     const isLeftover = ({ labels }: FoundContainer) =>
       labels.hostId === hostId ? !this.#used.has(labels.sandboxId) : goneHosts.get(labels.hostId) === true;
-    // What a host that is gone has kept goes with it.
+    // The kept containers of a host that is gone are removed with it.
     const leftovers = containers.filter(
       (one) => isLeftover(one) && !(one.labels.hostId === hostId && keptAtOf(one) !== undefined),
     );
@@ -341,7 +337,7 @@ class DockerSandboxes implements Sandboxes {
     throw withoutUid();
   }
 
-  /** Writes the file of users for a session with a uid of its own, and returns its text. */
+  /** Writes the file of users for a session with its own uid, and returns the text. */
   async #writePasswd(image: string, labels: SandboxLabels, folder: string): Promise<string | undefined> {
     if (labels.uid === undefined) return undefined;
     const text = await this.#passwd.write(image, labels.uid, toReader(labels));
@@ -351,7 +347,7 @@ class DockerSandboxes implements Sandboxes {
 
   async #createContainer(made: {
     plan: DockerPlan;
-    /** Its digest. */
+    /** Digest of the image. */
     image: string;
     workspaceIdentity: string | undefined;
     shell: string[];
@@ -418,10 +414,9 @@ class DockerSandboxes implements Sandboxes {
         void this.#deaths.look(containerId).catch(() => undefined);
       },
       remove: async () => {
-        // Should the engine not remove it now, the next sweep does.
+        // If the engine does not remove the container now, the next sweep does.
         this.#used.delete(labels.sandboxId);
         await this.#removeContainer(containerId);
-        // UIDS-1
         this.#uids?.release(labels.sandboxId);
         await folder.remove();
         died.resolve({ reason: 'removed', exitCode: null });
@@ -438,7 +433,7 @@ class DockerSandboxes implements Sandboxes {
   }
 }
 
-/** Labels of a container that is made for reading its image. */
+/** Returns the labels of a container that is only created for reading its image. */
 function toReader(labels: SandboxLabels): Record<string, string> {
   return toLabels({ ...labels, sandboxId: randomBytes(6).toString('hex') });
 }

@@ -5,10 +5,10 @@ import { type Docker, loadDockerode } from '@shellfleet/vendor/dockerode';
 import type { Logger } from 'pino';
 import { isEngineAnswer } from './docker-errors.ts';
 
-// The Docker engine behind deadlines and a circuit breaker.
+// Calls the Docker engine with deadlines and a circuit breaker.
 //
-// ENGINE-1. Every call ends: with the engine's answer, or when its deadline has passed.
-// ENGINE-2. After several calls in a row without an answer, calls fail at once, until a probe is answered.
+// ENGINE-1. Every call ends: with the engine's reply, or at its deadline.
+// ENGINE-2. After several calls in a row without a reply, calls fail at once, until a probe gets a reply.
 
 const Dockerode = loadDockerode();
 
@@ -39,12 +39,12 @@ export class Engine {
     this.#times = { callTimeoutMs, failuresToOpen, probeIntervalMs: times.probeIntervalMs ?? PROBE_INTERVAL_MS };
   }
 
-  /** Why no call is made at present, in a sentence; undefined while the engine answers. */
+  /** Reason why no call is made at present, as a sentence; undefined while the engine replies. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
-  /** One call. Rejects with the engine's error, with what ended the connection, and when it takes longer than its deadline. */
+  /** Makes one call. Rejects with the engine's error, the error that ended the connection, or at the deadline. */
   async call<T>(
     call: (docker: Docker, abortSignal: AbortSignal) => Promise<T>,
     timeoutMs = this.#times.callTimeoutMs,
@@ -88,7 +88,7 @@ export class Engine {
     this.#probing = this.#probeUntilAnswered();
   }
 
-  /** Ends with an answer, or with close(). */
+  /** Probes until the engine replies or close() is called. */
   async #probeUntilAnswered(): Promise<void> {
     const { signal } = this.#closing;
     while (!signal.aborted) {

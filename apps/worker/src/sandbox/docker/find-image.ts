@@ -3,15 +3,17 @@ import { MissingImage, type SandboxImage } from '../sandbox.ts';
 import { isMissingImage, isNotFound, toShellfleetError } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 
-// IMAGE-NAME-1. A name is looked up once for a container. Everything that is read of the image, and the container itself, is of what was found, whatever
-//          the name means by then.
+// IMAGE-NAME-1. A name is looked up once for a container. The container, and everything read of its image, use the
+//     digest that was found, even if the name means another image by then.
 
-/** An image that the engine has. */
 export interface FoundImage extends SandboxImage {
   config: Pick<Docker.ImageInspectInfo['Config'], 'User' | 'WorkingDir' | 'Volumes'>;
 }
 
-/** The first of the names that the engine has; `known` first, if it has one of the names. Throws MissingImage for the last one. */
+/**
+ * Returns the first of the names that the engine has, and tries `known` first if it has one of them. Throws
+ * MissingImage for the last name.
+ */
 export async function findImage(
   engine: Engine,
   names: readonly [string, ...string[]],

@@ -3,13 +3,13 @@ import { isConflict, isNotFound, toShellfleetError } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 import { fleetOf, parseLabels, type SandboxLabels } from './labels.ts';
 
-/** A removal that takes longer is left to the next sweep: nobody waits for it. */
+/** Limit on a removal. The next sweep repeats one that takes longer. */
 const REMOVE_TIMEOUT_MS = 15_000;
 
-/** A container that the engine lists, and that some worker has made. */
+/** Container that the engine lists and that some worker created. */
 export type FoundContainer = Docker.ContainerInfo & { labels: SandboxLabels };
 
-/** All containers with a label, in whatever state, that have the labels of a sandbox. */
+/** Lists the containers that have a certain label and the labels of a sandbox, in every state. */
 export async function listContainers(engine: Engine, label: string): Promise<FoundContainer[]> {
   const all = await engine
     .call((docker, abortSignal) => docker.listContainers({ all: true, filters: { label: [label] }, abortSignal }))
@@ -22,7 +22,7 @@ export async function listContainers(engine: Engine, label: string): Promise<Fou
   });
 }
 
-/** The fleets that have containers with a label, once each; empty for a version without identities. */
+/** Returns the distinct fleets whose containers have the label; empty text for versions without fleet ids. */
 export async function listFleets(engine: Engine, label: string): Promise<string[]> {
   const all = await engine.call((docker, abortSignal) =>
     docker.listContainers({ all: true, filters: { label: [label] }, abortSignal }),
@@ -30,7 +30,7 @@ export async function listFleets(engine: Engine, label: string): Promise<string[
   return [...new Set(all.map(({ Labels }) => fleetOf(Labels)))].sort();
 }
 
-/** Removes a container, with its volumes, whatever its state. Does nothing when it is gone or is being removed. */
+/** Removes a container and its volumes, whatever its state. Does nothing when it is gone or being removed. */
 export async function removeContainer(engine: Engine, id: string, callTimeoutMs = REMOVE_TIMEOUT_MS): Promise<void> {
   await engine
     .call(

@@ -4,19 +4,17 @@ import type { NetworkInspectInfo } from '@shellfleet/vendor/dockerode';
 import { type EngineAnswer, isEngineAnswer, toShellfleetError } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 
-/** The engine drops what one container of the network sends to another. */
+/** Option by which the engine drops traffic between containers of the network. */
 const APART = 'com.docker.network.bridge.enable_icc';
 const BRIDGE_NAME = 'com.docker.network.bridge.name';
-/** How long a network that another worker is making may take until it is listed. */
+/** Longest time until the engine lists a network that another worker is creating. */
 const LISTED_WITHIN_MS = 5_000;
 const LOOK_AGAIN_MS = 50;
 
 /**
- * Returns the id of the engine's network for all sessions of a fleet with the network `full`, and makes it where it is missing. It stays, as an image
- * does. Throws SANDBOX_UNAVAILABLE where the engine cannot make it, or has one of that name that does not keep its containers apart.
- *
- * Engines before 25 let several workers make a network of one name at once, and then refuse that name as ambiguous. Every engine makes a bridge of one
- * name only once. So the bridge has a fixed name too, and a worker that is refused waits for the network of the one that was not.
+ * Returns the id of the engine's network for all sessions of a fleet with the network `full`, and creates it when
+ * missing. It stays, as images do. Throws SANDBOX_UNAVAILABLE when the engine cannot create it, or has a network of
+ * that name that does not keep its containers apart.
  */
 export async function ensureFullNetwork(engine: Engine, keyspace: string): Promise<string> {
   const network = (await findNetwork(engine, keyspace)) ?? (await createNetwork(engine, keyspace));
@@ -29,12 +27,16 @@ export async function ensureFullNetwork(engine: Engine, keyspace: string): Promi
 
 const nameOf = (keyspace: string) => `shellfleet-full-${parseKeyspace(keyspace).fleetId}`;
 
-/** The name of the network's bridge: 15 characters, as many as the kernel takes. */
+/**
+ * Returns the name of the network's bridge: 15 characters, the kernel's maximum. Engines before 25 let several workers
+ * create networks of one name, which is then ambiguous, but only one bridge of a name. A refused worker waits for the
+ * network of the other.
+ */
 const bridgeOf = (keyspace: string) => `sf-${parseKeyspace(keyspace).fleetId}`;
 
 async function findNetwork(engine: Engine, keyspace: string): Promise<NetworkInspectInfo | undefined> {
   const name = nameOf(keyspace);
-  // The filter takes parts of names too.
+  // This filter also matches parts of names, so the exact name is compared below.
   const filters = { name: [name] };
   const found = await engine
     .call((docker, abortSignal) => docker.listNetworks({ filters, abortSignal }))
@@ -72,7 +74,7 @@ async function createNetwork(engine: Engine, keyspace: string): Promise<NetworkI
   throw unavailable(cannotMake(refusal?.message ?? 'it was removed at once'));
 }
 
-/** The engine refuses a second network with 409, and a second bridge of one name with 403. */
+/** Tells whether the network exists (the engine replies 409) or its bridge does (403). */
 function isTaken(error: unknown): error is EngineAnswer {
   return isEngineAnswer(error) && [403, 409].includes(error.statusCode);
 }

@@ -3,8 +3,8 @@ import { IMAGE_CWD, ShellfleetError } from '@shellfleet/protocol';
 import type { FoundImage } from './find-image.ts';
 
 /**
- * The plan with the directory of its image, if its session asks for that. Throws SANDBOX_UNAVAILABLE for a directory that a session may not start in
- * (CVE-2024-21626).
+ * Returns the plan with the directory of its image, if the session asks for it. Throws SANDBOX_UNAVAILABLE for a
+ * directory that a session may not start in (CVE-2024-21626).
  */
 export function withImageFolder(plan: DockerPlan, { name, config }: FoundImage): DockerPlan {
   if (plan.cwd !== IMAGE_CWD) return plan;

@@ -5,8 +5,8 @@ import { isMissingImage, toShellfleetError } from './docker-errors.ts';
 import type { FoundImage } from './find-image.ts';
 import type { SessionPasswd } from './session-passwd.ts';
 
-// A session may ask for the user of its image, or for one by name. The image decides which uid that is, and it may be
-// 0. So it is looked up before the container is made, and the container gets the number.
+// A session may ask for the user of its image, or for one by name. The image decides the uid, which may be 0. So the
+// uid is looked up before the container is created.
 
 type Ids = DockerPlan['owner'];
 
@@ -14,15 +14,15 @@ export class ImageUsers {
   readonly #passwd: SessionPasswd;
   readonly #allowed: readonly string[];
 
-  /** Takes the users that the operator allows. root is among them only if it is listed. */
+  /** Creates the lookup with the users that the operator allows. root is allowed only if it is listed. */
   constructor(passwd: SessionPasswd, allowed: readonly string[]) {
     this.#passwd = passwd;
     this.#allowed = allowed;
   }
 
   /**
-   * The plan with the numbers of its user. Throws SANDBOX_UNAVAILABLE when that is root and may not be, and
-   * MissingImage. `labels`: of a container that is made for reading the image, and removed.
+   * Returns the plan with the user's numeric ids. Throws MissingImage, or SANDBOX_UNAVAILABLE when the user is root and
+   * root is not allowed. `labels` are those of a container that is created for reading the image and then removed.
    */
   async resolve(plan: DockerPlan, image: FoundImage, labels: Record<string, string>): Promise<DockerPlan> {
     if (plan.user !== undefined && /^[0-9]/.test(plan.user)) return plan;
@@ -31,7 +31,7 @@ export class ImageUsers {
         throw isMissingImage(error) ? new MissingImage(image.name) : toShellfleetError(error, 'to look at an image');
       },
     );
-    // The engine refuses a name that the image does not have.
+    // The engine reports a name that the image does not have.
     if (owner === undefined) return plan;
     if ((owner.uid === 0 || owner.gid === 0) && !this.#allowed.includes('root')) throw isRoot(plan);
     return { ...plan, user: `${owner.uid}:${owner.gid}`, owner };
@@ -45,7 +45,7 @@ export class ImageUsers {
     const entry = lines.find(([of, , uid]) => of === name || uid === name);
     const uid = toNumber(name) ?? toNumber(entry?.[2]);
     if (uid === undefined) return undefined;
-    // Without an entry the engine would give it the group of root.
+    // Without an entry, the engine would use the group of root.
     return { uid, gid: group === 'root' ? 0 : (toNumber(group) ?? toNumber(entry?.[3]) ?? uid) };
   }
 }

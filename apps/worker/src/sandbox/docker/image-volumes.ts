@@ -6,14 +6,15 @@ import { extract } from 'tar-stream';
 import { isNotFound } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 
-// Volumes that an image declares. The engine would make each on its own disk, where nothing bounds it. A session has a folder in memory there.
+// Volumes that an image declares. The engine would create each on its own disk without a limit. A session gets a folder
+// in memory instead.
 //
 // VOLUME-1. No container of a session has a volume of the engine.
-// VOLUME-2. No file of an image is hidden by such a folder: the image is refused.
+// VOLUME-2. No such folder hides a file of the image: such an image is refused.
 
 /**
- * The folders in which a session gets a file system of its own, in place of the image's volumes. `workspace`: where its folder is mounted, which takes
- * the place of a volume. Throws SANDBOX_UNAVAILABLE where no folder can be.
+ * Returns the folders in which a session gets a tmpfs in place of the image's volumes. The workspace, mounted at
+ * `workspace`, also replaces a volume. Throws SANDBOX_UNAVAILABLE where no folder can be mounted.
  */
 export function planVolumes(image: string, volumes: readonly string[], workspace: string | undefined): string[] {
   const folders = volumes.map((volume) => posix.normalize(volume).replace(/(?<=.)\/+$/, ''));
@@ -25,8 +26,8 @@ export function planVolumes(image: string, volumes: readonly string[], workspace
 }
 
 /**
- * VOLUME-1 and VOLUME-2 for a container that was created with these folders and has not started. `isCompared`: its workspace is compared before any
- * program of the session runs (WORKSPACE-2).
+ * Checks VOLUME-1 and VOLUME-2 for a container that was created with these folders and has not started. `isCompared` is
+ * true when its workspace is compared before any program of the session runs (WORKSPACE-2).
  */
 export async function checkVolumes(
   engine: Engine,
@@ -46,7 +47,7 @@ export async function checkVolumes(
   }
 }
 
-/** Reads the folder's archive no further than to the first file. */
+/** Tells whether a folder has files. Reads its archive no further than the first one. */
 async function hasFiles(engine: Engine, containerId: string, folder: string): Promise<boolean> {
   const read = (docker: Docker, abortSignal: AbortSignal) =>
     docker.getContainer(containerId).getArchive({ path: folder, abortSignal });
@@ -59,12 +60,12 @@ async function hasFiles(engine: Engine, containerId: string, folder: string): Pr
     for await (const entry of archive.pipe(extract())) {
       entry.resume();
       entries += 1;
-      // The first one is the folder itself.
+      // The first entry is the folder.
       if (entries > 1) return true;
     }
     return false;
   } finally {
-    // The engine holds the container for as long as somebody may read the rest.
+    // The engine holds the container until the archive is read or destroyed.
     (archive as Readable).destroy();
   }
 }

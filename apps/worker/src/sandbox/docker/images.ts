@@ -5,13 +5,14 @@ import pLimit from 'p-limit';
 import { pullFailed } from './pull-failure.ts';
 
 // PULL-1. Sessions that need the same image share one pull.
-// PULL-2. No registry is asked for an image that only a host's own set-up makes: whoever takes its name there could replace it.
-// PULL-3. A registry that is slow or silent delays the pulls from other registries only when very many of them are.
+// PULL-2. No registry is asked for an image that only a host's set-up builds: anyone who registers its name there could
+//     replace it.
+// PULL-3. A slow or silent registry delays pulls from other registries only when very many of them run.
 
 const PULLS = 16;
 const PULLS_PER_REGISTRY = 3;
 const PULL_TIMEOUT_MS = 300_000;
-/** A registry that is reached reports progress several times a second. */
+/** Longest silence of a pull. A registry that replies reports progress several times a second. */
 const SILENCE_MS = 60_000;
 
 interface PullTimes {
@@ -19,7 +20,6 @@ interface PullTimes {
   silenceMs?: number;
 }
 
-/** Pulls images. */
 export class Images {
   readonly #docker: Docker;
   readonly #times: Required<PullTimes>;
@@ -32,7 +32,7 @@ export class Images {
     this.#times = { pullTimeoutMs, silenceMs };
   }
 
-  /** Rejects with IMAGE_UNAVAILABLE. */
+  /** Pulls an image. Rejects with IMAGE_UNAVAILABLE. */
   async pull(image: string): Promise<void> {
     if (isMadeHere(image)) throw notMadeYet(image);
     await this.#pullOnce(image);
@@ -78,7 +78,6 @@ export class Images {
   }
 }
 
-/** PULL-2. */
 function notMadeYet(image: string): ShellfleetError {
   return new ShellfleetError(
     'IMAGE_UNAVAILABLE',
@@ -87,13 +86,13 @@ function notMadeYet(image: string): ShellfleetError {
   );
 }
 
-/** As Docker reads an image's name: its first part names a registry if it has a dot or a colon, or is `localhost`. */
+/** Returns the registry in an image's name: the first part, if that has a dot or a colon or is `localhost`. */
 function registryOf(image: string): string {
   const [first = '', ...rest] = image.split('/');
   return rest.length > 0 && (/[.:]/.test(first) || first === 'localhost') ? first : 'docker.io';
 }
 
-/** Without a tag the engine would pull every tag of a repository. */
+/** Adds a missing tag. Without one the engine would pull every tag of a repository. */
 function withTag(image: string): string {
   return image.includes('@') || image.lastIndexOf(':') > image.lastIndexOf('/') ? image : `${image}:latest`;
 }

@@ -6,8 +6,7 @@ import { AttachStream } from './attach-stream.ts';
 import type { SandboxLabels } from './labels.ts';
 
 /**
- * Returns how to reach the keeper of a container. `path` is the socket to which it connects, if its transport is
- * `socket`.
+ * Returns how to reach the keeper of a container. `path` is the socket that it connects to over the transport `socket`.
  */
 export function toKeeperLink(
   container: Docker.Container,

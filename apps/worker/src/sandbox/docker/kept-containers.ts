@@ -3,21 +3,21 @@ import { isNotFound } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 import type { FoundContainer } from './found-containers.ts';
 
-// Containers that stay for a post-mortem. The engine itself has which ones these are, in their names: a worker that starts anew finds them so.
+// Containers that stay for a post-mortem. Their names mark them, so a restarted worker finds them in the engine.
 //
-// KEPT-1. Nothing runs in a kept container: it is stopped before it counts as kept, and its keeper is gone, without which it does not start. What is
-//         mounted in it is there, without which the engine does not copy files out of it.
-// KEPT-2. It is no session's sandbox: it is not adopted, and no sweep takes it for a leftover.
+// KEPT-1. Nothing runs in a kept container: it is stopped before it counts as kept, and it cannot start again because
+//     its keeper is gone. Its mount points stay, because without them the engine does not copy files out of it.
+// KEPT-2. A kept container is no session's sandbox: it is not adopted, and no sweep removes it as a leftover.
 
 const PREFIX = '/shellfleet-kept-';
 
-/** When it was kept (ms, by the clock of its host), if it is. */
+/** Returns when the container was kept (ms, by its host's clock), or undefined when it was not. */
 export function keptAtOf({ Names: names }: Pick<FoundContainer, 'Names'>): number | undefined {
   const name = names.find((one) => one.startsWith(PREFIX));
   return name === undefined ? undefined : Number(name.slice(PREFIX.length).split('-')[0]);
 }
 
-/** KEPT-1. False when the container is gone. */
+/** Stops, empties and renames a container (KEPT-1). Returns false when it is gone. */
 export async function keepContainer(engine: Engine, id: string, sandboxId: string): Promise<boolean> {
   const name = `${PREFIX.slice(1)}${Date.now()}-${sandboxId}`;
   const stop = (docker: Docker, abortSignal: AbortSignal) => docker.getContainer(id).stop({ t: 0, abortSignal });
@@ -34,7 +34,7 @@ export async function keepContainer(engine: Engine, id: string, sandboxId: strin
   }
 }
 
-/** Those that are beyond the bounds: too old, or more than the host keeps, the oldest first. */
+/** Returns the containers that are too old, and the oldest of those beyond the number that the host keeps. */
 export function beyondBounds<T extends { keptAt: number }>(
   kept: readonly T[],
   { containers, ageMs }: { containers: number; ageMs: number },
@@ -44,7 +44,7 @@ export function beyondBounds<T extends { keptAt: number }>(
   return newestFirst.filter(({ keptAt }, index) => index >= containers || now - keptAt >= ageMs);
 }
 
-/** The engine answers so when nothing has to be stopped. */
+/** Tells whether the engine replied that the container is stopped already. */
 function isStopped(error: unknown): boolean {
   return error instanceof Error && 'statusCode' in error && error.statusCode === 304;
 }

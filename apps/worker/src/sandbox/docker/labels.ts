@@ -2,7 +2,7 @@ import { FLEET_ID_PATTERN, parseKeyspace, toKeyspace } from '@shellfleet/protoco
 import { z } from 'zod';
 import type { SandboxTransport, SessionRef } from '../sandbox.ts';
 
-// The labels of a session's container. They hold ids and no secret: every user of the engine can read them.
+// Labels of a session's container: ids and no secret, because every user of the engine can read them.
 
 const PREFIX = 'shellfleet.';
 
@@ -12,11 +12,11 @@ export interface SandboxLabels {
   sandboxId: string;
   transport: SandboxTransport;
   keeperProtocol: number;
-  /** The name by which its image was asked for: the container has it by digest. */
+  /** Requested name of the image. The container has it by digest. */
   image?: string;
-  /** Uid of the session's processes, where each session has one of its own. */
+  /** Uid of the session's processes, where each session has its own. */
   uid?: number;
-  /** Id of the sandbox of the session beside which this one is. */
+  /** Id of the session's own sandbox, if this is the second one. */
   beside?: string;
 }
 
@@ -52,7 +52,9 @@ export function toLabels(labels: SandboxLabels): Record<string, string> {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [PREFIX + name, value]));
 }
 
-/** Reads the labels of a container. Returns undefined if one is missing or invalid: the container is not ours then. */
+/**
+ * Reads the labels of a container. Returns undefined when one is missing or invalid: the container is not ours then.
+ */
 export function parseLabels(labels: Record<string, string>): SandboxLabels | undefined {
   const prefixed = Object.entries(labels).filter(([name]) => name.startsWith(PREFIX));
   const values = schema.safeParse(
@@ -77,14 +79,14 @@ function sessionLabels({ namespace: keyspace, tenant, session }: SessionRef) {
   return { namespace, fleet: fleetId, tenant, session };
 }
 
-/** Empty where the container was made by a version without identities of fleets. */
+/** Returns the fleet id; empty when a version without fleet ids created the container. */
 export const fleetOf = (labels: Record<string, string>) => labels[`${PREFIX}fleet`] ?? '';
 
 export const ofNamespace = (keyspace: string) => `${PREFIX}namespace=${parseKeyspace(keyspace).namespace}`;
 export const ofFleet = (keyspace: string) => `${PREFIX}fleet=${parseKeyspace(keyspace).fleetId}`;
 export const ofHost = (hostId: string) => `${PREFIX}host=${hostId}`;
 
-/** Filters of the engine's list and events, for the containers of one host. */
+/** Returns filters of the engine's list and events for the containers of one host. */
 export function hostFilter(keyspace: string, hostId: string): string[] {
   return [ofNamespace(keyspace), ofFleet(keyspace), ofHost(hostId)];
 }

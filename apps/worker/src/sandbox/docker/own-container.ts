@@ -7,41 +7,41 @@ import type { Engine } from './engine.ts';
 import { parseLabels } from './labels.ts';
 import type { WorkspaceFolder } from './workspace-folder.ts';
 
-// The container of a session, for a second one beside it (SANDBOX-4): the same image and the same folder, whatever
-// their names mean by now.
+// Reads the container of a session, so that its second container (SANDBOX-4) gets the same image and folder even if
+// their names now mean others.
 
-/** What runc gives a container whose image has no PATH. */
+/** PATH that runc sets in a container whose image has none. */
 const USUAL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 /**
- * Folders of a container that its session can write to, wherever it is mounted. Links in an image are the image's own.
+ * Folders of a container that its session can write to, wherever they are mounted. Links in an image belong to the
+ * image.
  */
 const WRITABLE = ['/workspace', '/tmp', '/var/tmp', '/dev', '/proc', '/run', '/var/run'];
-/** Files that a shell reads before its first command. */
+/** Variables with files that a shell reads before its first command. */
 const READ_BY_SHELLS = ['BASH_ENV', 'ENV'];
 
 export interface OwnContainer {
-  /** Id of the image. Its name may mean another image by now. */
+  /** Digest of the image. Its name may mean another image by now. */
   image: string;
-  /** The folder of the host that is mounted as its workspace, and the identity under which it was opened. */
+  /** Folder of the host that is mounted as the workspace, and the identity with which it was opened. */
   workspace: { path: string; identity: string | undefined } | undefined;
   env: readonly string[];
-  /** Uid of its processes, where each session has one of its own. */
+  /** Uid of its processes, where each session has its own. */
   uid: number | undefined;
 }
 
-/** Reads what a second container needs from the container `name`. Throws the engine's error when it is gone. */
 export async function readOwnContainer(engine: Engine, name: string, target: string): Promise<OwnContainer> {
   const inspect = (docker: Docker, abortSignal: AbortSignal) => docker.getContainer(name).inspect({ abortSignal });
   const { Image: image, Config: config, HostConfig: host } = await engine.call(inspect);
   const env = config.Env ?? [];
-  // As it was asked for: an engine in a virtual machine reports another path.
+  // The requested mount is compared: an engine in a virtual machine reports another path.
   const mounted = host.Mounts?.find(({ Target: at }) => at === target);
   const identity = variable(env, WORKSPACE_VARIABLE)?.split(':').slice(0, 2).join(':');
   const workspace = mounted === undefined ? undefined : { path: mounted.Source, identity };
   return { image, env, workspace, uid: parseLabels(config.Labels)?.uid };
 }
 
-/** Throws SANDBOX_UNAVAILABLE when the opened folder is another one than that of the session. */
+/** Throws SANDBOX_UNAVAILABLE when the opened folder is not that of the session. */
 export function checkOwnWorkspace(
   { workspace: own }: OwnContainer,
   { workspace }: DockerPlan,
@@ -57,8 +57,8 @@ export function checkOwnWorkspace(
 }
 
 /**
- * Variables that replace those of the image in a container beside another one, so that no program and no library comes
- * from a folder of the session. `target`: where the workspace is mounted.
+ * Returns variables that override those of the image in a second container, so that no program and no library is loaded
+ * from a folder of the session. `target` is where the workspace is mounted.
  */
 export function safeEnv({ env }: Pick<OwnContainer, 'env'>, target: string): string[] {
   const isSafe = (folder: string) => isOutside(folder, [target, ...WRITABLE]);

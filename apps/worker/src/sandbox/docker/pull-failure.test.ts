@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { pullFailed } from './pull-failure.ts';
 
-// As Docker 20 and 27 and containerd word them.
+// Texts of Docker 20, Docker 27 and containerd.
 test.each([
   [
     '(HTTP code 500) server error - Get "https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io on 10.0.0.2:53: no such host',
@@ -22,6 +22,6 @@ test.each([
     code: 'IMAGE_UNAVAILABLE',
     context: { image: 'private/img:1', registry: 'docker.io', engine },
   });
-  // A logger would write the text of a cause behind the message.
+  // A logger would write the text of a cause after the message.
   expect(error.cause).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 import { ShellfleetError } from '@shellfleet/protocol';
 
-/** What the text of an engine means. The first that matches. */
+/** Meanings of the engine's error texts. The first match counts. */
 const MEANINGS: [RegExp, (registry: string) => string][] = [
   [
     /dial tcp|lookup |no such host|connection refused|i\/o timeout|unreachable|TLS handshake|context deadline|EOF$/i,
@@ -21,7 +21,10 @@ const MEANINGS: [RegExp, (registry: string) => string][] = [
   ],
 ];
 
-/** The error of a pull that failed. The engine's own text is in its context, and nowhere else. `ours`: this worker gave up, and why. */
+/**
+ * Returns the error of a failed pull. Only its context has the engine's text. `ours` is why this worker gave up, if it
+ * did.
+ */
 export function pullFailed(image: string, registry: string, error: unknown, ours?: string): ShellfleetError {
   const engine = (error instanceof Error ? error.message : String(error)).trim();
   const meaning = MEANINGS.find(([pattern]) => pattern.test(engine))?.[1](registry);

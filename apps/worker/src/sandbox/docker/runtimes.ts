@@ -1,7 +1,7 @@
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { Engine } from './engine.ts';
 
-/** The container runtimes that the engine has, asked for at the worker's start, and again when a session names one that was missing then. */
+/** The engine's container runtimes, read at the worker's start and again when a session names one that was missing. */
 export class Runtimes {
   readonly #engine: Engine;
   #known: readonly string[] = [];
@@ -15,12 +15,12 @@ export class Runtimes {
     this.#known = Object.keys(found ?? {}).sort();
   }
 
-  /** Those of a list that the engine did not have when it was asked. */
+  /** Returns the runtimes of a list that the engine did not have when it was last asked. */
   lacking(listed: readonly string[]): string[] {
     return listed.filter((runtime) => !this.#known.includes(runtime));
   }
 
-  /** Throws SANDBOX_UNAVAILABLE when it is missing: a session never runs in another runtime than it asks for. */
+  /** Throws SANDBOX_UNAVAILABLE for a missing runtime: no session runs in another one than it asks for. */
   async require(runtime: string | undefined): Promise<void> {
     if (runtime === undefined || this.#known.includes(runtime)) return;
     await this.probe();

@@ -4,17 +4,14 @@ import { extract } from 'tar-stream';
 import { isNotFound } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 
-/** A larger one is no list of users. */
+/** Most bytes of a file that is taken for a list of users. */
 const MOST_BYTES = 1_048_576;
 const USER_NAME = 'session';
 
-/**
- * `/etc/passwd` for sessions with a uid of their own: the image's, with a name for the uid. Programs such as ssh and
- * git want one.
- */
+/** Adds a name for the uid of a session to the image's `/etc/passwd`. Programs such as ssh and git require one. */
 export class SessionPasswd {
   readonly #engine: Engine;
-  /** The passwd texts of images, by digest of the image. */
+  /** Passwd texts by digest of the image. */
   readonly #ofImages = new Map<string, Promise<string>>();
 
   constructor(engine: Engine) {
@@ -22,14 +19,14 @@ export class SessionPasswd {
   }
 
   /**
-   * Returns the image's file of users with `uid` added. `labels` are those of the container that is created to read the
-   * image's file, and removed. Throws the engine's error for a missing image.
+   * Returns the image's file of users with `uid` added. `labels` are those of the container that is created for reading
+   * that file and then removed. Throws the engine's error for a missing image.
    */
   async write(digest: string, uid: number, labels: Record<string, string>): Promise<string> {
     return withUser(await this.ofImage(digest, labels), uid);
   }
 
-  /** The image's own; empty when it has none. Arguments and errors as for `write`. */
+  /** Returns the image's file of users, empty when it has none. Arguments and errors are those of `write`. */
   async ofImage(digest: string, labels: Record<string, string>): Promise<string> {
     const known = this.#ofImages.get(digest) ?? this.#read(digest, labels);
     this.#ofImages.set(digest, known);
@@ -65,7 +62,7 @@ export function withUser(passwd: string, uid: number): string {
   return [...others, `${USER_NAME}:x:${uid}:${uid}::${WORKSPACE_PATH}:/bin/sh`, ''].join('\n');
 }
 
-/** Empty when it is a link, or too large. */
+/** Reads the first file of an archive. Returns an empty text for a link or a file that is too large. */
 async function readFirstFile(archive: NodeJS.ReadableStream): Promise<string> {
   const entries = archive.pipe(extract());
   for await (const entry of entries) {

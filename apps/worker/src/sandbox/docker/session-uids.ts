@@ -1,8 +1,8 @@
-// Uids for sessions, one each. The kernel counts some limits per uid (inotify instances, memory of pipes), for all
-// containers together.
+// Assigns a uid to each session, because the kernel counts some limits (inotify instances, memory of pipes) per uid,
+// over all containers.
 //
 // UIDS-1. No two sandboxes of this host that may be alive have the same uid.
-// UIDS-2. A uid is used again as late as possible: processes and files of its last session may still be going away.
+// UIDS-2. A uid is reused as late as possible: processes and files of its last session may still be going away.
 
 export interface UidRange {
   first: number;
@@ -19,7 +19,7 @@ export class SessionUids {
     this.#next = range.first;
   }
 
-  /** Returns a free uid, now taken by the sandbox; undefined when all are taken. */
+  /** Takes a free uid for the sandbox. Returns undefined when all are taken. */
   take(sandboxId: string): number | undefined {
     const taken = new Set(this.#taken.values());
     const { first, last } = this.#range;
@@ -33,7 +33,7 @@ export class SessionUids {
     return undefined;
   }
 
-  /** A sandbox of an earlier process of this worker. */
+  /** Marks the uid of a sandbox that an earlier process of this worker created. */
   keep(sandboxId: string, uid: number): void {
     this.#taken.set(sandboxId, uid);
   }

@@ -1,9 +1,9 @@
 import { buffer } from 'node:stream/consumers';
 import { pack } from 'tar-stream';
 
-/** A folder, or a file with `data`, to be put into a container before it starts. */
+/** Folder, or file with `data`, to be put into a container before it starts. */
 export interface TarEntry {
-  /** Relative. A folder's ends in '/'. */
+  /** Relative path. That of a folder ends in '/'. */
   path: string;
   mode: number;
   uid: number;
@@ -14,7 +14,7 @@ export interface TarEntry {
 export async function createTar(entries: readonly TarEntry[]): Promise<Buffer> {
   const archive = pack();
   for (const { path, mode, uid, gid, data } of entries) {
-    // Ids beyond 262,143 have no room in the header itself.
+    // Ids above 262,143 do not fit in the header.
     const pax = { uid: String(uid), gid: String(gid) };
     const type = path.endsWith('/') ? 'directory' : 'file';
     archive.entry({ name: path, type, mode, uid, gid, pax }, data ?? Buffer.alloc(0));

@@ -3,30 +3,30 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { SandboxTransport } from '../sandbox.ts';
 
-// The engine opens the source of a mount when the container starts, some time after this worker has judged the path. A
-// session that may write to a folder above it can put a link there meanwhile. The engine mounts paths only: the runtime
-// cannot mount a descriptor of another mount namespace. So the worker opens the folder without following links, and the
-// keeper refuses to start a shell if another one is mounted.
+// The engine opens the source of a mount when the container starts, some time after this worker has checked the path.
+// In between, a session that may write to a parent folder can put a link there. The engine mounts paths only, and the
+// runtime cannot mount a descriptor of another mount namespace. So the worker opens the folder without following links,
+// and the keeper refuses to start a shell if another folder is mounted.
 //
-// WORKSPACE-1. No program of the session runs while the mounted folder has not been compared with the opened one.
-// WORKSPACE-2. An image with volumes is refused there: the runtime makes their mount points, of any name, before the
+// WORKSPACE-1. No program of the session runs until the mounted folder has been compared with the opened one.
+// WORKSPACE-2. An image with volumes is refused then: the runtime creates their mount points, of any name, before the
 //     keeper runs.
-// WORKSPACE-3. The descriptor stays open until the sandbox has ended, because the number of a removed folder could be
-//     used for another one.
+// WORKSPACE-3. The descriptor stays open until the sandbox has ended, because the inode number of a removed folder
+//     could be reused.
 
 export interface WorkspaceFolder {
-  /** `device:inode`, for the keeper. Undefined: no session can have changed the path. */
+  /** `device:inode` for the keeper. Undefined when no session can have changed the path. */
   identity: string | undefined;
   close(): Promise<void>;
 }
 
-/** O_PATH of Linux, for which Node has no name. Such a descriptor needs no permission to read the directory. */
+/** O_PATH of Linux, which Node does not define. Such a descriptor needs no permission to read the directory. */
 const O_PATH = 0o10000000;
 const FOLDER_ITSELF = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 /**
- * Opens the directory of the host that is mounted as a workspace, if the session has one. The policy has accepted
- * `path`, which held no links then. `allowed` are the directories that the operator lists.
+ * Opens the host's directory that is mounted as the workspace, if the session has one. `path` was accepted by the
+ * policy and contained no links then. `allowed` are the directories that the operator lists.
  */
 export async function openWorkspaceFolder(
   path: string | undefined,
@@ -35,8 +35,8 @@ export async function openWorkspaceFolder(
 ): Promise<WorkspaceFolder> {
   if (path === undefined || isOutOfReach(path, allowed)) return { identity: undefined, close: async () => {} };
   if (process.platform !== 'linux') throw notComparable(path, 'its engine runs on another kernel');
-  // Files that the engine copies into a container before its start could be led into the mounted folder by links of the
-  // image.
+  // Links of the image could redirect files into the mounted folder that the engine copies into a container before its
+  // start.
   if (transport === 'attach') throw notComparable(path, 'its sandboxes are reached over attach');
   const folder = await openWithoutLinks(path);
   try {
@@ -48,7 +48,10 @@ export async function openWorkspaceFolder(
   }
 }
 
-/** Only folders below listed ones are mounted, so no session can write above a listed folder that is below no other. */
+/**
+ * Tells whether no session can write above `path`: it is a listed folder below no other, as only folders below listed
+ * ones are mounted.
+ */
 function isOutOfReach(path: string, allowed: readonly string[]): boolean {
   const listed = allowed.map((folder) => folder.replace(/\/+$/, ''));
   return listed.includes(path) && !listed.some((folder) => path.startsWith(`${folder}/`));

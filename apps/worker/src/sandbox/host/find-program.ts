@@ -2,10 +2,12 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Where a system keeps its programs: sessions have the same. */
+/** Folders of the system's programs, also for sessions. */
 export const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** The path of one of the system's programs. Not of this process's PATH, which may have folders that others can write to. */
+/**
+ * Returns the path of a system program. This process's PATH is not used: it may have folders that others can write to.
+ */
 export async function findSystemProgram(name: string, path = SYSTEM_PATH): Promise<string | undefined> {
   for (const folder of path.split(':')) {
     const path = join(folder, name);

@@ -44,12 +44,12 @@ import { openTemporaryWorkspaces, type TemporaryWorkspaces } from './temporary-w
 import { unavailable } from './unavailable.ts';
 import { noWall, type Wall } from './wall.ts';
 
-// The host policy: the same keeper, on the host itself, as a user that the operator chooses. The parts of a sandbox (a
-// record, a folder with keeper and socket, a control group, a workspace) are named after it and removed with it.
+// The policy `host`: the same keeper, on the host itself, as a user that the operator chooses. The parts of a sandbox
+// (a record, a folder with keeper and socket, a control group, a workspace) have its name and are removed with it.
 //
 // HOST-POLICY-1. The record is written before any other part is created, and removed after all others. Whenever the
-//                worker dies, its next start finds everything.
-// HOST-POLICY-2. A process is killed only by number and start time; all processes in its pid namespace end with it.
+//     worker dies, its next start finds everything.
+// HOST-POLICY-2. A process is killed only by pid and start time. All processes in its pid namespace end with it.
 
 const KEEPER_FOLDER = '/.shellfleet';
 const RUN_FOLDER = '/.shellfleet-run';
@@ -59,7 +59,7 @@ const SIGNALLED = 128;
 export interface HostSandboxesOptions {
   namespace: string;
   hostKey: Buffer;
-  /** Folder of this host for the policy's files. A short path, because unix sockets are in it. */
+  /** Folder of this host for the policy's files. Its path must be short, because unix sockets are in it. */
   folder: string;
   keeperPath: string;
   launcherPath: string;
@@ -68,19 +68,19 @@ export interface HostSandboxesOptions {
   bounds: { memoryBytes: number; cpus: number; pids: number };
   /** What sessions may ask for. Default: DEFAULT_SANDBOX_ALLOWANCES. */
   sandbox?: SandboxAllowances;
-  /** Whether a session may have its output without the built-in redaction of formats. Default: no. */
+  /** Whether a session may turn off the built-in redaction of formats. Default: no. */
   redactFormats?: boolean;
   controlGroups: { top: string; below: string };
-  /** Folders of the host that are hidden from sessions: those with its keys. */
+  /** Folders of the host with its keys, hidden from sessions. */
   hidden: string[];
   /** Sockets that give their user the rights of root. */
   sockets: string[];
-  /** The program that encloses the keeper. Default: none, for the policy `host`. */
+  /** Program that encloses the keeper. Default: none, for the policy `host`. */
   wall?: Wall;
 }
 
 /**
- * Opens the sandboxes of the policy `host`, and of those built on it. Throws SANDBOX_UNAVAILABLE with the reason when
+ * Opens the sandboxes of the policy `host` and of policies built on it. Throws SANDBOX_UNAVAILABLE with the reason when
  * sessions cannot run as the operator's settings require.
  */
 export async function createHostSandboxes(options: HostSandboxesOptions): Promise<HostSandboxes> {
@@ -98,7 +98,7 @@ export async function createHostSandboxes(options: HostSandboxesOptions): Promis
     records: await openRecords(join(options.folder, 'r')),
     folders: await openSessionFolders(join(options.folder, 's'), options.keeperPath),
     workspaces: await openTemporaryWorkspaces(join(options.folder, 'w'), user),
-    // Without links: while the session's root folder is built, an absolute one leads to the host's own.
+    // Links are resolved: while the session's root folder is built, an absolute link leads to the host's own folders.
     hidden: await Promise.all(options.hidden.map((path) => realpath(path).catch(() => path))),
     ...(typeof groups === 'string' ? { noGroups: groups } : { groups }),
   });
@@ -112,7 +112,7 @@ interface Parts {
   workspaces: TemporaryWorkspaces;
   hidden: string[];
   groups?: ControlGroups;
-  /** Why there are no control groups. */
+  /** Reason why there are no control groups. */
   noGroups?: string;
 }
 
@@ -126,7 +126,7 @@ export class HostSandboxes implements Sandboxes {
     this.#parts = parts;
   }
 
-  /** User and limits of its sessions, for the operator. */
+  /** User and limits of the sessions, for the operator. */
   get description(): string {
     const { user, noGroups } = this.#parts;
     const who = `as uid ${user.uid}${user.isOurs ? ", the worker's own" : ''}`;
@@ -173,7 +173,7 @@ export class HostSandboxes implements Sandboxes {
     }
   }
 
-  /** Beside another sandbox it is that one's, and never made: SANDBOX-4. */
+  /** Returns the workspace. A second sandbox uses that of the first and creates none (SANDBOX-4). */
   async #workspaceOf(name: string, plan: HostPolicyPlan, { session, beside }: HostRecord): Promise<string> {
     const { workspaces, user } = this.#parts;
     if (beside !== undefined) return plan.workspace ?? workspaces.at(sandboxName(session, beside));
@@ -185,14 +185,14 @@ export class HostSandboxes implements Sandboxes {
     return { controlGroups: this.#parts.groups !== undefined };
   }
 
-  /** Sessions of this policy run no image. */
+  /** Does nothing: sessions of this policy run no image. */
   async pull(): Promise<void> {}
 
   problem(): undefined {
     return undefined;
   }
 
-  /** What a removal left behind is found by the next start of the worker (HOST-POLICY-1). */
+  /** Does nothing: the next start of the worker finds the rest of a failed removal (HOST-POLICY-1). */
   async sweep(): Promise<number> {
     return 0;
   }
@@ -339,14 +339,14 @@ export class HostSandboxes implements Sandboxes {
 
   async #deathOf(name: string): Promise<SandboxDeath> {
     const end = await this.#parts.records.at(name).end();
-    // A wall ends with this when its program was killed.
+    // A wall exits with such a number when its program was killed.
     const isKilled = end?.how === 'killed' || (end?.number ?? 0) > SIGNALLED;
     if (end !== undefined && !isKilled) return { reason: 'exited', exitCode: end.number };
     const oomKills = await this.#parts.groups?.oomKills(name).catch(() => 0);
     return { reason: (oomKills ?? 0) > 0 ? 'oom' : 'killed', exitCode: null };
   }
 
-  /** HOST-POLICY-1, HOST-POLICY-2. Does nothing for missing parts. */
+  /** Removes all parts that exist (HOST-POLICY-1, HOST-POLICY-2). */
   async #remove(name: string): Promise<void> {
     const { records, folders, workspaces, groups } = this.#parts;
     const record = records.at(name);

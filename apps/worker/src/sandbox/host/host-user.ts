@@ -3,22 +3,22 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** The user of the host policy's sessions, and how a process changes to it. */
+/** User of the sessions of the policy `host`, and how a process changes to it. */
 export interface HostUser {
   uid: number;
   gid: number;
-  /** The worker's own user, in a user namespace, for a worker without privileges. */
+  /** True for the worker's own user, in a user namespace of a worker without privileges. */
   isOurs: boolean;
 }
 
 export interface HostUserSettings {
-  /** A name, a uid, or uid:gid; undefined when the operator names none. */
+  /** Name, uid, or uid:gid; undefined when the operator names none. */
   user: string | undefined;
-  /** The operator accepts that sessions run as the worker's own user. */
+  /** True when the operator accepts that sessions run as the worker's own user. */
   sharedUid: boolean;
 }
 
-/** The user that the operator names. Throws with the reason when sessions must not or cannot run as that user. */
+/** Returns the user that the operator names. Throws with the reason when sessions must not or cannot run as it. */
 export async function findHostUser(settings: HostUserSettings, ourUid: number, ourGid: number): Promise<HostUser> {
   const ours = { uid: ourUid, gid: ourGid };
   if (settings.user === undefined && !settings.sharedUid)
@@ -35,7 +35,7 @@ export async function findHostUser(settings: HostUserSettings, ourUid: number, o
   return uid === ourUid ? { ...ours, isOurs: true } : { uid, gid, isOurs: false };
 }
 
-/** A uid alone has its group on this host, or the gid of the same number. */
+/** Looks up a user. A uid without a gid gets its group on this host, else the gid of the same number. */
 async function lookUp(user: string): Promise<{ uid: number; gid: number }> {
   const ids = /^([0-9]{1,9})(?::([0-9]{1,9}))?$/.exec(user);
   if (ids?.[2] !== undefined) return { uid: Number(ids[1]), gid: Number(ids[2]) };

@@ -9,32 +9,32 @@ export interface Launch {
   launcherPath: string;
   record: Pick<RecordFolder, 'processPath' | 'endedPath'>;
   user: HostUser;
-  /** Mounted at /.shellfleet, read-only: the keeper, and the socket to which it connects. */
+  /** Folder with the keeper and its socket, mounted read-only at /.shellfleet. */
   keeperFolder?: string;
-  /** Mounted at /workspace. */
+  /** Folder mounted at /workspace. */
   workspace: string;
   /** Size of /tmp, and of /dev/shm. */
   scratchBytes: number;
-  /** As returned by the control groups. */
+  /** Arguments that the control groups returned. */
   groups: string[];
-  /** Folders of the host that are hidden from sessions, also if their user may read them. */
+  /** Folders of the host that are hidden from sessions, even if their user may read them. */
   hidden: string[];
   addressSpaceBytes: number | undefined;
   cpuTimeSeconds: number | undefined;
   fileSizeBytes: number | undefined;
   program: string[];
-  /** A file that the program gets open, under the number that the launcher gives it. */
+  /** File that the launcher opens for the program, at a descriptor that the launcher chooses. */
   descriptor?: string;
-  /** What the program prints on stderr is returned with its end. */
+  /** Whether the program's stderr is returned with its end. */
   showsErrors?: boolean;
-  /** A socket of this host at which the program's stdin and stdout can be reached. Without root the program's own user owns it. */
+  /** Socket of this host that relays the program's stdin and stdout. Without root, the program's user owns it. */
   relay?: string;
   env: Record<string, string>;
 }
 
 /**
- * Starts a confined program on this host and resolves when it runs. The program stays alive when this worker is killed. `ended` resolves with
- * its exit code and the text on its stderr.
+ * Starts a confined program on this host and resolves when it runs. The program survives this worker. `ended` resolves
+ * with its exit code and the text on its stderr.
  */
 export async function launch(request: Launch): Promise<{ ended: Promise<{ code: number | null; said: string }> }> {
   const child = spawn(request.launcherPath, toArguments(request), {

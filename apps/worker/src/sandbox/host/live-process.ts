@@ -1,17 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** One process of this machine. A process number is reused, but never with the same start time. */
+/** Process of this machine. The kernel reuses its pid, but not with the same start time. */
 export interface LiveProcess {
   pid: number;
-  /** In clock ticks since the machine started. */
+  /** Start time in clock ticks since boot. */
   started: string;
 }
 
 const KILL_STEP_MS = 10;
 const FIELDS_BEFORE_START = 19;
 
-/** A zombie counts as ended. */
+/** Tells whether the process runs. A zombie counts as ended. */
 export async function isAlive({ pid, started }: LiveProcess): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   // The name in parentheses may contain any character.
@@ -20,8 +20,8 @@ export async function isAlive({ pid, started }: LiveProcess): Promise<boolean> {
 }
 
 /**
- * Kills a process and waits until it is gone. The first process of a pid namespace takes the whole namespace with it. Returns false when it
- * is still alive at the deadline.
+ * Kills a process and waits until it is gone. The first process of a pid namespace takes the whole namespace with it.
+ * Returns false when it is still alive at the deadline.
  */
 export async function killAndWait(process_: LiveProcess, deadlineMs: number): Promise<boolean> {
   const end = performance.now() + deadlineMs;

@@ -6,7 +6,7 @@ import type { TemporaryWorkspaces } from './temporary-workspaces.ts';
 import { unavailable } from './unavailable.ts';
 import type { Wall } from './wall.ts';
 
-// Tests whether this host can enforce the policy: runs one shell under it that checks its surroundings and ends.
+// Tests whether this host can enforce the policy: runs one shell under it that checks its environment and ends.
 
 const PROBLEMS: Record<number, string> = {
   11: 'it did not get a pid namespace of its own',
@@ -28,8 +28,8 @@ export type ProbeLaunch = Omit<Launch, 'record' | 'workspace' | 'program' | 'env
 };
 
 /**
- * Throws SANDBOX_UNAVAILABLE with the reason. `sockets`: of engines, which give their user the rights of root. `keys`:
- * folders that must be out of reach, by all their paths.
+ * Throws SANDBOX_UNAVAILABLE with the reason. `sockets` belong to engines and give their user the rights of root.
+ * `keys` are folders that must be out of reach, by all their paths.
  */
 export async function probe(
   { wall, wallProgram, ...request }: ProbeLaunch,

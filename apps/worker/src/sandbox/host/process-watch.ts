@@ -1,7 +1,7 @@
 import { isAlive, type LiveProcess } from './live-process.ts';
 
-// Reports the end of processes that an earlier process of this worker started. They are not children of this process, so the kernel sends no
-// notification and they are polled. A session detects its broken connection long before.
+// Polls for the end of processes that an earlier process of this worker started: the kernel only notifies their parent.
+// A session detects its broken connection long before.
 
 const LOOK_INTERVAL_MS = 250;
 
@@ -15,7 +15,6 @@ export class ProcessWatch {
   #timer: NodeJS.Timeout | undefined;
   #looking = false;
 
-  /** Resolves when the process is gone. */
   watch(process: LiveProcess): Promise<void> {
     return new Promise((resolve) => {
       this.#watched.add({ process, tell: resolve });

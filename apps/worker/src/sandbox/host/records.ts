@@ -4,21 +4,21 @@ import { tryJson } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { LiveProcess } from './live-process.ts';
 
-// A record of each sandbox on this host, for the next start of the worker: a folder with the data that the worker wrote
-// before it created the sandbox, and the data that the launcher wrote about its process. Records contain ids only;
-// tokens are derived again.
+// Record of each sandbox on this host, for the next start of the worker: a folder with the data that the worker wrote
+// before it created the sandbox, and the launcher's data about the process. Records contain ids only; tokens are
+// derived again.
 
 const recordSchema = z.object({
   session: z.object({ namespace: z.string().min(1), tenant: z.string().min(1), session: z.string().min(1) }),
   sandboxId: z.string().regex(/^[0-9a-f]{12}$/),
   keeperProtocol: z.number().int(),
   createdAt: z.number(),
-  /** Id of the sandbox of the session beside which this one is. */
+  /** Id of the session's first sandbox, if this is the second. */
   beside: z.string().optional(),
 });
 export type HostRecord = z.infer<typeof recordSchema>;
 
-/** How a process ended, as the launcher reports it. */
+/** End of a process, as the launcher reports it. */
 interface ProcessEnd {
   how: 'exited' | 'killed';
   /** Exit code, or signal. */
@@ -26,13 +26,13 @@ interface ProcessEnd {
 }
 
 export interface RecordFolder {
-  /** Written by the launcher, before the keeper starts and after it ended. */
+  /** File that the launcher writes before the keeper starts and after it ended. */
   processPath: string;
   endedPath: string;
   write(record: HostRecord): Promise<void>;
-  /** Returns the record; undefined when it is missing, incomplete or invalid. */
+  /** Returns the record, or undefined when it is missing, incomplete or invalid. */
   read(): Promise<HostRecord | undefined>;
-  /** Returns the keeper's process; undefined when it was never started. */
+  /** Returns the keeper's process, or undefined when it was never started. */
   process(): Promise<LiveProcess | undefined>;
   end(): Promise<ProcessEnd | undefined>;
   remove(): Promise<void>;
@@ -74,7 +74,7 @@ function openRecord(folder: string): RecordFolder {
       const told = /^(exited|killed) (\d+)$/m.exec(await readIfThere(endedPath));
       return told ? { how: told[1] as ProcessEnd['how'], number: Number(told[2]) } : undefined;
     },
-    // The launcher may still be writing down how its program ended.
+    // The launcher may still be writing how its program ended.
     remove: () => rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }),
   };
 }

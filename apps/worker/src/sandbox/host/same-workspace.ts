@@ -5,8 +5,8 @@ import { isAlive, type LiveProcess } from './live-process.ts';
 import { unavailable } from './unavailable.ts';
 
 /**
- * Throws SANDBOX_UNAVAILABLE unless the sandboxes of two processes have the same workspace (SANDBOX-4). What is mounted
- * is compared, so it does not matter what the path leads to by now: no session can change the root of its sandbox.
+ * Throws SANDBOX_UNAVAILABLE unless two processes have the same workspace (SANDBOX-4). It compares the mounted folders,
+ * because the path may lead elsewhere by now, but no session can change the root of its sandbox.
  */
 export async function checkSameWorkspace(
   one: LiveProcess | undefined,
@@ -21,10 +21,10 @@ export async function checkSameWorkspace(
     );
 }
 
-/** Returns device and inode of the process's workspace; undefined when it has ended or has none. */
+/** Returns device and inode of the process's workspace, or undefined when it has ended or has none. */
 async function identityOf(process_: LiveProcess): Promise<string | undefined> {
   const folder = await lstat(`/proc/${process_.pid}/root${WORKSPACE_PATH}`, { bigint: true }).catch(() => undefined);
-  // The number was the process's own all the time, so what was read is of it.
+  // The pid was not reused meanwhile, so the result belongs to this process.
   if (!(await isAlive(process_))) return undefined;
   return folder?.isDirectory() ? `${folder.dev}:${folder.ino}` : undefined;
 }

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { HostUser } from './host-user.ts';
 
-// A folder for each session that names no workspace: owned by its user, created and removed with its sandbox. Only the worker can enter the
-// parent folder; each session has its own folder mounted.
+// One folder for each session that names no workspace. Its user owns it; it is created and removed with the sandbox.
+// Only the worker can enter the parent folder. Each session has its folder mounted.
 
 const run = promisify(execFile);
 const PREFIX = 'shellfleet-';
@@ -13,9 +13,8 @@ const PREFIX = 'shellfleet-';
 export interface TemporaryWorkspaces {
   create(name: string): Promise<string>;
   at(name: string): string;
-  /** Does nothing when it is missing. */
+  /** Removes a folder. Does nothing when it is missing. */
   remove(name: string): Promise<void>;
-  /** The names of all folders. */
   names(): Promise<string[]>;
 }
 
@@ -44,8 +43,8 @@ export async function openTemporaryWorkspaces(parent: string, user: HostUser): P
 }
 
 /**
- * Removes the folder by the system's program, which goes from directory to directory: a session may have made a path that is too long for any call. Without root, folders
- * that a session made inaccessible can only be removed after their permissions are set again.
+ * Removes the folder with rm(1), which goes from directory to directory: a session may have created a path that is too
+ * long for any call. Without root, the permissions of folders that it made inaccessible are set again first.
  */
 async function removeTree(path: string): Promise<void> {
   const remove = () => run('rm', ['-rf', '--', path]);

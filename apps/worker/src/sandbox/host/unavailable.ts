@@ -1,6 +1,6 @@
 import { type PolicyName, ShellfleetError } from '@shellfleet/protocol';
 
-/** This host cannot run sessions under the policy at all. */
+/** Returns the error of a host that cannot run any session under the policy. */
 export function unavailable(policy: PolicyName, reason: string): ShellfleetError {
   return new ShellfleetError('SANDBOX_UNAVAILABLE', `This host cannot offer the ${policy} policy: ${reason}.`);
 }

@@ -6,17 +6,17 @@ const BUSY_TRIES = 200;
 const BUSY_STEP_MS = 10;
 export const CPU_PERIOD_MICROS = 100_000;
 
-/** Rejects when the kernel has no such file; never creates it. */
+/** Writes a value. Rejects when the kernel has no such file, and never creates it. */
 export async function setValue(folder: string, file: string, value: number | string): Promise<void> {
   await writeFile(`${folder}/${file}`, String(value), { flag: 'r+' });
 }
 
-/** For a file that some kernels lack. */
+/** Writes a value to a file that some kernels lack. */
 export async function setValueIfThere(folder: string, file: string, value: number | string): Promise<void> {
   if (await isThere(`${folder}/${file}`)) await setValue(folder, file, value);
 }
 
-/** Both versions use this name for the counter. */
+/** Reads the counter, which has the same name in both versions. */
 export async function readOomKills(path: string): Promise<number> {
   return Number(/^oom_kill (\d+)$/m.exec(await readFile(path, 'utf8'))?.[1] ?? 0);
 }
@@ -25,7 +25,7 @@ export async function makeGroup(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
 }
 
-/** The kernel keeps a group busy for a moment after its last process has ended. */
+/** Removes the group, with retries: the kernel keeps it busy for a moment after its last process has ended. */
 export async function removeGroup(folder: string): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
     const code = await tryRemove(folder);

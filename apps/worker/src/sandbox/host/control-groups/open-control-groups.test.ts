@@ -6,7 +6,7 @@ import { openControlGroups } from './open-control-groups.ts';
 import { Version1 } from './version-1.ts';
 import { Version2 } from './version-2.ts';
 
-// Both versions on plain files. Tests on a real kernel show the effect of the values.
+// These tests use plain files for both versions. Tests on a real kernel show the effect of the values.
 
 const limits = { memoryBytes: 67_108_864, cpus: 0.5, pids: 32 };
 let top: string;

@@ -14,7 +14,7 @@ import {
 const CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
 type Controller = (typeof CONTROLLERS)[number];
 
-/** Control groups of version 1: a tree for each controller. */
+/** Control groups of version 1: one tree for each controller. */
 export class Version1 implements ControlGroups {
   readonly #top: string;
   readonly #below: string;
@@ -33,7 +33,7 @@ export class Version1 implements ControlGroups {
     }
     const memory = this.#folder('memory', name);
     await setValue(memory, 'memory.limit_in_bytes', memoryBytes);
-    // Equal to it: no swap. Some kernels do not count swap.
+    // Equal to the memory limit: no swap. Some kernels do not count swap.
     await setValueIfThere(memory, 'memory.memsw.limit_in_bytes', memoryBytes);
     await setValue(this.#folder('pids', name), 'pids.max', pids);
     const cpu = this.#folder('cpu', name);
