@@ -2,18 +2,15 @@ import type { FieldIssue, ResolvedSessionSpec } from '@shellfleet/protocol';
 
 type RequestedLimits = ResolvedSessionSpec['limits'];
 
-/** The most that one host can give a session. */
 export interface HostBounds {
   memoryBytes: number;
   cpus: number;
   pids: number;
-  /** Whether the host's storage driver can limit the disk of a container. */
+  /** Whether the storage driver can limit the disk of a container. */
   diskQuota: boolean;
 }
 
-/**
- * Limits that exceed this host's resources. The bounds that hold on every host were checked when the spec was parsed.
- */
+/** Returns the limits that exceed this host's resources. The schema has checked the bounds of all hosts. */
 export function checkBounds(limits: RequestedLimits, most: HostBounds): FieldIssue[] {
   return [
     ...tooMuch('limits.memoryBytes', limits.memoryBytes, most.memoryBytes, 'bytes of memory'),
@@ -22,7 +19,7 @@ export function checkBounds(limits: RequestedLimits, most: HostBounds): FieldIss
   ];
 }
 
-/** An issue if a limit is requested that the host cannot enforce. `otherwise`: its message. */
+/** Returns an issue if a limit is requested that the host cannot enforce. `otherwise` is its message. */
 export function checkEnforceable(path: string, asked: number | undefined, otherwise: string): FieldIssue[] {
   return asked === undefined ? [] : [{ path, message: otherwise }];
 }

@@ -17,7 +17,7 @@ export function feed(redactor: Redactor, parts: readonly Uint8Array[]): Fed {
   };
 }
 
-/** The pieces between `offsets`, which may be in any order. */
+/** Returns the pieces between `offsets`, which may be in any order. */
 export function cutAt(bytes: Uint8Array, offsets: readonly number[]): Uint8Array[] {
   const cuts = [0, ...offsets.toSorted((a, b) => a - b), bytes.length];
   return cuts.slice(1).map((to, index) => bytes.subarray(cuts[index], to));

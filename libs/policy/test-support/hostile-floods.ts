@@ -1,6 +1,6 @@
 import { seededRandom } from './token-samples.ts';
 
-/** The value of the session's secret whose beginnings some floods repeat. */
+/** The session's secret, whose beginnings some floods repeat. */
 export const FLOODED_SECRET = 'correct-horse-battery';
 
 const DIGITS = '0123456789';
@@ -9,10 +9,7 @@ const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/
 const BYTES = String.fromCharCode(...Array.from({ length: 256 }, (_, byte) => byte));
 const HEX_40 = '0123456789abcdef0123456789abcdef01234567';
 
-/**
- * Text that makes redaction work hard, in latin1: what a hostile or
- * an unlucky command prints. Each is repeated as often as is wanted.
- */
+/** Output (in latin1) that makes redaction work hard. Each text is repeated as often as needed. */
 export const HOSTILE_FLOODS: Readonly<Record<string, string>> = {
   'bearer headers': `Authorization: Bearer ${HEX_40}\n`,
   'bearer headers, one line': `Authorization: Bearer ${HEX_40} `,

@@ -2,8 +2,7 @@ import { compileRedaction, type Redaction } from '../src/redaction/compile.ts';
 import { cutAt, feed, feedRestarted } from './every-chunking.ts';
 import { pick, type Random, seededRandom, tokenSamples } from './token-samples.ts';
 
-// Random trials for tests: an encoded secret in random text, fed in random pieces. The encodings are those of the
-// platform and share no code with the redactor.
+// Random trials: a secret, encoded by the platform, in random text that is fed in random pieces.
 
 const SECRETS_IN_A_SESSION = 6;
 const TRIALS_OF_A_SESSION = 250;
@@ -66,9 +65,7 @@ function inFull(text: string): Planted {
   return { text, hidden: text };
 }
 
-/**
- * Within a longer encoded text. The characters at the edges depend on the neighbouring bytes too, so they may be shown.
- */
+/** Encodes the secret within a longer text. Characters at the edges depend on other bytes too, so they may be shown. */
 function inBase64(secret: string, random: Random, encoding: 'base64' | 'base64url'): Planted {
   const before = 'user:'.slice(random(5));
   const text = Buffer.from(`${before}${secret}${pick(random, ['', '@', '\n', 'xy'])}`).toString(encoding);
@@ -77,7 +74,7 @@ function inBase64(secret: string, random: Random, encoding: 'base64' | 'base64ur
   return { text, hidden: text.slice(from, to) };
 }
 
-/** In lines of a random length. */
+/** Breaks the text into lines of a random length. */
 function inLines({ text, hidden }: Planted, random: Random): Planted {
   const lines = new RegExp(`.{${8 + random(70)}}`, 'g');
   const cut = (part: string): string => part.replaceAll(lines, '$&\n');
@@ -86,7 +83,7 @@ function inLines({ text, hidden }: Planted, random: Random): Planted {
   return { text: cut(text), hidden: whole.slice(before.length).trim() };
 }
 
-/** As `printf %q` of bash writes bytes in the locale C. */
+/** Escapes bytes as bash's `printf %q` does in the locale C. */
 function inLocaleC(secret: string): string {
   return Array.from(Buffer.from(secret), (byte) => {
     if (byte === 0x0a) return '\\n';

@@ -11,7 +11,7 @@ const SCRIPTS = {
   'behind sudo': `sudo ${'tool7 sub3 x '.repeat(15)}`.slice(0, 200),
 };
 
-/** Names of scripts of at most 200 bytes, and a function that decides about each under 200 rules. */
+/** Returns scripts of at most 200 bytes by name, with a function that decides about each under 200 rules. */
 export function rulesLoad(): { name: string; bytes: number; decideOnce: () => void }[] {
   const rules: PrefixRule[] = Array.from({ length: 200 }, (_, index) => ({
     pattern: [`tool${index}`, [`sub${index % 8}`, 'other']],

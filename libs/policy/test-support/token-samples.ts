@@ -1,6 +1,4 @@
-// Invented tokens for tests: each has the right shape, and none is in use.
-
-/** A random whole number from 0 to below `below`. */
+/** Returns a random whole number from 0 to below `below`. */
 export type Random = (below: number) => number;
 
 export interface Sample {
@@ -34,7 +32,7 @@ export function pick<T>(random: Random, from: ArrayLike<T>): T {
   return from[random(from.length)]!;
 }
 
-/** One sample of every kind. */
+/** Returns an invented token of every kind: each has the right shape, and none is in use. */
 export function tokenSamples(random: Random): Sample[] {
   const some = (length: number, from: string): string => Array.from({ length }, () => pick(random, from)).join('');
   const uuid = (): string => [8, 4, 4, 4, 12].map((length) => some(length, HEX)).join('-');

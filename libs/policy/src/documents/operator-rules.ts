@@ -3,26 +3,25 @@ import { compileRules } from '../exec/compile-rules.ts';
 import type { CompiledRules } from '../exec/compiled-rules.ts';
 import { parseRulesDocument } from './rules-document.ts';
 
-/** The rules of all files that an operator lists. They hold together: the strictest wins. */
 export interface OperatorRules {
   enforced: readonly CompiledRules[];
   /** Rules of the files with `reportOnly`. */
   reported: readonly CompiledRules[];
-  /** Digest of everything in the files; empty when no file has a rule. */
+  /** Digest of all files; empty when no file has a rule. */
   digest: string;
 }
 
 export interface RulesFile {
-  /** Its path, for messages. */
+  /** Path of the file, for messages. */
   name: string;
   text: string;
 }
 
-/** Throws DocumentError, or RULES_INVALID with the file, the rule and the example. */
+/** Compiles the files. Throws DocumentError, or RULES_INVALID with the file, the rule and the example. */
 export function compileOperatorRules(files: readonly RulesFile[]): OperatorRules {
   const documents = files.map(({ name, text }) => ({ ...parseRulesDocument(text, name), source: name }));
   for (const { source, hostExecutables } of documents) compileRules([], { source, hostExecutables });
-  // The file of one host says where the programs are that the file of the whole fleet names.
+  // One host's file gives the paths of programs that the fleet's file names.
   const hostExecutables = documents.flatMap((document) => document.hostExecutables);
   const compiled = documents.map(({ rules, reportOnly, source }) => ({
     reportOnly,

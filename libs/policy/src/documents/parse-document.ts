@@ -1,18 +1,12 @@
 import { isNode, LineCounter, parseDocument as parseYaml, type YAMLError } from 'yaml';
 import type { z } from 'zod';
 
-/**
- * A document that an operator wrote is not valid: the message names the file, the line, the field and what is allowed.
- */
+/** An operator's document is not valid. The message names the file, the line, the field and what is allowed. */
 export class DocumentError extends Error {}
 
-/** The most problems that one error lists. */
 const MOST_PROBLEMS = 8;
 
-/**
- * Parses YAML (JSON is YAML as well) by a schema. `name`: of the file, for
- * messages. An empty document is an empty object. Throws DocumentError.
- */
+/** Parses YAML (and so JSON) by a schema. `name` is the file's, for messages. Throws DocumentError. */
 export function parseDocument<T extends z.ZodType>(text: string, schema: T, name: string): z.output<T> {
   const lines = new LineCounter();
   const document = parseYaml(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
@@ -20,7 +14,7 @@ export function parseDocument<T extends z.ZodType>(text: string, schema: T, name
   if (broken.length > 0) throw problemsOf(broken.map((error) => `${name}${lineOf(error, lines)}: ${error.message}`));
   let value: unknown;
   try {
-    // The limit is on what aliases may multiply.
+    // Limits what aliases may multiply.
     value = document.toJS({ maxAliasCount: 100 }) ?? {};
   } catch (error) {
     throw new DocumentError(`${name}: ${error instanceof Error ? error.message : String(error)}`);
@@ -49,7 +43,7 @@ function lineOf(error: YAMLError, lines: LineCounter): string {
   return line === 0 ? '' : `, line ${line}`;
 }
 
-/** The offset of the node at a path, or of the nearest node around it. */
+/** Returns the offset of the node at a path, or of the nearest node around it. */
 function nearestNode(document: ReturnType<typeof parseYaml>, path: readonly PropertyKey[]): number | undefined {
   for (let length = path.length; length >= 0; length -= 1) {
     const node = length === 0 ? document.contents : document.getIn(path.slice(0, length), true);
@@ -58,7 +52,7 @@ function nearestNode(document: ReturnType<typeof parseYaml>, path: readonly Prop
   return undefined;
 }
 
-/** `rules[2].pattern` */
+/** Writes a path as `rules[2].pattern`. */
 function toFieldName(path: readonly PropertyKey[]): string {
   return path
     .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index === 0 ? '' : '.'}${String(part)}`))

@@ -2,17 +2,12 @@ import { type PrefixRule, prefixRuleSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { parseDocument } from './parse-document.ts';
 
-/**
- * A file of rules that the operator of a host lists. Its rules
- * hold together with those of the other files: the strictest wins.
- */
+/** A file of rules that an operator lists. The strictest rule of all such files wins. */
 export interface RulesDocument {
   rules: PrefixRule[];
-  /**
-   * Where programs of these names are: a rule for `git` holds for `/usr/bin/git` only if that is listed, once `git` is.
-   */
+  /** Paths of programs. Once `git` is listed, a rule for `git` holds for `/usr/bin/git` only if that path is listed. */
   hostExecutables: { name: string; paths: string[] }[];
-  /** What its rules say is recorded, and nothing is refused or asked because of them. */
+  /** Rulings of these rules are only recorded: they refuse nothing and ask nobody. */
   reportOnly: boolean;
 }
 
@@ -35,7 +30,7 @@ const rulesDocumentSchema = z.strictObject(
   'must have only these fields: rules, hostExecutables, reportOnly',
 );
 
-/** Throws DocumentError. `name`: of the file. The examples of its rules are not checked here (compileRules). */
+/** Parses the file `name`. Throws DocumentError. compileRules checks the examples of the rules. */
 export function parseRulesDocument(text: string, name: string): RulesDocument {
   return parseDocument(text, rulesDocumentSchema, name);
 }

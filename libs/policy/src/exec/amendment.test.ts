@@ -59,7 +59,7 @@ test.each([
   'fakeroot make',
   'make-it',
   'a-program-of-tomorrow x',
-  // More words may follow those of a rule, such as -rf.
+  // Other words, such as -rf, may follow those of a rule.
   'rm x',
   'shred x',
 ])('never offers one for what may start others, or is not on the list: %s', (script) => {

@@ -9,19 +9,19 @@ import { addTo, type CompiledRule, type CompiledRules, matchingRules } from './c
 import { isOperationName, operationRules } from './operation-words.ts';
 import { readScript } from './read-script.ts';
 
-/** Where a program may lie for the `allow` rules about its name to hold for its path. */
+/** Paths of a program for which the `allow` rules about its name hold. */
 export interface HostExecutable {
   name: string;
   paths: string[];
 }
 
 export interface RulesOptions {
-  /** Where the rules are from: the path of a file. Errors name it. */
+  /** Path of the rules' file, for errors. */
   source: string;
   hostExecutables?: readonly HostExecutable[];
 }
 
-/** Checks rules and their examples. Throws RULES_INVALID with everything that is wrong: source, rule and example. */
+/** Checks rules and their examples. Throws RULES_INVALID with every invalid source, rule and example. */
 export function compileRules(given: readonly unknown[], { source, hostExecutables = [] }: RulesOptions): CompiledRules {
   const issues: FieldIssue[] = [];
   const names = namesByPath(hostExecutables, issues);
@@ -59,7 +59,7 @@ function addRule(compiled: CompiledRules, rule: PrefixRule): FieldIssue[] {
   ];
 }
 
-/** Returns whether the rule alone matches the example; undefined when that is not one plain command. */
+/** Returns whether the rule alone matches the example; undefined if the example is not one plain command. */
 function matchesExample(alone: CompiledRules, example: string): boolean | undefined {
   const { form, commands } = readScript(example);
   const [command] = commands;
@@ -89,7 +89,7 @@ function isPathOf(path: string, name: string): boolean {
   return path.startsWith('/') && path.endsWith(`/${name}`) && !/\/(\.{0,2})(\/|$)/.test(path);
 }
 
-/** A pattern as a person reads it: `git push|fetch`. */
+/** Writes a pattern for a person: `git push fetch`. */
 export function patternText({ pattern }: PrefixRule): string {
   return pattern.map((element) => (typeof element === 'string' ? element : element.join('|'))).join(' ');
 }

@@ -8,12 +8,12 @@ export interface CompiledRule {
   readonly pattern: readonly ReadonlySet<string>[];
 }
 
-/** Rules that were checked, indexed by the first word. */
+/** Checked rules, indexed by the first word. */
 export interface CompiledRules {
   readonly allow: Map<string, CompiledRule[]>;
-  /** Those that prompt or forbid, by the file name of the program. */
+  /** Rules that prompt or forbid, by the file name of the program. */
   readonly strict: Map<string, CompiledRule[]>;
-  /** Names of programs by the paths that stand for them. */
+  /** Names of programs, by the paths that stand for them. */
   readonly names: ReadonlyMap<string, string>;
   readonly count: number;
 }
@@ -25,18 +25,12 @@ export function addTo({ allow, strict }: CompiledRules, compiled: CompiledRule):
     index.set(key, [...(index.get(key) ?? []), compiled]);
 }
 
-/**
- * Every rule that a command matches. Those that allow count for
- * what is written out alone; the others for what it may become.
- */
+/** Returns every rule that a command matches. Words that the shell may expand match strict rules only. */
 export function matchingRules(rules: CompiledRules, command: CommandWords): PrefixRule[] {
   return [...strictRules(rules, hiddenCommands(command).commands), ...allowRules(rules, command)];
 }
 
-/**
- * Rules that prompt or forbid. They hold for the program under
- * every path. Takes a command and what it runs in its turn.
- */
+/** Returns the rules that prompt or forbid, under every path of the program, for a command and those it starts. */
 export function strictRules({ strict }: CompiledRules, commands: readonly CommandWords[]): PrefixRule[] {
   if (strict.size === 0) return [];
   const matching = new Set<PrefixRule>();
@@ -64,7 +58,7 @@ function begins(command: CommandWords, pattern: readonly ReadonlySet<string>[]):
   });
 }
 
-/** A word that the shell expands may become any number of words, so all that follows in the pattern may match. */
+/** Tells whether the command may match. A word that the shell expands may become any number of words. */
 function mayBegin(command: CommandWords, pattern: readonly ReadonlySet<string>[]): boolean {
   for (let index = 1; index < pattern.length; index += 1) {
     const word = command[index];

@@ -1,11 +1,10 @@
-// Commands that destroy, by their words. The list is advice:
-// `cmd=rm; $cmd -rf /` is not found. The sandbox is what holds.
+// Recognises commands that destroy by their words. This is only advice: `cmd=rm; $cmd -rf /` is not found.
 import { nameOf } from './hidden-commands.ts';
 import type { CommandWords } from './plain-script.ts';
 
 const DESTROYING = /^(rm|dd|mkfs(\..+)?|mkswap|fdisk|sfdisk|parted|wipefs|blkdiscard|shutdown|reboot|halt|poweroff)$/;
 
-/** Takes a command and what it runs in its turn. */
+/** Tells whether a command is dangerous. `commands` are the command and those it starts. */
 export function isDangerous(commands: readonly CommandWords[]): boolean {
   return commands.some(destroys);
 }
@@ -20,7 +19,7 @@ function destroys(command: CommandWords): boolean {
   return true;
 }
 
-/** GNU accepts every unambiguous beginning of `--force`. */
+/** Tells whether `--force` is given, which GNU accepts in every unambiguous abbreviation. */
 function forces(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   return (end < 0 ? args : args.slice(0, end)).some((arg) => /^-[^-]*f/.test(arg) || /^--f(o(r(ce?)?)?)?$/.test(arg));

@@ -7,7 +7,7 @@ import { isOperationName, matchesAllow, type OperationWords, operationRules } fr
 import { REJECTED_PROMPT } from './requirement-without-rule.ts';
 
 export interface OperationDecision extends Pick<Decision, 'requirement' | 'reason' | 'matchedRules' | 'segments'> {
-  /** The operations that are asked about. */
+  /** The operations that a person is asked about. */
   asking: readonly OperationWords[];
 }
 
@@ -18,10 +18,7 @@ interface Judged extends Segment {
 
 type OperationContext = Pick<DecisionContext, 'operator' | 'session'> & AskedFor;
 
-/**
- * Decides about file operations or a tool call by their words, with the rules and the table that hold for commands. The
- * strictest ruling about one of them is the ruling about all.
- */
+/** Decides about file operations or a tool call with the rules and table of commands. The strictest ruling wins. */
 export function decideOperations(operations: readonly OperationWords[], context: OperationContext): OperationDecision {
   const judged = operations.map((operation) => judge(operation, context));
   const strictest = judged.reduce<Judged | undefined>(
@@ -65,16 +62,13 @@ function reasonOf({ row, words, matchedRules, ruling }: Judged, { askByDefault }
   return `The rule \`${rule ? patternText(rule) : ''}\` ${verb} \`${text}\`.${because}`;
 }
 
-/**
- * Whether every one of the operations is among those that a pattern names, as a folder that was granted covers what is
- * in it.
- */
+/** Tells whether a pattern covers every operation: a granted folder covers its contents. */
 export function coversAll(pattern: PrefixRule['pattern'], operations: readonly OperationWords[]): boolean {
   const sets = pattern.map((element) => new Set(typeof element === 'string' ? [element] : element));
   return operations.every(({ words }) => sets[0]?.has(words[0] ?? '') && matchesAllow(words, sets));
 }
 
-/** Whether a rule is about file operations. `names`: those that it has to be about. */
+/** Tells whether a rule is about file operations, or about one of `names`. */
 export function rulesNameFiles(rules: readonly CompiledRules[], names?: readonly string[]): boolean {
   const isMeant = (word: string) =>
     names === undefined ? isOperationName(word) && word !== 'tool' : names.includes(word);

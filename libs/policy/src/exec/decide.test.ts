@@ -121,7 +121,7 @@ test.each([
   expect(decideWith(script, { operator: [[rule('forbid', 'git', 'push')]] }).requirement).toBe('forbidden');
 });
 
-// docs/rules.md names these: rules read words.
+// docs/rules.md names these scripts, which hide their words from rules.
 test.each(['x=git; $x push', 'eval "$(cat x)"', '. ./script', 'python3 x.py', `printf 'git push' | sh`])(
   'a rule that forbids git push does not find it in %j',
   (script) => {
@@ -207,7 +207,7 @@ test.each([
   expect(process.cpuUsage(before).user).toBeLessThan(3_000_000);
 });
 
-// The figure is in docs/rules.md; this finds a decision that has become many times slower.
+// docs/rules.md has the figure; this test finds a decision that has become many times slower.
 test.each(rulesLoad())('a decision under 200 rules takes microseconds: $name', ({ bytes, decideOnce }) => {
   expect(bytes).toBeLessThanOrEqual(200);
   for (let warm = 0; warm < 500; warm += 1) decideOnce();

@@ -20,28 +20,26 @@ import { type Reading, readScript } from './read-script.ts';
 import { REJECTED_PROMPT, requirementWithoutRule } from './requirement-without-rule.ts';
 
 export interface DecisionContext extends AskedFor {
-  /** The rules of the operator, of all of its files. */
+  /** Rules of all files of the operator. */
   operator: readonly CompiledRules[];
   /**
-   * Rules of the session, and those that a person has approved. Their `allow` answers a question, and never leaves a
+   * Rules of the session, and those that a person approved. Their `allow` answers a question, but never leaves a
    * sandbox.
    */
   session?: readonly CompiledRules[];
-  /** Whether its submitter asks for it to run outside the sandbox. */
+  /** Whether the submitter asks for the script to run outside the sandbox. */
   escalate: boolean;
-  /** Whether `selection` is 'require': it may not leave the sandbox. */
+  /** Whether `selection` is 'require', so that the script may not leave the sandbox. */
   mustStay?: boolean;
-  /**
-   * Names of the variables that its submitter sets: those of the command, and those of the session with its secrets.
-   */
+  /** Names of all variables of the command and its session, secrets included. */
   env?: readonly string[];
-  /** Whether the operator lets commands out of their sandbox whose variables are not known to be harmless. */
+  /** Whether the operator lets commands leave their sandbox with variables that are not known to be harmless. */
   anyVariables?: boolean;
 }
 
-/** One command of a script, and what it is to the rules. */
+/** One command of a script, with its row in the table. */
 export interface Segment {
-  /** Its words without quotes. One that the shell expands is as it is written. */
+  /** Words without quotes. A word that the shell expands is as written. */
   words: readonly string[];
   row: Row;
   matchedRules: readonly PrefixRule[];
@@ -52,9 +50,9 @@ export interface Decision {
   reason?: string;
   matchedRules: PrefixRule[];
   classification: 'safe' | 'dangerous' | 'unknown';
-  /** Whether rules of the operator allow every command of it, so that it may run outside the sandbox. */
+  /** Whether rules of the operator allow every command, so that the script may run outside the sandbox. */
   bypassSandbox: boolean;
-  /** The rule that would allow it from now on. */
+  /** The rule that would allow the script from now on. */
   amendment?: PrefixRule;
   segments: Segment[];
 }
@@ -64,7 +62,7 @@ interface Judged extends Segment {
   classification: Decision['classification'];
   byOperator: boolean;
   ruling: Ruling;
-  /** Whether the command starts something that cannot be read, and that no rule allows. */
+  /** Whether the command starts something that cannot be read and that no rule allows. */
   hides: boolean;
 }
 
@@ -73,7 +71,7 @@ interface Cause {
   reason: string | undefined;
 }
 
-/** Decides about a script by its words: whether it may run, must be asked about, or may not run. */
+/** Decides from a script's words whether it may run, must be asked about, or may not run. */
 export function decide(script: string, context: DecisionContext): Decision {
   const moving = movingVariables(context);
   const reading = underVariables(readScript(script), moving);
@@ -104,19 +102,15 @@ export function decide(script: string, context: DecisionContext): Decision {
 
 const ALLOWED: Cause = { ruling: 'allow', reason: undefined };
 
-/**
- * Which program a name means, and what a known one loads or runs: a script that sets them before a command is not plain
- * either.
- */
+/** Variables that choose the program of a name, or what a known program loads. Scripts that set them are not plain. */
 const MOVES_PROGRAMS = /^(PATH|LD_.*|GCONV_PATH|RIPGREP_CONFIG_PATH)$/;
 
-/** Variables that change what programs print, and let none start another. */
+/** Variables that change what programs print, and start no program. */
 const HARMLESS = /^(LANG|LC_[A-Z]+|TZ|CI|NO_COLOR|COLUMNS|LINES)$/;
 
 /**
- * The variables that may change what the words of the script do. Inside the sandbox those count that choose programs
- * for every script. What leaves it is what the rules allow, so there every variable counts that is not known to be
- * harmless: many make a program start others.
+ * Returns the variables that may change what the words do. Inside the sandbox, these choose programs. Outside, they are
+ * all that are not known to be harmless, since many make a program start others.
  */
 function movingVariables({ env = [], escalate, sandboxed, anyVariables }: DecisionContext): string[] {
   const leaves = sandboxed && escalate && anyVariables !== true;
@@ -130,7 +124,7 @@ function underVariables(reading: Reading, moving: readonly string[]): Reading {
 function judge(command: CommandWords, form: Reading['form'], context: DecisionContext): Judged {
   const { operator, session = [] } = context;
   const { commands, unreadable } = hiddenCommands(command);
-  // What else an opaque script runs is not known, so that nothing allows a part of it.
+  // An opaque script may run more than was found, so no rule allows a part of it.
   const mayAllow = form === 'plain' || form === 'document';
   const matching = (rules: CompiledRules): PrefixRule[] =>
     mayAllow ? [...strictRules(rules, commands), ...allowRules(rules, command)] : strictRules(rules, commands);
@@ -169,7 +163,7 @@ function classify({ form }: Reading, judged: readonly Judged[]): Decision['class
   return form === 'plain' && judged.every(({ classification }) => classification === 'safe') ? 'safe' : 'unknown';
 }
 
-/** What is asked about a script as a whole: what its commands are is not known. */
+/** Returns the causes to ask about the script as a whole, whose commands are not known. */
 function wholeCauses({ form, tooLong }: Reading, moving: readonly string[], context: DecisionContext): Cause[] {
   const { operator, session = [] } = context;
   if (form === 'opaque') {
@@ -181,7 +175,7 @@ function wholeCauses({ form, tooLong }: Reading, moving: readonly string[], cont
     return [{ ruling, reason: ruling === 'forbid' ? REJECTED_PROMPT : because }];
   }
   if (form !== 'unreadable') return [];
-  // A comment that makes it too long to read must not hide a command from the rules.
+  // A comment that makes the script too long to read must not hide a command from the rules.
   if (tooLong && [...operator, ...session].some(({ strict }) => strict.size > 0))
     return [{ ruling: 'forbid', reason: 'It is too long to be compared with the rules that forbid or ask.' }];
   return [unreadableCause(tooLong ? 'It is too long to be read.' : 'No parser can read it.', context)];
@@ -202,7 +196,7 @@ function escalation({ approval, mustStay }: DecisionContext): Cause {
   };
 }
 
-/** Only when one command is in the way, and no rule asks: a rule that asks goes on to ask. */
+/** Returns an amendment if a single command prevents the start and no rule asks about it. */
 function amend(judged: readonly Judged[]): PrefixRule | undefined {
   const asking = judged.filter(({ ruling }) => ruling !== 'allow');
   const [first, ...others] = asking;

@@ -8,7 +8,7 @@ const rule = (decision: PrefixRule['decision']): PrefixRule => ({ pattern: ['bui
 const inside: SandboxOptions = { mode: 'workspace-write' };
 const outside: SandboxOptions = { mode: 'external' };
 
-/** What of a script is judged, by its row in docs/rules.md. */
+/** Examples of the rows in docs/rules.md. */
 const rows = {
   'a rule forbids it': { script: 'build', execPolicy: [rule('forbid'), rule('allow')] },
   'a rule asks about it': { script: 'build', execPolicy: [rule('prompt'), rule('allow')] },

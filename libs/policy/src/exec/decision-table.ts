@@ -1,9 +1,9 @@
 import type { ApprovalPolicy, AskByDefault } from '@shellfleet/protocol';
 import { requirementWithoutRule } from './requirement-without-rule.ts';
 
-/** What a command, or a part of a script, is to the rules. `escalation` is a command that asks to leave its sandbox. */
+/** Row of a command or a part of a script. `escalation` is a command that asks to leave its sandbox. */
 export type Row = 'forbid' | 'prompt' | 'allow' | 'safe' | 'unknown' | 'dangerous' | 'escalation';
-/** What the rules say about it. `evaluate` calls the three `skip`, `needs-approval` and `forbidden`. */
+/** Ruling of the rules. `evaluate` calls the three `skip`, `needs-approval` and `forbidden`. */
 export type Ruling = 'allow' | 'ask' | 'forbid';
 type Column = Exclude<ApprovalPolicy, object> | 'reject' | 'omitted';
 
@@ -74,16 +74,15 @@ export function rulingFor(row: Row, approval: ApprovalPolicy | undefined): Rulin
   return ruling === 'ask' && rejected ? 'forbid' : ruling;
 }
 
-/** Everything but the rules that decides about a row. */
+/** Everything besides rules that decides about a row. */
 export interface AskedFor {
   approval: ApprovalPolicy | undefined;
-  /** Whether it would run in a sandbox. */
   sandboxed: boolean;
-  /** Commands that are asked about where no rule decides; `unreadable` when it is absent. */
+  /** Commands to ask about where no rule decides. Default: `unreadable`. */
   askByDefault?: AskByDefault | undefined;
 }
 
-/** Returns the ruling about a row where no rule may decide. It is never milder about a dangerous command. */
+/** Returns the ruling about a row where no rule decides. Dangerous commands never get a milder one than others. */
 export function defaultRuling(row: Row, { approval, sandboxed, askByDefault }: AskedFor): Ruling {
   const ruling = rulingFor(row, approval);
   if (askByDefault !== 'sandboxed' || (row !== 'safe' && row !== 'unknown' && row !== 'dangerous')) return ruling;

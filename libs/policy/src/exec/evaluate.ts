@@ -5,13 +5,12 @@ import { type Decision, decide } from './decide.ts';
 export interface EvaluationContext {
   /** Rules of an operator. */
   execPolicy?: PrefixRule[];
-  /** Which commands a person is asked about. Default: those of `prompt` rules alone. */
+  /** Commands that a person is asked about. Default: those of `prompt` rules alone. */
   approval?: ApprovalPolicy;
-  /** Which commands `approval` asks about when no rule decides. Default: 'unreadable'. */
+  /** Commands that `approval` asks about when no rule decides. Default: 'unreadable'. */
   askByDefault?: AskByDefault;
   /** The sandbox in which the command would run. Default: one without options. */
   sandbox?: SandboxOptions;
-  /** Whether the command asks to leave its sandbox. */
   escalate?: boolean;
 }
 

@@ -4,7 +4,7 @@ import { evaluate } from './evaluate.ts';
 const forbidsPush = [{ pattern: ['git', 'push'], decision: 'forbid' as const }];
 const onRequest = (script: string) => evaluate(script, { approval: 'on-request' });
 
-/** Each starts the words after it. Fault 110. */
+/** Programs that start the words after them. Fault 110. */
 const LAUNCHERS =
   `sudo doas env command nohup nice|nice -n 5|ionice -c 3|time|timeout 5|setsid|stdbuf -o0|chroot /x|flock x|prlimit|prlimit --cpu=1|choom -n 0
   setarch x86_64|linux64|i386|fakeroot|faketime now|systemd-run|systemd-run --user -p A=B|pkexec|start-stop-daemon -S -x|cpulimit -l 5|unbuffer|valgrind
@@ -47,7 +47,7 @@ describe('what a launcher starts', () => {
     expect(evaluate(script, { execPolicy: forbidsPush }).requirement).toBe('forbidden');
   });
 
-  // A shell that is not on the list: its script has no blank either.
+  // A shell that is not on the list, with a script without blanks.
   test.each(["'true;reboot'", "'true&&reboot'", "'true||reboot'", "'true|reboot'", "'true&reboot'", "'true\nreboot'"])(
     'is found in an argument that is a script without blanks: %s',
     (script) => {

@@ -3,37 +3,25 @@ import type { CommandWords, Word } from './plain-script.ts';
 import { readScript } from './read-script.ts';
 
 const DEEPEST = 3;
-/**
- * Words of what a launcher starts that are looked at: more than
- * a pattern may have. They bound the time that many words take.
- */
+/** The most words of a started command that are read, more than a pattern may have. Bounds the time. */
 const MOST_WORDS = 65;
-/** Launchers among the words of a launcher. */
 const MOST_LAUNCHERS = 4;
 
 export interface HiddenCommands {
-  /**
-   * The command itself, and what it plainly starts in its turn:
-   * `sudo rm -f x` starts `rm -f x`, `sh -c 'rm -f x'` as well.
-   */
+  /** The command, and those that it plainly starts: `rm -f x` for `sudo rm -f x` and `sh -c 'rm -f x'`. */
   readonly commands: CommandWords[];
-  /**
-   * Whether the command starts something that is not written out, or that no parser can read: `sh -c "$x"`, `sudo $x`.
-   */
+  /** Whether the command starts something that is not written out or cannot be parsed: `sh -c "$x"`, `sudo $x`. */
   readonly unreadable: boolean;
 }
 
-/**
- * Looks through launchers. For what makes a decision stricter, and
- * never for what allows: every word of a launcher may begin a command.
- */
+/** Looks through launchers. Only for stricter decisions: every word of a launcher may begin a command. */
 export function hiddenCommands(command: CommandWords): HiddenCommands {
   const commands: CommandWords[] = [];
   const unreadable = collect(command, 0, commands);
   return { commands, unreadable };
 }
 
-/** Returns whether something that it starts cannot be read. */
+/** Returns whether the command starts something that cannot be read. */
 function collect(command: CommandWords, depth: number, found: CommandWords[]): boolean {
   found.push(command);
   const [outer, ...inner] = launchersIn(command);
@@ -59,10 +47,7 @@ interface PlacedLauncher {
   launcher: Launcher;
 }
 
-/**
- * The launcher that the command is, and those that its words name:
- * `sudo sh -c 'make all'`. One of each kind: they read the same words.
- */
+/** Returns the command's launcher and those that its words name (`sudo sh -c 'make all'`), one of each kind. */
 function launchersIn(command: CommandWords): PlacedLauncher[] {
   const outer = launcherAt(command, 0);
   if (!outer) return [];
@@ -80,7 +65,7 @@ function launcherAt(command: CommandWords, at: number): Launcher | undefined {
   return name === undefined ? undefined : launcherOf(name, command[at + 1]?.text);
 }
 
-/** Whether the shell expands a word where the name of the started command may stand, or the script. */
+/** Tells whether the shell expands a word where the started command's name or the script may stand. */
 function startsExpanded(command: CommandWords, { takesScripts, wraps, ownWords, after }: Launcher): boolean {
   if (!command.some(({ literal }) => !literal)) return false;
   if (takesScripts) return command.some(({ literal }, at) => !literal && isScriptPlace(command, at));
@@ -91,7 +76,7 @@ function startsExpanded(command: CommandWords, { takesScripts, wraps, ownWords, 
     const { text, literal } = command[at] as Word;
     if (!literal && !/^[A-Za-z_][A-Za-z0-9_]*=/.test(text)) return true;
     const isOption = text.startsWith('-') || /^[A-Za-z_][A-Za-z0-9_]*=/.test(text);
-    // The word behind an option may be its value.
+    // The word after an option may be the option's value.
     if (isOption || command[at - 1]?.text.startsWith('-')) continue;
     if (own === 0) return false;
     own -= 1;
@@ -99,21 +84,21 @@ function startsExpanded(command: CommandWords, { takesScripts, wraps, ownWords, 
   return false;
 }
 
-/** The first word, and what follows `-c`. Later words of a shell are arguments of its script. */
+/** Tells whether a script may stand at `at`. Later words of a shell are arguments of its script. */
 function isScriptPlace(command: CommandWords, at: number): boolean {
   return at === 1 || /^-[a-zA-Z]*c$|^--(?:command|session-command)$/.test(command[at - 1]?.text ?? '');
 }
 
 interface Script {
   text: string;
-  /** Whether the text runs as a script. Otherwise it is an argument that looks like one, and may be any text. */
+  /** Whether the text runs as a script. Otherwise it may be any argument that looks like one. */
   isScript: boolean;
 }
 
 function scriptsIn(words: CommandWords, { joins, takesScripts, wraps }: Launcher): Script[] {
   const [name, ...texts] = words.map(({ text }) => text);
   const scripts: Script[] = [];
-  // With its own name in front: which of its words begins the script is not known.
+  // The first word of the script is not known, so the launcher's own name is included.
   if (joins) scripts.push({ text: (wraps ? [name, ...texts] : texts).join(' '), isScript: true });
   if (joins && takesScripts) return scripts;
   for (const [at, text] of texts.entries()) {
@@ -124,17 +109,14 @@ function scriptsIn(words: CommandWords, { joins, takesScripts, wraps }: Launcher
   return scripts;
 }
 
-/**
- * What an option has in its own word: `--command='make all'`, `-c'make
- * all'`, `-qc'make all'`, `-S'make all'`; and an alias' text.
- */
+/** Returns scripts inside an option's word: `--command='make all'`, `-c'make all'`, `-qc'make all'`, an alias' text. */
 function attachedTo(text: string): string[] {
   const [, long] = /^(?:--)?[A-Za-z_][\w-]*=(.+)$/s.exec(text) ?? [];
   const [, short] = /^-[A-Za-z]*?[cS](.+)$/s.exec(text) ?? [];
   return [long, short].filter((part) => part !== undefined);
 }
 
-/** The file name of the program: `rm` for `/bin/rm`. */
+/** Returns the file name of the program: `rm` for `/bin/rm`. */
 export function nameOf(command: CommandWords): string | undefined {
   const text = command[0]?.text;
   return text?.slice(text.lastIndexOf('/') + 1);

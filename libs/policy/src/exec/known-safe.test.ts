@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { evaluate } from './evaluate.ts';
 
-// That none of them writes or starts anything is tried with the real programs: tests/integration/safe-programs.test.ts.
+// tests/integration/safe-programs.test.ts runs the real programs to check that none writes or starts anything.
 const classify = (script: string) => evaluate(script, {}).classification;
 
 describe('known to be safe', () => {
@@ -26,8 +26,7 @@ describe('known to be safe', () => {
     expect(classify(script)).toBe('safe');
   });
 
-  // Fault 102: a program takes options after its operands, in
-  // one word with others or with their value, and abbreviated.
+  // Fault 102: programs take options after operands, several in one word, with their value, and abbreviated.
   test.each([
     'sed -n 1p -fFILE',
     'sed -n 1p -f FILE',

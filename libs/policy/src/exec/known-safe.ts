@@ -1,13 +1,11 @@
 import { type HarmlessOptions, type ParsedOptions, parseOptions } from './parse-options.ts';
 
-// Commands that write nothing and start nothing. They are not asked about where an approval policy asks about
-// everything else. That they read is the sandbox's concern. This is a list of what is known: a program, an option or an
-// action that is missing here is not safe. The real programs are run with arguments of every order, and each that
-// writes or starts something is found: tests/rules-trial/safe-programs.
+// Lists commands that write nothing and start nothing, which approval policies need not ask about. Whatever is missing
+// here is not safe. tests/rules-trial/safe-programs tries the real programs with arguments in every order.
 
 type Check = (args: readonly string[]) => boolean;
 
-/** Programs that have no option that writes or starts anything, in GNU's, busybox's and toybox's versions. */
+/** Programs without options that write or start anything, in the versions of GNU, busybox and toybox. */
 const HARMLESS_WITH_ANY_OPTION =
   'cat cd cut echo expr false grep head id ls nl numfmt paste pwd rev seq stat tail tr true uname wc which whoami';
 
@@ -21,7 +19,7 @@ const base64 = withOptions(
   () => true,
 );
 
-/** A second operand is a file that it writes. */
+/** A second operand is a file that `uniq` writes. */
 const uniq = withOptions(
   {
     short: 'cdDuizf:s:w:',
@@ -37,7 +35,7 @@ const uniq = withOptions(
 );
 
 const PRINTS_LINES = /^[0-9]+(,[0-9]+)?p$/;
-/** Only scripts that print lines by number. Without `-e` the first operand is the script. */
+/** `sed` is safe only if its scripts print lines by number. Without `-e` the first operand is the script. */
 const sed = withOptions(
   {
     short: 'nErsuze:l:',
@@ -65,20 +63,14 @@ const FIND_WORDS = new Set(
 );
 const FIND_NUMBER = /^-[0-9]+[bcwkMG]?$/;
 const FIND_NEWER = /^-newer[aBcm][aBcmt]$/;
-/**
- * Every word with a dash has to be known, whether it is a test
- * or a value: actions that write or start something have a dash.
- */
+/** Every word with a dash must be known, also as a value, because actions that write or start something have one. */
 const find: Check = (args) =>
   args.every(
     (arg) =>
       !arg.startsWith('-') || FIND_WORDS.has(arg) || FIND_NUMBER.test(arg) || FIND_NEWER.test(arg) || arg === '-',
   );
 
-/**
- * ripgrep takes no abbreviations, and options after operands. A program
- * is started by `--pre`, `--hostname-bin`, `-z` and `--search-zip`.
- */
+/** `rg` takes options after operands and no abbreviations. `--pre`, `--hostname-bin` and `-z` start programs. */
 const rg = withOptions(
   {
     short: 'abcFHhIiLlnNoPpqSsuUvwx0.A:B:C:E:e:f:g:j:M:m:r:T:t:',
@@ -100,7 +92,7 @@ const KNOWN_SAFE: ReadonlyMap<string, Check> = new Map<string, Check>([
   ...Object.entries({ base64, uniq, sed, find, rg }),
 ]);
 
-/** Takes the words of a command, all of them known. */
+/** Tells whether a command is safe. All of its words must be known. */
 export function isKnownSafe([name = '', ...args]: readonly string[]): boolean {
   const check = KNOWN_SAFE.get(name.replace(/^\/(?:usr\/)?bin\//, ''));
   return check?.(args) ?? false;

@@ -1,20 +1,15 @@
-// Programs and builtins that start what their words name. A list
-// by hand: the rules look through these and through no others.
+// Lists programs and builtins that start the commands which their words name. Rules look through these only.
 
-/** How a program finds the command that it starts. */
 export interface Launcher {
-  /** Whether words after its own name are the command that it starts. */
+  /** Whether the words after the launcher's name are the command that it starts. */
   readonly wraps: boolean;
-  /** Words before that command that are its own and no options: 1 for `timeout 5 make`. */
+  /** Operands before that command: 1 for `timeout 5 make`. */
   readonly ownWords: number;
-  /**
-   * Every argument may be a script of a shell: `su -c 'make all'`.
-   * Elsewhere an argument with blanks or separators may be one.
-   */
+  /** Whether every argument may be a script: `su -c 'make all'`. Otherwise only one with blanks or separators may. */
   readonly takesScripts: boolean;
   /** Whether the launcher joins its arguments to one script: `ssh host make 'all; ls'`. */
   readonly joins: boolean;
-  /** Words that alone begin a command of `find`: `-exec`. Absent: every word may. */
+  /** Words that must precede a started command, such as `-exec` of `find`. Default: every word may. */
   readonly after?: RegExp;
 }
 
@@ -44,20 +39,17 @@ const LAUNCHERS: ReadonlyMap<string, Launcher> = new Map([
   }),
 ]);
 
-/** The dynamic linker starts the program that it is given: `/lib64/ld-linux-x86-64.so.2 /bin/rm`. */
+/** The dynamic linker, which starts a given program: `/lib64/ld-linux-x86-64.so.2 /bin/rm`. */
 const LINKER = /^ld(?:-linux|-musl|64)?[-.\w]*\.so(?:\.\d+)?$/;
 
-/** Programs of which one subcommand starts what follows it; in a container, after the container's name. */
+/** Programs with a subcommand that starts the words after it; in a container, those after the container's name. */
 const RUNNERS = new Set('npm pnpm yarn bun bundle poetry pipenv uv hatch pdm mise asdf direnv rustup conda'.split(' '));
 const CONTAINER_RUNNERS = new Set('docker podman nerdctl kubectl oc lxc'.split(' '));
 const RUNS = /^(?:exec|run|x|dlx|shell)$/;
 const WRAPS_AFTER_ONE: Launcher = { ...NO_LAUNCHER, wraps: true, ownWords: 1 };
 const WRAPS_AFTER_TWO: Launcher = { ...NO_LAUNCHER, wraps: true, ownWords: 2 };
 
-/**
- * Returns how the program starts others. Undefined: what it starts, if
- * anything, is not looked at. `subcommand`: the word after its name.
- */
+/** Returns how the program starts others, or undefined for programs that rules do not look through. */
 export function launcherOf(name: string, subcommand: string | undefined): Launcher | undefined {
   if (LINKER.test(name)) return WRAPS_AFTER_ONE;
   if (RUNS.test(subcommand ?? '')) {

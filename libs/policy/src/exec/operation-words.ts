@@ -1,25 +1,18 @@
 import type { PrefixRule } from '@shellfleet/protocol';
 import type { CompiledRules } from './compiled-rules.ts';
 
-// The words of what is judged beside commands: file operations and tool calls. The first word names the operation, the
-// words behind it are paths, or the name of a tool.
-//
+// Words of file operations and tool calls. The first word names the operation; the others are paths, or a tool's name.
 // WORDS-1. A path in a rule stands for itself and everything below it.
-// WORDS-2. `prompt` and `forbid` also count for what takes a whole folder that
-//          holds their path: its removal, its renaming, a walk through it.
-// WORDS-3. No rule about these words allows a command of a shell, where
-//          whoever writes files may choose what program a name means.
+// WORDS-2. `prompt` and `forbid` also match an operation on a folder above their path: removing, renaming, listing.
+// WORDS-3. No rule about these words allows a shell command: a session that writes files can replace programs.
 
 export interface OperationWords {
-  /** Absolute paths in it have neither `.` nor `..`, nor a slash at their end. */
+  /** Absolute paths are normalized (normalizePath). */
   words: readonly string[];
-  /** The operation only reads. */
   isSafe?: boolean;
   /** The operation reaches everything below its paths. */
   takesFolder?: boolean;
-  /**
-   * Other names of the same act, for rules that ask or forbid: what is renamed is also removed there and written here.
-   */
+  /** Other names of the act, for rules that ask or forbid: a renamed path is also removed there and written here. */
   alsoStrict?: readonly (readonly string[])[];
 }
 
@@ -27,7 +20,7 @@ export function isOperationName(word: string): boolean {
   return word.startsWith('files.') || word === 'tool';
 }
 
-/** Every rule that an operation matches. */
+/** Returns every rule that an operation matches. */
 export function operationRules(
   { allow, strict }: CompiledRules,
   { words, takesFolder = false, alsoStrict = [] }: OperationWords,
@@ -70,7 +63,7 @@ function isWithin(path: string, folder: string): boolean {
   return path === top || top === '/' || path.startsWith(`${top}/`);
 }
 
-/** An absolute path without `.`, `..`, doubled slashes and a slash at its end. */
+/** Removes `.`, `..`, doubled slashes and the last slash from an absolute path. */
 export function normalizePath(path: string): string {
   const kept: string[] = [];
   for (const part of path.split('/')) {

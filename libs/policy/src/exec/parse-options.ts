@@ -1,27 +1,22 @@
-// Reads the options of a program as getopt_long does, and accepts only options that are listed:
-// whatever else a word may be to some version of the program, it is not known. That covers
-// abbreviations of long options too: `--fil` may be `--file` today and be ambiguous tomorrow.
+// Reads options as getopt_long does, and accepts listed options only. Abbreviations are not accepted: `--fil` may mean
+// `--file` in one version of a program and be ambiguous in the next.
 
-/** Options that are known to be harmless. */
 export interface HarmlessOptions {
   /** Letters as in getopt's option string: `nl:` is `-n` without a value and `-l` with one. */
   readonly short: string;
-  /**
-   * Long names, written out as a user does: `quiet`, `wrap=` with a value, `group[=]` with a value that may be missing.
-   */
+  /** Long names in full: `quiet`, `wrap=` with a value, `group[=]` with an optional value. */
   readonly long: readonly string[];
 }
 
 export interface ParsedOptions {
-  /** Options with their values, in order. A long option is named without its dashes. */
+  /** Options with their values, in order. Long options have no dashes here. */
   readonly options: readonly { name: string; value?: string | undefined }[];
   readonly operands: readonly string[];
 }
 
 /**
- * Returns both ways in which a program may read its words: options after the first
- * operand count (GNU), or are operands (POSIXLY_CORRECT, and programs of other systems).
- * Returns undefined when a word is an option that is not listed, or lacks its value.
+ * Returns both ways in which a program may read its words: options after the first operand count (GNU) or are operands
+ * (POSIXLY_CORRECT, other systems). Returns undefined if an option is not listed or lacks its value.
  */
 export function parseOptions(args: readonly string[], harmless: HarmlessOptions): ParsedOptions[] | undefined {
   const permuted = parse(args, harmless, true);
@@ -67,7 +62,7 @@ function readLong(text: string, { long }: HarmlessOptions): ReadWord | undefined
 
 const one = (name: string, value?: string): ReadWord => ({ options: [{ name, value }] });
 
-/** `-nE` is two options, `-l5` is one with a value. */
+/** Reads short options: `-nE` is two, `-l5` is one with a value. */
 function readShort(letters: string, { short }: HarmlessOptions): ReadWord | undefined {
   const options: { name: string; value?: string | undefined }[] = [];
   for (let at = 0; at < letters.length; at += 1) {

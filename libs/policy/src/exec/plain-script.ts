@@ -1,12 +1,10 @@
-// Reads the part of the shell language that bash, dash and busybox ash read alike, and nothing else: words, quotes,
-// simple variables, `;`, `&&`, `||`, `|`, `!`, new lines and comments. It is the second opinion on the parser: a script
-// counts as plain only when both read the same commands.
+// Reads only the part of the shell language that bash, dash and busybox ash read alike: words, quotes, simple
+// variables, separators, `!` and comments. A script is plain only if this reader and the parser find the same commands.
 
-/** A word of a command. */
 export interface Word {
-  /** Its text without quotes, as far as it is known. */
+  /** Text without quotes, as far as it is known. */
   readonly text: string;
-  /** False when the shell expands it: it may then become any number of words with any text. */
+  /** False when the shell expands the word, which may then become any number of words with any text. */
   readonly literal: boolean;
 }
 export type CommandWords = readonly Word[];
@@ -14,7 +12,7 @@ export type CommandWords = readonly Word[];
 const BLANK = /(?:[ \t]|\\\n)+/y;
 const COMMENT = /#[^\n]*/y;
 const SEPARATOR = /&&|\|\||[;|\n]/y;
-/** Most words: they need no reading piece by piece. */
+/** Matches most words, which need no reading piece by piece. */
 const BARE_WORD = /[A-Za-z0-9_./:=@%+,^-]+(?=[ \t\n;|&]|$)/y;
 const BARE = /[A-Za-z0-9_./:=@%+,^\]}!-]+/y;
 const HASH = /#/y;
@@ -33,7 +31,7 @@ const RESERVED = new Set(
 /** Control characters confuse shells: bash marks quoted bytes with two of them. */
 const CONTROL = /(?![\t\n])\p{Cc}|\p{Cs}/u;
 
-/** The commands of a plain script in their order, or undefined when it is not plain. */
+/** Returns the commands of a plain script in their order, or undefined if it is not plain. */
 export function readPlainScript(script: string): CommandWords[] | undefined {
   const commands: CommandWords[] = [];
   let words: Word[] = [];
@@ -69,7 +67,7 @@ export function readPlainScript(script: string): CommandWords[] | undefined {
   return endCommand() ? commands : undefined;
 }
 
-/** Reads one word from a position, or undefined when it is not plain. */
+/** Reads one word from a position. Returns undefined if it is not plain. */
 export function readWord(source: string, start: number): { word: Word; end: number } | undefined {
   const bare = match(BARE_WORD, source, start);
   if (bare) return { word: { text: bare[0], literal: true }, end: start + bare[0].length };
@@ -116,7 +114,7 @@ function readPiece(source: string, position: number, first: boolean): Piece | un
   return expanded && { text: expanded[0], literal: false, end: position + expanded[0].length };
 }
 
-/** Whether a word can be the name of a command, and no keyword or assignment of any shell. */
+/** Tells whether a word can be a command's name: it is no keyword or assignment in any shell. */
 function canName(raw: string, { text, literal }: Word): boolean {
   return literal && !RESERVED.has(raw.replaceAll('\\\n', '')) && !/^[A-Za-z_][A-Za-z0-9_]*(\[.*\])?\+?=/s.test(text);
 }

@@ -1,25 +1,22 @@
 import { type Command, forEachChild, type ParsedScript, type Word as ParsedWord, parse, type SyntaxNode } from 'unbash';
 import { type CommandWords, readPlainScript, readWord, type Word } from './plain-script.ts';
 
-/** Scripts beyond this are not read: the time that the rules take is bounded. */
+/** Longer scripts are not read, which bounds the time that rules take. */
 const LONGEST_READABLE_CHARS = 64 * 1024;
-/** Nodes of one syntax tree that are looked at. */
 const MOST_NODES = 100_000;
 
 /**
- * - `plain`: exactly these commands run, whatever the shell.
- * - `document`: this one command runs, and reads a here-document.
- * - `opaque`: these commands were found in it; more may run.
- * - `unreadable`: no parser can read it; these commands were found all the same.
+ * - `plain`: exactly these commands run, in every shell. `document`: this one runs, and reads a here-document.
+ * - `opaque`: more commands than these may run. `unreadable`: the parser reports an error.
  */
 export interface Reading {
   readonly form: 'plain' | 'document' | 'opaque' | 'unreadable';
   readonly commands: readonly CommandWords[];
-  /** There is more in it than is looked at. */
+  /** The script exceeds LONGEST_READABLE_CHARS or MOST_NODES. */
   readonly tooLong?: true;
 }
 
-/** Lowers a script to the commands that it runs. */
+/** Finds the commands that a script runs. */
 export function readScript(script: string): Reading {
   if (script.length > LONGEST_READABLE_CHARS) return TOO_LONG;
   if (script.includes('\0')) return { form: 'unreadable', commands: [] };
@@ -43,7 +40,7 @@ function parseWhole(script: string): ParsedScript | undefined {
   }
 }
 
-/** What else than commands and words a plain script may hold. */
+/** Node types of a plain script besides commands and words. */
 const SIMPLE = new Set(
   [
     'Script',
@@ -64,15 +61,11 @@ interface Found {
   commands: CommandWords[];
   /** Whether the script has more than plain commands. */
   compound: boolean;
-  /** Whether the parser reports an error. */
   broken: boolean;
   documents: number;
 }
 
-/**
- * Every command in a tree, in substitutions too, in the order of
- * the source. Undefined when there is more than is looked at.
- */
+/** Returns every command in a tree, substitutions included, in source order. Returns undefined above MOST_NODES. */
 function findCommands(tree: ParsedScript): Found | undefined {
   const found: Found = { commands: [], compound: false, broken: false, documents: 0 };
   const left: SyntaxNode[] = [tree];
@@ -118,7 +111,7 @@ function sameWords(one: CommandWords, other: CommandWords): boolean {
   );
 }
 
-/** One plain command that reads a here-document in which nothing is expanded, and nothing after that. */
+/** Reads a script that is one plain command with a here-document in which nothing is expanded. */
 function readDocument(script: string, parsed: readonly CommandWords[]): CommandWords | undefined {
   const [line, ...rest] = script.split('\n');
   const begin = /^([^\\]*?)[ \t]*<<[ \t]*(['"])([A-Za-z_][A-Za-z0-9_]*)\2[ \t]*$/.exec(line as string);

@@ -40,7 +40,7 @@ test.each(rows)('S3-14: it decides about a script that no parser can read, under
     );
 });
 
-// S3-14 to the letter: the rule decides about every command that no rule decides about.
+// S3-14: the rule decides about every command that no rule decides about.
 describe("askByDefault: 'sandboxed'", () => {
   const askByDefault = 'sandboxed';
 

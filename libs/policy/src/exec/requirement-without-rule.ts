@@ -7,7 +7,7 @@ export interface RequirementWithoutRule {
 
 export const REJECTED_PROMPT = 'approval policy rejected sandbox approval prompt';
 
-/** The decision about what no rule and no list decides about. `wouldAsk`: it runs in a sandbox, whose modes ask. */
+/** Decides where no rule and no list does. `wouldAsk` means that the command runs in a sandbox whose modes ask. */
 export function requirementWithoutRule(
   approval: ApprovalPolicy | undefined,
   wouldAsk: boolean,

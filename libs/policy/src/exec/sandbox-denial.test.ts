@@ -21,7 +21,7 @@ test.each([
   expect(sandboxDenial({ exitCode, output: `begin\n${output}\n`, sandbox: restricted })).toEqual({ denied, line });
 });
 
-// A sandbox without sockets, such as Codex's, refuses them with the words that it has for files.
+// A sandbox without sockets, such as Codex's, refuses sockets with the message for files.
 test.each([
   ['network', 'socket: Operation not permitted'],
   [

@@ -1,31 +1,29 @@
 import type { ResolvedSandbox } from '@shellfleet/protocol';
 
-// Recognises that a failed command was denied something by its sandbox. Only programs report
-// that, in text, so this is a guess: it may be used to ask a person about a second attempt,
-// never to start one. The exit code alone is no sign: grep's 1, and 2 and 127, are ordinary.
+// Recognises from a failed command's output that its sandbox denied it something. This is a guess: it may offer a
+// person a second attempt, never start one. The exit code alone proves nothing: 1, 2 and 127 are ordinary.
 
 interface FailedCommand {
   exitCode: number | null;
-  /** What it printed, or the end of that. */
+  /** Output, or its end. */
   output: string;
   sandbox: Pick<ResolvedSandbox, 'sandboxed' | 'network'>;
 }
 
 export interface SandboxDenial {
-  /** What the sandbox withheld. */
   denied: 'files' | 'network' | 'system-call';
-  /** The line that reports it. */
+  /** The line that reports the denial. */
   line: string;
 }
 
-/** A program reports why it gave up in its last lines. An older line may be about something that it got over. */
+/** Programs report their last reason in their last lines. An older line may be about a failure that did not matter. */
 const LAST_LINES = 10;
-/** A line without an end is not searched as a whole. */
+/** The most characters of a line that are searched. */
 const LINE_CHARACTERS = 1000;
 
-/** Exit code of a shell for a file that may not be executed. It prints the words of a denial then. */
+/** A shell's exit code for a file that may not be executed. Its output reports a denial then. */
 const NOT_EXECUTABLE = 126;
-/** Exit code of a shell for a program that a forbidden system call ended: 128 + SIGSYS. */
+/** A shell's exit code for a program that a forbidden system call ended: 128 + SIGSYS. */
 const BAD_SYSTEM_CALL = 159;
 
 const FILES = [
@@ -46,14 +44,11 @@ const NETWORK = [
   /\b(?:CONNECT tunnel failed, response|tunnel connection failed:|HTTP code) 403\b/i,
 ];
 
-/** A sandbox without sockets answers the attempt to make one as it answers what files may not be. */
+/** A sandbox without sockets refuses them with the message for files. */
 const NOT_PERMITTED = /\boperation not permitted\b|\bEPERM\b|\[Errno 1\]/i;
 const ABOUT_SOCKETS = /\b(?:sockets?|connect|sendto)\b/i;
 
-/**
- * Returns what the sandbox seems to have denied the command. Undefined when nothing that it printed reports a denial,
- * or when it ran in no sandbox.
- */
+/** Returns what the sandbox seems to have denied. Undefined without a sandbox, or if no output reports a denial. */
 export function sandboxDenial({ exitCode, output, sandbox }: FailedCommand): SandboxDenial | undefined {
   if (!sandbox.sandboxed || exitCode === null || exitCode === 0) return undefined;
   const lines = lastLines(output);
@@ -65,7 +60,7 @@ export function sandboxDenial({ exitCode, output, sandbox }: FailedCommand): San
   return undefined;
 }
 
-/** The last one first. */
+/** Returns the last lines, the last one first. */
 function lastLines(output: string): string[] {
   return output
     .slice(-LAST_LINES * LINE_CHARACTERS)
@@ -76,9 +71,7 @@ function lastLines(output: string): string[] {
     .reverse();
 }
 
-/**
- * The line itself, or those before it where it names no file: the traceback of an exception ends with the reason alone.
- */
+/** Tells whether the line is about a socket. If it names no file, the lines before it count, as in a traceback. */
 function namesSocket(line: string, before: readonly string[]): boolean {
   return line.includes('/') ? ABOUT_SOCKETS.test(line) : before.some((other) => ABOUT_SOCKETS.test(other));
 }

@@ -1,9 +1,8 @@
 /**
- * Programs that start no other program and read no program text, whatever their words and the files
- * of the folder are. A rule that allows one of them by its first words allows nothing that a person
- * does not see. Most programs start others by some option, variable or file: `git` by its hooks,
- * `cargo` by build scripts, `tar` and `sort` by options, `sed` and `find` by their scripts. Those
- * that destroy (`rm`, `dd`, `shred`) are left out too, since more words may follow those of a rule.
+ * Programs that start no other program and read no program text, whatever their words and files are. A rule that allows
+ * one by its first words allows nothing that a person does not see. Others start programs by options, variables or
+ * files: `git` by hooks, `cargo` by build scripts, `find` by `-exec`. Programs that destroy (`rm`, `dd`, `shred`) are
+ * left out, since more words may follow those of a rule.
  */
 const STARTS_NOTHING = new Set(
   `basename cat chgrp chmod chown cksum cmp comm cp csplit cut df dircolors dirname du echo expand expr factor false fmt fold
@@ -12,7 +11,7 @@ const STARTS_NOTHING = new Set(
    tail tee touch tr true tsort tty uname unexpand uniq unlink wc whoami base32 base64 b2sum yes`.split(/\s+/),
 );
 
-/** Takes the name of a program, without a path. */
+/** Tells whether the program starts nothing. `name` is its name without a path. */
 export function startsNothing(name: string): boolean {
   return STARTS_NOTHING.has(name);
 }

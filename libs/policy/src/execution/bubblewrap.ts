@@ -1,41 +1,41 @@
 import { type ResolvedSessionSpec, resolveSandbox, workspaceOf } from '@shellfleet/protocol';
 import { type HostAllowances, type HostPolicyPlan, planHost } from './host.ts';
 
-// The bubblewrap policy as data: everything of the host policy (user, limits, workspace, private folders), and
-// bubblewrap between that and the shell. The session's root folder is empty but for what is listed here.
+// Plans policy `bubblewrap`: the plan of policy `host` (user, limits, workspace, private folders) with bubblewrap
+// around the shell. The session's root folder contains only what is listed here.
 
 export interface BubblewrapPlan extends HostPolicyPlan {
   readOnlyWorkspace: boolean;
-  /** The host's network instead of none. */
+  /** Whether the session has the host's network instead of none. */
   sharesNetwork: boolean;
 }
 
-/** What the session has of the host's root folder: links as they are there, folders to be read. */
+/** Parts of the host's root folder in the session: links as they are, folders read-only. */
 export interface HostRoot {
   programs: readonly { path: string; linkTo: string | undefined }[];
-  /** Those of KERNEL_FILES that this kernel has. */
+  /** The KERNEL_FILES that this kernel has. */
   kernelFiles: readonly string[];
 }
 
 /** Folders with the host's programs. On most systems all but /usr are links into it. */
 export const PROGRAM_FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'] as const;
 
-/** What programs need of /etc: names of users, libraries, certificates and time zones. No keys. */
+/** Parts of /etc that programs need: names of users, libraries, certificates, time zones. No keys. */
 const SETTINGS = toPaths(`
   alternatives bash.bashrc ca-certificates debian_version group inputrc ld.so.cache ld.so.conf ld.so.conf.d locale.conf localtime
   mime.types nsswitch.conf os-release passwd pki/ca-trust/extracted pki/tls/certs profile profile.d protocols services shells
   ssl/certs ssl/openssl.cnf terminfo timezone`);
 const NAMES_OF_HOSTS = toPaths('hosts resolv.conf');
 
-/** Parts of /proc that are the kernel's and no process's. Nothing is read there, as in a container. */
+/** Files of /proc that belong to the kernel and not to a process. They are masked, as in a container. */
 export const KERNEL_FILES = ['keys', 'key-users', 'kcore', 'kmsg', 'timer_list', 'sched_debug', 'latency_stats'].map(
   (name) => `/proc/${name}`,
 );
 
-/** The launcher opens the filter of system calls under this number. */
+/** The launcher opens the seccomp filter under this number. */
 export const FILTER_DESCRIPTOR = 10;
 
-/** Throws SANDBOX_UNAVAILABLE, with every field that is refused. */
+/** Plans the session. Throws SANDBOX_UNAVAILABLE with every refused field. */
 export function planBubblewrap(spec: ResolvedSessionSpec, allowances: HostAllowances): BubblewrapPlan {
   const { mode, network } = resolveSandbox(spec);
   return {
@@ -45,16 +45,13 @@ export function planBubblewrap(spec: ResolvedSessionSpec, allowances: HostAllowa
   };
 }
 
-/**
- * What bubblewrap is called with, before the program that it starts.
- * Its root is a tmpfs, which nobody can write to once it is made.
- */
+/** Returns bubblewrap's arguments before the program. The root is a tmpfs, which is read-only once it is made. */
 export function bubblewrapArguments(
   { readOnlyWorkspace, sharesNetwork }: BubblewrapPlan,
   { programs, kernelFiles }: HostRoot,
 ): string[] {
   return [
-    // Its parent is the launcher, which outlives the worker.
+    // --die-with-parent: the parent is the launcher, which outlives the worker.
     ...['--unshare-all', '--die-with-parent', '--new-session', '--as-pid-1', '--cap-drop', 'ALL'],
     ...(sharesNetwork ? ['--share-net'] : []),
     ...['--hostname', 'shellfleet'],

@@ -3,7 +3,7 @@ import { withSetting } from './refusal.ts';
 
 const SETTING = 'SHELLFLEET_ALLOW_UNREDACTED=1, or allow.redactFormats of SHELLFLEET_CONFIG';
 
-/** Without the built-in formats, a token that is no secret of the session reaches Redis and all readers as it is. */
+/** Refuses to switch off the built-in formats, unless the operator allows it. */
 export function checkFormats(
   { redactFormats }: Pick<ResolvedSessionSpec, 'redactFormats'>,
   allowances: { redactFormats?: boolean },

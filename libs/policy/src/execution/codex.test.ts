@@ -9,7 +9,7 @@ const allowances = {
   controlGroups: true,
 };
 
-// As the programs print it, without the options.
+// Help texts of the programs, without the options.
 const HELP = {
   '0.169.0': `Run commands within a Codex-provided sandbox
 

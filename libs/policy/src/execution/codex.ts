@@ -2,19 +2,18 @@ import { type FieldIssue, type ResolvedSessionSpec, resolveSandbox } from '@shel
 import { type HostAllowances, type HostPolicyPlan, planHost } from './host.ts';
 import { refuse } from './refusal.ts';
 
-// The codex policy as data: everything of the host policy (user, limits, workspace, private
-// folders), and the sandbox of the Codex CLI between that and the shell. Codex decides what
-// its sandbox lets through; this file decides with what settings it is called.
+// Plans policy `codex`: the plan of policy `host` (user, limits, workspace, private folders) with the sandbox of the
+// Codex CLI around the shell. This file decides on Codex's settings; Codex enforces them.
 
 export interface CodexPlan extends HostPolicyPlan {
   /** `-c key=value` of the call, by key. */
   config: Record<string, unknown>;
 }
 
-/** How the installed Codex is called: with the platform as a subcommand, as old versions are, or without. */
+/** Form of the call: old versions of Codex take the platform as a subcommand. */
 export type CodexForm = 'plain' | 'linux';
 
-/** Settings that a session may give, because they can only take from what its sandbox allows. */
+/** Settings that a session may give, because they can only narrow the sandbox. */
 const NARROWING: Record<string, (value: unknown) => boolean> = {
   sandbox_mode: (value) => value === 'read-only',
   'sandbox_workspace_write.exclude_slash_tmp': (value) => value === true,
@@ -22,7 +21,7 @@ const NARROWING: Record<string, (value: unknown) => boolean> = {
   'sandbox_workspace_write.network_access': (value) => value === false,
 };
 
-/** Throws SANDBOX_UNAVAILABLE, with every field that is refused. */
+/** Plans the session. Throws SANDBOX_UNAVAILABLE with every refused field. */
 export function planCodex(spec: ResolvedSessionSpec, allowances: HostAllowances): CodexPlan {
   const overrides = spec.policy.type === 'codex' ? spec.policy.configOverrides : {};
   const { mode, network } = resolveSandbox(spec);
@@ -32,13 +31,13 @@ export function planCodex(spec: ResolvedSessionSpec, allowances: HostAllowances)
   return { ...plan, config };
 }
 
-/** Tells from the text of `codex sandbox --help` how it is called. Undefined: in no way that is known. */
+/** Reads the form of the call from the text of `codex sandbox --help`. Returns undefined if it is not known. */
 export function readCodexForm(help: string): CodexForm | undefined {
   if (/^\s+linux\s+Run a command/m.test(help)) return 'linux';
   return /^Usage: codex sandbox \[OPTIONS\] \[COMMAND\]/m.test(help) ? 'plain' : undefined;
 }
 
-/** The words after the program: settings in the order of their keys, each as JSON, which TOML reads as well. */
+/** Returns the words after the program: settings in the order of their keys, each as JSON, which TOML reads as well. */
 export function codexArguments(form: CodexForm, config: Record<string, unknown>): string[] {
   const keys = Object.keys(config).sort();
   return [

@@ -17,43 +17,40 @@ import { checkAllowed, DEFAULT_SANDBOX_ALLOWANCES, type SandboxAllowances } from
 import { type SessionImages, toDefaultImage, toWholeName } from './session-images.ts';
 import { DEFAULT_USER, type SessionUser, toSessionUser } from './user.ts';
 
-// The docker policy as data. A producer may ask for less freedom than the operator of a host allows, never for more. A
-// limit that cannot be enforced is refused, never weakened (invariant 9). The syntax of the spec was checked at submit;
-// this file checks it against the host that would run it.
+// Plans policy `docker`. A session may ask for less than the operator of a host allows, never for more. A limit that
+// cannot be enforced is refused, never weakened (invariant 9). Submit has checked the syntax of the spec.
 
-/** Everything that the operator of this host allows, and the resources of the host. */
 export interface DockerAllowances {
   /** Whole names, repositories, or prefixes that end in '/'. 'any' allows every image. */
   images: readonly string[] | 'any';
   /** How many containers the host keeps for a post-mortem. Default: none. */
   kept?: number;
-  /** The whole names of `full` and `slim`. Default: those of a host on which no `up` has run. */
+  /** Whole names of `full` and `slim`. Default: SESSION_IMAGES. */
   sessionImages?: SessionImages | undefined;
-  /** Image of a session that names none. `full` means `slim` while the host does not have the full one. */
+  /** Image of a session that names none. `full` means `slim` while the host lacks the full one. */
   defaultImage: string;
-  /** 'root': uid or gid 0. 'image': user names, and the image's own default user. */
+  /** 'root' allows uid and gid 0. 'image' allows user names and the image's own default user. */
   users: readonly ('root' | 'image')[];
-  /** Each session has a uid of its own, which no spec chooses. Default: sessions have DEFAULT_USER. */
+  /** Whether each session has a separate uid, which no spec chooses. By default sessions have DEFAULT_USER. */
   ownUids?: boolean;
   /** Folders of the host below which a session may name its workspace. */
   workspaces: readonly string[];
   bounds: HostBounds;
   /** Runtimes that a session may name. Default: none. */
   runtimes?: readonly string[];
-  /** Most that a session's sandbox may be given. Default: DEFAULT_SANDBOX_ALLOWANCES. */
+  /** The most that a session's sandbox may get. Default: DEFAULT_SANDBOX_ALLOWANCES. */
   sandbox?: SandboxAllowances;
-  /** Whether a session may have its output without the built-in redaction of formats. Default: no. */
+  /** Whether a session may switch off the built-in redaction of formats. Default: no. */
   redactFormats?: boolean;
 }
 
 const NO_DISK_QUOTA = "this host's storage driver cannot bound the disk of a container";
 const OWN_UIDS = 'this host gives each session a uid of its own: leave it out';
-/** The setting by which an operator allows more users. */
+/** The setting with which an operator allows more users. */
 export const USERS_SETTING = 'SHELLFLEET_USERS, or allow.users of SHELLFLEET_CONFIG';
 const KEEPS_NONE = withSetting('this host keeps no container', 'SHELLFLEET_KEEP_CONTAINERS');
 const NO_CPU_TIME = 'the docker policy cannot bound CPU seconds: use limits.cpus and timeoutMs';
 
-/** The container's settings, fully decided. */
 export interface DockerPlan {
   image: string;
   /** The image to use where the host lacks `image`. */
@@ -63,14 +60,12 @@ export interface DockerPlan {
   /** Owner of /workspace when the worker creates it. */
   owner: { uid: number; gid: number };
   readOnlyRootfs: boolean;
-  /** A folder of the host, and where it is mounted. Undefined: the session has its empty /workspace only. */
+  /** A folder of the host, and where it is mounted. Undefined: an empty /workspace. */
   workspace: Workspace | undefined;
-  /** As the engine names it. Undefined: the engine's usual one. */
+  /** Runtime, as the engine names it. Undefined: the engine's default. */
   runtime: string | undefined;
-  /** Also of the empty one. */
   readOnlyWorkspace: boolean;
   network: ResolvedSandbox['network'];
-  /** The directory in which the shell starts. */
   cwd: string;
   limits: {
     memoryBytes: number;
@@ -81,10 +76,7 @@ export interface DockerPlan {
   };
 }
 
-/**
- * Throws SANDBOX_UNAVAILABLE, with every field that is refused.
- * The caller has resolved the symbolic links of `spec.workspace`.
- */
+/** Plans the session. Throws SANDBOX_UNAVAILABLE with every refused field. `spec.workspace` has no symbolic links. */
 export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowances): DockerPlan {
   const user = toSessionUser(spec.user ?? DEFAULT_USER);
   const { image, otherwise } =
@@ -116,7 +108,7 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
   };
 }
 
-/** What of the spec this host refuses, and another may run. */
+/** Returns the fields that this host refuses and another host may run. */
 export function checkDockerOffer(spec: ResolvedSessionSpec, allowances: DockerAllowances): FieldIssue[] {
   const { memoryBytes, cpus, pids, diskBytes } = withDefaultLimits(spec.limits);
   const { bounds } = allowances;

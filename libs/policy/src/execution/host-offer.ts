@@ -10,10 +10,8 @@ import { checkDockerOffer } from './docker.ts';
 import { checkHostOffer } from './host.ts';
 
 /**
- * What of a spec a host refuses that publishes this offer, while another host may run it. Hosts decide by it which
- * sessions they take, and readers why none takes a session. What every host refuses is left out: a host takes such a
- * session, and its commands end with the refusal.
- * `image`: the default image of the host.
+ * Returns the fields that a host with this offer refuses and another host may run. Fields that every host refuses are
+ * left out: a host takes such a session, and its commands end with the refusal.
  */
 export function refusedByOffer(spec: ResolvedSessionSpec, offer: HostOffer, defaultImage: string): FieldIssue[] {
   if (refusedSandbox(spec).length > 0) return [];

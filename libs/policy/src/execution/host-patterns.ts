@@ -1,5 +1,5 @@
-// Patterns of host names: `example.org`, `*.example.org` (every name below
-// it, not itself), each with `:port` for another port than 80 and 443.
+// Matches host names: `example.org`, and `*.example.org` for all names below it. `:port` allows another port than 80 or
+// 443.
 
 const USUAL_PORTS: readonly number[] = [80, 443];
 
@@ -9,12 +9,12 @@ interface HostPattern {
   ports: readonly number[];
 }
 
-/** Whether one of the patterns lets a name through at a port. The name is in lower case and has no dot at its end. */
+/** Tells whether a pattern allows a name at a port. The name is in lower case, without a dot at its end. */
 export function matchesPatterns(name: string, port: number, patterns: readonly string[]): boolean {
   return patterns.map(parsePattern).some((pattern) => pattern.ports.includes(port) && coversName(pattern, name, false));
 }
 
-/** Whether everything that a pattern lets through is let through by one of the others. */
+/** Tells whether the other patterns allow everything that `pattern` does. */
 export function isWithinPatterns(pattern: string, others: readonly string[]): boolean {
   const { name, isSuffix, ports } = parsePattern(pattern);
   const covering = others.map(parsePattern).filter((other) => coversName(other, name, isSuffix));

@@ -33,7 +33,7 @@ describe('planHost', () => {
     });
   });
 
-  // What it cannot enforce is refused by the schema: sandbox-modes.test.ts.
+  // The schema refuses sandboxes that the policy cannot enforce: sandbox-modes.test.ts.
   test('needs no listing for what it is anyway', () => {
     expect(plan({ sandbox: { mode: 'external', network: 'full' } })).toEqual(plan({}));
   });

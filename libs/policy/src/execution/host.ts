@@ -11,25 +11,23 @@ import { checkCwd, checkWorkspace } from './folders.ts';
 import { refuse } from './refusal.ts';
 import { checkAllowed, DEFAULT_SANDBOX_ALLOWANCES, type SandboxAllowances } from './sandbox-modes.ts';
 
-// The host policy as data: the settings of a session that runs on the host itself. The session sees the host's network,
-// and the host's files as far as its user may. The operator chooses that user; a spec cannot.
+// Plans policy `host`: sessions that run on the host itself. They use the host's network, and the files that their user
+// may access. The operator chooses that user; a spec cannot.
 
-/** Everything that the operator of this host allows, and the resources of the host. */
 export interface HostAllowances {
   /** Folders below which a session may name its workspace. */
   workspaces: readonly string[];
   bounds: HostBounds;
   /** Whether control groups can limit memory, processes and CPU of a session as a whole. */
   controlGroups: boolean;
-  /** Most that a session's sandbox may be given. Default: DEFAULT_SANDBOX_ALLOWANCES. */
+  /** The most that a session's sandbox may get. Default: DEFAULT_SANDBOX_ALLOWANCES. */
   sandbox?: SandboxAllowances;
-  /** Whether a session may have its output without the built-in redaction of formats. Default: no. */
+  /** Whether a session may switch off the built-in redaction of formats. Default: no. */
   redactFormats?: boolean;
 }
 
-/** The session's settings, fully decided. */
 export interface HostPolicyPlan {
-  /** A folder of the host. Undefined: the session gets a temporary one. */
+  /** A folder of the host. Undefined: a temporary one. */
   workspace: string | undefined;
   /** Limits of the whole session. Undefined: this host has no control groups, and the spec asks for no limit. */
   group: { memoryBytes: number; cpus: number; pids: number } | undefined;
@@ -43,10 +41,7 @@ export interface HostPolicyPlan {
 
 const NO_GROUPS = 'this host has no control group for its sessions, so nothing can bound it';
 
-/**
- * Throws SANDBOX_UNAVAILABLE, with every field that is refused.
- * The caller has resolved the symbolic links of `spec.workspace`.
- */
+/** Plans the session. Throws SANDBOX_UNAVAILABLE with every refused field. `spec.workspace` has no symbolic links. */
 export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances): HostPolicyPlan {
   const { limits } = spec;
   const { controlGroups } = allowances;
@@ -67,10 +62,7 @@ export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances):
   };
 }
 
-/**
- * What of the spec this host refuses, and another may run. Also
- * for the policies that put a wall around the host policy.
- */
+/** Returns the fields that this host refuses and another may run, also for the policies that build on policy `host`. */
 export function checkHostOffer(spec: ResolvedSessionSpec, allowances: HostAllowances): FieldIssue[] {
   const { limits } = spec;
   const { controlGroups } = allowances;

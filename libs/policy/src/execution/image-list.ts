@@ -1,7 +1,4 @@
-/**
- * Whether the operator's list allows an image. An entry is a whole name, a repository (with any tag), or a prefix that
- * ends in '/'. The session spec's schema has checked the syntax of the name.
- */
+/** Tells whether a list allows an image. Its items are whole names, repositories, or prefixes that end in '/'. */
 export function isListedImage(image: string, list: readonly string[]): boolean {
   const repository = repositoryOf(image);
   return list.some(
@@ -9,7 +6,7 @@ export function isListedImage(image: string, list: readonly string[]): boolean {
   );
 }
 
-/** The name without tag and digest. A colon before the last slash belongs to the port of a registry. */
+/** Removes tag and digest. A colon before the last slash belongs to a registry's port. */
 function repositoryOf(image: string): string {
   const withoutDigest = image.split('@')[0] ?? '';
   const colon = withoutDigest.indexOf(':', withoutDigest.lastIndexOf('/') + 1);

@@ -20,7 +20,7 @@ const USUAL: SandboxAllowances = { modes: ['read-only', 'workspace-write'], netw
 type Policy = keyof typeof SANDBOX_TABLE;
 const POLICIES = Object.keys(SANDBOX_TABLE) as Policy[];
 
-/** Also one that the schema refuses. */
+/** Builds specs, also those that the schema refuses. */
 const specOf = (policy: Policy, sandbox?: object) => ({
   policy: { type: policy } as ReturnType<typeof sessionSpecSchema.parse>['policy'],
   sandbox: sandbox && sandboxOptionsSchema.parse(sandbox),
@@ -28,7 +28,7 @@ const specOf = (policy: Policy, sandbox?: object) => ({
 const pathsOf = (policy: Policy, sandbox: object | undefined, allowances = EVERYTHING) =>
   checkSandbox(specOf(policy, sandbox), allowances).map(({ path }) => path);
 
-/** + is enforced, - refused; the networks are restricted, limited and full. */
+/** + is enforced, - refused, for restricted, limited and full networks. */
 const EXPECTED: Record<Policy, Record<(typeof SANDBOX_MODES)[number], string>> = {
   docker: { 'read-only': '+++', 'workspace-write': '+++', 'danger-full-access': '+++', external: '---' },
   host: { 'read-only': '---', 'workspace-write': '---', 'danger-full-access': '--+', external: '--+' },
@@ -37,7 +37,7 @@ const EXPECTED: Record<Policy, Record<(typeof SANDBOX_MODES)[number], string>> =
 };
 
 describe('what each policy does with each mode and network', () => {
-  // As they are written here, so that none can be lost.
+  // Written out here, so that none can be lost.
   const networks = ['restricted', 'limited', 'full'] as const;
   const modes = Object.keys(EXPECTED.docker) as (typeof SANDBOX_MODES)[number][];
   const rows = POLICIES.flatMap((policy) => modes.map((mode) => [policy, mode] as const));

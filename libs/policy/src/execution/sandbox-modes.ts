@@ -10,9 +10,7 @@ import {
 import { isWithinPatterns } from './host-patterns.ts';
 import { withSetting } from './refusal.ts';
 
-// What the operator of a host allows of the sandboxes that its policies can enforce (the table: libs/protocol).
-
-/** What the operator of a host allows beside what its policies give anyway. */
+/** Sandboxes that the operator of a host allows, besides those that its policies provide anyway. */
 export interface SandboxAllowances {
   modes: readonly SandboxMode[];
   networks: readonly NetworkAccess[];
@@ -28,17 +26,17 @@ export const DEFAULT_SANDBOX_ALLOWANCES: SandboxAllowances = {
 
 const LEAST_MODE: SandboxMode = 'read-only';
 
-/** What of it this host refuses, and why. */
+/** Returns what this host refuses, and why. */
 export function checkSandbox(spec: AskedSandbox, allowances: SandboxAllowances): FieldIssue[] {
   return [...refusedSandbox(spec), ...checkAllowed(spec, allowances)];
 }
 
-/** What of it the operator of this host does not allow. */
+/** Returns what the operator of this host does not allow. */
 export function checkAllowed(spec: AskedSandbox, allowances: SandboxAllowances): FieldIssue[] {
   const asked = resolveSandbox(spec);
   const { usual } = SANDBOX_TABLE[spec.policy.type];
   return [
-    // Less than what the policy gives anyway needs no listing either, so it is no reason to wait for a host.
+    // Less than the policy provides anyway needs no listing, so it is no reason to wait for a host.
     ...checkListed('mode', asked.mode, usual.mode, [LEAST_MODE, ...allowances.modes]),
     ...checkListed('network', asked.network, usual.network, allowances.networks),
     ...checkHosts(asked.allowedHosts, allowances.hosts),

@@ -59,7 +59,7 @@ function steps(program: Uint8Array, architecture: number, number: number, argume
   return run(program, architecture, number, argument).steps;
 }
 
-/** As the kernel runs it, with the same value in every argument. */
+/** Runs the program as the kernel does, with the same value in every argument. */
 function run(program: Uint8Array, architecture: number, number: number, argument: bigint) {
   const data = new DataView(new ArrayBuffer(64));
   data.setUint32(0, number, true);

@@ -1,12 +1,9 @@
 import type { SeccompProfile, SeccompRule } from './seccomp.ts';
 import { type CallArchitecture, syscallNumbers } from './syscall-numbers.ts';
 
-// Compiles a seccomp profile to the program that the kernel runs before each system call: classic BPF over struct
-// seccomp_data. For sandboxes that take no profile in Docker's format, like bubblewrap (--seccomp).
-//
-// A call by another calling convention (32 bits, x32) is answered as one that the
-// profile does not name. The program finds a call by halving the range of numbers,
-// so that an ordinary call costs some ten instructions and not one for each rule.
+// Compiles a seccomp profile to classic BPF over struct seccomp_data, for sandboxes such as bubblewrap (--seccomp).
+// Calls by another convention (32 bits, x32) count as calls that the profile does not name. A binary search over the
+// numbers takes some ten instructions.
 
 const LOAD_WORD = 0x20;
 const JUMP = 0x05;
@@ -29,19 +26,19 @@ const LONGEST_STEP = 255;
 
 interface Instruction {
   code: number;
-  /** How many instructions to skip where a comparison holds, and where it does not. */
+  /** Instructions to skip if the comparison holds. */
   ifTrue?: number;
   ifFalse?: number;
   operand: number;
 }
 
-/** From this number on, up to the next decision, calls are answered in this way. */
+/** The answer for calls from this number on, up to the next decision. */
 interface Decision {
   from: number;
   answer: Instruction[];
 }
 
-/** The program, as an array of struct sock_filter in the byte order of both architectures. */
+/** Returns an array of struct sock_filter in the byte order of both architectures. */
 export function compileSeccomp(profile: SeccompProfile, architecture: CallArchitecture): Uint8Array {
   const search = halve(toDecisions(profile, architecture));
   return toBytes([
@@ -75,7 +72,7 @@ function withoutRepeats(decisions: Decision[]): Decision[] {
   return last.filter(({ answer }, index) => JSON.stringify(answer) !== JSON.stringify(last[index - 1]?.answer));
 }
 
-/** The first rule whose conditions hold decides. */
+/** Returns instructions in which the first rule whose conditions hold decides. */
 function toAnswer(rules: SeccompRule[]): Instruction[] {
   return [...rules.flatMap((rule) => conditional(rule)), fail(EPERM)];
 }
@@ -86,7 +83,7 @@ function conditional(rule: SeccompRule): Instruction[] {
   return steps;
 }
 
-/** Skips `rest` instructions where the condition does not hold. */
+/** Returns instructions that skip `rest` others if the condition does not hold. */
 function check(condition: NonNullable<SeccompRule['args']>[number], rest: number): Instruction[] {
   const isMasked = condition.op === 'SCMP_CMP_MASKED_EQ';
   const wanted = isMasked ? (condition.valueTwo ?? 0) : condition.value;
@@ -96,12 +93,12 @@ function check(condition: NonNullable<SeccompRule['args']>[number], rest: number
     ...(isMasked ? [{ code: AND, operand: condition.value }] : []),
     { code: JUMP_IF_EQUAL, ifFalse: rest, operand: wanted },
   ];
-  // A mask has 32 bits here, so the higher ones of the argument do not count.
+  // Masks have 32 bits here, so the higher bits of the argument do not count.
   if (isMasked) return low;
   return [load(at + 4), { code: JUMP_IF_EQUAL, ifFalse: low.length + rest, operand: 0 }, ...low];
 }
 
-/** A jump of a comparison reaches 255 instructions, so a longer way is left to a jump of its own. */
+/** Splits the search. A conditional jump reaches 255 instructions, so longer distances need a jump instruction. */
 function halve(decisions: Decision[]): Instruction[] {
   const [first] = decisions;
   if (decisions.length <= 1) return first?.answer ?? [fail(EPERM)];

@@ -1,8 +1,7 @@
-// The system calls that a process of a session may make, as data. Every other call fails with EPERM.
-// Left out on purpose, although common profiles allow them: io_uring (seccomp does not see its operations), ptrace and
-// process_vm_* (debuggers are not worth the kernel surface), userfaultfd, the key ring, bpf, perf, kcmp, mounts,
-// namespaces, file handles by number, and every 32-bit and x32 entry point (one calling convention keeps the filter
-// readable).
+// Lists the system calls that a session's processes may make. Every other call fails with EPERM. Calls that common
+// profiles allow and this one does not: io_uring (seccomp cannot filter its operations), ptrace, process_vm_*
+// (debuggers do not justify the kernel surface), userfaultfd, the key ring, bpf, perf, kcmp, mounts, namespaces, file
+// handles by number, and 32-bit and x32 entry points.
 
 const FILES = `
   access chdir chmod chown close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2 fadvise64 fallocate
@@ -45,7 +44,7 @@ const TALKING = `
 /** Socket families that a shell without a network uses: unix, inet, inet6, and netlink (for getifaddrs). */
 const SOCKET_FAMILIES = [1, 2, 10, 16];
 
-/** All CLONE_NEW* flags of clone(2). A fork or a new thread sets none of them. */
+/** All CLONE_NEW* flags of clone(2), which a fork or a new thread does not set. */
 const NEW_NAMESPACE_FLAGS = 0x7e020000;
 
 /** Linux and BSD-like personalities that keep address randomisation; 0xffffffff only reads the current one. */
@@ -66,7 +65,7 @@ export interface SeccompProfile {
   syscalls: SeccompRule[];
 }
 
-/** The profile of every session, in the format that the Docker engine reads (20.10 and later). */
+/** Returns the profile of every session, in the format of the Docker engine (20.10 and later). */
 export function sessionSeccompProfile(): SeccompProfile {
   return {
     defaultAction: 'SCMP_ACT_ERRNO',
@@ -79,7 +78,7 @@ export function sessionSeccompProfile(): SeccompProfile {
       ...SOCKET_FAMILIES.map((family) => allow(['socket'], { index: 0, value: family, op: 'SCMP_CMP_EQ' })),
       ...PERSONALITIES.map((value) => allow(['personality'], { index: 0, value, op: 'SCMP_CMP_EQ' })),
       allow(['clone'], { index: 0, value: NEW_NAMESPACE_FLAGS, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }),
-      // Its flags are in memory, which a filter cannot read. The C library falls back to clone on ENOSYS only.
+      // The flags of clone3 are in memory, which a filter cannot read. On ENOSYS the C library falls back to clone.
       { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
     ],
   };

@@ -1,32 +1,26 @@
-/** The images that `up` makes on a host, by the short names that a spec may use for them. They are in no registry. */
+/** The images that `up` builds on a host, by the short names that a spec may use. They are in no registry. */
 export type SessionImages = Readonly<Record<'full' | 'slim', string>>;
 
 const REPOSITORY = 'shellfleet/session';
 
-/** Their names on a host on which no `up` has run: its operator has loaded them under these. */
+/** Names on a host on which no `up` has run, where an operator has loaded the images. */
 export const SESSION_IMAGES: SessionImages = { full: `${REPOSITORY}:full`, slim: `${REPOSITORY}:slim` };
 
-/**
- * Their names for one version and one owner, which is a state folder of `up`: another fleet or version on the same
- * engine gives its images other names, so that it never changes what this one uses.
- */
+/** Returns names that no other version or owner uses on the same engine. An owner is a state folder of `up`. */
 export function ownSessionImages(version: string, owner: string): SessionImages {
   const tag = (variant: keyof SessionImages) => `${REPOSITORY}:${variant}-${version}-${owner}`;
   return { full: tag('full'), slim: tag('slim') };
 }
 
-/** The file of a state folder that holds its owner id, for the names above. */
+/** Name of the file in a state folder that holds its owner id. */
 export const IMAGE_OWNER_FILE = 'image-owner';
 
-/** The whole name of an image. Any name but the short ones is whole. */
+/** Returns the whole name of an image. Every name but the short ones is whole. */
 export function toWholeName(image: string, names: SessionImages = SESSION_IMAGES): string {
   return Object.hasOwn(names, image) ? names[image as keyof SessionImages] : image;
 }
 
-/**
- * The image of a session that names none, and the one to use where the host does not have it yet: a host's first `up`
- * makes `slim` at once, and `full` some minutes later.
- */
+/** Returns the image of a session that names none, and the one to use while a host's first `up` still builds it. */
 export function toDefaultImage(
   image: string,
   names: SessionImages = SESSION_IMAGES,
@@ -35,7 +29,7 @@ export function toDefaultImage(
   return name === names.full ? { image: name, otherwise: names.slim } : { image: name };
 }
 
-/** Whether only a host's own set-up makes the image, so that a registry that has one of this name is not asked. */
+/** Tells whether only the host's set-up builds the image, so that no registry is asked for it. */
 export function isMadeHere(image: string): boolean {
   return image.startsWith(`${REPOSITORY}:`);
 }

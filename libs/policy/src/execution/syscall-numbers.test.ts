@@ -3,14 +3,14 @@ import { describe, expect, test } from 'vitest';
 import { sessionSeccompProfile } from './seccomp.ts';
 import { syscallNumbers } from './syscall-numbers.ts';
 
-// The table against the headers of the kernel, which come with what the keeper is compiled with. The generic table is
-// that of arm64, on every machine; that of x64 is on machines of its kind.
+// Kernel headers come with the keeper's compiler. Every machine has arm64's (generic) table; only x64 machines have
+// x64's.
 
 const HEADERS = {
   arm64: '/usr/include/asm-generic/unistd.h',
   x64: '/usr/include/x86_64-linux-gnu/asm/unistd_64.h',
 } as const;
-/** From this one on, calls are added with one number for all architectures. */
+/** From this number on, new calls have one number for all architectures. */
 const FIRST_COMMON = 424;
 
 const names = [...new Set(sessionSeccompProfile().syscalls.flatMap((rule) => rule.names))];
@@ -23,7 +23,7 @@ describe.each(onThisMachine)('the numbers of system calls of %s', (architecture)
   test('are those of the kernel, and what it lacks has none', () => {
     const known = readHeader(HEADERS[architecture]);
     const newest = Math.max(...known.values());
-    // A header that is older than a call knows neither its name nor its number.
+    // An older header lacks newer calls.
     const older = names.filter((name) => (numberOf(name) ?? 0) <= newest);
     expect(Object.fromEntries(older.map((name) => [name, numberOf(name)]))).toEqual(
       Object.fromEntries(older.map((name) => [name, known.get(name)])),
@@ -39,10 +39,7 @@ describe.each(onThisMachine)('the numbers of system calls of %s', (architecture)
   });
 });
 
-/**
- * Returns the number of each system call. `__NR3264_…` are those with another name where words have 32 bits;
- * `__NR_syscalls` is their count.
- */
+/** Returns numbers by name. `__NR3264_…` are named differently on 32 bits; `__NR_syscalls` is the count. */
 function readHeader(path: string): Map<string, number> {
   const lines = readFileSync(path, 'utf8').matchAll(/^#define __NR(?:3264)?_(\w+)\s+(\d+)\s*$/gm);
   const found = new Map([...lines].map(([, name = '', number]) => [name, Number(number)]));

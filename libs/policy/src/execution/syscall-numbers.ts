@@ -1,8 +1,7 @@
-// The numbers of the system calls that the profile of sessions names, on the two
-// architectures that the fleet supports. They are part of the kernel's interface to
-// programs, so they never change. `-`: the architecture does not have that call.
+// Numbers of the system calls of the session profile, on both supported architectures. The kernel never changes them.
+// `-` means that the architecture lacks the call.
 
-/** `name x64 arm64`, of include/uapi/asm-generic/unistd.h and arch/x86/entry/syscalls/syscall_64.tbl of Linux. */
+/** `name x64 arm64`, from include/uapi/asm-generic/unistd.h and arch/x86/entry/syscalls/syscall_64.tbl of Linux. */
 const NUMBERS = `
   accept 43 202, accept4 288 242, access 21 -, alarm 37 -, arch_prctl 158 -, bind 49 200, brk 12 214,
   cachestat 451 451, capget 125 90, capset 126 91, chdir 80 49, chmod 90 -, chown 92 -, clock_getres 229 114,
@@ -57,7 +56,7 @@ const NUMBERS = `
 
 export type CallArchitecture = 'x64' | 'arm64';
 
-/** The numbers of an architecture's system calls, by name. Throws for a name that this table lacks. */
+/** Returns the numbers of an architecture's calls, by name. Throws for a name that this table lacks. */
 export function syscallNumbers(architecture: CallArchitecture): (name: string) => number | undefined {
   const column = architecture === 'x64' ? 1 : 2;
   const rows = NUMBERS.split(',').map((row) => row.trim().split(' '));

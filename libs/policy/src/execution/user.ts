@@ -1,15 +1,13 @@
 import { DEFAULTS } from '@shellfleet/protocol';
 
-// The user of a session's processes. The image decides which uid a user name stands for, and that may be 0. So a name,
-// or the image's own user, is allowed only where the operator has listed it, like root.
+// An image decides which uid a user name stands for, which may be 0. So operators must allow names like root.
 
 export const DEFAULT_USER = DEFAULTS.session.user;
 
-/** Stands for the image's own user. */
 const IMAGE_USER = 'image';
 
 export interface SessionUser {
-  /** As the engine takes it: `uid:gid` or a name. Undefined: the image's own user. */
+  /** `uid:gid` or a name, as the engine takes it. Undefined: the image's own user. */
   name: string | undefined;
   /** Owner of the files that the worker creates for the session. */
   owner: { uid: number; gid: number };
@@ -17,7 +15,7 @@ export interface SessionUser {
   needs: 'root' | 'image' | undefined;
 }
 
-/** A uid without a group gets the group of the same number: the engine would use the image's choice, or group 0. */
+/** Parses a user. A uid alone gets the same gid, since the engine would use the image's choice or group 0. */
 export function toSessionUser(user: string): SessionUser {
   const owner = { uid: 1000, gid: 1000 };
   if (user === IMAGE_USER) return { name: undefined, owner, needs: 'image' };

@@ -88,7 +88,7 @@ test.each<[string, object, WiderSettings['escalation'], string]>([
   ],
   ['of docker without a workspace', { workspace: undefined }, { network: 'full' }, 'without a workspace'],
   ['that has as much already', {}, { mode: 'workspace-write' }, 'is not wider than what the session has'],
-  // The same container: it would fail in the same way.
+  // The same container, in which the command would fail again.
   ['that only counted as unsandboxed outside', {}, { mode: 'danger-full-access' }, 'is not wider'],
   [
     'whose policy cannot have it',

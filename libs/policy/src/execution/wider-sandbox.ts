@@ -14,27 +14,23 @@ import { WORKSPACE_PATH } from './folders.ts';
 import { isWithinPatterns } from './host-patterns.ts';
 import { checkSandbox, type SandboxAllowances } from './sandbox-modes.ts';
 
-// The sandbox of commands that leave that of their session: the same execution policy, with the mode and the network
-// that the operator named. What of the two a session has anyway stays as it is: no command gets less than its session.
+// Plans the wider sandbox: the session's policy with the operator's mode and network, neither narrower than before.
 
-/** The operator's `escalation`. At least one of the two is given. */
+/** The operator's `escalation`. At least one of the two fields is given. */
 interface Escalation {
   mode?: SandboxMode | undefined;
   network?: NetworkAccess | undefined;
 }
 
-/**
- * What the operator of a host says about sandboxes: what sessions may ask for, and what commands get that leave theirs.
- */
+/** The operator's settings for the sandboxes of sessions, and for the wider sandbox of commands that leave them. */
 export interface WiderSettings {
   escalation: Escalation;
   allow: SandboxAllowances;
 }
 
 interface WiderSandbox {
-  /** The session's, with the wider sandbox; everything else of it is the same. */
+  /** The session's spec with the wider sandbox. */
   spec: ResolvedSessionSpec;
-  /** Under which it is planned. */
   allowances: SandboxAllowances;
 }
 
@@ -43,7 +39,7 @@ type Plannable = Pick<ResolvedSessionSpec, 'policy' | 'sandbox'>;
 const BREADTH_OF_MODE: Record<SandboxMode, number> = {
   'read-only': 0,
   'workspace-write': 1,
-  // Where a policy that makes a sandbox has it, it has the same walls.
+  // Under every policy that makes a sandbox, this mode has the same walls.
   'danger-full-access': 1,
   external: 2,
 };
@@ -57,10 +53,7 @@ const NO_SHARED_FILES =
 const READS_FILES =
   'its shell is not plainly bash, dash, ash or sh of the system, and might read files of the session before the command';
 
-/**
- * The wider sandbox of a session's commands. `refusal`, the end of a sentence:
- * why they cannot leave. `settings`: undefined where the operator names none.
- */
+/** Plans the wider sandbox of a session's commands. `refusal` ends a sentence with the reason why they cannot leave. */
 export function widenSandbox(
   spec: ResolvedSessionSpec,
   settings: WiderSettings | undefined,
@@ -75,10 +68,7 @@ export function widenSandbox(
   return { spec: { ...withoutNarrowing(spec, wider.sandbox), sandbox: wider.sandbox }, allowances: wider.allowances };
 }
 
-/**
- * Why no session of a host could ever leave its sandbox with these settings, the
- * end of a sentence. `policies`: those of the host that have files to share.
- */
+/** Returns why no session under these policies could leave its sandbox, as the end of a sentence. */
 export function checkEscalation(settings: WiderSettings, policies: readonly PolicyName[]): string | undefined {
   const { escalation, allow } = settings;
   if (escalation.network === 'limited' && allow.hosts.length === 0)
@@ -118,19 +108,16 @@ function widen(
   return issues.length === 0 ? { sandbox, allowances } : { refusal: describe(issues) };
 }
 
-/** Shells that read no file when they run a script, if no variable names one. */
+/** Shells that read no file when they run a script, unless a variable names one. */
 const SHELLS = ['bash', 'dash', 'ash', 'sh'];
 const HARMLESS_OPTIONS = ['--norc', '--noprofile', '--posix', '-p'];
 
-/**
- * Whether the shell of a session runs nothing but what it is given: plainly bash, dash, ash or sh of the system,
- * without arguments that are a script or make it read a file.
- */
+/** Tells whether the shell is a plain bash, dash, ash or sh of the system, whose arguments run and read nothing. */
 export function isPlainShell(spec: Pick<ResolvedSessionSpec, 'shell' | 'workspace'>): boolean {
   return readsNoFile(spec.shell, [WORKSPACE_PATH, workspaceOf(spec)?.target ?? WORKSPACE_PATH]);
 }
 
-/** Whether it reads nothing that the session can write, its program included. `folders`: those of the session. */
+/** Tells whether the shell reads nothing that the session can write in its `folders`, its program included. */
 function readsNoFile(shell: readonly string[] | undefined, folders: readonly string[]): boolean {
   if (shell === undefined) return true;
   const [program = '', ...words] = shell;
@@ -149,7 +136,7 @@ function isBroader(network: NetworkAccess, own: ResolvedSandbox, hosts: readonly
   return hosts.some((pattern) => !isWithinPatterns(pattern, own.allowedHosts));
 }
 
-/** Settings of Codex that would take from the wider sandbox what makes it wider. */
+/** Removes Codex settings that would narrow the wider sandbox. */
 function withoutNarrowing(
   spec: ResolvedSessionSpec,
   { mode, network }: NonNullable<ResolvedSessionSpec['sandbox']>,
@@ -162,7 +149,7 @@ function withoutNarrowing(
   return { ...spec, policy: { ...spec.policy, configOverrides } };
 }
 
-/** Every sandbox that a session of the policy may have. */
+/** Returns every sandbox that a session of the policy may have. */
 function sessionsOf(type: PolicyName, { modes, networks }: SandboxAllowances): Plannable[] {
   const { usual, modes: rows } = SANDBOX_TABLE[type];
   const policy = { type } as ResolvedSessionSpec['policy'];

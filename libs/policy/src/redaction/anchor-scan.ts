@@ -2,27 +2,24 @@ import type { ByteSet } from './bytes.ts';
 import type { Findings, Rule, ScanWindow, Source } from './source.ts';
 import type { AnchorBits, PairTable } from './spots.ts';
 
-/** A text that is searched for literally, and the check that then decides whether there is a finding. */
+/** A text that is searched for literally, and the check that then decides whether it is a finding. */
 export interface Anchor {
   rule: Rule;
   /** At least three bytes. */
   bytes: Uint8Array;
-  /** Letters match in either case. */
+  /** Whether letters match in either case. */
   fold?: boolean;
-  /** There is no finding where the byte before the anchor is one of these. */
+  /** Bytes before the anchor that exclude a finding. */
   notAfter?: ByteSet;
-  /** Checks the text at the anchor, which begins at `at`. Without it the anchor alone is the finding. */
+  /** Checks the text at the anchor, which begins at `at`. Without `judge` the anchor alone is the finding. */
   judge?(window: ScanWindow, at: number, findings: Findings): void;
 }
 
 const HASH_FACTOR = 0x9e3779b1;
-/** So many bits that an entry of #heads (16 bits) can number every chain. */
+/** An item of #heads (16 bits) can then number every chain. */
 const MOST_BITS = 15;
 
-/**
- * Searches for thousands of anchors in one pass. The first three bytes of each anchor are in a hash table, and only a
- * hit is compared, so the speed hardly depends on the number of anchors.
- */
+/** Searches for thousands of anchors in one pass, with a hash table of their first three bytes. */
 export class AnchorScan implements Source {
   readonly #anchors: readonly Anchor[];
   readonly #spot: AnchorBits;
@@ -31,7 +28,7 @@ export class AnchorScan implements Source {
   /** Index in #chains by the hash of three bytes; 0 for none. */
   readonly #heads: Uint16Array;
   readonly #chains: { trigram: number; anchors: Anchor[] }[][] = [[]];
-  /** Anchors by their first byte and by their first two bytes, for the end of the text. */
+  /** Anchors by their first one and two bytes, for the end of the text. */
   readonly #byPrefix = new Map<number, Anchor[]>();
 
   constructor(anchors: readonly Anchor[], spot: AnchorBits) {
@@ -58,10 +55,7 @@ export class AnchorScan implements Source {
     }
   }
 
-  /**
-   * The first two bytes of each anchor where it begins at an
-   * even offset, and the next two where it begins at an odd one.
-   */
+  /** Marks the first two bytes of each anchor (at an even offset), and its second and third (at an odd one). */
   mark(pairs: PairTable): void {
     for (const { trigram } of this.#chains.flat()) {
       pairs.add(trigram >> 16, (trigram >> 8) & 0xff, this.#spot.here);
@@ -113,7 +107,7 @@ export class AnchorScan implements Source {
     }
   }
 
-  /** Reports the last two bytes as open if an anchor may begin there: the hash table needs three. */
+  /** Reports the last two bytes as open if an anchor may begin there, since the hash table needs three. */
   #openAtEnd({ bytes, from, to, end }: ScanWindow, findings: Findings): void {
     for (let at = Math.max(from, end - 2); at < Math.min(to, end); at += 1) {
       const prefix = at === end - 1 ? bytes[at]! : 0x10000 | (bytes[at]! << 8) | bytes[at + 1]!;

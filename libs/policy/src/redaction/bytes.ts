@@ -1,13 +1,12 @@
-/** A set of bytes, as a table of 256 entries: 1 for each byte of the set. */
+/** A set of bytes, as a table of 256 items: 1 for each byte of the set. */
 export type ByteSet = Uint8Array;
 
-/** The ASCII characters of a regular expression's class. Example: `byteSet('a-z0-9_')`. */
+/** Returns the ASCII characters of a regular expression's class, such as `a-z0-9_`. */
 export function byteSet(ranges: string): ByteSet {
   const pattern = new RegExp(`[${ranges}]`);
   return Uint8Array.from({ length: 256 }, (_, byte) => (byte < 128 && pattern.test(String.fromCharCode(byte)) ? 1 : 0));
 }
 
-/** Every byte. */
 export const ANY: ByteSet = new Uint8Array(256).fill(1);
 export const DIGITS = byteSet('0-9');
 export const LETTERS = byteSet('A-Za-z');
@@ -15,14 +14,14 @@ export const ALPHANUMERICS = byteSet('A-Za-z0-9');
 export const WORD = byteSet('A-Za-z0-9_');
 export const HEX = byteSet('0-9A-Fa-f');
 
-/** The end of the run of bytes of `set` that begins at `from`; at most `to`. */
+/** Returns the end of the run of bytes of `set` that begins at `from`; at most `to`. */
 export function runEnd(bytes: Uint8Array, from: number, to: number, set: ByteSet): number {
   let at = from;
   while (at < to && set[bytes[at]!] === 1) at += 1;
   return at;
 }
 
-/** The beginning of the run of bytes of `set` that ends at `end`; at least `from`. */
+/** Returns the beginning of the run of bytes of `set` that ends at `end`; at least `from`. */
 export function runStart(bytes: Uint8Array, end: number, from: number, set: ByteSet): number {
   let at = end;
   while (at > from && set[bytes[at - 1]!] === 1) at -= 1;
@@ -31,9 +30,9 @@ export function runStart(bytes: Uint8Array, end: number, from: number, set: Byte
 
 const NEAR_BYTES = 48;
 
-/** The offset of the first `byte` in [from, to), or `to` if there is none. */
+/** Returns the offset of the first `byte` in [from, to), or `to` if there is none. */
 export function indexOfByte(bytes: Uint8Array, byte: number, from: number, to: number): number {
-  // Most are near. Buffer.indexOf is faster over a distance, but its call has a cost.
+  // Most are near. Over a distance Buffer.indexOf is faster, in spite of the cost of its call.
   const near = Math.min(to, from + NEAR_BYTES);
   let at = from;
   while (at < near && bytes[at] !== byte) at += 1;
@@ -42,7 +41,7 @@ export function indexOfByte(bytes: Uint8Array, byte: number, from: number, to: n
   return found === -1 ? to : near + found;
 }
 
-/** `end`, or the beginning of a UTF-8 character that is not complete at `end`. */
+/** Returns `end`, or the beginning of a UTF-8 character that is incomplete at `end`. */
 export function wholeCharacters(bytes: Uint8Array, from: number, end: number): number {
   for (let back = 1; back <= 3 && end - back >= from; back += 1) {
     const byte = bytes[end - back]!;

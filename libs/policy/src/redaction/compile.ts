@@ -13,22 +13,19 @@ import { TOKEN_TYPES, tokens } from './tokens/tokens.ts';
 
 export interface RedactionOptions {
   rules?: readonly RedactionRule[];
-  /** Values by name. They are found in the written forms that docs/output.md lists, whatever the rules. */
+  /** Values by name. They are found in every written form that docs/output.md lists, whatever the rules. */
   secrets?: Record<string, string>;
-  /**
-   * The tenant's key for the strategy `hash`: equal values of
-   * one tenant have equal hashes, which need the key to compute.
-   */
+  /** The tenant's key for the strategy `hash`. Equal values of one tenant have equal hashes. */
   hashKey: Uint8Array;
   /** Whether tokens of well-known formats are found. Default: true. */
   tokens?: boolean;
-  /** A monotonic clock in milliseconds, for the time budget of custom patterns. Without a clock there is no budget. */
+  /** A monotonic clock in milliseconds, for the time budget of custom patterns. Without it there is no budget. */
   now?: () => number;
 }
 
 /** A session's rules and secrets, compiled once for all of its streams and texts. */
 export interface Redaction {
-  /** Creates a redactor for one stream. `before`: the last bytes that an earlier redactor of the stream released. */
+  /** Creates a redactor for one stream. `before` are the last bytes that an earlier redactor of the stream released. */
   redactor(options?: { before?: Uint8Array }): Redactor;
   /** Redacts a whole text: an error, a command's script, the name of a file, a line of a log. */
   text(text: string): RedactedText;
@@ -67,7 +64,7 @@ export function compileRedaction(options: RedactionOptions): Redaction {
   };
 }
 
-/** Throws SESSION_SPEC_INVALID for the rules of a spec that can never work, so that no session is opened with them. */
+/** Throws SESSION_SPEC_INVALID for rules that can never work, before a session is opened with them. */
 export function validateRedaction(spec: {
   redaction: readonly RedactionRule[];
   secrets: Record<string, string>;
@@ -76,10 +73,7 @@ export function validateRedaction(spec: {
   compileRedaction({ rules: spec.redaction, secrets: spec.secrets, hashKey: new Uint8Array(32) });
 }
 
-/**
- * Creates a redactor from rules alone. It finds tokens too, and
- * has a hash key of its own, so its hashes differ from all others.
- */
+/** Creates a redactor from rules alone, which finds tokens too. Its hash key is random. */
 export function createRedactor(rules: readonly RedactionRule[]): Redactor {
   return compileRedaction({ rules, hashKey: crypto.getRandomValues(new Uint8Array(32)) }).redactor();
 }
@@ -124,14 +118,12 @@ function shapeIssues(given: readonly RedactionRule[]): FieldIssue[] {
   return issues.map(({ path, message }) => ({ path: ['redaction', ...path.map(String)].join('.'), message }));
 }
 
-/**
- * The order of strength: known secrets (0), rules that block, then the other rules; within each, the order of the list.
- */
+/** Returns the rank: known secrets (0), rules that block, then other rules; within each, the order of the list. */
 function rankOf(strategy: Rule['strategy'], index: number): number {
   return strategy === 'block' ? 1 + index : 1_000 + index;
 }
 
-/** The message does not repeat the pattern: its reader may be another person than the rule's author. */
+/** Adds a custom pattern. Messages do not repeat the pattern, since the reader may not be the rule's author. */
 function addPattern(compiled: CompiledRules, rule: Rule, source: string, index: number, issues: FieldIssue[]): void {
   try {
     compiled.patterns.push({ rule, pattern: compilePattern(source) });

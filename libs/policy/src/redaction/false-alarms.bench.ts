@@ -2,8 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { compileRedaction } from './compile.ts';
 
+// Counts findings in text without tokens. FOLDER has the logs that bench/collect-logs.sh has collected.
 // node_modules/.bin/node --conditions=@shellfleet/source libs/policy/src/redaction/false-alarms.bench.ts FOLDER
-// [--show] Counts findings in text without tokens. FOLDER: the logs that bench/collect-logs.sh has collected.
+// [--show]
 
 const [folder, show] = process.argv.slice(2);
 if (folder === undefined) throw new Error('say where the collected logs are');

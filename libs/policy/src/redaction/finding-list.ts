@@ -19,7 +19,7 @@ export interface Span {
 export class FindingList implements Findings {
   #findings: Finding[] = [];
   readonly #lastEnds = new Map<Rule, number>();
-  /** The end of the last finding, which is not in #lastEnds yet, because most findings follow others of their rule. */
+  /** The end of the last finding. Most findings follow others of their rule, so it enters #lastEnds later. */
   #lastRule: Rule | undefined;
   #lastEnd = 0;
   openAt = Number.POSITIVE_INFINITY;
@@ -43,7 +43,7 @@ export class FindingList implements Findings {
   }
 
   found(rule: Rule, from: number, start: number, end: number): void {
-    // A secret has many written forms, and more than one of them may match.
+    // More than one of a secret's written forms may match.
     const last = this.#findings[this.#findings.length - 1];
     if (last?.rule === rule && last.from === from && last.start === start && last.end === end) return;
     this.#findings.push({ source: this.#source, rule, from, start, end });
@@ -62,7 +62,7 @@ export class FindingList implements Findings {
     this.openAt = at;
   }
 
-  /** Whether these are all findings, in the order in which they were found. */
+  /** Tells whether these are all findings, in the order in which they were found. */
   areSame(others: readonly Finding[]): boolean {
     return (
       others.length === this.#findings.length &&
@@ -73,7 +73,7 @@ export class FindingList implements Findings {
     );
   }
 
-  /** The spans in order of position, whatever the order in which they were found. */
+  /** Returns the spans in order of position. */
   spans(): Span[] {
     if (this.#findings.length === 0) return [];
     const spans: Span[] = [];
@@ -91,7 +91,7 @@ export class FindingList implements Findings {
   }
 }
 
-/** The findings of a span, grouped: findings that overlap become one replacement. */
+/** Groups the findings of a span. Findings that overlap become one replacement. */
 export function placesOf({ findings }: Span): Finding[][] {
   if (findings.length === 1) return [findings];
   const places: Finding[][] = [];

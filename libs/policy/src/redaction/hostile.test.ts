@@ -6,25 +6,22 @@ import { compileRedaction } from './compile.ts';
 const hashKey = Buffer.alloc(32, 7);
 const BYTES = 100_000;
 const MOST_MS = 50;
-/** Quadratic work would take four times as long for twice as much. */
+/** Quadratic work would take four times as long for twice the input. */
 const MOST_RATIO = 2.7;
 
-/** What `calibrate` takes on an idle core of the machine that the figures in docs/output.md are from. */
+/** Time of `calibrate` on an idle core of the machine behind the figures in docs/output.md. */
 const IDLE_CALIBRATION_MS = 6;
 
 const MOST_ROUNDS = 30;
 
 interface Times {
-  /** Milliseconds for 100 KB on an idle core: other work on the same core slows everything down alike. */
+  /** Milliseconds for 100 KB on an idle core. Other work on the core slows calibration and test alike. */
   idleMs: number;
   /** How many times as long twice the input takes. */
   ratio: number;
 }
 
-/**
- * The least processor times over some rounds. Other work on the machine can only add to a time, so the rounds go on
- * until the times are `good`, and to 30 at most.
- */
+/** Returns the least processor times over up to 30 rounds, or until they are `good`. Other work only adds to a time. */
 function measure(rules: RedactionRule[], make: (bytes: number) => string, good: (times: Times) => boolean): Times {
   const redaction = compileRedaction({ rules, hashKey });
   const [input, doubled] = [Buffer.from(make(BYTES)), Buffer.from(make(2 * BYTES))];

@@ -1,10 +1,7 @@
 import { type ByteSet, runEnd } from './bytes.ts';
 import type { ScanWindow } from './source.ts';
 
-/**
- * The last run of bytes of one set that was read in a scan. Where many
- * candidates are in one run, it is read once, not once for each of them.
- */
+/** The last run of bytes of one set that a scan has read. A run with many candidates is thus read only once. */
 export class KnownRun {
   readonly #set: ByteSet;
   #scan = 0;
@@ -15,7 +12,7 @@ export class KnownRun {
     this.#set = set;
   }
 
-  /** The end of the run that begins at `from`; at most `to`. */
+  /** Returns the end of the run that begins at `from`; at most `to`. */
   end({ bytes, scan }: ScanWindow, from: number, to: number): number {
     const isKnown = this.#scan === scan && from >= this.#from && from <= this.#to;
     if (!isKnown) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { runTrials } from '../../test-support/planted-trial.ts';
 
-// The short run is what mutation testing has time for.
+// Mutation testing has time for the short run only.
 test.each([
   [2_000, 2],
   [48_000, 1],

@@ -18,7 +18,7 @@ import { HeldWindow } from './window.ts';
 // REDACTION-5. Where nothing is found, the output is the input, byte for byte, UTF-8 or not.
 // REDACTION-6. After a block nothing more is released, and nothing is held.
 
-/** How many of the last released bytes a new redactor needs as `before`, to continue after them. More are ignored. */
+/** How many of the last released bytes a new redactor needs as `before`. More are ignored. */
 export const REDACTION_CONTEXT_BYTES = 4;
 
 const MOST_HELD_BYTES = 64 * 1024;
@@ -42,7 +42,7 @@ export interface Redactor {
 
 export interface RedactorOptions {
   sources: readonly Source[];
-  /** Has the pairs that `sources` mark. Called when they are searched for first. */
+  /** Returns the pairs that `sources` mark. Called at the first search. */
   pairs(): PairTable;
   budget: { receive(bytes: number): void };
   hashKey: Uint8Array;
@@ -52,39 +52,33 @@ export interface RedactorOptions {
 const NEWLINE = 0x0a;
 const NOTHING = Buffer.alloc(0);
 const NO_COUNTS: Readonly<Record<string, number>> = Object.freeze({});
-/**
- * Up to this many held bytes are searched again at every push.
- * More are searched again only when they have grown by 1/16.
- */
+/** Up to this many held bytes are searched again at every push. Above it, only after a growth by 1/16. */
 const CHEAP_TO_REPEAT_BYTES = 4096;
 const NARROW_WINDOW_BYTES = 1;
 
 export class StreamRedactor implements Redactor {
   readonly #options: RedactorOptions;
   readonly #findings = new FindingList();
-  /** What is found at one byte, with the end of a replacement on its left. */
+  /** Findings at one byte, with the end of a replacement on the left. */
   readonly #again = new FindingList();
   readonly #window = new HeldWindow();
   readonly #counts = new Map<string, number>();
   #blocked: RedactionBlock | undefined;
-  /** [leftFrom, at): the last released bytes. [at, end): the held bytes. */
+  /** [leftFrom, at) are the last released bytes, [at, end) the held bytes. */
   #bytes: Buffer;
   #leftFrom: number;
   #at: number;
   #end: number;
-  /**
-   * How far ahead findings may start: little while replacements
-   * follow each other directly, else as far as bytes are held.
-   */
+  /** How far ahead findings may start: a little while replacements are adjacent, otherwise as far as bytes are held. */
   #windowBytes = MOST_HELD_BYTES;
-  /** The next search waits until so many bytes are held. */
+  /** Held bytes from which the next search runs. */
   #tryAgainAt = 0;
   readonly #released = new ReleasedBytes();
 
   constructor(options: RedactorOptions) {
     this.#options = options;
     const left = (options.before ?? NOTHING).subarray(-REDACTION_CONTEXT_BYTES);
-    // For a pattern the beginning of a stream is the beginning of a line.
+    // For patterns, the beginning of a stream is the beginning of a line.
     this.#bytes = evenBuffer(1 + left.length);
     this.#bytes[0] = NEWLINE;
     this.#bytes.set(left, 1);
@@ -129,7 +123,7 @@ export class StreamRedactor implements Redactor {
   }
 
   #makeRoom(bytes: number): void {
-    // One byte more than is read, so that the first byte of a stream has a left neighbour too.
+    // One byte more than is read, so that a stream's first byte has a left neighbour too.
     const keepFrom = Math.max(this.#leftFrom, this.#at - REDACTION_CONTEXT_BYTES) - 1;
     const needed = this.#end - keepFrom + bytes;
     const roomier = needed <= this.#bytes.length * 0.75 ? this.#bytes : evenBuffer(2 * needed);
@@ -186,10 +180,7 @@ export class StreamRedactor implements Redactor {
     for (const source of sources) this.#findings.search(source, this.#window);
   }
 
-  /**
-   * Returns true when a replacement ends where its last byte changes
-   * what is found: the text from there must be searched again.
-   */
+  /** Releases settled text. Returns true if a replacement's last byte changes findings, so a new search is needed. */
   #releaseSettled(to: number, end: number): boolean {
     let settledTo = Math.min(this.#findings.openAt, to);
     const spans = this.#findings.spans();
@@ -212,11 +203,11 @@ export class StreamRedactor implements Redactor {
     return false;
   }
 
-  /** Whether the byte before `at`, which is now the last one of a replacement, changes what is found at `at`. */
+  /** Tells whether the byte before `at`, now the last one of a replacement, changes what is found at `at`. */
   #changesAt(at: number, settledTo: number, end: number, foundThere: readonly Finding[]): boolean {
     const reads = (source: Source): boolean => source.mayReadLeftOf(this.#bytes, at, end);
     if (!this.#options.sources.some(reads)) return false;
-    // What may be open there is decided by a search of all that follows.
+    // What is open there is decided by a search of all text that follows.
     if (at >= settledTo) return true;
     const sources = this.#options.sources.filter(reads);
     this.#window.look(at, at + 1, end, this.#window.complete, this.#leftFrom);
@@ -230,7 +221,7 @@ export class StreamRedactor implements Redactor {
     return !this.#again.areSame(before);
   }
 
-  /** Returns the last byte of the replacement if the span ends with one. */
+  /** Releases a span. Returns the last byte of its replacement if the span ends with one. */
   #releaseSpan(span: Span): number | undefined {
     if (span.findings.length === 1) return this.#replace(span.findings);
     let last: number | undefined;
@@ -252,7 +243,7 @@ export class StreamRedactor implements Redactor {
       this.#block(rule.type, 'matched');
       return undefined;
     }
-    // A mask shows a part of one rule's finding. Where another rule overlaps, that part may be its finding.
+    // A mask shows a part of one rule's finding, which may be another rule's finding where they overlap.
     const isPlain = rule.strategy === 'redact' || (rule.strategy === 'mask' && !place.every(isMasked));
     const replacement = isPlain
       ? redacted(rule)
@@ -272,7 +263,7 @@ export class StreamRedactor implements Redactor {
     this.#released.add(replacement, 0, replacement.length, this.#end - this.#at);
   }
 
-  /** As much is held as may be, and none of it is settled: replaces all of it (REDACTION-3). */
+  /** Replaces all held bytes when no more may be held and none is settled (REDACTION-3). */
   #giveUp(end: number): void {
     const held = this.#findings.spans()[0]?.findings ?? [];
     const open = this.#findings.openRule;
@@ -302,10 +293,7 @@ function isMasked({ rule }: Finding): boolean {
   return rule.strategy === 'mask';
 }
 
-/**
- * At an even place and of an even length, so that it can be read
- * two bytes at a time. Small ones are parts of Node's pool.
- */
+/** Creates a buffer to be read as 16-bit words. Node's small buffers share a pool, at any offset. */
 function evenBuffer(bytes: number): Buffer {
   const buffer = Buffer.allocUnsafe(bytes + (bytes & 1));
   return buffer.byteOffset % 2 === 0 ? buffer : Buffer.allocUnsafeSlow(buffer.length);

@@ -1,5 +1,5 @@
 const NOTHING = Buffer.alloc(0);
-/** A copy of so few bytes is faster in a loop than by a call. */
+/** A loop copies so few bytes faster than a call. */
 const FEW_BYTES = 32;
 
 /** The output of one push, in one buffer. */
@@ -7,7 +7,7 @@ export class ReleasedBytes {
   #bytes: Buffer = NOTHING;
   #length = 0;
 
-  /** Adds the bytes [from, to). `expected`: about so many bytes more will follow. */
+  /** Adds the bytes [from, to). About `expected` bytes more will follow. */
   add(bytes: Buffer, from: number, to: number, expected: number): void {
     const length = to - from;
     if (this.#length + length > this.#bytes.length) this.#grow(length + expected);
@@ -16,7 +16,7 @@ export class ReleasedBytes {
     this.#length += length;
   }
 
-  /** The bytes that were added since the last call. */
+  /** Returns the bytes that were added since the last call. */
   take(): Buffer {
     if (this.#length === 0) return NOTHING;
     const { length } = this.#bytes;

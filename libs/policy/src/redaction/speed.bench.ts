@@ -4,7 +4,7 @@ import { pick, seededRandom } from '../../test-support/token-samples.ts';
 import { compileRedaction } from './compile.ts';
 
 // node_modules/.bin/node --conditions=@shellfleet/source libs/policy/src/redaction/speed.bench.ts FOLDER
-// Measures the throughput of text with hardly any finding. FOLDER: the logs that bench/collect-logs.sh has collected.
+// Measures the throughput of text with few findings. FOLDER has the logs that bench/collect-logs.sh has collected.
 
 const ALNUM = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const MOST_BYTES = 64 * 2 ** 20;

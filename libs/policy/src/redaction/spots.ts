@@ -1,12 +1,11 @@
 import type { ByteSet } from './bytes.ts';
 
-// Every source's matches contain one of a few pairs of bytes. One pass over the text, two bytes at a time, collects the
-// places of all pairs of all sources. Each source then looks at its own places only.
+// Every match contains one of a few pairs of bytes. One pass over the text, two bytes at a time, collects the places of
+// the pairs of all sources. Each source then looks at its own places only.
 
-/** One bit for each kind of source. */
 export const SPOT = { email: 4, ip: 8, mac: 16, url: 32 } as const;
 
-/** Two bits for each set of anchors: one begins at the spot, or one byte before it. */
+/** Two bits for each set of anchors: an anchor begins at the spot, or one byte before it. */
 export interface AnchorBits {
   here: number;
   before: number;
@@ -14,7 +13,7 @@ export interface AnchorBits {
 export const SECRET_ANCHOR_BITS: AnchorBits = { here: 1, before: 64 };
 export const TOKEN_ANCHOR_BITS: AnchorBits = { here: 2, before: 128 };
 
-/** A source finds all of its matches whose first byte is before `to` from the spots up to so many bytes after it. */
+/** Spots up to this many bytes after `to` are enough to find all matches whose first byte is before `to`. */
 export const SPOTS_BEYOND_BYTES = 256;
 
 const OF_ANCHORS =
@@ -22,7 +21,7 @@ const OF_ANCHORS =
 const PAIRS = 0x10000;
 const LITTLE_ENDIAN = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
 
-/** For each pair of bytes, as an Uint16Array shows them: the bits of the sources that look near it. */
+/** Bits of the sources that look near a pair of bytes, indexed by the pair as a Uint16Array shows it. */
 export class PairTable {
   readonly bits = new Uint8Array(PAIRS);
 
@@ -31,7 +30,7 @@ export class PairTable {
     this.bits[pair]! |= bit;
   }
 
-  /** All pairs of a byte of `firsts` and a byte of `seconds`. */
+  /** Adds all pairs of a byte of `firsts` and a byte of `seconds`. */
   addAll(firsts: ByteSet, seconds: ByteSet, bit: number): void {
     for (let first = 0; first < 256; first += 1) {
       if (firsts[first] === 0) continue;
@@ -40,20 +39,17 @@ export class PairTable {
   }
 }
 
-/**
- * Places of pairs in a text, in order. Only pairs that begin at
- * an even offset are seen: sources mark pairs for both cases.
- */
+/** Places of pairs in a text, in order. Only pairs at an even offset are seen, so sources mark pairs for both cases. */
 export class Spots {
   count = 0;
   /**
-   * The offset of the first byte of each pair. It may be the byte
-   * before the text, and the second byte may be behind the end.
+   * Offset of the first byte of each pair: the byte before the text may be included, and the second may be after its
+   * end.
    */
   at = new Int32Array(0);
   bits = new Uint8Array(0);
 
-  /** The index of the first spot from `index` on that has `bit`, or `count`. */
+  /** Returns the index of the first spot from `index` on that has `bit`, or `count`. */
   next(index: number, bit: number): number {
     const { bits, count } = this;
     let at = index;
@@ -68,7 +64,7 @@ export class Spots {
   }
 }
 
-/** Anchors have three of four spots, so that the other sources do not read over those. */
+/** Anchors have three of four spots, so other sources have a separate list. */
 export interface SpotLists {
   anchors: Spots;
   others: Spots;

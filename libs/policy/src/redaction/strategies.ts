@@ -1,14 +1,14 @@
 import { createHmac } from 'node:crypto';
 import type { Rule } from './source.ts';
 
-/** The text that replaces `found` in the output. */
+/** Returns the text that replaces `found` in the output. */
 export function replacementOf(rule: Rule, found: Uint8Array, hashKey: Uint8Array): Buffer {
   if (rule.strategy === 'mask') return Buffer.from(maskOf(rule.type, Buffer.from(found).toString('utf8')));
   if (rule.strategy === 'hash') return Buffer.from(`<${rule.type}_hash:${shortHash(found, hashKey)}>`);
   return redacted(rule);
 }
 
-/** A replacement that shows nothing of the finding. */
+/** Returns a replacement that shows nothing of the finding. */
 export function redacted(rule: Rule): Buffer {
   let replacement = REDACTED.get(rule);
   if (replacement === undefined) {
@@ -20,7 +20,7 @@ export function redacted(rule: Rule): Buffer {
 
 const REDACTED = new WeakMap<Rule, Buffer>();
 
-/** Keyed, so that a card number cannot be recovered by hashing every possible one. */
+/** Returns a keyed hash, so that a card number cannot be recovered by hashing every possible one. */
 function shortHash(found: Uint8Array, hashKey: Uint8Array): string {
   return createHmac('sha256', hashKey).update(found).digest('hex').slice(0, 8);
 }
@@ -32,7 +32,7 @@ function maskOf(type: string, text: string): string {
   return characters.length <= 4 ? '****' : `****${characters.slice(-4).join('')}`;
 }
 
-/** Each keeps enough to tell two values apart. Returns undefined for a text of another shape. */
+/** Masks that keep enough to distinguish two values. They return undefined for a text of another shape. */
 const MASKS: Record<string, ((text: string) => string | undefined) | undefined> = {
   __proto__: undefined,
   email(text) {

@@ -26,20 +26,20 @@ export class HeldWindow implements ScanWindow {
   #text = '';
   #textFrom = 0;
 
-  /** `bytes` begins at an even offset of its memory, and has an even length. */
+  /** Sets the bytes, which begin at an even offset of their memory and have an even length. */
   setBytes(bytes: Buffer): void {
     this.bytes = bytes;
     this.#words = new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.length >> 1);
     this.forgetText();
   }
 
-  /** To be called when bytes were added or moved. */
+  /** Discards decoded text. To be called when bytes were added or moved. */
   forgetText(): void {
     this.#text = '';
     this.#pieces = 0;
   }
 
-  /** Begins a scan of the bytes in [from, end) for what begins before `to`. */
+  /** Begins a scan of the bytes in [from, end) for matches that begin before `to`. */
   look(from: number, to: number, end: number, complete: boolean, leftFrom: number): void {
     this.from = from;
     this.to = to;

@@ -1,7 +1,7 @@
 import { ALPHANUMERICS, byteSet, DIGITS, runEnd, runStart, WORD } from '../bytes.ts';
 import type { Findings, Rule, ScanWindow, Source } from '../source.ts';
 
-/** A number after one of these is no card: it is part of a word, or the decimals of a fraction. */
+/** A number after one of these is part of a word or the decimals of a fraction. */
 const NOT_AFTER = byteSet('A-Za-z0-9_.');
 const NUMBER = byteSet('0-9 -');
 const LEAST_DIGITS = 13;
@@ -12,7 +12,7 @@ const SPACE = 0x20;
 const HYPHEN = 0x2d;
 const DOT = 0x2e;
 const FIRST_GROUP = 4;
-/** The groups of digits on cards of the brands, the longest first. */
+/** Groups of digits on cards of the brands, the longest first. */
 const GROUPINGS = [
   [4, 4, 4, 4, 3],
   [4, 4, 4, 4, 2],
@@ -23,9 +23,7 @@ const GROUPINGS = [
   [4, 4, 5],
 ];
 
-/**
- * 13 to 19 digits with a valid Luhn checksum, in one run or in the groups of a card, separated by spaces or hyphens.
- */
+/** Finds 13 to 19 digits with a valid Luhn checksum, in one run or in groups separated by spaces or hyphens. */
 export function creditCards(rule: Rule): Source {
   return {
     scan(window, findings) {
@@ -43,9 +41,8 @@ export function creditCards(rule: Rule): Source {
 }
 
 /**
- * The offset of a digit of the next card, or `limit`. A card has at least 13
- * characters, and at least one of two neighbours is a digit. So it is enough to read
- * two of every twelve characters, from the last two that all possible cards contain.
+ * Returns the offset of a digit of the next card, or `limit`. A card has at least 13 characters, of which no two
+ * neighbours are separators, so two of every twelve characters are read.
  */
 function nextDigit(bytes: Uint8Array, from: number, limit: number): number {
   for (let at = from; at < limit; at += STRIDE) {
@@ -55,7 +52,7 @@ function nextDigit(bytes: Uint8Array, from: number, limit: number): number {
   return limit;
 }
 
-/** Reports the cards among the numbers that follow each other from `from` on. Returns where the next one may begin. */
+/** Reports the cards among adjacent numbers from `from` on. Returns where the next number may begin. */
 function scanNumbers(rule: Rule, window: ScanWindow, from: number, findings: Findings): number {
   const { bytes, to, end } = window;
   const runOut = runEnd(bytes, from, end, NUMBER);
@@ -78,7 +75,7 @@ function scanNumbers(rule: Rule, window: ScanWindow, from: number, findings: Fin
   return Math.max(at, runOut + 1);
 }
 
-/** The last offset from which on there are enough digits for a card, or `from - 1`. */
+/** Returns the last offset from which there are enough digits for a card, or `from - 1`. */
 function lastStart(bytes: Uint8Array, from: number, to: number): number {
   let missing = LEAST_DIGITS;
   let at = to;
@@ -89,19 +86,19 @@ function lastStart(bytes: Uint8Array, from: number, to: number): number {
   return missing > 0 ? from - 1 : at;
 }
 
-/** Whether a card may begin with the digits at `at`: four of them, or as many as a whole card has. */
+/** Tells whether the digits at `at` may begin a card: four digits, or those of a whole card. */
 function mayBegin({ bytes, end, complete }: ScanWindow, at: number): boolean {
   const digits = runEnd(bytes, at, Math.min(end, at + MOST_DIGITS + 1), DIGITS) - at;
   if (at + digits + 1 >= end && !complete) return true;
   return digits === FIRST_GROUP || (digits >= LEAST_DIGITS && digits <= MOST_DIGITS);
 }
 
-/** The groups that were read last: scans are synchronous. */
+/** The groups that were read last. They are shared because scans are synchronous. */
 const MOST_GROUPS = 6;
 const GROUP_DIGITS = new Int32Array(MOST_GROUPS);
 const GROUP_ENDS = new Int32Array(MOST_GROUPS);
 
-/** Reads runs of digits with the same separator between them, as many as are needed to decide. Returns their number. */
+/** Reads runs of digits with the same separator, as many as are needed to decide. Returns their number. */
 function readGroups({ bytes, end, complete }: ScanWindow, from: number): number | 'open' {
   let groups = 0;
   let separator: number | undefined;
@@ -110,7 +107,7 @@ function readGroups({ bytes, end, complete }: ScanWindow, from: number): number 
     const start = at;
     while (at < end && at - start <= MOST_DIGITS && DIGITS[bytes[at]!] === 1) at += 1;
     if (at === start) break;
-    // Whether digits follow a full stop or a separator is known only from the byte after it.
+    // Only the next byte tells whether digits follow a full stop or a separator.
     if (at + 1 >= end && !complete) return 'open';
     digits += at - start;
     GROUP_DIGITS[groups] = at - start;
@@ -152,10 +149,10 @@ function isCard({ bytes, end: viewEnd }: ScanWindow, at: number, end: number): b
     if (DIGITS[bytes[index]!] === 0) continue;
     const digit = bytes[index]! - ZERO;
     digits += 1;
-    // Luhn's checksum: every second digit from the end is doubled, and the digits of the result are added.
+    // Luhn's checksum doubles every second digit from the end, and adds the digits of the results.
     sum += digits % 2 === 1 ? digit : digit > 4 ? 2 * digit - 9 : 2 * digit;
   }
-  // Numbers of 16 digits may begin with any digit but 0. Those of other lengths are mostly timestamps.
+  // Numbers of 16 digits may begin with any digit but 0. Numbers of other lengths are mostly timestamps.
   const first = bytes[at]! - ZERO;
   const issued = digits === 16 ? first !== 0 : first >= 2 && first <= 6;
   return issued && sum % 10 === 0;

@@ -5,7 +5,7 @@ import { ipAddresses } from './ip-address.ts';
 import { macAddresses } from './mac-address.ts';
 import { urls } from './url.ts';
 
-/** Built-in types of personal data. A rule with such a type needs no pattern. */
+/** Built-in types of personal data. Rules of these types need no pattern. */
 export const DETECTORS: ReadonlyMap<string, (rule: Rule) => Source> = new Map([
   ['email', emails],
   ['credit_card', creditCards],

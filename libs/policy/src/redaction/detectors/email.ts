@@ -6,14 +6,14 @@ const LOCAL = byteSet('A-Za-z0-9._%+-');
 const LOCAL_FIRST = byteSet('A-Za-z0-9_');
 const LABEL = byteSet('A-Za-z0-9-');
 const DOMAIN = byteSet('A-Za-z0-9.-');
-/** RFC 5321. Of a longer local part only the last 64 characters are redacted. */
+/** From RFC 5321. Of a longer local part only the last 64 characters are redacted. */
 const MOST_LOCAL = 64;
 const MOST_DOMAIN = 255;
 const AT = 0x40;
 const HYPHEN = 0x2d;
 const AT_SIGN = byteSet('@');
 
-/** name@host.tld. Characters that are not ASCII end an address, so it is found next to CJK text too. */
+/** Finds name@host.tld. Characters outside ASCII end an address, so it is found next to CJK text too. */
 export function emails(rule: Rule): Source {
   return {
     mark(pairs) {
@@ -53,14 +53,14 @@ function judge(rule: Rule, window: ScanWindow, at: number, findings: Findings): 
   return undefined;
 }
 
-/** The beginning of the local part that ends at `end`, or `end` if there is none. */
+/** Returns the beginning of the local part that ends at `end`, or `end` if there is none. */
 function localStart({ bytes, from }: ScanWindow, end: number): number {
   let start = runStart(bytes, end, Math.max(from, end - MOST_LOCAL), LOCAL);
   while (start < end && LOCAL_FIRST[bytes[start]!] === 0) start += 1;
   return start;
 }
 
-/** The end of the longest domain that begins at `from`: labels, the last one of at least two letters. */
+/** Returns the end of the longest domain that begins at `from`: labels, of which the last has at least two letters. */
 function endOfDomain(bytes: Uint8Array, from: number, to: number): number | undefined {
   let end: number | undefined;
   for (let label = from; label < to; ) {

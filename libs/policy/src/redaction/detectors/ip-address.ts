@@ -9,7 +9,7 @@ const V6 = byteSet('0-9A-Fa-f:.');
 const V6_FIRST = byteSet('0-9A-Fa-f:');
 const MOST_V6 = 45;
 const LEAST_V4 = 7;
-/** The number of groups without `::`. */
+/** The least length of an address without `::`. */
 const LEAST_WHOLE_V6 = 15;
 const DOT = 0x2e;
 const COLON = 0x3a;
@@ -18,12 +18,11 @@ const DOTS = byteSet('.');
 const COLONS = byteSet(':');
 
 /**
- * IPv4 with four octets, and IPv6 in every form. Times, MAC
- * addresses, versions of five parts and C++ names are not found.
+ * Finds IPv4 with four octets and all forms of IPv6, but no times, MAC addresses, versions of five parts or C++ names.
  */
 export function ipAddresses(rule: Rule): Source {
   return {
-    /** The first dot is between two digits. The first colon is before a digit of hex, or another colon. */
+    /** Marks the first dot between two digits, and the first colon before a hex digit or another colon. */
     mark(pairs) {
       pairs.addAll(DIGITS, DOTS, SPOT.ip);
       pairs.addAll(DOTS, DIGITS, SPOT.ip);
@@ -39,7 +38,7 @@ export function ipAddresses(rule: Rule): Source {
         if (byte === DOT) judgeV4(rule, window, at, findings);
         else if (next === DOT) judgeV4(rule, window, at + 1, findings);
         else if (byte === COLON) {
-          // An address that begins with `::` at an odd offset: only its second colon is in a pair that is marked.
+          // Of an address that begins with `::` at an odd offset, only the second colon is in a marked pair.
           if (bytes[at - 1] === COLON && HEX[bytes[at - 2]!] !== 1) judgeV6(rule, window, at - 1, findings);
           judgeV6(rule, window, at, findings);
         } else if (next === COLON) judgeV6(rule, window, at + 1, findings);
@@ -85,7 +84,7 @@ function hasDoubleColon(bytes: Uint8Array, from: number, to: number): boolean {
   return false;
 }
 
-/** The end without the punctuation of a sentence or of a `key:`. A trailing `::` is part of the address. */
+/** Returns the end without punctuation of a sentence or of a `key:`. A trailing `::` is part of the address. */
 function trimPunctuation(bytes: Uint8Array, from: number, end: number): number {
   const last = bytes[end - 1];
   if (last === DOT) return end - 1;
@@ -106,7 +105,7 @@ function openAtEnd(rule: Rule, { bytes, from, to, end }: ScanWindow, findings: F
   }
 }
 
-/** Four numbers of at most 255, without leading zeros. */
+/** Tells whether there are four numbers of at most 255, without leading zeros. */
 function isV4(bytes: Uint8Array, from: number, to: number): boolean {
   let at = from;
   for (let octet = 0; octet < 4; octet += 1) {
@@ -120,7 +119,7 @@ function isV4(bytes: Uint8Array, from: number, to: number): boolean {
   return at === to;
 }
 
-/** Groups of up to four digits of hex, at most one `::`, and perhaps an address of IPv4 at the end. */
+/** Tells whether there are groups of up to four hex digits, at most one `::`, and perhaps IPv4 at the end. */
 function isV6(bytes: Uint8Array, from: number, to: number): boolean {
   // A C++ name such as `a::b` has the form of an address, but no digit.
   if (!hasDigit(bytes, from, to)) return false;

@@ -7,10 +7,10 @@ const PART = byteSet('0-9A-Fa-f:-');
 const SEPARATOR = byteSet(':-');
 const LENGTH = 17;
 
-/** Six pairs of hex digits with the same separator. Parts of a longer fingerprint are not found. */
+/** Finds six pairs of hex digits with the same separator, but not as a part of a longer fingerprint. */
 export function macAddresses(rule: Rule): Source {
   return {
-    /** Marks the pairs that end with a separator: one of the first two separators is at an odd offset. */
+    /** Marks pairs that end with a separator: one of the first two separators is at an odd offset. */
     mark: (pairs) => pairs.addAll(HEX, SEPARATOR, SPOT.mac),
     scan(window, findings) {
       const { bytes, spots } = window;
@@ -28,7 +28,7 @@ export function macAddresses(rule: Rule): Source {
 
 function judge(rule: Rule, { bytes, from, to, end, complete }: ScanWindow, start: number, findings: Findings): void {
   if (start < from || start >= to || NOT_AFTER[bytes[start - 1]!] === 1 || !isMac(bytes, start, end)) return;
-  // The byte after it tells whether it is part of a longer fingerprint. openAtEnd reports shorter text as open.
+  // The next byte tells whether this is part of a longer fingerprint. openAtEnd reports shorter text as open.
   const after = start + LENGTH;
   if (after === end ? !complete : NOT_AFTER[bytes[after]!] === 1) return;
   findings.found(rule, start, start, after);

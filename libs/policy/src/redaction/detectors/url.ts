@@ -9,9 +9,9 @@ const MOST_SCHEME = 6;
 const HOST = byteSet('A-Za-z0-9.-');
 const MOST_HOST = 253;
 const NOT_BEFORE_HOST = byteSet('A-Za-z0-9_.@/:%-');
-/** The characters of RFC 3986. An address ends at blanks, quotes, angle brackets and characters that are not ASCII. */
+/** The characters of RFC 3986. An address ends at blanks, quotes, angle brackets and characters outside ASCII. */
 const URL_CHARS = byteSet(String.raw`A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%`);
-/** However many addresses begin in one run of these characters, it is read once. */
+/** Reads a run of these characters once, however many addresses begin in it. */
 const URL_RUN = new KnownRun(URL_CHARS);
 const TRAILING = byteSet(`.,;:!?'*`);
 const [OPENING_ROUND, CLOSING_ROUND, OPENING_SQUARE, CLOSING_SQUARE] = [0x28, 0x29, 0x5b, 0x5d];
@@ -22,21 +22,18 @@ const W = 0x77;
 const DOT = 0x2e;
 const SLASHES = byteSet('/');
 /**
- * Top-level domains that tell an address without a scheme from a
- * path. Country codes that are also file extensions are left out.
+ * Top-level domains that distinguish an address without a scheme from a path. Those that are file extensions are left
+ * out.
  */
 const TOP_LEVELS = codesOf(
   'com org net io dev app info biz edu gov mil int ai co uk de fr nl eu us ca au jp cn in br ru ch at be se no fi dk pl es it cz cloud tech online site xyz',
 );
 const MOST_TOP_LEVEL = 6;
 
-/** http(s), ftp and ws addresses. Without a scheme: those that begin with `www.`, and hosts with a path. */
+/** Finds http(s), ftp and ws addresses. Without a scheme: those that begin with `www.`, and hosts with a path. */
 export function urls(rule: Rule): Source {
   return {
-    /**
-     * Marks the first two bytes and the next two of `://` and of `www.`, and a slash after a letter as either byte of a
-     * pair.
-     */
+    /** Marks the first two and the next two bytes of `://` and of `www.`, and a slash after a letter as either byte. */
     mark(pairs) {
       pairs.add(COLON, SLASH, SPOT.url);
       pairs.addAll(LETTERS, SLASHES, SPOT.url);
@@ -64,7 +61,7 @@ class Search {
   readonly #window: ScanWindow;
   readonly #findings: Findings;
   readonly #lastSlash: number;
-  /** The ends of the last addresses that began with a scheme, and with `www.`. */
+  /** Ends of the last addresses that began with a scheme, and with `www.`. */
   #schemeEnd = 0;
   #wwwEnd = 0;
   constructor(rule: Rule, window: ScanWindow, findings: Findings) {
@@ -72,7 +69,7 @@ class Search {
     this.#rule = rule;
     this.#window = window;
     this.#findings = findings;
-    // Of the slashes from `to` on only the first can end a host that begins before `to`.
+    // Of the slashes from `to` on, only the first can end a host that begins before `to`.
     this.#lastSlash = to >= end ? end : Math.min(end, indexOfByte(bytes, SLASH, to, Math.min(end, to + MOST_HOST)) + 1);
   }
 
@@ -110,7 +107,7 @@ class Search {
     this.#wwwEnd = this.#report(at, at + 4);
   }
 
-  /** An address without a scheme: `host/`, where the slash is at `slash`. */
+  /** Checks for an address without a scheme: `host/`, where the slash is at `slash`. */
   #lookAtHost(slash: number): void {
     const { bytes, from, to } = this.#window;
     if (slash <= from || slash >= this.#lastSlash) return;
@@ -121,7 +118,7 @@ class Search {
     this.#report(start, slash);
   }
 
-  /** Reports the address that begins at `start`. It must extend beyond `minimum`. Returns its end. */
+  /** Reports the address that begins at `start`, if it extends beyond `minimum`. Returns its end. */
   #report(start: number, minimum: number): number {
     const { bytes, end, complete } = this.#window;
     const run = URL_RUN.end(this.#window, minimum, Math.min(end, start + MOST_URL));
@@ -139,9 +136,11 @@ function isHostStart(bytes: Uint8Array, at: number): boolean {
   return ALPHANUMERICS[bytes[at]!] === 1 && NOT_BEFORE_HOST[bytes[at - 1]!] === 0;
 }
 
-/** A comma, a full stop or an unmatched closing bracket at the end belongs to the sentence around the address. */
+/**
+ * Removes a comma, full stop or unmatched closing bracket from the end: it belongs to the sentence around the address.
+ */
 function trim(bytes: Uint8Array, from: number, end: number): number {
-  // For each kind of bracket: how many more are closed than opened.
+  // How many more brackets of each kind are closed than opened.
   let extra: Map<number, number> | undefined;
   let last = end;
   for (; last > from; last -= 1) {
@@ -166,7 +165,7 @@ function unopened(bytes: Uint8Array, from: number, to: number, closing: number):
   return surplus;
 }
 
-/** A number for each word of at most six letters, in either case. */
+/** Returns a number for each word of at most six letters, in either case. */
 function codeOf(bytes: Uint8Array, from: number, to: number): number {
   let code = 0;
   for (let at = from; at < to; at += 1) code = (code << 5) | (bytes[at]! & 0x1f);

@@ -76,7 +76,7 @@ function compileOrSkip(source: string): Pattern | undefined {
   }
 }
 
-/** The text as a redactor stores it: after a newline. */
+/** Runs the machine on the text as a redactor stores it: after a newline. */
 function run(pattern: Pattern, text: Buffer, from: number, complete: boolean): ReturnType<PatternMachine['run']> {
   const bytes = Buffer.concat([Buffer.from('\n'), text]);
   const outcome = new PatternMachine(pattern).run(

@@ -5,7 +5,7 @@ import { consumes, OP, type Pattern, type Program } from './program.ts';
 // Copied into constants of this module, because they are read for every character.
 const { ALT, ALT_MATCH, CAPTURE, EMPTY_WIDTH, MATCH, NOP, RUNE } = OP;
 
-/** The first match from an offset on; or the start of text that later input may complete to one; or neither. */
+/** The first match from an offset on, or the start of text that later input may complete to one, or neither. */
 export type SearchResult =
   | { type: 'match'; start: number; end: number }
   | { type: 'open'; at: number }
@@ -14,9 +14,8 @@ export type SearchResult =
 type Text = Pick<ScanWindow, 'bytes' | 'leftFrom' | 'end' | 'complete'>;
 
 /**
- * Pike's virtual machine for a program of re2js. Each thread has the start of its
- * match instead of capture groups. re2js finds the same matches, but does not report
- * incomplete ones, and takes time in proportion to the whole text for each match.
+ * Pike's virtual machine for a program of re2js. Threads store the start of their match instead of capture groups.
+ * re2js itself does not report incomplete matches, and its time per match is proportional to the whole text.
  */
 export class PatternMachine {
   readonly #pattern: Pattern;
@@ -65,10 +64,10 @@ export class PatternMachine {
   }
 }
 
-/** re2's flags for `^ $ \A \z \b \B` between two characters; undefined where the right character is not known yet. */
+/** re2's flags for `^ $ \A \z \b \B` between two characters; undefined while the right character is not known. */
 type Around = number | undefined;
 
-/** Threads in order of preference. When one matches, the threads behind it are dropped. */
+/** Threads in order of preference. When one matches, the threads after it are dropped. */
 class ThreadList {
   readonly #program: Program;
   readonly #added: Uint32Array;
@@ -148,7 +147,7 @@ function aroundOf({ bytes, leftFrom, end, complete }: Text, at: number): Around 
 const NO_CHARACTER = { rune: 0xfffd, length: 1 };
 const ASCII = Array.from({ length: 128 }, (_, rune) => ({ rune, length: 1 }));
 
-/** Decodes UTF-8 as re2js does: a byte that is not part of a valid character counts as one character. */
+/** Decodes UTF-8 as re2js does: a byte outside a valid character counts as one character. */
 function characterAt(bytes: Buffer, at: number, end: number): { rune: number; length: number } {
   const first = bytes[at]!;
   if (first < 0x80) return ASCII[first]!;

@@ -15,7 +15,7 @@ interface Instruction {
 
 const FAIL = 5;
 
-/** The numbers that re2js gives the instructions. */
+/** Numbers of re2js's instructions. */
 export const OP = {
   ALT: 1,
   ALT_MATCH: 2,
@@ -37,7 +37,7 @@ export interface Pattern {
   /** Whether the pattern has assertions (`^ $ \b` …), which depend on the neighbouring characters. */
   readsAround: boolean;
   matchesNewline: boolean;
-  /** The byte with which every match begins, if there is only one such byte. */
+  /** The byte with which every match begins, if there is only one. */
   firstByte: number | undefined;
   /** In characters. Infinity if matches have no greatest length. */
   longest: number;
@@ -45,7 +45,7 @@ export interface Pattern {
 
 const MOST_INSTRUCTIONS = 2_000;
 
-/** Throws with the reason when a pattern cannot be used. The message is meant for the pattern's author. */
+/** Compiles a pattern. Throws with a reason for the pattern's author. */
 export function compilePattern(source: string): Pattern {
   const regex = RE2JS.compile(source);
   const program: Program = regex.re2().prog;
@@ -66,7 +66,7 @@ export function compilePattern(source: string): Pattern {
   };
 }
 
-/** Whether `instruction` consumes a character, and accepts this one. */
+/** Tells whether `instruction` consumes a character, and accepts this one. */
 export function consumes(instruction: Instruction, rune: number): boolean {
   switch (instruction.op) {
     case OP.RUNE:
@@ -81,7 +81,7 @@ export function consumes(instruction: Instruction, rune: number): boolean {
   }
 }
 
-/** Breadth first. Instructions that consume no character have length 0. */
+/** Returns the least length of a match, breadth first. Instructions that consume no character have length 0. */
 function shortestOf({ inst, start }: Program): number {
   const seen = new Set<number>();
   let level = new Set([start]);
@@ -99,9 +99,7 @@ function shortestOf({ inst, start }: Program): number {
   return Number.POSITIVE_INFINITY;
 }
 
-/**
- * Depth first. Without recursion, since users write the patterns. A path that returns to itself has no greatest length.
- */
+/** Returns the greatest length of a match, depth first; Infinity for a cycle. Users write patterns, so no recursion. */
 function longestOf({ inst, start }: Program): number {
   const longest = new Map<number, number>();
   const under = new Set<number>();

@@ -1,9 +1,9 @@
-/** The encodings of a value that are searched for as literal texts. */
+/** Returns the encodings of a value that are searched for as literal texts. */
 export function exactEncodings(value: string): string[] {
   return [value, ...quoted(value), ...markup(value)];
 }
 
-/** Encodings that change every character, also those that need no escape. */
+/** Returns encodings that change every character, also those that need no escape. */
 export function fullyEscaped(value: string): (string | Buffer)[] {
   const bytes = [...Buffer.from(value)].map((byte) => byte.toString(16).padStart(2, '0'));
   const littleEndian = Buffer.from(value, 'utf16le');
@@ -22,16 +22,13 @@ function inBothCases(before: string, codes: readonly string[]): string[] {
   return [join(codes), join(codes.map((code) => code.toUpperCase()))];
 }
 
-/** Encodings whose output may be broken into lines. */
+/** Returns encodings whose output may be broken into lines. */
 export function wrappableEncodings(value: string): string[] {
   const hex = Buffer.from(value).toString('hex');
   return [...base64Cores(value), hex, hex.toUpperCase()];
 }
 
-/**
- * base64 of a longer text that contains the value, which may begin at any of three alignments. Characters at the edges
- * depend on the neighbouring bytes too: only characters that the value alone determines are kept.
- */
+/** Returns base64 of the value inside a longer text, without the edges, which depend on neighbouring bytes. */
 function base64Cores(value: string): string[] {
   const bytes = Buffer.from(value);
   const cores = [0, 1, 2].map((shift) => {
@@ -41,9 +38,7 @@ function base64Cores(value: string): string[] {
   return [...cores, ...cores.map((core) => core.replaceAll('+', '-').replaceAll('/', '_'))];
 }
 
-/**
- * JSON, with and without escapes for '/' and for characters that are not ASCII; C, Go and Python strings; shell words.
- */
+/** Quotes for JSON (with and without escapes of '/' and non-ASCII), for C, Go and Python strings, and for shells. */
 function quoted(value: string): string[] {
   const json = JSON.stringify(value).slice(1, -1);
   const ascii = json.replace(/[\x7f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
@@ -65,7 +60,7 @@ function quoted(value: string): string[] {
   ];
 }
 
-/** Characters that are not ASCII as Python's `ascii` writes them: \x, \u or \U, whichever is shortest. */
+/** Escapes non-ASCII characters as Python's `ascii` does: \x, \u or \U, whichever is shortest. */
 function asPython(json: string): string {
   return json.replace(/[\x7f-\u{10ffff}]/gu, (character) => {
     const digits = character.codePointAt(0)!.toString(16);

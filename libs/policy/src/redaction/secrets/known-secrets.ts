@@ -11,7 +11,7 @@ export interface RedactionWarning {
 
 const TOO_SHORT = `is shorter than ${SHORTEST_SECRET_CHARS} characters, and is not masked`;
 
-/** A warning for each secret that is too short to be found in output, for whoever gives it. */
+/** Returns a warning for each secret that is too short to be found in output. */
 export function unmaskedSecrets(secrets: Record<string, string>): RedactionWarning[] {
   return Object.keys(secrets)
     .filter((name) => isShort(secrets[name] ?? ''))
@@ -19,8 +19,7 @@ export function unmaskedSecrets(secrets: Record<string, string>): RedactionWarni
 }
 
 /**
- * Sources that find the session's secrets in the written forms that
- * docs/output.md lists, and a warning for each secret that is too short.
+ * Returns sources for all forms of the session's secrets in docs/output.md, and a warning for each too short secret.
  */
 export function knownSecrets(
   secrets: Record<string, string>,

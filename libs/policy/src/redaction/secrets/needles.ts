@@ -12,22 +12,19 @@ import {
 
 /** In characters. A shorter secret would be found by chance all over the output. */
 export const SHORTEST_SECRET_CHARS = 6;
-/** A longer text is searched for in pieces: an encoded piece must fit into the bytes that a redactor may hold. */
+/** Longer texts are searched for in pieces: an encoded piece must fit into the bytes that a redactor may hold. */
 const LONGEST_NEEDLE_BYTES = 8 * 1024;
 
 /** A value with more lines is searched for as a whole only: lines that begin alike are all compared at each hit. */
 const MOST_SINGLE_LINES = 200;
 
-/**
- * The texts to search for, so that `value` is found in every written
- * form that docs/output.md lists. Undefined if it is too short.
- */
+/** Returns the texts that find `value` in every form that docs/output.md lists, or undefined if it is too short. */
 export function needlesOf(value: string, rule: Rule): Anchor[] | undefined {
   if (isShort(value)) return undefined;
   const whole = textsOf(value);
   const texts = [...whole, ...linesOf(value)];
   const exact = piecesOf([...texts.flatMap(exactEncodings), ...whole.flatMap(fullyEscaped)]);
-  // Also for a short value: it may be within a longer encoded text, which a line break may interrupt anywhere.
+  // Also for a short value, which may be within a longer encoded text that line breaks interrupt anywhere.
   const wrappable = piecesOf(texts.flatMap(wrappableEncodings));
   const special = piecesOf(texts.filter((text) => /[^A-Za-z0-9]/.test(text)));
   return [
@@ -52,7 +49,7 @@ function piecesOf(texts: readonly (string | Buffer)[]): Buffer[] {
   return [...pieces.values()];
 }
 
-/** The value with and without surrounding blanks, with LF and with CR LF as a terminal prints it. */
+/** Returns the value with and without surrounding blanks, with LF, and with CR LF as a terminal prints it. */
 function textsOf(value: string): string[] {
   const unix = value.split(/\r?\n/).join('\n');
   const texts = [value, unix, unix.trim()];
@@ -60,7 +57,7 @@ function textsOf(value: string): string[] {
   return [...new Set(texts)].filter((text) => !isShort(text));
 }
 
-/** Each line of a value with several lines, with and without surrounding blanks. */
+/** Returns each line of a value with several lines, with and without surrounding blanks. */
 function linesOf(value: string): string[] {
   const lines = value.split(/\r?\n/);
   if (lines.length === 1 || lines.length > MOST_SINGLE_LINES) return [];

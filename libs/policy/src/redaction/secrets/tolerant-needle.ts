@@ -4,17 +4,17 @@ import type { Findings, Rule, ScanWindow } from '../source.ts';
 
 /** The ways in which one byte of a value may be written. */
 interface Written {
-  /** A longer one comes before its own prefixes. */
+  /** A longer form comes before its own prefixes. */
   forms: readonly Buffer[];
-  /** Where the byte itself is, no other form begins. */
+  /** Whether the byte itself excludes other forms at its place. */
   isItself: boolean;
 }
 
-/** For each byte. The first one of a value may have other forms than the later ones. */
+/** Forms of each byte. The first byte of a value may have other forms than the later ones. */
 interface Forms {
   first: readonly Written[];
   later: readonly Written[];
-  /** The bytes with which forms begin that are not the byte itself. */
+  /** First bytes of the forms that are not the byte itself. */
   marks: ByteSet;
 }
 
@@ -37,15 +37,13 @@ export const wrappedForms = byTable((byte, isFirst) =>
   isFirst ? [Buffer.of(byte)] : [Buffer.of(byte), Buffer.of(0x0a, byte), Buffer.of(0x0d, 0x0a, byte)],
 );
 
-/**
- * Between two bytes in hex: as certificates, `od` and `xxd -i` print them. A longer one comes before its own prefixes.
- */
+/** Separators of hex bytes as certificates, `od` and `xxd -i` print them, longer ones before their own prefixes. */
 const HEX_SEPARATORS = [':', '-', ' 0x', ' ', ', 0x', ',0x', ',\n  0x', '\n  0x', '\n ', '\n', '\r\n '];
 
-/** A number of two digits and a blank or a colon is common; that and another such number is not. */
+/** One number of two digits with a blank or colon is common; two are not. */
 export const SEPARATED_HEX_ANCHOR_BYTES = 5;
 
-/** Hex with something between the bytes, in either case. */
+/** Hex with separators between the bytes, in either case. */
 export const separatedHexForms = byTable((byte, isFirst) => {
   const digits = byte.toString(16).padStart(2, '0');
   const cases = [...new Set([digits, digits.toUpperCase()])];
@@ -65,8 +63,7 @@ const LETTER_ESCAPES: Record<number, string> = {
 };
 
 /**
- * Escapes with a backslash, as shells, JSON, C, Go, Perl and Python write them. Each of them escapes another set of
- * bytes. In the locale C, bash writes every byte that is not ASCII as an octal number.
+ * Backslash escapes of shells, JSON, C, Go, Perl and Python. bash in the locale C escapes all non-ASCII bytes in octal.
  */
 export const escapedForms = byTable((byte) => {
   const character = Buffer.of(byte);
@@ -98,8 +95,8 @@ function byTable(formsOf: (byte: number, isFirst: boolean) => readonly Buffer[])
 }
 
 /**
- * Finds `value` with each of its bytes written in any of its ways. `anchorBytes`: so many bytes are compared before the
- * judge is asked. More than three where the first three are common in ordinary text.
+ * Finds `value` with each byte written in any form. `anchorBytes` exceeds 3 if the first three bytes are common in
+ * text.
  */
 export function tolerantAnchors(rule: Rule, value: Buffer, forms: Forms, anchorBytes = 3): Anchor[] {
   const judge = (window: ScanWindow, at: number, findings: Findings): void => {
@@ -136,7 +133,7 @@ function matchEnd(
   return at;
 }
 
-/** The length of the first of `forms` that is at `at`; 0 for none. */
+/** Returns the length of the first of `forms` that is at `at`; 0 for none. */
 function formLength(forms: readonly Buffer[], { bytes, end, complete }: ScanWindow, at: number): number | 'open' {
   for (const form of forms) {
     const shown = Math.min(form.length, end - at);
@@ -148,10 +145,7 @@ function formLength(forms: readonly Buffer[], { bytes, end, complete }: ScanWind
   return 0;
 }
 
-/**
- * All ways to write the beginning, up to `most` bytes. Every
- * way to write three bytes of the value has at least that many.
- */
+/** Returns all ways to write the beginning, up to `most` bytes. */
 function beginningsOf(value: Buffer, forms: Forms, most: number): Buffer[] {
   let beginnings = forms.first[value[0]!]!.forms;
   for (const byte of value.subarray(1, 3)) {

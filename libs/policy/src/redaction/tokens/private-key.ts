@@ -14,9 +14,7 @@ const SHORT_LINE = /^[\s"'>|]{0,40}[A-Za-z0-9+/=]{1,15}[\s"'+,;\\|]{0,16}$/;
 /** `Proc-Type: 4,ENCRYPTED` and the like, and empty lines. */
 const HEADER_LINE = /^[\s"'>|+]{0,40}(?:[A-Za-z-]{1,40}: .{0,200})?[\s"'+,;\\|]{0,16}$/;
 
-/**
- * A private key in PEM, from its first line to its last. Where the last is missing: as far as lines of a key follow.
- */
+/** Finds a PEM private key. Without a last line, the finding extends as far as lines of a key follow. */
 export function judgePrivateKey(rule: Rule, window: ScanWindow, at: number, findings: Findings): void {
   if (findings.covers(rule, at)) return;
   const text = window.latin1(at, Math.min(window.end, at + MOST_BEGIN_BYTES));
@@ -30,7 +28,7 @@ export function judgePrivateKey(rule: Rule, window: ScanWindow, at: number, find
   }
 }
 
-/** The search ends where another key begins, so a flood of first lines takes linear time. */
+/** Finds the end. The search stops where another key begins, so a flood of first lines takes linear time. */
 function findEnd(window: ScanWindow, at: number, bodyAt: number): number | 'open' | undefined {
   const { bytes, end, complete } = window;
   const next = bytes.subarray(at + bodyAt, end).indexOf(ANCHOR_BYTES);

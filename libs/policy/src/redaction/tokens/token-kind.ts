@@ -2,22 +2,22 @@ import { type ByteSet, byteSet } from '../bytes.ts';
 
 /**
  * A token of a well-known format. An anchor is searched for literally; `shape` is then matched against the run of
- * `chars` that begins there. The list is our own; its idea, and many a prefix, are those of gitleaks (MIT,
- * https://github.com/gitleaks/gitleaks): a keyword first, a pattern only where it stands.
+ * `chars` that begins there. The idea and many prefixes are those of gitleaks (MIT,
+ * https://github.com/gitleaks/gitleaks).
  */
 export interface TokenKind {
   type: string;
   /** At least three characters each. */
   anchors: readonly string[];
-  /** The token from its anchor on, of bounded length. Text that a group `keep` matches at the beginning is shown. */
+  /** The token from its anchor on, of bounded length. Text that the group `keep` matches at the beginning is shown. */
   shape: RegExp;
-  /** The characters of the token after the anchor. Default: TOKEN_CHARS. */
+  /** Characters of the token after the anchor. Default: TOKEN_CHARS. */
   chars?: ByteSet;
-  /** No token follows one of these characters. */
+  /** Characters before the anchor that exclude a token. */
   notAfter?: ByteSet;
-  /** Letters of the anchor match in either case. */
+  /** Whether letters of the anchor match in either case. */
   fold?: boolean;
-  /** Text at the end of the input that matches may still become a token, so it is held. Default: any text. */
+  /** Matches text at the end of the input that may become a token and is therefore held. Default: any text. */
   viable?: RegExp;
   /** How many bytes after the anchor are read. Default: MOST_TOKEN_BYTES. */
   most?: number;
@@ -32,12 +32,11 @@ export const MOST_TOKEN_BYTES = 512;
 export const INSIDE_WORD = byteSet('A-Za-z0-9_');
 export const INSIDE_DATA = byteSet('A-Za-z0-9_+/.-');
 
-/** Every character of a line. */
 const LINE_CHARS: ByteSet = new Uint8Array(256).fill(1);
 LINE_CHARS[0x0a] = 0;
 LINE_CHARS[0x0d] = 0;
 
-/** A value that is recognised only by the name before it: `name = "value"`, `"name": "value"`, `name value`. */
+/** Describes a value that only the name before it identifies: `name = "value"`, `"name": "value"`, `name value`. */
 export function assigned(
   type: string,
   names: readonly string[],
@@ -45,8 +44,7 @@ export function assigned(
   valueChars: string,
   most = 256,
 ): TokenKind {
-  // The lookahead fails at once where the rest of a name is shorter
-  // than it could be: no operator begins with such a character.
+  // The lookahead fails at once if the rest of a name is too short, since no operator begins with such a character.
   const rest = String.raw`[A-Za-z0-9_.-]{0,40}(?![A-Za-z0-9_.-])\\?["'\]]{0,2}[ \t]{0,4}`;
   const operator = String.raw`(?:=>|:=|[=:,]|(?<=[ \t]))[ \t]{0,4}\\?["'\x60]?`;
   const anchor = `(?:${names.map((name) => name.replaceAll('.', '\\.')).join('|')})`;

@@ -71,7 +71,7 @@ const ANCHORS_IN_EITHER_CASE = [...CODE_HOSTS, ...CLOUDS, ...SERVICES, ...GENERA
 
 test.each(ANCHORS_IN_EITHER_CASE)('$type is found with $anchor in upper and in lower case', ({ type, anchor }) => {
   const sample = samples.find((one) => one.type === type && one.text.toLowerCase().includes(anchor.toLowerCase()));
-  // A sample has one of the anchors of its kind; the others are covered by the same code.
+  // A sample has one anchor of its kind; the same code covers the others.
   if (sample === undefined) return;
   const at = sample.text.toLowerCase().indexOf(anchor.toLowerCase());
   for (const written of [anchor.toUpperCase(), anchor.toLowerCase()]) {

@@ -19,7 +19,7 @@ const FIRST_RANK = 2_000;
 
 let shared: AnchorScan | undefined;
 
-/** Sources that find tokens of well-known formats. `given`: the rules for types that are not simply redacted. */
+/** Returns sources that find well-known tokens. `given` has the rules for types that are not simply redacted. */
 export function tokens(given: ReadonlyMap<string, Rule>, others: 'too' | 'not'): Source[] {
   if (given.size === 0) {
     if (others === 'not') return [];
@@ -83,7 +83,7 @@ function judge(
   findings.found(rule, at, at + start, at + match[0].length);
 }
 
-/** Placeholders that documentation shows instead of a token. */
+/** Tells whether the text is a placeholder that documentation shows instead of a token. */
 function isPlaceholder(text: string): boolean {
   return /^(?:[xX*._-]+|\.{3}|<.*>)$/.test(text);
 }

@@ -4,7 +4,6 @@ import { assigned, BASE64_CHARS, DOTTED_CHARS, INSIDE_DATA, INSIDE_WORD, type To
 const AZURE_CHARS = byteSet('A-Za-z0-9_.~-');
 const SAS_CHARS = byteSet('A-Za-z0-9%+/=');
 
-/** Providers of machines, storage and platforms. */
 export const CLOUDS: readonly TokenKind[] = [
   {
     type: 'aws_access_key',

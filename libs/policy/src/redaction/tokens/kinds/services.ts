@@ -170,7 +170,7 @@ export const SERVICES: readonly TokenKind[] = [
   ),
 ];
 
-/** Their first part is a decimal number in base64: three digits encode to characters of a small set. */
+/** Returns the beginnings of Discord tokens: a decimal number in base64, where three digits encode to few texts. */
 function discordBeginnings(): string[] {
   const numbers = Array.from({ length: 900 }, (_, index) => String(100 + index));
   const encoded = numbers.map((number) => Buffer.from(number).toString('base64').slice(0, 3));
