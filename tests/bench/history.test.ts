@@ -36,7 +36,7 @@ describe('the comparison with recorded runs', () => {
   const failed = (targets: Target[], history: HistoryEntry[]) =>
     compare(targets, history, 2).flatMap(({ id, passed }) => (passed ? [] : id));
 
-  test('fails a ratio that is worse by more than a quarter, in the direction of its target', () => {
+  test('fails a ratio that is more than a quarter worse than its target allows', () => {
     const history = [entry({ cost: 1, speed: 1 })];
     expect(failed([target('cost', 1.25), target('speed', 0.8, 'at least')], history)).toEqual([]);
     expect(failed([target('cost', 1.26), target('speed', 0.79, 'at least')], history)).toEqual(['cost', 'speed']);
@@ -58,13 +58,13 @@ describe('the comparison with recorded runs', () => {
     expect(compare([target('cost', 2)], history, 4)).toEqual([]);
   });
 
-  test('leaves out what is no ratio, and what no run has recorded', () => {
+  test('leaves out figures that are no ratio or that no run has recorded', () => {
     expect(compare([target('memory', 9, 'at most', 'KB'), target('new', 9)], [entry({ memory: 1 })], 2)).toEqual([]);
   });
 });
 
-describe('the file of the history', () => {
-  test('comes back as it was written, and begins empty', async () => {
+describe('the history file', () => {
+  test('is read as it was written, and begins empty', async () => {
     const path = join(folder, 'history.json');
     expect(await readHistory(path)).toEqual([]);
     const facts = { ...machine, commit: 'abc1234', memoryBytes: 1, kernel: '6' };
@@ -89,7 +89,7 @@ describe('the file of the history', () => {
     ['a ratio that is no number', JSON.stringify([{ ...entry({}), ratios: { cost: 'fast' } }])],
     ['a ratio of zero', JSON.stringify([entry({ cost: 0 })])],
     ['too many runs', JSON.stringify(Array.from({ length: 21 }, () => entry({ cost: 1 })))],
-  ])('is refused with its name and the way out when it has %s', async (_, text) => {
+  ])('is refused with its name and the remedy when it has %s', async (_, text) => {
     const path = join(folder, 'broken.json');
     await writeFile(path, text);
     await expect(readHistory(path)).rejects.toThrow(

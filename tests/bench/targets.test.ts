@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ExtraFigures, RowFigures } from './figures.ts';
 import { toRatio, toSpread } from './measure/spread.ts';
 import { exactly, noExtra, rate, sampleExtra, sampleRow, sampleSessions } from './sample-figures.ts';
@@ -23,31 +23,33 @@ function judged(
   return judge({ rows: { ...others, shellfleet }, sessions, extra });
 }
 
-test('a figure at its limit passes, and every figure beyond it fails', () => {
-  const at = judged(sampleRow(1.2, 2_700, 60, 80), 175, 7.2, 0, 200e6, sampleExtra());
-  expect(at.filter(({ passed }) => !passed)).toEqual([]);
-  const beyond = judged(sampleRow(2.1, 740, 61, 81), 176, 7.3, 1, 201e6, {
-    floods: { besideMs: exactly(4), duringMs: exactly(6.1), megabytesPerSecond: exactly(80), bytes: 1e6 },
-    toolCallMs: exactly(56),
-    cli: { execMs: exactly(71), dockerExecMs: exactly(50), nodeMs: exactly(25) },
-    output: {
-      chain: { yes: rate(200), numbers: rate(99) },
-      hostile: { 'bearer headers': rate(90), slashes: rate(19) },
-    },
+describe('the targets', () => {
+  test('pass a figure at its limit, and fail every figure beyond it', () => {
+    const at = judged(sampleRow(1.2, 2_700, 60, 80), 175, 7.2, 0, 200e6, sampleExtra());
+    expect(at.filter(({ passed }) => !passed)).toEqual([]);
+    const beyond = judged(sampleRow(2.1, 740, 61, 81), 176, 7.3, 1, 201e6, {
+      floods: { besideMs: exactly(4), duringMs: exactly(6.1), megabytesPerSecond: exactly(80), bytes: 1e6 },
+      toolCallMs: exactly(56),
+      cli: { execMs: exactly(71), dockerExecMs: exactly(50), nodeMs: exactly(25) },
+      output: {
+        chain: { yes: rate(200), numbers: rate(99) },
+        hostile: { 'bearer headers': rate(90), slashes: rate(19) },
+      },
+    });
+    expect(beyond.filter(({ passed }) => passed)).toEqual([]);
+    expect(beyond.map(({ id }) => id)).toEqual(at.map(({ id }) => id));
   });
-  expect(beyond.filter(({ passed }) => passed)).toEqual([]);
-  expect(beyond.map(({ id }) => id)).toEqual(at.map(({ id }) => id));
-});
 
-test('a target whose row was not measured is not judged', () => {
-  const shellfleet = sampleRow(1, 3_000, 50, 50);
-  const sessions = sampleSessions({ workerRssBytes: undefined });
-  expect(judge({ rows: { shellfleet }, sessions, extra: noExtra }).map(({ id }) => id)).toEqual([
-    'connections',
-    'idle-memory',
-  ]);
-});
+  test('do not apply to a row that was not measured', () => {
+    const shellfleet = sampleRow(1, 3_000, 50, 50);
+    const sessions = sampleSessions({ workerRssBytes: undefined });
+    expect(judge({ rows: { shellfleet }, sessions, extra: noExtra }).map(({ id }) => id)).toEqual([
+      'connections',
+      'idle-memory',
+    ]);
+  });
 
-test('a ratio is that of the medians, with the range over the rounds', () => {
-  expect(toRatio(toSpread([2, 3, 8]), toSpread([1, 2, 1]))).toEqual({ value: 3, min: 1.5, max: 8 });
+  test('take the ratio of the medians, with the range over the rounds', () => {
+    expect(toRatio(toSpread([2, 3, 8]), toSpread([1, 2, 1]))).toEqual({ value: 3, min: 1.5, max: 8 });
+  });
 });

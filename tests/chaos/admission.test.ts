@@ -20,7 +20,7 @@ const POINTS = ['asked', 'judged', 'sent', 'answered'] as const;
 const RELEASE: HeldDecision = { type: 'release' };
 const DENY: HeldDecision = { type: 'deny', result: newResult({ outcome: 'denial', reason: 'approver' }) };
 
-describe.runIf(isRoot)('the admit step', () => {
+describe.runIf(isRoot)('the decision about an entry', () => {
   let stack: TestFleet;
   let worker: TestWorker;
   let inspect: FleetInspector;
@@ -87,8 +87,8 @@ describe.runIf(isRoot)('the admit step', () => {
     expect(await inspect.broken(session.id, [command.id])).toEqual([]);
   }
 
-  describe.each(POINTS)('kill -9 of the worker when the step is %s (ADMIT-3)', (point) => {
-    test('an admitted entry runs once', async () => {
+  describe.each(POINTS)('kill -9 of the worker when the step is %s', (point) => {
+    test('runs an admitted entry once', async () => {
       const session = await open(`admit-${point}`);
       const command = await session.submit(`# trial admit ${point}\necho ran | tee -a log`);
       await restartAfterDeath();
@@ -99,7 +99,7 @@ describe.runIf(isRoot)('the admit step', () => {
       await session.close();
     });
 
-    test('a denied entry ends once and never reaches the shell', async () => {
+    test('ends a denied entry once, and it never reaches the shell', async () => {
       const session = await open(`deny-${point}`);
       const command = await session.submit(`# trial deny ${point}\necho ran > log`);
       await restartAfterDeath();
@@ -110,7 +110,7 @@ describe.runIf(isRoot)('the admit step', () => {
       await session.close();
     });
 
-    test('a held entry is held once; an answer starts it, or ends it unstarted', async () => {
+    test('holds a held entry once; an answer starts it, or ends it unstarted', async () => {
       const session = await open(`hold-${point}`);
       const isReleased = point === 'judged' || point === 'answered';
       const command = await session.submit(`# trial hold ${point}\necho ran > log; echo ran`);
@@ -136,7 +136,7 @@ describe.runIf(isRoot)('the admit step', () => {
   test.each([
     ['released', RELEASE, 'success'],
     ['denied', DENY, 'denial'],
-  ] as const)('an entry that is %s while the worker is dead ends once', async (name, how, outcome) => {
+  ] as const)('ends an entry once when it is %s while the worker is dead', async (name, how, outcome) => {
     const session = await open(`dead-${name}`);
     const command = await session.submit('# trial hold never\necho ran');
     await untilHeld(command);
@@ -148,7 +148,7 @@ describe.runIf(isRoot)('the admit step', () => {
     await session.close();
   });
 
-  test('a held head neither keeps the slot of its host busy nor makes upkeep add a job', async () => {
+  test('keeps the host’s slot free and adds no upkeep job for a held head', async () => {
     const session = await open('parked');
     const command = await session.submit('# trial hold never\necho ran');
     const behind = await session.submit('echo behind');
@@ -171,7 +171,7 @@ describe.runIf(isRoot)('the admit step', () => {
     await session.close();
   });
 
-  test('an answer, or a cancellation, of a held entry wakes the host that still has the session', async () => {
+  test('wakes the host of the session when a held entry is answered or cancelled', async () => {
     const session = await open('owned');
     expect((await session.run('kept=yes; echo first')).stdout).toBe('first\n');
     const held = await session.submit('# trial hold never\necho $kept');

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sessionKeys } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { inspectFleet } from '../support/inspect-fleet.ts';
 import { keysWithoutExpiry } from '../support/invariants.ts';
 import { startFleet } from '../support/start-fleet.ts';
@@ -13,59 +13,61 @@ import { until } from '../support/until.ts';
 const SESSIONS = 100;
 const AT_A_TIME = 8;
 
-test(`${SESSIONS} sessions, one after the other on one host, however they end, leave nothing behind`, async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'sf-churn-'));
-  const stack = await startFleet({ slots: AT_A_TIME, env: { SHELLFLEET_STATE_DIR: folder } });
-  await using inspect = inspectFleet(stack);
-  try {
-    const worker = stack.workers[0]?.pid ?? -1;
-    await stack.fleet.run('true');
-    const withoutSessions = () =>
-      until(
-        () => treeOf(folder),
-        // The audit is written within a second.
-        (tree) => !tree.some((path) => /\/s\/[^.]/.test(path)) && tree.some((path) => path.endsWith('.jsonl')),
-      );
-    const before = { folder: await withoutSessions(), descriptors: await countDescriptors(worker) };
-    let next = 0;
-    const live = async () => {
-      for (let index = next++; index < SESSIONS; index = next++) {
-        const session = await stack.fleet.session(`churn-${index}`, { limits: { memoryBytes: 64 << 20 } });
-        const last = await session.submit(
-          ['echo $$; sleep 4321 &', 'kill -9 $$', 'sleep 4321', 'exit 3'][index % 4] as string,
+describe('a host', () => {
+  test(`keeps nothing of ${SESSIONS} sessions in a row, however they end`, async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'sf-churn-'));
+    const stack = await startFleet({ slots: AT_A_TIME, env: { SHELLFLEET_STATE_DIR: folder } });
+    await using inspect = inspectFleet(stack);
+    try {
+      const worker = stack.workers[0]?.pid ?? -1;
+      await stack.fleet.run('true');
+      const withoutSessions = () =>
+        until(
+          () => treeOf(folder),
+          // The audit is written within a second.
+          (tree) => !tree.some((path) => /\/s\/[^.]/.test(path)) && tree.some((path) => path.endsWith('.jsonl')),
         );
-        if (index % 4 !== 2) await last.result();
-        if (index % 8 === 1) await session.restart();
-        await session.close();
-        await last.result();
-      }
-    };
-    await Promise.all(Array.from({ length: AT_A_TIME }, live));
-    await until(
-      () => stack.fleet.hosts(),
-      ([host]) => host?.free === AT_A_TIME,
-    );
-    await expect.poll(() => inspect.containers()).toEqual([]);
-    expect(await withoutSessions()).toEqual(before.folder);
-    expect(await keepersBelow(folder)).toEqual([]);
-    const sessions = (await keysWithoutExpiry(inspect.redis, `${stack.keyspace}:{default:`)).sort();
-    expect(sessions).toEqual([]);
-    const indexed = async () => {
-      const members = await inspect.redis.zrange(`${stack.keyspace}:{x0}:index`, '0', '-1');
-      const keys = members.map((member) => sessionKeys(stack.keyspace, 'default', member.slice('default:'.length)));
-      return Promise.all(
-        keys.map(async ({ member, state }) => ({ member, state: await inspect.redis.hgetall(state) })),
+      const before = { folder: await withoutSessions(), descriptors: await countDescriptors(worker) };
+      let next = 0;
+      const live = async () => {
+        for (let index = next++; index < SESSIONS; index = next++) {
+          const session = await stack.fleet.session(`churn-${index}`, { limits: { memoryBytes: 64 << 20 } });
+          const last = await session.submit(
+            ['echo $$; sleep 4321 &', 'kill -9 $$', 'sleep 4321', 'exit 3'][index % 4] as string,
+          );
+          if (index % 4 !== 2) await last.result();
+          if (index % 8 === 1) await session.restart();
+          await session.close();
+          await last.result();
+        }
+      };
+      await Promise.all(Array.from({ length: AT_A_TIME }, live));
+      await until(
+        () => stack.fleet.hosts(),
+        ([host]) => host?.free === AT_A_TIME,
       );
-    };
-    // Upkeep pauses after each time that Redis was out of reach, as it may seem to be on a busy machine.
-    await expect.poll(indexed, { timeout: 60_000 }).toEqual([]);
-    await expect.poll(() => inspect.redis.hgetall(`${stack.keyspace}:{x0}:owners`)).toEqual({});
-    expect(await countDescriptors(worker)).toBeLessThan(before.descriptors + 10);
-  } finally {
-    await stack[Symbol.asyncDispose]();
-    await rm(folder, { recursive: true, force: true });
-  }
-}, 240_000);
+      await expect.poll(() => inspect.containers()).toEqual([]);
+      expect(await withoutSessions()).toEqual(before.folder);
+      expect(await keepersBelow(folder)).toEqual([]);
+      const sessions = (await keysWithoutExpiry(inspect.redis, `${stack.keyspace}:{default:`)).sort();
+      expect(sessions).toEqual([]);
+      const indexed = async () => {
+        const members = await inspect.redis.zrange(`${stack.keyspace}:{x0}:index`, '0', '-1');
+        const keys = members.map((member) => sessionKeys(stack.keyspace, 'default', member.slice('default:'.length)));
+        return Promise.all(
+          keys.map(async ({ member, state }) => ({ member, state: await inspect.redis.hgetall(state) })),
+        );
+      };
+      // Upkeep pauses after each time that Redis was out of reach, as it may seem to be on a busy machine.
+      await expect.poll(indexed, { timeout: 60_000 }).toEqual([]);
+      await expect.poll(() => inspect.redis.hgetall(`${stack.keyspace}:{x0}:owners`)).toEqual({});
+      expect(await countDescriptors(worker)).toBeLessThan(before.descriptors + 10);
+    } finally {
+      await stack[Symbol.asyncDispose]();
+      await rm(folder, { recursive: true, force: true });
+    }
+  }, 240_000);
+});
 
 async function treeOf(folder: string): Promise<string[]> {
   return (await readdir(folder, { recursive: true })).sort();

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 
 const REPORTED_WITHIN_MS = 2_000;
 
-describe.each(['socket', 'attach'] as const)('A container over %s', (transport) => {
+describe.each(['socket', 'attach'] as const)('a container over %s', (transport) => {
   let stack: TestFleet;
   let inspect: FleetInspector;
 
@@ -27,34 +27,31 @@ describe.each(['socket', 'attach'] as const)('A container over %s', (transport) 
   test.each([
     ['killed', { force: false, reason: 'killed' }],
     ['removed', { force: true, reason: 'removed' }],
-  ])(
-    'that is %s ends its command within 2 s, and the next Result reports a new shell',
-    async (how, { force, reason }) => {
-      const session = await stack.fleet.session(how);
-      await session.run('before=1');
-      const command = await session.submit('echo partial; sleep 100', { timeoutMs: 60_000 });
-      const queued = await session.submit('echo "[$before]"');
-      await inspect.untilOutput(how);
-      const container = await inspect.container(how);
-      await (force ? container.remove({ force }) : container.kill());
-      const { result, tookMs } = await endOf(command);
-      console.info(`over ${transport}: ${how}, reported after ${Math.round(tookMs)} ms`);
-      expect(result).toMatchObject({
-        outcome: 'error',
-        reason: 'container-removed',
-        stdout: 'partial\n',
-        error: { code: 'CONTAINER_LOST', context: { reason } },
-        shell: { state: 'lost' },
-      });
-      expect(tookMs).toBeLessThan(REPORTED_WITHIN_MS);
-      expect(await queued.result()).toMatchObject({ stdout: '[]\n', shell: { state: 'lost', epoch: 2 } });
-      expect(await session.run('true')).toMatchObject({ shell: { state: 'kept', epoch: 2 } });
-      expect(await inspect.broken(how, [command.id, queued.id])).toEqual([]);
-      expect(await inspect.containers(how)).toHaveLength(1);
-    },
-  );
+  ])('ends its command within 2 s when %s; the next Result reports a new shell', async (how, { force, reason }) => {
+    const session = await stack.fleet.session(how);
+    await session.run('before=1');
+    const command = await session.submit('echo partial; sleep 100', { timeoutMs: 60_000 });
+    const queued = await session.submit('echo "[$before]"');
+    await inspect.untilOutput(how);
+    const container = await inspect.container(how);
+    await (force ? container.remove({ force }) : container.kill());
+    const { result, tookMs } = await endOf(command);
+    console.info(`over ${transport}: ${how}, reported after ${Math.round(tookMs)} ms`);
+    expect(result).toMatchObject({
+      outcome: 'error',
+      reason: 'container-removed',
+      stdout: 'partial\n',
+      error: { code: 'CONTAINER_LOST', context: { reason } },
+      shell: { state: 'lost' },
+    });
+    expect(tookMs).toBeLessThan(REPORTED_WITHIN_MS);
+    expect(await queued.result()).toMatchObject({ stdout: '[]\n', shell: { state: 'lost', epoch: 2 } });
+    expect(await session.run('true')).toMatchObject({ shell: { state: 'kept', epoch: 2 } });
+    expect(await inspect.broken(how, [command.id, queued.id])).toEqual([]);
+    expect(await inspect.containers(how)).toHaveLength(1);
+  });
 
-  test("that is removed runs a command marked 'idempotent' again in the next one, which its Result and the stream show", async () => {
+  test("is replaced when removed, where an 'idempotent' command runs again, as Result and stream show", async () => {
     const session = await stack.fleet.session('again');
     const script = 'echo begun; until [ -e /tmp/go ]; do sleep 0.05; done; echo done';
     const command = await session.submit(script, { retry: 'idempotent', timeoutMs: 60_000 });
@@ -85,7 +82,7 @@ describe.each(['socket', 'attach'] as const)('A container over %s', (transport) 
     expect(await inspect.broken('again', [command.id, queued.id], new Set([command.id]))).toEqual([]);
   });
 
-  test('that is removed while nothing runs is replaced for the next command, and its Result reports that', async () => {
+  test('is replaced for the next command when removed while idle, which the Result reports', async () => {
     const session = await stack.fleet.session('idle');
     await session.run('before=1');
     await (await inspect.container('idle')).remove({ force: true });
@@ -97,7 +94,7 @@ describe.each(['socket', 'attach'] as const)('A container over %s', (transport) 
     expect(await inspect.broken('idle')).toEqual([]);
   });
 
-  test('that runs out of memory ends the command that took it within 2 s, with the reason, and the session goes on', async () => {
+  test('ends the command that takes all its memory within 2 s; the session goes on', async () => {
     const session = await stack.fleet.session('oom', { limits: { memoryBytes: 64 << 20 } });
     await session.run('before=1');
     const command = await session.submit('echo partial; tail /dev/zero', { timeoutMs: 60_000 });
@@ -119,7 +116,7 @@ describe.each(['socket', 'attach'] as const)('A container over %s', (transport) 
     expect(await inspect.broken('oom', [command.id])).toEqual([]);
   });
 
-  test('that is paused delays its own session, and no other', async () => {
+  test('delays its own session and no other when it is paused', async () => {
     const session = await stack.fleet.session('paused');
     await session.run('before=1');
     const container = await inspect.container('paused');
@@ -131,7 +128,7 @@ describe.each(['socket', 'attach'] as const)('A container over %s', (transport) 
     expect(await waiting).toMatchObject({ stdout: '[1]\n', shell: { state: 'kept', epoch: 1 } });
   });
 
-  test('that the engine stops cancels its command, and the next one gets a new shell', async () => {
+  test('cancels its command when the engine stops it, and the next gets a new shell', async () => {
     const session = await stack.fleet.session('stopped');
     const command = await session.submit('echo partial; sleep 100', { timeoutMs: 60_000 });
     await inspect.untilOutput('stopped');

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
@@ -29,59 +29,61 @@ const isUnheard = () =>
     (hosts) => hosts.find(({ id }) => id === worker.hostId)?.state !== 'up',
   );
 
-test('a host that stands still is not relied on: the command waits, and runs on the next host', async () => {
-  const session = await openIdle('stalled', { hostGraceMs: 0, onHostLoss: 'recreate' });
-  worker.signal('SIGSTOP');
-  await isUnheard();
-  const command = await session.submit('echo once');
-  const { runningCommandId } = await session.info();
-  expect(runningCommandId).toBeUndefined();
-  await stack.workers.find((other) => other !== worker)?.start();
-  expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'once\n', shell: { state: 'lost' } });
-  worker.signal('SIGCONT');
-  expect(await inspect.broken('stalled', [command.id])).toEqual([]);
-});
+describe('a command that starts in the name of an idle owner', () => {
+  test('waits for the next host when the owner stands still past its lease', async () => {
+    const session = await openIdle('stalled', { hostGraceMs: 0, onHostLoss: 'recreate' });
+    worker.signal('SIGSTOP');
+    await isUnheard();
+    const command = await session.submit('echo once');
+    const { runningCommandId } = await session.info();
+    expect(runningCommandId).toBeUndefined();
+    await stack.workers.find((other) => other !== worker)?.start();
+    expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'once\n', shell: { state: 'lost' } });
+    worker.signal('SIGCONT');
+    expect(await inspect.broken('stalled', [command.id])).toEqual([]);
+  });
 
-test('a host that stands still for less than its lease runs what was started in its name, once', async () => {
-  const session = await openIdle('paused');
-  worker.signal('SIGSTOP');
-  const commands = await Promise.all([1, 2, 3].map((n) => session.submit(`n=$((n+1)); echo ${n} $n`)));
-  worker.signal('SIGCONT');
-  const results = await Promise.all(commands.map((command) => command.result()));
-  expect(results.map(({ stdout }) => stdout)).toEqual(['1 2\n', '2 3\n', '3 4\n']);
-  expect(await inspect.broken('paused')).toEqual([]);
-});
+  test('runs once when the owner stands still for less than its lease', async () => {
+    const session = await openIdle('paused');
+    worker.signal('SIGSTOP');
+    const commands = await Promise.all([1, 2, 3].map((n) => session.submit(`n=$((n+1)); echo ${n} $n`)));
+    worker.signal('SIGCONT');
+    const results = await Promise.all(commands.map((command) => command.result()));
+    expect(results.map(({ stdout }) => stdout)).toEqual(['1 2\n', '2 3\n', '3 4\n']);
+    expect(await inspect.broken('paused')).toEqual([]);
+  });
 
-test('a worker that is killed before it begins what was started in its name begins it when it is back', async () => {
-  const session = await openIdle('killed');
-  worker.signal('SIGSTOP');
-  const command = await session.submit('n=$((n+1)); echo $n');
-  await worker.kill();
-  await worker.start();
-  expect(await command.result()).toMatchObject({ outcome: 'success', stdout: '2\n', shell: { state: 'kept' } });
-  expect(await inspect.broken('killed', [command.id])).toEqual([]);
-});
+  test('begins when its killed worker is back', async () => {
+    const session = await openIdle('killed');
+    worker.signal('SIGSTOP');
+    const command = await session.submit('n=$((n+1)); echo $n');
+    await worker.kill();
+    await worker.start();
+    expect(await command.result()).toMatchObject({ outcome: 'success', stdout: '2\n', shell: { state: 'kept' } });
+    expect(await inspect.broken('killed', [command.id])).toEqual([]);
+  });
 
-test('a close and a cancel reach a command that was started so before its host heard of it', async () => {
-  const closed = await openIdle('closed');
-  const cancelled = await stack.fleet.session('cancelled');
-  await cancelled.run('n=1');
-  worker.signal('SIGSTOP');
-  const [one, two] = await Promise.all([closed.submit('sleep 60'), cancelled.submit('sleep 60')]);
-  const ends = Promise.all([closed.close(), two.cancel()]);
-  worker.signal('SIGCONT');
-  await ends;
-  expect([(await one.result()).outcome, (await two.result()).outcome]).toEqual(['cancellation', 'cancellation']);
-  expect(await cancelled.run('echo $n')).toMatchObject({ stdout: '1\n', shell: { state: 'kept' } });
-});
+  test('is reached by a close and a cancel before its host knows of it', async () => {
+    const closed = await openIdle('closed');
+    const cancelled = await stack.fleet.session('cancelled');
+    await cancelled.run('n=1');
+    worker.signal('SIGSTOP');
+    const [one, two] = await Promise.all([closed.submit('sleep 60'), cancelled.submit('sleep 60')]);
+    const ends = Promise.all([closed.close(), two.cancel()]);
+    worker.signal('SIGCONT');
+    await ends;
+    expect([(await one.result()).outcome, (await two.result()).outcome]).toEqual(['cancellation', 'cancellation']);
+    expect(await cancelled.run('echo $n')).toMatchObject({ stdout: '1\n', shell: { state: 'kept' } });
+  });
 
-test('a worker that is told to end while a command is started in its name ends it as a cancellation', async () => {
-  const session = await openIdle('ended');
-  worker.signal('SIGSTOP');
-  const command = await session.submit('echo never; sleep 60');
-  worker.signal('SIGINT');
-  worker.signal('SIGCONT');
-  expect((await command.result()).outcome).toMatch(/cancellation|success/);
-  await worker.start();
-  expect(await inspect.broken('ended', [command.id])).toEqual([]);
+  test('ends as a cancellation when its worker is told to end', async () => {
+    const session = await openIdle('ended');
+    worker.signal('SIGSTOP');
+    const command = await session.submit('echo never; sleep 60');
+    worker.signal('SIGINT');
+    worker.signal('SIGCONT');
+    expect((await command.result()).outcome).toMatch(/cancellation|success/);
+    await worker.start();
+    expect(await inspect.broken('ended', [command.id])).toEqual([]);
+  });
 });

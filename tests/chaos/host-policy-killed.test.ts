@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 // No engine supervises a shell on the host. It outlives its worker all the same, and the next worker adopts it.
 
 const UID = 4713;
-describe.runIf(isRoot)('a shell on the host', () => {
+describe.runIf(isRoot)('a shell of policy host', () => {
   let stack: TestFleet;
   let worker: TestWorker;
   let inspect: FleetInspector;
@@ -30,8 +30,8 @@ describe.runIf(isRoot)('a shell on the host', () => {
 
   const open = (id: string) => stack.fleet.session(id, { policy: 'host' });
 
-  describe('kill -9 of the worker', () => {
-    test('the running command goes on, and is adopted with its exact output; state is kept', async () => {
+  describe('after kill -9 of the worker', () => {
+    test('keeps its state, and its command is adopted with its exact output', async () => {
       const session = await open('adopted');
       await session.run('kept=yes');
       const script = 'for i in $(seq 1 40); do echo "line $i"; sleep 0.05; done; printf end >&2; exit 7';
@@ -52,7 +52,7 @@ describe.runIf(isRoot)('a shell on the host', () => {
       await session.close();
     });
 
-    test('a command that ended meanwhile has its Result, megabytes of output included', async () => {
+    test('has the Result of a command that ended meanwhile, with megabytes of output', async () => {
       const session = await open('ended');
       await session.run('true');
       const command = await session.submit('sleep 0.3; head -c 3000000 /dev/zero | tr "\\0" x; echo done > over');
@@ -71,7 +71,7 @@ describe.runIf(isRoot)('a shell on the host', () => {
       await session.close();
     });
 
-    test('the next worker removes what belongs to no session any more', async () => {
+    test('is removed by the next worker when it belongs to no session', async () => {
       const session = await open('swept');
       await session.run('(setsid sleep 5432 &); echo file > file');
       const before = await filesOf(stack.stateFolder);
@@ -88,8 +88,8 @@ describe.runIf(isRoot)('a shell on the host', () => {
     });
   });
 
-  describe('kill -9 of the keeper', () => {
-    test('the running command ends as lost; the next one gets a fresh shell, its Result reports that, and nothing is left of the old shell', async () => {
+  describe('after kill -9 of the keeper', () => {
+    test('loses the running command; the next gets a fresh shell and reports that', async () => {
       const session = await open('lost');
       await session.run('kept=yes; echo old > file; (setsid sleep 4321 &)');
       const workspace = (await filesOf(stack.stateFolder)).find((path) => path.includes('/w/shellfleet-')) ?? '';
@@ -115,7 +115,7 @@ describe.runIf(isRoot)('a shell on the host', () => {
       await session.close();
     });
 
-    test('also while the worker is away', async () => {
+    test('is replaced in the same way when the worker is away', async () => {
       const session = await open('lost-unseen');
       await session.run('kept=yes');
       await worker.kill();
@@ -130,8 +130,9 @@ describe.runIf(isRoot)('a shell on the host', () => {
     });
   });
 
-  describe('A host that offers both policies', () => {
-    test('runs each session by its own, and adopts both kinds after kill -9 of the worker (S0-07)', async () => {
+  describe('on a host with both policies', () => {
+    // S0-07
+    test('runs next to containers, and both are adopted after kill -9 of the worker', async () => {
       await using both = await startFleet({
         env: { SHELLFLEET_POLICIES: 'docker,host', SHELLFLEET_HOST_USER: String(UID) },
       });
@@ -153,7 +154,7 @@ describe.runIf(isRoot)('a shell on the host', () => {
       await Promise.all([session.close(), contained.close()]);
     });
 
-    test('a worker that lists a policy which it cannot offer does not start, and reports why', async () => {
+    test('keeps a worker from starting that cannot offer its policy, with the reason', async () => {
       const env = { SHELLFLEET_POLICIES: 'docker,host', SHELLFLEET_HOST_USER: 'root' };
       await expect(startFleet({ env })).rejects.toThrow(/cannot offer the host policy: they never run as root/);
       await expect(startFleet({ env: { SHELLFLEET_POLICIES: 'host' } })).rejects.toThrow(/names nobody to run them as/);

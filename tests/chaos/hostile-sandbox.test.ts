@@ -35,8 +35,8 @@ async function answerTimes(session: Session, stop: AbortSignal): Promise<number[
   return took.sort((a, b) => a - b);
 }
 
-describe('A command that prints without end', () => {
-  test('leaves the memory of its worker bounded, and other sessions answer meanwhile', async () => {
+describe('a command that prints without end', () => {
+  test('leaves its worker’s memory bounded, and other sessions answer', async () => {
     const beside = await stack.fleet.session('beside');
     await beside.run('true');
     const session = await stack.fleet.session('flood', { limits: { cpus: 1 } });
@@ -68,8 +68,8 @@ describe('A command that prints without end', () => {
   });
 });
 
-describe("Junk, forged messages, floods and half frames at the worker's socket", () => {
-  test('from user code in the sandbox keep neither its own session nor another from being adopted', async () => {
+describe('junk, forged messages, floods and half frames at the worker’s socket', () => {
+  test('from a sandbox do not keep any session from being adopted', async () => {
     const beside = await stack.fleet.session('beside');
     await beside.run('kept=beside');
     const session = await stack.fleet.session('hostile', { limits: { cpus: 0.5 } });

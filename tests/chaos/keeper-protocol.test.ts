@@ -1,15 +1,14 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { isRoot } from '../support/host-leftovers.ts';
 import { startFleet } from '../support/start-fleet.ts';
 
 // A worker is replaced by one of another version while a shell runs. The record of a host sandbox is a file, which stands in here
 // for the label of a container.
 
-test.runIf(isRoot)(
-  'a shell whose keeper uses another protocol is lost, and Result and log give the reason',
-  async () => {
+describe('a keeper of another protocol', () => {
+  test.runIf(isRoot)('loses its shell, and Result and log give the reason', async () => {
     await using stack = await startFleet({
       env: {
         DOCKER_HOST: 'unix:///nonexistent/docker.sock',
@@ -38,5 +37,5 @@ test.runIf(isRoot)(
       /"code":"PROTOCOL_MISMATCH".*session\.adoption-failed|session\.adoption-failed.*PROTOCOL_MISMATCH/,
     );
     await session.close();
-  },
-);
+  });
+});

@@ -33,8 +33,8 @@ const NO_GRACE = { hostGraceMs: 0 };
 /** The last heartbeat counts for 4 s, and the hosts look at least every 0.6 s; the rest is for a busy machine. */
 const REPORTED_WITHIN_MS = 6_000;
 
-describe('A worker stopped with SIGSTOP past its lease', () => {
-  test('writes nothing after it continues: another host has taken over, and its own container is removed', async () => {
+describe('a worker stopped with SIGSTOP past its lease', () => {
+  test('writes nothing afterwards: another host took over, and its own container is removed', async () => {
     const session = await fleet.session('stopped', { ...NO_GRACE, onHostLoss: 'recreate' });
     const { holder, other } = await hostsOf(session);
     const command = await session.submit('while :; do echo tick; sleep 0.02; done', { timeoutMs: 60_000 });
@@ -63,7 +63,7 @@ describe('A worker stopped with SIGSTOP past its lease', () => {
     expect(await inspect.broken('stopped', [command.id, ...queued.map(({ id }) => id)])).toEqual([]);
   });
 
-  test('drops the output of its command when it continues in the middle of a flood, and serves other sessions', async () => {
+  test('drops its command’s output when it continues mid-flood, and serves other sessions', async () => {
     const session = await fleet.session('flood', { ...NO_GRACE, output: { streamBytes: 32 << 20 } });
     const { holder, other } = await hostsOf(session);
     const command = await session.submit('yes 0123456789abcdef | head -c 200M', { timeoutMs: 60_000 });
@@ -108,8 +108,8 @@ describe('A worker stopped with SIGSTOP past its lease', () => {
   });
 });
 
-describe('A session whose host is out of reach', () => {
-  test('closes at once: commands end as cancellations, and the host removes its sandbox when it is back', async () => {
+describe('a session whose host is out of reach', () => {
+  test('closes at once with cancellations; its host removes the sandbox when it is back', async () => {
     const session = await fleet.session('closed');
     await session.run('before=1');
     const command = await session.submit('echo here; sleep 100', { timeoutMs: 60_000 });
@@ -140,7 +140,7 @@ describe('A session whose host is out of reach', () => {
   });
 });
 
-describe('A host that is lost', () => {
+describe('a lost host', () => {
   const lose = async (session: Session, command: Command): Promise<TestWorker> => {
     await inspect.untilOutput(session.id);
     const { hostId } = await session.info();
@@ -150,7 +150,7 @@ describe('A host that is lost', () => {
     return holder;
   };
 
-  test('is reported as unreachable within seconds, and nothing is moved before its lease ends', async () => {
+  test('is reported as unreachable within seconds, and nothing moves before its lease ends', async () => {
     const session = await fleet.session('silent', { hostGraceMs: 4_000 });
     const command = await session.submit('echo here; sleep 100', { timeoutMs: 60_000 });
     const queued = await session.submit('echo queued');
@@ -172,7 +172,7 @@ describe('A host that is lost', () => {
     expect(await inspect.broken('silent', [command.id, queued.id])).toEqual([]);
   });
 
-  test("ends the running command and, with onHostLoss 'fail', the queued ones; later ones get a new shell", async () => {
+  test("ends running and, with onHostLoss 'fail', queued commands; later ones get new shells", async () => {
     const session = await fleet.session('fails', NO_GRACE);
     await session.run('before=1');
     const command = await session.submit('echo here; sleep 100', { timeoutMs: 60_000 });
@@ -190,7 +190,7 @@ describe('A host that is lost', () => {
     expect(await inspect.broken('fails', [command.id, ...queued.map(({ id }) => id)])).toEqual([]);
   });
 
-  test("with onHostLoss 'recreate', lets queued commands run in a new shell after the startup commands, and their Results report that", async () => {
+  test("moves queued commands to a newly started shell with onHostLoss 'recreate', as Results report", async () => {
     const spec = { ...NO_GRACE, onHostLoss: 'recreate' as const, startupCommands: ['started=again'] };
     const session = await fleet.session('recreated', spec);
     await session.run('before=1');
@@ -202,7 +202,8 @@ describe('A host that is lost', () => {
     expect(await inspect.broken('recreated', [command.id, queued.id])).toEqual([]);
   });
 
-  test("has a command that is marked 'idempotent' run again, and no other (invariant 3)", async () => {
+  // invariant 3
+  test("has a command marked 'idempotent' run again, and no other", async () => {
     const session = await fleet.session('again', { ...NO_GRACE, onHostLoss: 'recreate' });
     // It prints before its host is lost, so the output of the second run has to follow that of the first in the stream.
     const script = 'for i in 1 2 3; do echo $i; sleep 0.2; done; [ -e /tmp/go ] || sleep 4';

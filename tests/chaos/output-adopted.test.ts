@@ -49,7 +49,7 @@ describe.each(['socket', 'attach'] as const)('30 MB of output over %s', (transpo
   });
   afterEach(() => endInspectedFleet(stack, inspect));
 
-  test('wait in a full ring buffer while their worker is dead, and are all there once after adoption', async () => {
+  test('wait in a full ring buffer without a worker, and arrive once after adoption', async () => {
     const session = await stack.fleet.session('big', { output: WHOLE });
     await session.run('true');
     const command = await session.submit(SCRIPT, { timeoutMs: 60_000 });
@@ -75,7 +75,7 @@ describe.each(['socket', 'attach'] as const)('30 MB of output over %s', (transpo
     console.info(`over ${transport}: ${atDeath} of ${BYTES} bytes had come when the worker died`);
   });
 
-  test('are all there once when their worker is killed again and again while frames are in flight', async () => {
+  test('arrive once when their worker is killed repeatedly while frames are in flight', async () => {
     const session = await stack.fleet.session('again', { output: WHOLE });
     await session.run('true');
     const command = await session.submit(SCRIPT, { timeoutMs: 60_000 });
@@ -94,7 +94,7 @@ describe.each(['socket', 'attach'] as const)('30 MB of output over %s', (transpo
     expect(await inspect.broken('again', [command.id])).toEqual([]);
   });
 
-  test('beyond the budget of the stream are counted, and head and tail of the Result are whole after adoption', async () => {
+  test('are counted beyond the stream’s budget, and the Result is whole after adoption', async () => {
     const session = await stack.fleet.session('over', { output: { streamBytes: 1 << 20, maxBytes: 10_000 } });
     const command = await session.submit(SCRIPT, { timeoutMs: 60_000 });
     await inspect.untilOutput('over');
@@ -121,7 +121,7 @@ describe.each(['socket', 'attach'] as const)('30 MB of output over %s', (transpo
     expect(await inspect.broken('over', [command.id])).toEqual([]);
   });
 
-  test('go with half a frame towards the keeper: stdin that a dead worker sent in part arrives once', async () => {
+  test('do not double stdin of which a dead worker had sent a part', async () => {
     const session = await stack.fleet.session('halves');
     await session.run('true');
     for (let round = 1; round <= 4; round += 1) {

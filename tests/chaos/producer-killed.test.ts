@@ -45,9 +45,9 @@ function submitAndDie(sessionId: string, when: 'before' | 'after', point: number
   });
 }
 
-describe('A producer killed with SIGKILL', () => {
+describe('a client killed with SIGKILL', () => {
   test.each(['before', 'after'] as const)(
-    '%s any call of its first submit leaves no command that waits for ever',
+    'leaves no command waiting for ever when killed %s any call of its submit',
     async (when) => {
       const deaths: Death[] = [];
       for (let point = 0, over = false; !over && point < MOST_CALLS; point += AT_ONCE) {
@@ -76,7 +76,7 @@ describe('A producer killed with SIGKILL', () => {
     },
   );
 
-  test('after a submit has its result and output read by another process, by id', async () => {
+  test('leaves result and output for another process, by the command’s id', async () => {
     const { commandId, signal } = await submitAndDie('orphan', 'after', MOST_CALLS * 10);
     expect(signal).toBe('SIGKILL');
     const other = await stack.connect();

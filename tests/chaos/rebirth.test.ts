@@ -1,5 +1,5 @@
 import type { Session } from '@shellfleet/client';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
@@ -50,68 +50,72 @@ const WAYS: [string, (session: Session) => Promise<unknown>][] = [
   ['removal of its container', removeContainer],
 ];
 
-test.each(WAYS)('after %s the startup commands have run again (S1-26, S1-43)', async (what, lose) => {
-  const session = await stack.fleet.session(what.replaceAll(/[^a-z0-9]+/gi, '-'), spec);
-  expect(await session.run(look)).toMatchObject({ outcome: 'success', stdout: prepared });
-  await session.run('unset from; cd /; export GIVEN=changed; unset -f activate');
-  await lose(session);
-  const next = await until(
-    () => session.run(look),
-    // `look` may be running when its shell is killed.
-    ({ shell, outcome }) => shell.epoch === 2 && outcome === 'success',
-  );
-  expect(next).toMatchObject({ outcome: 'success', stdout: prepared });
-  expect(await session.run('echo "$from"')).toMatchObject({ stdout: 'startup\n', shell: { state: 'kept', epoch: 2 } });
-  await session.close();
-});
-
-test('after idleness the startup commands have run again', async () => {
-  const session = await stack.fleet.session('idle', { ...spec, idleTimeoutMs: 300 });
-  await session.run('unset from');
-  await until(
-    () => session.info(),
-    ({ state }) => state === 'lost',
-  );
-  expect(await session.run(look)).toMatchObject({ stdout: prepared, shell: { state: 'lost', epoch: 2 } });
-});
-
-test('after its worker and its container died together the startup commands have run again', async () => {
-  const session = await stack.fleet.session('both-died', spec);
-  await session.run('unset from');
-  await stack.workers[0]?.kill();
-  await removeContainer(session);
-  await stack.workers[0]?.start();
-  expect(await session.run(look)).toMatchObject({ stdout: prepared, shell: { state: 'lost', epoch: 2 } });
-});
-
-test('a shell that was killed while no worker was there is prepared before the next command', async () => {
-  const session = await stack.fleet.session('died-alone', spec);
-  await session.run('unset from; shell=$$; (sleep 0.5; kill -9 $shell; touch /tmp/killed) & :');
-  await stack.workers[0]?.kill();
-  await inspect.untilFile(await inspect.container(session.id), '/tmp/killed');
-  await stack.workers[0]?.start();
-  expect(await session.run(look)).toMatchObject({
-    stdout: prepared,
-    shell: { state: 'lost', epoch: 2, reason: expect.stringContaining('away') },
+describe('a new shell', () => {
+  // S1-26, S1-43
+  test.each(WAYS)('has run the startup commands after %s', async (what, lose) => {
+    const session = await stack.fleet.session(what.replaceAll(/[^a-z0-9]+/gi, '-'), spec);
+    expect(await session.run(look)).toMatchObject({ outcome: 'success', stdout: prepared });
+    await session.run('unset from; cd /; export GIVEN=changed; unset -f activate');
+    await lose(session);
+    const next = await until(
+      () => session.run(look),
+      // `look` may be running when its shell is killed.
+      ({ shell, outcome }) => shell.epoch === 2 && outcome === 'success',
+    );
+    expect(next).toMatchObject({ outcome: 'success', stdout: prepared });
+    expect(await session.run('echo "$from"')).toMatchObject({
+      stdout: 'startup\n',
+      shell: { state: 'kept', epoch: 2 },
+    });
+    await session.close();
   });
-});
 
-test('on another host, after the loss of the first, the startup commands have run again', async () => {
-  await using two = await startFleet({ workers: 2, slots: 1 });
-  const session = await two.fleet.session('moves', { ...spec, onHostLoss: 'recreate', hostGraceMs: 0 });
-  const first = await session.run(look);
-  await two.workers.find(({ hostId }) => hostId === first.hostId)?.kill();
-  const next = await session.run(look);
-  expect(next.hostId).not.toBe(first.hostId);
-  expect(next).toMatchObject({ stdout: prepared, shell: { state: 'lost', epoch: 2 } });
-});
+  test('has run the startup commands after idleness', async () => {
+    const session = await stack.fleet.session('idle', { ...spec, idleTimeoutMs: 300 });
+    await session.run('unset from');
+    await until(
+      () => session.info(),
+      ({ state }) => state === 'lost',
+    );
+    expect(await session.run(look)).toMatchObject({ stdout: prepared, shell: { state: 'lost', epoch: 2 } });
+  });
 
-test.each([
-  ['fails', 'false', "Startup command 'false' failed with exit code 1."],
-  ['replaces the shell', 'exec true', "Startup command 'exec true' replaced the shell: "],
-])(
-  'a shell whose startup command %s is not used: the next command tries again, from the first of them (S1-40, S1-41, S1-60)',
-  async (what, command, message) => {
+  test('has run the startup commands after worker and container died together', async () => {
+    const session = await stack.fleet.session('both-died', spec);
+    await session.run('unset from');
+    await stack.workers[0]?.kill();
+    await removeContainer(session);
+    await stack.workers[0]?.start();
+    expect(await session.run(look)).toMatchObject({ stdout: prepared, shell: { state: 'lost', epoch: 2 } });
+  });
+
+  test('is prepared before the next command after its predecessor died without a worker', async () => {
+    const session = await stack.fleet.session('died-alone', spec);
+    await session.run('unset from; shell=$$; (sleep 0.5; kill -9 $shell; touch /tmp/killed) & :');
+    await stack.workers[0]?.kill();
+    await inspect.untilFile(await inspect.container(session.id), '/tmp/killed');
+    await stack.workers[0]?.start();
+    expect(await session.run(look)).toMatchObject({
+      stdout: prepared,
+      shell: { state: 'lost', epoch: 2, reason: expect.stringContaining('away') },
+    });
+  });
+
+  test('has run the startup commands on another host when the first is lost', async () => {
+    await using two = await startFleet({ workers: 2, slots: 1 });
+    const session = await two.fleet.session('moves', { ...spec, onHostLoss: 'recreate', hostGraceMs: 0 });
+    const first = await session.run(look);
+    await two.workers.find(({ hostId }) => hostId === first.hostId)?.kill();
+    const next = await session.run(look);
+    expect(next.hostId).not.toBe(first.hostId);
+    expect(next).toMatchObject({ stdout: prepared, shell: { state: 'lost', epoch: 2 } });
+  });
+
+  // S1-40, S1-41, S1-60
+  test.each([
+    ['fails', 'false', "Startup command 'false' failed with exit code 1."],
+    ['replaces the shell', 'exec true', "Startup command 'exec true' replaced the shell: "],
+  ])('is not used when a startup command %s; the next command starts over', async (what, command, message) => {
     const id = `partial-${what.replaceAll(' ', '-')}`;
     const startupCommands = ['from=startup', `[ -e /workspace/ok ] || ${command}`];
     const session = await stack.fleet.session(id, { startupCommands });
@@ -123,5 +127,5 @@ test.each([
       });
     }
     expect(await inspect.containers(id)).toEqual([]);
-  },
-);
+  });
+});

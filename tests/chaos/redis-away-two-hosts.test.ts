@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
@@ -11,12 +11,11 @@ import type { TestFleet } from '../support/start-fleet.ts';
 const AWAY_MS = 10_000;
 const SESSIONS = 8;
 
-test.concurrent.each([
-  ['is killed and started again', (redis: OwnRedis) => redis.kill(), (redis: OwnRedis) => redis.start()],
-  ['does not answer (SIGSTOP)', async (redis: OwnRedis) => redis.freeze(), async (redis: OwnRedis) => redis.thaw()],
-])(
-  'when Redis %s until the leases of two hosts have run out, every session keeps its shell',
-  async (_how, away, back) => {
+describe('the sessions of two hosts', () => {
+  test.concurrent.each([
+    ['is killed and started again', (redis: OwnRedis) => redis.kill(), (redis: OwnRedis) => redis.start()],
+    ['does not answer (SIGSTOP)', async (redis: OwnRedis) => redis.freeze(), async (redis: OwnRedis) => redis.thaw()],
+  ])('keep their shells when Redis %s until both leases have run out', async (_how, away, back) => {
     await using redis = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always');
     const { stack, inspect } = await startInspectedFleet({ redisUrl: redis.url, workers: 2 });
     try {
@@ -24,8 +23,8 @@ test.concurrent.each([
     } finally {
       await endInspectedFleet(stack, inspect);
     }
-  },
-);
+  });
+});
 
 async function keepsShells(
   stack: TestFleet,

@@ -1,5 +1,5 @@
 import { fleetKeys } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { keyspaceOf } from '../support/keyspace.ts';
 import { startOwnRedis } from '../support/own-redis.ts';
@@ -10,50 +10,52 @@ import { until } from '../support/until.ts';
 
 const SCRIPT = 'echo ran >> /tmp/runs; until [ -e /tmp/go ]; do sleep 0.1; done; echo over';
 
-test.concurrent.each(['nothing', 'a state from before the session'])(
-  'a session goes on in its shell when Redis is back with %s, and its client before its host',
-  async (state) => {
-    await using own = await startOwnRedis();
-    const { stack, inspect } = await startInspectedFleet({ redisUrl: own.url, workers: 2 });
-    const keys = fleetKeys(keyspaceOf(stack.namespace));
-    const owner = async () => {
-      const [sandbox] = await inspect.containers('s');
-      return stack.workers.find(({ hostId }) => hostId === sandbox?.hostId);
-    };
-    try {
-      if (state !== 'nothing') await own.redis.save();
-      const session = await stack.fleet.session('s');
-      await session.run('before=1');
-      const running = await session.submit(SCRIPT, { timeoutMs: 60_000 });
-      const waiting = await session.submit('echo waited >> /tmp/runs', { timeoutMs: 60_000 });
-      const container = await inspect.container('s');
-      await inspect.untilFile(container, '/tmp/runs');
-      const host = await owner();
-      host?.signal('SIGSTOP');
-      await own.restart();
-      // What a client does first when a command that was accepted is gone.
-      await until(
-        () => own.redis.zscore(keys.index, 'default:s'),
-        (score) => score !== null,
-      );
-      await until(
-        () => own.redis.exists(keys.restoring),
-        (count) => count === 1,
-      );
-      const opened = stack.fleet.session('s');
-      host?.signal('SIGCONT');
-      const go = await container.exec({ Cmd: ['touch', '/tmp/go'] });
-      await go.start({ Detach: true });
-      expect(await running.result()).toMatchObject({ outcome: 'success', stdout: 'over\n', shell: { epoch: 1 } });
-      expect((await waiting.result()).outcome).toBe('success');
-      expect(await (await opened).run('cat /tmp/runs; echo $before')).toMatchObject({
-        stdout: 'ran\nwaited\n1\n',
-        shell: { state: 'kept', epoch: 1 },
-      });
-      expect((await inspect.containers()).map(({ id }) => id)).toEqual([container.id]);
-    } finally {
-      for (const worker of stack.workers) worker.signal('SIGCONT');
-      await endInspectedFleet(stack, inspect);
-    }
-  },
-);
+describe('a session', () => {
+  test.concurrent.each(['nothing', 'a state from before the session'])(
+    'goes on in its shell when Redis returns with %s, and client before host',
+    async (state) => {
+      await using own = await startOwnRedis();
+      const { stack, inspect } = await startInspectedFleet({ redisUrl: own.url, workers: 2 });
+      const keys = fleetKeys(keyspaceOf(stack.namespace));
+      const owner = async () => {
+        const [sandbox] = await inspect.containers('s');
+        return stack.workers.find(({ hostId }) => hostId === sandbox?.hostId);
+      };
+      try {
+        if (state !== 'nothing') await own.redis.save();
+        const session = await stack.fleet.session('s');
+        await session.run('before=1');
+        const running = await session.submit(SCRIPT, { timeoutMs: 60_000 });
+        const waiting = await session.submit('echo waited >> /tmp/runs', { timeoutMs: 60_000 });
+        const container = await inspect.container('s');
+        await inspect.untilFile(container, '/tmp/runs');
+        const host = await owner();
+        host?.signal('SIGSTOP');
+        await own.restart();
+        // What a client does first when a command that was accepted is gone.
+        await until(
+          () => own.redis.zscore(keys.index, 'default:s'),
+          (score) => score !== null,
+        );
+        await until(
+          () => own.redis.exists(keys.restoring),
+          (count) => count === 1,
+        );
+        const opened = stack.fleet.session('s');
+        host?.signal('SIGCONT');
+        const go = await container.exec({ Cmd: ['touch', '/tmp/go'] });
+        await go.start({ Detach: true });
+        expect(await running.result()).toMatchObject({ outcome: 'success', stdout: 'over\n', shell: { epoch: 1 } });
+        expect((await waiting.result()).outcome).toBe('success');
+        expect(await (await opened).run('cat /tmp/runs; echo $before')).toMatchObject({
+          stdout: 'ran\nwaited\n1\n',
+          shell: { state: 'kept', epoch: 1 },
+        });
+        expect((await inspect.containers()).map(({ id }) => id)).toEqual([container.id]);
+      } finally {
+        for (const worker of stack.workers) worker.signal('SIGCONT');
+        await endInspectedFleet(stack, inspect);
+      }
+    },
+  );
+});

@@ -22,7 +22,7 @@ describe.each(redisVersions)('Redis with sentinels: %s', (version) => {
   });
   afterAll(() => endInspectedFleet(stack, inspect).finally(() => own[Symbol.asyncDispose]()));
 
-  test('the primary is killed under load: sessions go on with the promoted replica, nothing runs twice, losses are reported', async () => {
+  test('goes on with a promoted replica under load: nothing runs twice, losses are reported', async () => {
     const load = startSessionLoad(stack, inspect, { sessions: 4, commands: 15 });
     await until(
       () => load.ended,
@@ -50,7 +50,7 @@ describe.each(redisVersions)('Redis with sentinels: %s', (version) => {
     expect(succeeded).toBeGreaterThan(failed);
   });
 
-  test('sentinels that know no primary of this name are refused by the name', async () => {
+  test('is refused by name when its sentinels know no primary of this name', async () => {
     await expect(connectRedis(own.url.replace(/[^/]*$/, 'other'), 'producer', 'test')).rejects.toMatchObject({
       code: 'REDIS_UNSUITABLE',
       message: expect.stringMatching(/knows no primary of this name\. Correct it in SHELLFLEET_REDIS_URL/),

@@ -1,5 +1,5 @@
 import { fleetKeys, sessionKeys } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { keyspaceOf } from '../support/keyspace.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
@@ -19,12 +19,11 @@ async function ownerOf({ redis }: OwnRedis, { namespace }: TestFleet): Promise<u
   return { fence, host, owner, counter };
 }
 
-test.concurrent.each([
-  ['before the command was accepted', 'accepted'],
-  ['before any host had the session', 'owned'],
-])(
-  'a Redis that returns to a state %s learns the owner again, and the command ends once, with its shell',
-  async (_when, lost) => {
+describe('a Redis that returns to an older state', () => {
+  test.concurrent.each([
+    ['before the command was accepted', 'accepted'],
+    ['before any host had the session', 'owned'],
+  ])('learns the owner again, and the command ends once, with the state from %s', async (_when, lost) => {
     await using own = await startOwnRedis();
     const { stack, inspect } = await startInspectedFleet({ redisUrl: own.url, workers: 2 });
     try {
@@ -66,5 +65,5 @@ test.concurrent.each([
       for (const worker of stack.workers) worker.signal('SIGCONT');
       await endInspectedFleet(stack, inspect);
     }
-  },
-);
+  });
+});

@@ -1,7 +1,7 @@
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { outcomesOf } from '../support/invariants.ts';
@@ -31,88 +31,90 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test.each(['the same worker', 'a restarted worker'])(
-  'a command that was accepted before the copy and ran after it does not run again on %s: its Result is lost',
-  async (which) => {
-    const session = await stack.fleet.session('x', { workspace: join(folder, 'ws') });
-    worker.signal('SIGSTOP');
-    const script = 'echo ran >> /workspace/count';
-    const command = await session.submit(script);
-    const again = await session.submit(script, { retry: 'idempotent' });
+describe('a command in a Redis that is restored from a copy', () => {
+  test.each(['the same worker', 'a restarted worker'])(
+    'does not run again on %s when it ran after the copy, but is lost',
+    async (which) => {
+      const session = await stack.fleet.session('x', { workspace: join(folder, 'ws') });
+      worker.signal('SIGSTOP');
+      const script = 'echo ran >> /workspace/count';
+      const command = await session.submit(script);
+      const again = await session.submit(script, { retry: 'idempotent' });
+      const dir = ((await redis.redis.config('GET', 'dir')) as string[])[1] as string;
+      cpSync(dir, join(folder, 'copy'), { recursive: true });
+      worker.signal('SIGCONT');
+      expect([(await command.result()).outcome, (await again.result()).outcome]).toEqual(['success', 'success']);
+      await session.close();
+      if (which === 'a restarted worker') await worker.kill();
+      await redis.kill();
+      rmSync(dir, { recursive: true });
+      cpSync(join(folder, 'copy'), dir, { recursive: true });
+      await redis.start();
+      if (which === 'a restarted worker') await worker.start();
+      const outcomes = await until(
+        async () => outcomesOf(await inspect.events('x')),
+        (all) => all.size === 2,
+      );
+      expect([...outcomes.values()]).toEqual(['lost', 'success']);
+      // Once before, and the idempotent one before and after.
+      expect(readFileSync(join(folder, 'ws', 'count'), 'utf8')).toBe('ran\nran\nran\n');
+      expect(await inspect.broken('x', [command.id, again.id])).toEqual([]);
+    },
+  );
+
+  test('ends with its whole Result when Redis lost stored output, which the stream counts', async () => {
+    const session = await stack.fleet.session('output', { workspace: join(folder, 'ws') });
+    const steps = [1, 2].map((step) => `echo ${step}; until [ -e step${step} ]; do sleep 0.05; done`);
+    const command = await session.submit(`echo ran >> count; ${steps.join('; ')}; echo 3`, { timeoutMs: 60_000 });
+    const printed = (text: string) =>
+      until(
+        async () => {
+          let output = '';
+          for await (const chunk of command.output({ follow: false })) output += chunk.text;
+          return output;
+        },
+        (output) => output === text,
+      );
+    await printed('1\n');
     const dir = ((await redis.redis.config('GET', 'dir')) as string[])[1] as string;
     cpSync(dir, join(folder, 'copy'), { recursive: true });
-    worker.signal('SIGCONT');
-    expect([(await command.result()).outcome, (await again.result()).outcome]).toEqual(['success', 'success']);
-    await session.close();
-    if (which === 'a restarted worker') await worker.kill();
+    writeFileSync(join(folder, 'ws', 'step1'), '');
+    await printed('1\n2\n');
     await redis.kill();
     rmSync(dir, { recursive: true });
     cpSync(join(folder, 'copy'), dir, { recursive: true });
     await redis.start();
-    if (which === 'a restarted worker') await worker.start();
-    const outcomes = await until(
-      async () => outcomesOf(await inspect.events('x')),
-      (all) => all.size === 2,
-    );
-    expect([...outcomes.values()]).toEqual(['lost', 'success']);
-    // Once before, and the idempotent one before and after.
-    expect(readFileSync(join(folder, 'ws', 'count'), 'utf8')).toBe('ran\nran\nran\n');
-    expect(await inspect.broken('x', [command.id, again.id])).toEqual([]);
-  },
-);
+    writeFileSync(join(folder, 'ws', 'step2'), '');
+    expect(await command.result()).toMatchObject({ outcome: 'success', stdout: '1\n2\n3\n' });
+    const chunks = [];
+    for await (const { text, omittedBytes } of command.output({ follow: false })) chunks.push({ text, omittedBytes });
+    expect(chunks).toEqual([{ text: '1\n' }, { text: '3\n', omittedBytes: 2 }]);
+    expect((await session.run('cat count')).stdout).toBe('ran\n');
+    expect(await brokenBesideGaps('output', command.id)).toEqual([]);
+  });
 
-test('a command that runs, and whose stored output Redis forgot, ends with its whole Result, and its stream counts what is missing', async () => {
-  const session = await stack.fleet.session('output', { workspace: join(folder, 'ws') });
-  const steps = [1, 2].map((step) => `echo ${step}; until [ -e step${step} ]; do sleep 0.05; done`);
-  const command = await session.submit(`echo ran >> count; ${steps.join('; ')}; echo 3`, { timeoutMs: 60_000 });
-  const printed = (text: string) =>
-    until(
-      async () => {
-        let output = '';
-        for await (const chunk of command.output({ follow: false })) output += chunk.text;
-        return output;
-      },
-      (output) => output === text,
+  test('is never reported as a cancellation when its start is gone from Redis', async () => {
+    const session = await stack.fleet.session('start', { workspace: join(folder, 'ws') });
+    await session.run('true');
+    worker.signal('SIGSTOP');
+    const script = 'echo ran >> count; echo 1; until [ -e step1 ]; do sleep 0.05; done; echo 2; sleep 1; echo 3';
+    const command = await session.submit(script, { timeoutMs: 60_000 });
+    const dir = ((await redis.redis.config('GET', 'dir')) as string[])[1] as string;
+    cpSync(dir, join(folder, 'copy'), { recursive: true });
+    worker.signal('SIGCONT');
+    await until(
+      () => existsSync(join(folder, 'ws', 'count')),
+      (begun) => begun,
     );
-  await printed('1\n');
-  const dir = ((await redis.redis.config('GET', 'dir')) as string[])[1] as string;
-  cpSync(dir, join(folder, 'copy'), { recursive: true });
-  writeFileSync(join(folder, 'ws', 'step1'), '');
-  await printed('1\n2\n');
-  await redis.kill();
-  rmSync(dir, { recursive: true });
-  cpSync(join(folder, 'copy'), dir, { recursive: true });
-  await redis.start();
-  writeFileSync(join(folder, 'ws', 'step2'), '');
-  expect(await command.result()).toMatchObject({ outcome: 'success', stdout: '1\n2\n3\n' });
-  const chunks = [];
-  for await (const { text, omittedBytes } of command.output({ follow: false })) chunks.push({ text, omittedBytes });
-  expect(chunks).toEqual([{ text: '1\n' }, { text: '3\n', omittedBytes: 2 }]);
-  expect((await session.run('cat count')).stdout).toBe('ran\n');
-  expect(await brokenBesideGaps('output', command.id)).toEqual([]);
-});
-
-test('a command that runs, and whose start Redis forgot, is never reported as a cancellation, which nobody asked for', async () => {
-  const session = await stack.fleet.session('start', { workspace: join(folder, 'ws') });
-  await session.run('true');
-  worker.signal('SIGSTOP');
-  const script = 'echo ran >> count; echo 1; until [ -e step1 ]; do sleep 0.05; done; echo 2; sleep 1; echo 3';
-  const command = await session.submit(script, { timeoutMs: 60_000 });
-  const dir = ((await redis.redis.config('GET', 'dir')) as string[])[1] as string;
-  cpSync(dir, join(folder, 'copy'), { recursive: true });
-  worker.signal('SIGCONT');
-  await until(
-    () => existsSync(join(folder, 'ws', 'count')),
-    (begun) => begun,
-  );
-  await redis.kill();
-  rmSync(dir, { recursive: true });
-  cpSync(join(folder, 'copy'), dir, { recursive: true });
-  await redis.start();
-  writeFileSync(join(folder, 'ws', 'step1'), '');
-  expect((await command.result()).outcome).toMatch(/^(lost|success)$/);
-  expect((await session.run('cat count')).stdout).toBe('ran\n');
-  expect(await brokenBesideGaps('start', command.id)).toEqual([]);
+    await redis.kill();
+    rmSync(dir, { recursive: true });
+    cpSync(join(folder, 'copy'), dir, { recursive: true });
+    await redis.start();
+    writeFileSync(join(folder, 'ws', 'step1'), '');
+    expect((await command.result()).outcome).toMatch(/^(lost|success)$/);
+    expect((await session.run('cat count')).stdout).toBe('ran\n');
+    expect(await brokenBesideGaps('start', command.id)).toEqual([]);
+  });
 });
 
 /** A gap is what this Redis is to have: readers get it as a number of bytes. */

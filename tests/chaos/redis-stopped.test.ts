@@ -34,8 +34,8 @@ const WAYS = {
   'is killed and started again': { away: () => redis.kill(), back: () => redis.start() },
 } as const;
 
-describe.each(Object.entries(WAYS))('While Redis %s', (_, { away, back }) => {
-  test('a command goes on, its end and output are there once afterwards, and queued commands follow', async () => {
+describe.each(Object.entries(WAYS))('while Redis %s', (_, { away, back }) => {
+  test('a command goes on, then reports end and output once, and queued ones follow', async () => {
     const session = await stack.fleet.session('goes-on');
     await session.run('before=1');
     const script = 'echo begun; echo ran >> /tmp/runs; sleep 1; seq 1 20000; echo over >&2; touch /tmp/over; (exit 5)';
@@ -60,7 +60,7 @@ describe.each(Object.entries(WAYS))('While Redis %s', (_, { away, back }) => {
     expect(await inspect.broken('goes-on', [command.id])).toEqual([]);
   });
 
-  test('a command with more output than its ring buffer holds waits, its time limit is paused, and its output is whole afterwards', async () => {
+  test('a command with much output waits, off its time limit, and is whole afterwards', async () => {
     const session = await stack.fleet.session('waits', { output: { streamBytes: 64 << 20 } });
     await session.run('true');
     const bytes = 20_000_000;
@@ -83,7 +83,7 @@ describe.each(Object.entries(WAYS))('While Redis %s', (_, { away, back }) => {
     expect(await inspect.broken('waits', [command.id])).toEqual([]);
   });
 
-  test('submit fails within its deadline with a clear error, and works again when Redis is back', async () => {
+  test('submit fails within its deadline with a clear error, and works again later', async () => {
     const session = await stack.fleet.session('refused');
     await session.run('before=1');
     await away();
@@ -108,7 +108,7 @@ describe.each(Object.entries(WAYS))('While Redis %s', (_, { away, back }) => {
     expect(await inspect.broken('refused')).toEqual([]);
   });
 
-  test('for longer than a lease, the sessions of a living host are kept all the same', async () => {
+  test('a living host keeps its sessions for longer than a lease', async () => {
     const session = await stack.fleet.session('outlasts', { hostGraceMs: 0 });
     await session.run('before=1');
     const command = await session.submit('echo begun; sleep 2; echo over', { timeoutMs: 60_000 });
@@ -121,7 +121,7 @@ describe.each(Object.entries(WAYS))('While Redis %s', (_, { away, back }) => {
     expect(await inspect.broken('outlasts', [command.id])).toEqual([]);
   });
 
-  test('a worker that is killed and started again adopts its sessions when Redis is back', async () => {
+  test('a worker that is killed and restarted adopts its sessions later', async () => {
     const worker = stack.workers[0] as TestWorker;
     const session = await stack.fleet.session('both');
     await session.run('before=1');

@@ -28,177 +28,181 @@ function percentile(values: number[], share: number): number {
 
 const msSince = (from: number): number => Math.round(performance.now() - from);
 
-test(
-  'with a kill -9 of some worker every 2 s no command is lost, doubled or reordered',
-  async () => {
-    const [sessions, commands, workers] = size([16, 10, 2], [200, 50, 4]);
-    await using stack = await startFleet({ workers, slots: Math.ceil(sessions / workers) + 8 });
-    await using inspect = inspectFleet(stack);
-    const random = createRandom(1);
-    const over = new AbortController();
-    let kills = 0;
-    const starting = new Map<TestWorker, Promise<void>>();
-    const killing = (async () => {
-      while (!over.signal.aborted) {
-        await delay(2_000);
-        const worker = random.pick(stack.workers as [TestWorker]);
-        await worker.kill();
-        kills += 1;
-        // The next kill may come before it is ready.
-        starting.set(
-          worker,
-          worker.start().catch(() => {}),
+describe('a fleet under load', () => {
+  test(
+    'loses, doubles and reorders no command when a worker is killed every 2 s',
+    async () => {
+      const [sessions, commands, workers] = size([16, 10, 2], [200, 50, 4]);
+      await using stack = await startFleet({ workers, slots: Math.ceil(sessions / workers) + 8 });
+      await using inspect = inspectFleet(stack);
+      const random = createRandom(1);
+      const over = new AbortController();
+      let kills = 0;
+      const starting = new Map<TestWorker, Promise<void>>();
+      const killing = (async () => {
+        while (!over.signal.aborted) {
+          await delay(2_000);
+          const worker = random.pick(stack.workers as [TestWorker]);
+          await worker.kill();
+          kills += 1;
+          // The next kill may come before it is ready.
+          starting.set(
+            worker,
+            worker.start().catch(() => {}),
+          );
+        }
+        // A worker ends its sessions when it is asked to, not before it is ready.
+        await Promise.all(starting.values());
+      })();
+      const from = performance.now();
+      const drive = async (id: string): Promise<string[]> => {
+        const session = await stack.fleet.session(id, SMALL_SESSION);
+        const sent: Command[] = [];
+        for (let n = 0; n < commands; n += 1)
+          sent.push(await session.submit(`echo ${n} >> /tmp/ran; echo ${n}; sleep 0.0${n % 10}`));
+        const results = await Promise.all(sent.map((command) => command.result()));
+        const { stdout } = await session.run('cat /tmp/ran');
+        const problems = await inspect.broken(
+          id,
+          sent.map((command) => command.id),
         );
-      }
-      // A worker ends its sessions when it is asked to, not before it is ready.
-      await Promise.all(starting.values());
-    })();
-    const from = performance.now();
-    const drive = async (id: string): Promise<string[]> => {
-      const session = await stack.fleet.session(id, SMALL_SESSION);
-      const sent: Command[] = [];
-      for (let n = 0; n < commands; n += 1)
-        sent.push(await session.submit(`echo ${n} >> /tmp/ran; echo ${n}; sleep 0.0${n % 10}`));
-      const results = await Promise.all(sent.map((command) => command.result()));
-      const { stdout } = await session.run('cat /tmp/ran');
-      const problems = await inspect.broken(
-        id,
-        sent.map((command) => command.id),
-      );
-      const expected = Array.from({ length: commands }, (_, n) => `${n}\n`);
-      if (stdout !== expected.join('')) problems.push(`${id}: ran ${JSON.stringify(stdout)}`);
-      for (const [n, result] of results.entries()) {
-        if (result.outcome !== 'success' || result.stdout !== expected[n] || result.shell.state === 'lost')
-          problems.push(`${id}: ${n} ended as ${JSON.stringify(result)}`);
-      }
-      return problems;
-    };
-    const problems = await Promise.all(Array.from({ length: sessions }, (_, index) => drive(`s${index}`)));
-    over.abort();
-    await killing;
-    report('worker killed every 2 s', {
-      sessions,
-      commands: sessions * commands,
-      kills,
-      seconds: msSince(from) / 1_000,
-    });
-    expect(problems.flat()).toEqual([]);
-    await stack.end();
-    await expect.poll(() => inspect.containers()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+        const expected = Array.from({ length: commands }, (_, n) => `${n}\n`);
+        if (stdout !== expected.join('')) problems.push(`${id}: ran ${JSON.stringify(stdout)}`);
+        for (const [n, result] of results.entries()) {
+          if (result.outcome !== 'success' || result.stdout !== expected[n] || result.shell.state === 'lost')
+            problems.push(`${id}: ${n} ended as ${JSON.stringify(result)}`);
+        }
+        return problems;
+      };
+      const problems = await Promise.all(Array.from({ length: sessions }, (_, index) => drive(`s${index}`)));
+      over.abort();
+      await killing;
+      report('worker killed every 2 s', {
+        sessions,
+        commands: sessions * commands,
+        kills,
+        seconds: msSince(from) / 1_000,
+      });
+      expect(problems.flat()).toEqual([]);
+      await stack.end();
+      await expect.poll(() => inspect.containers()).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
 
-test(
-  'after the restart of a worker on a live host every shell answers again, and none was lost',
-  async () => {
-    const [restarts, sessions] = size([2, 4], [20, 8]);
-    await using stack = await startFleet();
-    const worker = stack.workers[0] as TestWorker;
-    const opened = await Promise.all(Array.from({ length: sessions }, (_, index) => stack.fleet.session(`s${index}`)));
-    await Promise.all(opened.map((session) => session.run('kept=yes')));
-    const times: number[] = [];
-    for (let restart = 0; restart < restarts; restart += 1) {
-      await worker.kill();
-      const from = performance.now();
-      const started = worker.start();
-      const answers = await Promise.all(
-        opened.map(async (session) => {
-          const { stdout } = await session.run('echo $kept');
-          times.push(performance.now() - from);
-          return stdout;
-        }),
+  test(
+    'answers in every shell again after a worker restart, and loses none',
+    async () => {
+      const [restarts, sessions] = size([2, 4], [20, 8]);
+      await using stack = await startFleet();
+      const worker = stack.workers[0] as TestWorker;
+      const opened = await Promise.all(
+        Array.from({ length: sessions }, (_, index) => stack.fleet.session(`s${index}`)),
       );
-      await started;
-      expect(answers).toEqual(opened.map(() => 'yes\n'));
-    }
-    const [p50, p95] = [percentile(times, 0.5), percentile(times, 0.95)];
-    report('worker restart, until a shell answers', { answers: times.length, 'p50 ms': p50, 'p95 ms': p95 });
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  'a dead host is reported in the stream of its sessions, and its shell is kept when it is back in time',
-  async () => {
-    const times: number[] = [];
-    await using stack = await startFleet({ workers: 2 });
-    await using inspect = inspectFleet(stack);
-    for (let round = 0; round < size(1, 10); round += 1) {
-      const session = await stack.fleet.session(`s${round}`);
-      const { hostId } = await session.run('true');
-      const holder = stack.workers.find((worker) => worker.hostId === hostId) as TestWorker;
-      await holder.kill();
-      const from = performance.now();
-      await until(
-        () => inspect.events(session.id),
-        (events) => events.some(({ type }) => type === 'host.unreachable'),
-      );
-      times.push(performance.now() - from);
-      await holder.start();
-      expect(await session.run('true')).toMatchObject({ outcome: 'success', shell: { state: 'kept' } });
-    }
-    report('dead host, until it is reported', {
-      rounds: times.length,
-      'p50 ms': percentile(times, 0.5),
-      'most ms': percentile(times, 1),
-    });
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  'after a restart of Redis under load every session goes on, and nothing that was acknowledged is lost',
-  async () => {
-    const [sessions, restarts] = size([6, 1], [32, 5]);
-    await using redis = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always');
-    await using stack = await startFleet({ redisUrl: redis.url, workers: 2, slots: sessions });
-    await using inspect = inspectFleet(stack);
-    const opened = await Promise.all(
-      Array.from({ length: sessions }, (_, index) => stack.fleet.session(`s${index}`, SMALL_SESSION)),
-    );
-    await Promise.all(opened.map((session) => session.run('n=0')));
-    const sent = new Map<string, string[]>(opened.map(({ id }) => [id, []]));
-    const ends: { id: string; at: number }[] = [];
-    const over = new AbortController();
-    const load = opened.map(async (session) => {
-      while (!over.signal.aborted) {
-        const command = await submitAgain(session, 'n=$((n + 1)); echo $n >> /tmp/ran');
-        if (command === undefined) continue;
-        sent.get(session.id)?.push(command.id);
-        await command.result();
-        ends.push({ id: session.id, at: performance.now() });
+      await Promise.all(opened.map((session) => session.run('kept=yes')));
+      const times: number[] = [];
+      for (let restart = 0; restart < restarts; restart += 1) {
+        await worker.kill();
+        const from = performance.now();
+        const started = worker.start();
+        const answers = await Promise.all(
+          opened.map(async (session) => {
+            const { stdout } = await session.run('echo $kept');
+            times.push(performance.now() - from);
+            return stdout;
+          }),
+        );
+        await started;
+        expect(answers).toEqual(opened.map(() => 'yes\n'));
       }
-    });
-    const times: number[] = [];
-    for (let restart = 0; restart < restarts; restart += 1) {
-      await delay(2_000);
-      await redis.kill();
-      await redis.start();
-      const from = performance.now();
-      const resumed = () => new Set(ends.filter(({ at }) => at > from).map(({ id }) => id)).size;
-      await until(resumed, (count) => count === sessions, 60_000);
-      times.push(performance.now() - from);
-    }
-    over.abort();
-    await Promise.all(load);
-    report('Redis restart under load, until every session has gone on', {
-      sessions,
-      restarts,
-      'p50 ms': percentile(times, 0.5),
-      'most ms': percentile(times, 1),
-    });
-    for (const session of opened) {
-      const accepted = sent.get(session.id) ?? [];
-      expect(await inspect.broken(session.id, accepted)).toEqual([]);
-      const { stdout } = await session.run('cat /tmp/ran');
-      const counted = stdout.split('\n').slice(0, -1).map(Number);
-      expect(counted).toEqual(counted.map((_, index) => index + 1));
-      expect(counted.length).toBeGreaterThanOrEqual(accepted.length);
-    }
-  },
-  TIMEOUT_MS,
-);
+      const [p50, p95] = [percentile(times, 0.5), percentile(times, 0.95)];
+      report('worker restart, until a shell answers', { answers: times.length, 'p50 ms': p50, 'p95 ms': p95 });
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'reports a dead host in streams, and keeps shells when it is back in time',
+    async () => {
+      const times: number[] = [];
+      await using stack = await startFleet({ workers: 2 });
+      await using inspect = inspectFleet(stack);
+      for (let round = 0; round < size(1, 10); round += 1) {
+        const session = await stack.fleet.session(`s${round}`);
+        const { hostId } = await session.run('true');
+        const holder = stack.workers.find((worker) => worker.hostId === hostId) as TestWorker;
+        await holder.kill();
+        const from = performance.now();
+        await until(
+          () => inspect.events(session.id),
+          (events) => events.some(({ type }) => type === 'host.unreachable'),
+        );
+        times.push(performance.now() - from);
+        await holder.start();
+        expect(await session.run('true')).toMatchObject({ outcome: 'success', shell: { state: 'kept' } });
+      }
+      report('dead host, until it is reported', {
+        rounds: times.length,
+        'p50 ms': percentile(times, 0.5),
+        'most ms': percentile(times, 1),
+      });
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'goes on in every session after a Redis restart, and loses nothing acknowledged',
+    async () => {
+      const [sessions, restarts] = size([6, 1], [32, 5]);
+      await using redis = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always');
+      await using stack = await startFleet({ redisUrl: redis.url, workers: 2, slots: sessions });
+      await using inspect = inspectFleet(stack);
+      const opened = await Promise.all(
+        Array.from({ length: sessions }, (_, index) => stack.fleet.session(`s${index}`, SMALL_SESSION)),
+      );
+      await Promise.all(opened.map((session) => session.run('n=0')));
+      const sent = new Map<string, string[]>(opened.map(({ id }) => [id, []]));
+      const ends: { id: string; at: number }[] = [];
+      const over = new AbortController();
+      const load = opened.map(async (session) => {
+        while (!over.signal.aborted) {
+          const command = await submitAgain(session, 'n=$((n + 1)); echo $n >> /tmp/ran');
+          if (command === undefined) continue;
+          sent.get(session.id)?.push(command.id);
+          await command.result();
+          ends.push({ id: session.id, at: performance.now() });
+        }
+      });
+      const times: number[] = [];
+      for (let restart = 0; restart < restarts; restart += 1) {
+        await delay(2_000);
+        await redis.kill();
+        await redis.start();
+        const from = performance.now();
+        const resumed = () => new Set(ends.filter(({ at }) => at > from).map(({ id }) => id)).size;
+        await until(resumed, (count) => count === sessions, 60_000);
+        times.push(performance.now() - from);
+      }
+      over.abort();
+      await Promise.all(load);
+      report('Redis restart under load, until every session has gone on', {
+        sessions,
+        restarts,
+        'p50 ms': percentile(times, 0.5),
+        'most ms': percentile(times, 1),
+      });
+      for (const session of opened) {
+        const accepted = sent.get(session.id) ?? [];
+        expect(await inspect.broken(session.id, accepted)).toEqual([]);
+        const { stdout } = await session.run('cat /tmp/ran');
+        const counted = stdout.split('\n').slice(0, -1).map(Number);
+        expect(counted).toEqual(counted.map((_, index) => index + 1));
+        expect(counted.length).toBeGreaterThanOrEqual(accepted.length);
+      }
+    },
+    TIMEOUT_MS,
+  );
+});
 
 /** Undefined when it was refused, because Redis is away: another command is sent then. */
 async function submitAgain(session: Session, script: string): Promise<Command | undefined> {
@@ -208,9 +212,9 @@ async function submitAgain(session: Session, script: string): Promise<Command | 
   });
 }
 
-describe('Readers', () => {
+describe('readers', () => {
   test(
-    'of one command, each leaving and resuming at random, all have the same bytes, and memory stays flat',
+    'of one command have the same bytes despite random resumes, with flat memory',
     async () => {
       const [readers, lines] = size([100, 20_000], [1_000, 40_000]);
       await using stack = await startFleet();
@@ -266,51 +270,53 @@ describe('Readers', () => {
   );
 });
 
-test(
-  'at ten times its capacity a fleet rejects nothing, loses nothing and runs nothing twice',
-  async () => {
-    const [slots, seconds] = size([3, 8], [8, 120]);
-    await using stack = await startFleet({ slots });
-    await using inspect = inspectFleet(stack);
-    const until = Date.now() + seconds * 1_000;
-    let [commands, rejected, waited] = [0, 0, 0];
-    const problems: string[] = [];
-    const user = async (index: number) => {
-      // A session that is closed frees its slot for one that waits.
-      for (let turn = 0; turn === 0 || Date.now() < until; turn += 1) {
-        const id = `u${index}-${turn}`;
-        const session = await stack.fleet.session(id, SMALL_SESSION);
-        const sent = await Promise.all([1, 2, 3].map((n) => session.submit(`echo ${n} >> /tmp/ran; cat /tmp/ran`)));
-        waited = Math.max(waited, (await session.info()).position ?? 0);
-        const results = await Promise.all(sent.map((command) => command.result()));
-        commands += results.length;
-        if (results.at(-1)?.stdout !== '1\n2\n3\n') problems.push(`${id}: ${JSON.stringify(results)}`);
-        problems.push(
-          ...(await inspect.broken(
-            id,
-            sent.map((command) => command.id),
-          )),
-        );
-        await session.close();
-      }
-    };
-    const users = Array.from({ length: 10 * slots }, (_, index) =>
-      user(index).catch((error: unknown) => {
-        rejected += 1;
-        problems.push(String(error));
-      }),
-    );
-    await Promise.all(users);
-    report('ten times over capacity', {
-      slots,
-      users: 10 * slots,
-      seconds,
-      commands,
-      rejected,
-      'longest line': waited,
-    });
-    expect(problems).toEqual([]);
-    await expect.poll(() => inspect.containers()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+describe('a fleet at ten times its capacity', () => {
+  test(
+    'rejects nothing, loses nothing and runs nothing twice',
+    async () => {
+      const [slots, seconds] = size([3, 8], [8, 120]);
+      await using stack = await startFleet({ slots });
+      await using inspect = inspectFleet(stack);
+      const until = Date.now() + seconds * 1_000;
+      let [commands, rejected, waited] = [0, 0, 0];
+      const problems: string[] = [];
+      const user = async (index: number) => {
+        // A session that is closed frees its slot for one that waits.
+        for (let turn = 0; turn === 0 || Date.now() < until; turn += 1) {
+          const id = `u${index}-${turn}`;
+          const session = await stack.fleet.session(id, SMALL_SESSION);
+          const sent = await Promise.all([1, 2, 3].map((n) => session.submit(`echo ${n} >> /tmp/ran; cat /tmp/ran`)));
+          waited = Math.max(waited, (await session.info()).position ?? 0);
+          const results = await Promise.all(sent.map((command) => command.result()));
+          commands += results.length;
+          if (results.at(-1)?.stdout !== '1\n2\n3\n') problems.push(`${id}: ${JSON.stringify(results)}`);
+          problems.push(
+            ...(await inspect.broken(
+              id,
+              sent.map((command) => command.id),
+            )),
+          );
+          await session.close();
+        }
+      };
+      const users = Array.from({ length: 10 * slots }, (_, index) =>
+        user(index).catch((error: unknown) => {
+          rejected += 1;
+          problems.push(String(error));
+        }),
+      );
+      await Promise.all(users);
+      report('ten times over capacity', {
+        slots,
+        users: 10 * slots,
+        seconds,
+        commands,
+        rejected,
+        'longest line': waited,
+      });
+      expect(problems).toEqual([]);
+      await expect.poll(() => inspect.containers()).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
+});

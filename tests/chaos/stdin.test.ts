@@ -46,8 +46,8 @@ function untilTaken(command: Command, least: number): Promise<unknown> {
   );
 }
 
-describe.each(['socket', 'attach'] as const)('A worker killed with SIGKILL, over %s', (transport) => {
-  test('in the middle of a streamed stdin is followed by one that continues at the same byte', async () => {
+describe.each(['socket', 'attach'] as const)('a worker killed with SIGKILL over %s', (transport) => {
+  test('in the middle of a streamed stdin is followed by one that continues there', async () => {
     await start(transport);
     const [worker] = stack.workers;
     const session = await stack.fleet.session('adopted');
@@ -61,7 +61,7 @@ describe.each(['socket', 'attach'] as const)('A worker killed with SIGKILL, over
     expect(await inspect.broken('adopted', [command.id])).toEqual([]);
   });
 
-  test('leaves an open stdin open: writes meanwhile wait for the next worker', async () => {
+  test('leaves an open stdin open: writes wait for the next worker', async () => {
     await start(transport);
     const [worker] = stack.workers;
     const session = await stack.fleet.session('open');
@@ -81,7 +81,7 @@ describe.each([
   ['does not answer (SIGSTOP)', { away: async () => redis.freeze(), back: async () => redis.thaw() }],
   ['is killed and started again', { away: () => redis.kill(), back: () => redis.start() }],
 ])('Redis that %s for three seconds', (_, { away, back }) => {
-  test('in the middle of a streamed stdin only delays it', async () => {
+  test('only delays a streamed stdin', async () => {
     await start('socket');
     const session = await stack.fleet.session('away');
     const command = await session.submit(SCRIPT, { stdin: bytes, timeoutMs: 100_000 });

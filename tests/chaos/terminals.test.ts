@@ -15,7 +15,7 @@ const attaches = fileURLToPath(new URL('../fixtures/attaches-and-waits.ts', impo
 /** The length of the fault itself: longer than the deadline of a call to Redis. */
 const AWAY_MS = 3_000;
 
-describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport) => {
+describe.each(['socket', 'attach'] as const)('a terminal over %s', (transport) => {
   let stack: TestFleet;
   let worker: TestWorker;
   let inspect: FleetInspector;
@@ -24,7 +24,7 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
   });
   afterAll(() => endInspectedFleet(stack, inspect));
 
-  test('goes on after kill -9 of its worker: all output comes once, and so does input that was written meanwhile', async () => {
+  test('passes output and input once when its worker is killed and replaced', async () => {
     const session = await stack.fleet.session('adopted');
     const terminal = await session.attach();
     const person = new SessionTerminal(terminal);
@@ -61,7 +61,7 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
     await new SessionTerminal(next).sees('$ ');
   });
 
-  test('reports the signal that ended its shell: one from the shell itself, and the one of a restart of the session', async () => {
+  test('reports the signal that ended its shell, its own or of a restart', async () => {
     const session = await stack.fleet.session('killed');
     const suicidal = await session.attach();
     await suicidal.write('kill -9 $$\n');
@@ -73,59 +73,61 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
   });
 });
 
-test('a terminal goes on when Redis was killed and is back: no output is lost, no input arrives twice', async () => {
-  await using redis = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always');
-  await using stack = await startFleet({ redisUrl: redis.url });
-  const session = await stack.fleet.session('redis');
-  await using terminal = await session.attach();
-  const person = new SessionTerminal(terminal);
-  await person.type('stty -echo; PS1=; echo re""ady\n');
-  await person.sees('ready\r\n');
-  await person.type(
-    'for i in $(seq 1 60); do echo "line $i"; sleep 0.05; done; while read -r x; do echo "<$x>"; done\n',
-  );
-  await person.sees('line 10\r\n');
-  await redis.kill();
-  const typed = person.type('one\n');
-  await delay(AWAY_MS);
-  await redis.start();
-  await typed;
-  await person.type('two\n');
-  await until(
-    () => person.shown,
-    (shown) => shown.includes('<two>'),
-  );
-  const rest = Array.from({ length: 50 }, (_, index) => `line ${index + 11}\r\n`).join('');
-  expect(person.shown.replaceAll('\u001b[?2004l\r', '')).toBe(`${rest}<one>\r\n<two>\r\n`);
-});
-
-test('a terminal whose user was killed ends within 45 s, with the processes that run in it', {
-  timeout: 90_000,
-}, async () => {
-  await using stack = await startFleet();
-  const session = await stack.fleet.session('deserted');
-  const args = [
-    '--conditions=@shellfleet/source',
-    '--no-warnings',
-    attaches,
-    stack.redisUrl,
-    stack.namespace,
-    'deserted',
-  ];
-  const user = spawn(process.execPath, args, {
-    env: { ...process.env, SHELLFLEET_SEAL_KEY: stack.sealKey },
-    stdio: ['ignore', 'pipe', 'inherit'],
+describe('a terminal', () => {
+  test('loses no output and repeats no input when Redis is killed and returns', async () => {
+    await using redis = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always');
+    await using stack = await startFleet({ redisUrl: redis.url });
+    const session = await stack.fleet.session('redis');
+    await using terminal = await session.attach();
+    const person = new SessionTerminal(terminal);
+    await person.type('stty -echo; PS1=; echo re""ady\n');
+    await person.sees('ready\r\n');
+    await person.type(
+      'for i in $(seq 1 60); do echo "line $i"; sleep 0.05; done; while read -r x; do echo "<$x>"; done\n',
+    );
+    await person.sees('line 10\r\n');
+    await redis.kill();
+    const typed = person.type('one\n');
+    await delay(AWAY_MS);
+    await redis.start();
+    await typed;
+    await person.type('two\n');
+    await until(
+      () => person.shown,
+      (shown) => shown.includes('<two>'),
+    );
+    const rest = Array.from({ length: 50 }, (_, index) => `line ${index + 11}\r\n`).join('');
+    expect(person.shown.replaceAll('\u001b[?2004l\r', '')).toBe(`${rest}<one>\r\n<two>\r\n`);
   });
-  const exited = once(user, 'exit');
-  await once(user.stdout, 'data');
-  const running = async () => (await session.run('ls -d /proc/[0-9]*/exe | wc -l; ls /dev/pts')).stdout;
-  expect(await running()).toContain('0\n');
-  user.kill('SIGKILL');
-  await exited;
-  const killedAt = Date.now();
-  await until(running, (seen) => !/^0$/m.test(seen.split('\n').slice(1).join('\n')), 60_000);
-  const tookMs = Date.now() - killedAt;
-  console.info(`ended ${tookMs} ms after its user was killed`);
-  expect(tookMs).toBeGreaterThan(20_000);
-  expect(tookMs).toBeLessThan(45_000);
+
+  test('ends within 45 s of its user’s death, with its processes', {
+    timeout: 90_000,
+  }, async () => {
+    await using stack = await startFleet();
+    const session = await stack.fleet.session('deserted');
+    const args = [
+      '--conditions=@shellfleet/source',
+      '--no-warnings',
+      attaches,
+      stack.redisUrl,
+      stack.namespace,
+      'deserted',
+    ];
+    const user = spawn(process.execPath, args, {
+      env: { ...process.env, SHELLFLEET_SEAL_KEY: stack.sealKey },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const exited = once(user, 'exit');
+    await once(user.stdout, 'data');
+    const running = async () => (await session.run('ls -d /proc/[0-9]*/exe | wc -l; ls /dev/pts')).stdout;
+    expect(await running()).toContain('0\n');
+    user.kill('SIGKILL');
+    await exited;
+    const killedAt = Date.now();
+    await until(running, (seen) => !/^0$/m.test(seen.split('\n').slice(1).join('\n')), 60_000);
+    const tookMs = Date.now() - killedAt;
+    console.info(`ended ${tookMs} ms after its user was killed`);
+    expect(tookMs).toBeGreaterThan(20_000);
+    expect(tookMs).toBeLessThan(45_000);
+  });
 });

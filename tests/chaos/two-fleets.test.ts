@@ -119,57 +119,59 @@ describe('two fleets of one namespace, with equal host ids', () => {
   });
 });
 
-test('a worker whose Redis has another fleet now stops, leaves its shells alone, and adopts them when it is right again', async () => {
-  const { other } = fleets;
-  const worker = workerOf(other);
-  const session = await other.fleet.session('stays');
-  await session.run('X=alive');
-  const redis = new Redis(`${own.url}/1`);
-  const key = fleetIdentityKey(other.namespace);
-  await redis.set(key, toFleetIdentity('eeeeeeeeeeee'));
-  await until(
-    async () => isAlive(worker.pid),
-    (alive) => !alive,
-  );
-  expect(worker.log).toMatch(/"msg":"worker.other-fleet"/);
-  await expect(worker.start()).rejects.toThrow(`belongs to the fleet ${fleetIdOf(other)}`);
-  await redis.set(key, toFleetIdentity(fleetIdOf(other)));
-  redis.disconnect();
-  await worker.start();
-  const again = await other.connect();
-  const same = await again.attach('stays');
-  expect(await same?.run('echo $X')).toMatchObject({ stdout: 'alive\n', shell: { state: 'kept', epoch: 1 } });
-});
-
-test('a host that starts, and doctor, say that another fleet of the namespace is there', async () => {
-  const { killed, other } = fleets;
-  const [theirs, { namespace }] = [fleetIdOf(killed), other];
-  await (await killed.fleet.session('there')).run('true');
-  await workerOf(other).kill();
-  await workerOf(other).start();
-  const told = await until(
-    async () =>
-      (await other.fleet.hosts()).flatMap(({ warnings = [] }) => warnings).filter((one) => one.includes(theirs)),
-    ({ length }) => length > 0,
-  );
-  expect(told).toEqual([
-    `The Docker engine of this host also has containers of the fleet ${theirs}, of the namespace ${namespace} too; \`shellfleet prune\` removes those that nobody owns.`,
-    `The fleet ${theirs}, of the namespace ${namespace} too, uses another database of this Redis.`,
-  ]);
-  const log = workerOf(other)
-    .log.split('\n')
-    .filter((line) => line.includes('fleet.another-found'));
-  expect(log.flatMap((line) => (line.includes(theirs) ? [JSON.parse(line).problem] : []))).toEqual(
-    expect.arrayContaining(told),
-  );
-  const { stdout } = await new FleetCli({ ...other, redisUrl: `${own.url}/1` }).text(['doctor'], {
-    env: { DOCKER_HOST: inject('dockerHost') },
+describe('a worker in a namespace of two fleets', () => {
+  test('stops when its Redis has the other fleet, and adopts its shells afterwards', async () => {
+    const { other } = fleets;
+    const worker = workerOf(other);
+    const session = await other.fleet.session('stays');
+    await session.run('X=alive');
+    const redis = new Redis(`${own.url}/1`);
+    const key = fleetIdentityKey(other.namespace);
+    await redis.set(key, toFleetIdentity('eeeeeeeeeeee'));
+    await until(
+      async () => isAlive(worker.pid),
+      (alive) => !alive,
+    );
+    expect(worker.log).toMatch(/"msg":"worker.other-fleet"/);
+    await expect(worker.start()).rejects.toThrow(`belongs to the fleet ${fleetIdOf(other)}`);
+    await redis.set(key, toFleetIdentity(fleetIdOf(other)));
+    redis.disconnect();
+    await worker.start();
+    const again = await other.connect();
+    const same = await again.attach('stays');
+    expect(await same?.run('echo $X')).toMatchObject({ stdout: 'alive\n', shell: { state: 'kept', epoch: 1 } });
   });
-  expect(stdout).toMatch(
-    new RegExp(
-      `present +other fleets +of the namespace ${namespace}: ${theirs}: 1 container, of which nobody owns 0\\n`,
-    ),
-  );
+
+  test('reports the other fleet when it starts, and so does doctor', async () => {
+    const { killed, other } = fleets;
+    const [theirs, { namespace }] = [fleetIdOf(killed), other];
+    await (await killed.fleet.session('there')).run('true');
+    await workerOf(other).kill();
+    await workerOf(other).start();
+    const told = await until(
+      async () =>
+        (await other.fleet.hosts()).flatMap(({ warnings = [] }) => warnings).filter((one) => one.includes(theirs)),
+      ({ length }) => length > 0,
+    );
+    expect(told).toEqual([
+      `The Docker engine of this host also has containers of the fleet ${theirs}, of the namespace ${namespace} too; \`shellfleet prune\` removes those that nobody owns.`,
+      `The fleet ${theirs}, of the namespace ${namespace} too, uses another database of this Redis.`,
+    ]);
+    const log = workerOf(other)
+      .log.split('\n')
+      .filter((line) => line.includes('fleet.another-found'));
+    expect(log.flatMap((line) => (line.includes(theirs) ? [JSON.parse(line).problem] : []))).toEqual(
+      expect.arrayContaining(told),
+    );
+    const { stdout } = await new FleetCli({ ...other, redisUrl: `${own.url}/1` }).text(['doctor'], {
+      env: { DOCKER_HOST: inject('dockerHost') },
+    });
+    expect(stdout).toMatch(
+      new RegExp(
+        `present +other fleets +of the namespace ${namespace}: ${theirs}: 1 container, of which nobody owns 0\\n`,
+      ),
+    );
+  });
 });
 
 /** A worker without a supervisor, which nobody else ends. */

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import type { TestFleet } from '../support/start-fleet.ts';
@@ -17,28 +17,30 @@ beforeAll(async () => {
 });
 afterAll(() => endInspectedFleet(stack, inspect));
 
-test('an upload whose container is removed at any time leaves the whole file, or fails and leaves none', async () => {
-  const data = randomBytes(FILE_BYTES);
-  const wanted = createHash('md5').update(data).digest('hex');
-  const session = await stack.fleet.session('upload');
-  let failed = 0;
-  for (let index = 0; index < UPLOADS; index++) {
-    await session.run('true');
-    const container = await inspect.container('upload');
-    const upload = session.files.write('/workspace/target.bin', data).then(
-      () => 'whole',
-      ({ code }) => code,
-    );
-    // At other places of the upload each time.
-    await delay(60 + 15 * index);
-    await container.remove({ force: true });
-    const end = await upload;
-    if (end !== 'whole') failed += 1;
-    expect(['whole', 'CONTAINER_LOST']).toContain(end);
-    // When it was whole before the container was removed, the fresh one has no file.
-    const found = await session.run('md5sum < /workspace/target.bin 2> /dev/null | cut -c1-32');
-    expect(['', `${wanted}\n`]).toContain(found.stdout);
-    await session.run('rm -f /workspace/target.bin');
-  }
-  console.info(`${failed} of ${UPLOADS} uploads failed`);
+describe('an upload', () => {
+  test('leaves the whole file or none when its container is removed at any time', async () => {
+    const data = randomBytes(FILE_BYTES);
+    const wanted = createHash('md5').update(data).digest('hex');
+    const session = await stack.fleet.session('upload');
+    let failed = 0;
+    for (let index = 0; index < UPLOADS; index++) {
+      await session.run('true');
+      const container = await inspect.container('upload');
+      const upload = session.files.write('/workspace/target.bin', data).then(
+        () => 'whole',
+        ({ code }) => code,
+      );
+      // At other places of the upload each time.
+      await delay(60 + 15 * index);
+      await container.remove({ force: true });
+      const end = await upload;
+      if (end !== 'whole') failed += 1;
+      expect(['whole', 'CONTAINER_LOST']).toContain(end);
+      // When it was whole before the container was removed, the fresh one has no file.
+      const found = await session.run('md5sum < /workspace/target.bin 2> /dev/null | cut -c1-32');
+      expect(['', `${wanted}\n`]).toContain(found.stdout);
+      await session.run('rm -f /workspace/target.bin');
+    }
+    console.info(`${failed} of ${UPLOADS} uploads failed`);
+  });
 });

@@ -26,7 +26,7 @@ async function slowdown(): Promise<number> {
 
 const counted = (lines: number): string => Array.from({ length: lines }, (_, index) => `${index + 1}\n`).join('');
 
-describe.each(['socket', 'attach'] as const)('A worker killed with SIGKILL, over %s,', (transport) => {
+describe.each(['socket', 'attach'] as const)('a worker killed with SIGKILL over %s', (transport) => {
   let stack: TestFleet;
   let worker: TestWorker;
   let inspect: FleetInspector;
@@ -36,7 +36,7 @@ describe.each(['socket', 'attach'] as const)('A worker killed with SIGKILL, over
   });
   afterAll(() => endInspectedFleet(stack, inspect));
 
-  test('leaves shells, variables, functions and directories as they were, and answers again within 1.5 s', async () => {
+  test('leaves shells with their state, and answers again within 1.5 s', async () => {
     const session = await stack.fleet.session('kept');
     await session.run(
       'X=before; export Y=too; f() { echo "f:$X"; }; cd /tmp; set -- one two; sleep 1000 & echo $! > pid',
@@ -62,7 +62,7 @@ describe.each(['socket', 'attach'] as const)('A worker killed with SIGKILL, over
     expect(await inspect.broken('kept')).toEqual([]);
   });
 
-  test('leaves a running command to the next worker: whole output, right exit code, run once', async () => {
+  test('leaves a running command to the next worker: whole output, exit code, one run', async () => {
     const session = await stack.fleet.session('adopted');
     const script = 'echo ran >> /tmp/runs; for i in $(seq 1 40); do echo $i; echo e$i >&2; sleep 0.05; done; (exit 7)';
     const command = await session.submit(script);
@@ -90,7 +90,7 @@ describe.each(['socket', 'attach'] as const)('A worker killed with SIGKILL, over
     expect(await inspect.broken('adopted', [command.id])).toEqual([]);
   });
 
-  test('has no effect on a command that ended while it was dead', async () => {
+  test('does not affect a command that ended while it was dead', async () => {
     const session = await stack.fleet.session('ended');
     const command = await session.submit('echo begun; sleep 0.5; echo over; kept=yes; (exit 3)');
     await inspect.untilOutput('ended');
@@ -107,7 +107,8 @@ describe.each(['socket', 'attach'] as const)('A worker killed with SIGKILL, over
     expect(await inspect.broken('ended', [command.id])).toEqual([]);
   });
 
-  test('is followed by one that prepares a shell which has replaced another meanwhile, and reports that (invariant 5)', async () => {
+  // invariant 5
+  test('is followed by one that prepares a shell replaced meanwhile, and reports it', async () => {
     const spec = { env: { GIVEN: 'given' }, startupCommands: ['started=up'], cwd: '/tmp' };
     const session = await stack.fleet.session('replaced', spec);
     const command = await session.submit('echo begun; sleep 0.5; kill -9 $$');

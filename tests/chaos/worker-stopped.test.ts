@@ -15,8 +15,8 @@ beforeEach(async () => {
 });
 afterEach(() => endInspectedFleet(stack, inspect));
 
-describe('A worker that gets SIGTERM under load', () => {
-  test('finishes running commands, leaves queued ones to the next worker, keeps every shell, and loses nothing', async () => {
+describe('a worker that gets SIGTERM under load', () => {
+  test('finishes running commands, leaves queued ones and shells to the next, and loses nothing', async () => {
     const ids = Array.from({ length: 6 }, (_, index) => `s${index}`);
     const sessions = await Promise.all(ids.map((id) => stack.fleet.session(id)));
     await Promise.all(sessions.map((session) => session.run('n=0')));
@@ -45,7 +45,7 @@ describe('A worker that gets SIGTERM under load', () => {
     }
   });
 
-  test('keeps the lease of a shell that it has handed over while another of its commands still runs', async () => {
+  test('keeps the lease of an idle shell while another of its commands still runs', async () => {
     const short = await stack.fleet.session('short', { hostGraceMs: 1_000 });
     const long = await stack.fleet.session('long', { hostGraceMs: 1_000 });
     await short.run('kept=yes');
@@ -58,8 +58,8 @@ describe('A worker that gets SIGTERM under load', () => {
   });
 });
 
-describe('A worker that gets SIGINT', () => {
-  test('ends its sessions, running commands as cancellations, and leaves no container', async () => {
+describe('a worker that gets SIGINT', () => {
+  test('ends its sessions, cancels running commands, and leaves no container', async () => {
     const session = await stack.fleet.session('ended');
     const idle = await stack.fleet.session('idle');
     await idle.run('before=1');
@@ -75,7 +75,7 @@ describe('A worker that gets SIGINT', () => {
     expect(await inspect.broken('ended', [command.id, queued.id])).toEqual([]);
   });
 
-  test('ends at once at the second one, and the next worker removes what is left', async () => {
+  test('ends at once at a second one, and the next worker removes leftovers', async () => {
     const session = await stack.fleet.session('stubborn');
     const command = await session.submit("trap '' INT TERM; echo here; while :; do sleep 1; done", {
       timeoutMs: 60_000,

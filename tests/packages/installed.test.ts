@@ -30,76 +30,78 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-test('a dry run of the release finds every public package fit to be published, after those that it needs', () => {
-  const fit = release.split('\n').filter((line) => line.endsWith('could be published'));
-  expect(fit.map((line) => line.replace(/@[\d.]+ .*/, ''))).toEqual([
-    '@shellfleet/protocol',
-    '@shellfleet/concurrency',
-    '@shellfleet/vendor',
-    '@shellfleet/policy',
-    '@shellfleet/redis',
-    '@shellfleet/sealing',
-    '@shellfleet/mailbox',
-    '@shellfleet/placement',
-    '@shellfleet/keeper',
-    '@shellfleet/client',
-    '@shellfleet/worker',
-    '@shellfleet/setup',
-    'shellfleet',
-  ]);
-});
-
-test('a tarball holds programs, types, what they read, a README and the licence, and nothing else', async () => {
-  const others = await Promise.all(
-    (await readdir(tarballs)).sort().map(async (tarball) => {
-      const { stdout } = await run('tar', ['tzf', join(tarballs, tarball)]);
-      const files = stdout
-        .trim()
-        .split('\n')
-        .map((path) => path.replace('package/', ''));
-      const own = files
-        .filter((path) => !/^docs\/(reference\/)?[\w-]+\.md$/.test(path) || path === 'docs/operations.md')
-        .filter((path) => !/^dist\/.*(?<!\.(test|bench))\.(js|d\.ts)$/.test(path));
-      // The keeper for the other architecture is there if this machine has a compiler for it.
-      const elsewhere = new RegExp(`^(dist/.*[.]lua|prebuilt/linux-(?!${process.arch}/).*)$`);
-      return [tarball.replace(/-\d.*/, ''), own.filter((path) => !elsewhere.test(path)).sort()];
-    }),
-  );
-  const always = ['LICENSE', 'README.md', 'package.json'];
-  const programs = ['keeper', 'launch'].map((name) => `prebuilt/linux-${process.arch}/${name}`);
-  const images = ['full.Dockerfile', 'full.txt', 'slim.txt'].map((name) => `dist/infra/images/session/${name}`);
-  expect(Object.fromEntries(others)).toEqual({
-    shellfleet: [...always, 'THIRD-PARTY-NOTICES.txt', 'docs/operations.md'].sort(),
-    'shellfleet-placement': always,
-    'shellfleet-client': always,
-    'shellfleet-concurrency': always,
-    'shellfleet-keeper': [...always, ...programs].sort(),
-    'shellfleet-mailbox': always,
-    'shellfleet-policy': always,
-    'shellfleet-protocol': always,
-    'shellfleet-redis': always,
-    'shellfleet-sealing': always,
-    'shellfleet-setup': [...always, ...images].sort(),
-    'shellfleet-vendor': [...always, 'THIRD-PARTY-NOTICES.txt'].sort(),
-    'shellfleet-worker': always,
+describe('the packages', () => {
+  test('are all fit to be published by the dry run, each after its dependencies', () => {
+    const fit = release.split('\n').filter((line) => line.endsWith('could be published'));
+    expect(fit.map((line) => line.replace(/@[\d.]+ .*/, ''))).toEqual([
+      '@shellfleet/protocol',
+      '@shellfleet/concurrency',
+      '@shellfleet/vendor',
+      '@shellfleet/policy',
+      '@shellfleet/redis',
+      '@shellfleet/sealing',
+      '@shellfleet/mailbox',
+      '@shellfleet/placement',
+      '@shellfleet/keeper',
+      '@shellfleet/client',
+      '@shellfleet/worker',
+      '@shellfleet/setup',
+      'shellfleet',
+    ]);
   });
-});
 
-test('an install brings no package with an install script, and none for SSH, gRPC or native decoding', async () => {
-  const { folder } = project(versions[0]);
-  const lock: { packages: Record<string, { hasInstallScript?: boolean }> } = JSON.parse(
-    await readFile(join(folder, 'package-lock.json'), 'utf8'),
-  );
-  const paths = Object.keys(lock.packages).filter((path) => path !== '');
-  // The lock file names optional packages too, also those of other platforms.
-  const byLock = paths.filter((path) => lock.packages[path]?.hasInstallScript);
-  const byFiles = await Promise.all(
-    paths.map(async (path) => ((await hasInstallScript(join(folder, path))) ? path : '')),
-  );
-  const unwanted = /\/(?:ssh2|cpu-features|@grpc\/.*|protobufjs|msgpackr-extract|docker-modem|dockerode|bullmq)$/;
-  const byName = paths.filter((path) => unwanted.test(path));
-  expect({ byLock, byFiles: byFiles.filter(Boolean), byName }).toEqual({ byLock: [], byFiles: [], byName: [] });
-  expect(paths).toEqual(expect.arrayContaining(['node_modules/@shellfleet/vendor', 'node_modules/ioredis']));
+  test('hold programs, types, the files these read, a README and the licence only', async () => {
+    const others = await Promise.all(
+      (await readdir(tarballs)).sort().map(async (tarball) => {
+        const { stdout } = await run('tar', ['tzf', join(tarballs, tarball)]);
+        const files = stdout
+          .trim()
+          .split('\n')
+          .map((path) => path.replace('package/', ''));
+        const own = files
+          .filter((path) => !/^docs\/(reference\/)?[\w-]+\.md$/.test(path) || path === 'docs/operations.md')
+          .filter((path) => !/^dist\/.*(?<!\.(test|bench))\.(js|d\.ts)$/.test(path));
+        // The keeper for the other architecture is there if this machine has a compiler for it.
+        const elsewhere = new RegExp(`^(dist/.*[.]lua|prebuilt/linux-(?!${process.arch}/).*)$`);
+        return [tarball.replace(/-\d.*/, ''), own.filter((path) => !elsewhere.test(path)).sort()];
+      }),
+    );
+    const always = ['LICENSE', 'README.md', 'package.json'];
+    const programs = ['keeper', 'launch'].map((name) => `prebuilt/linux-${process.arch}/${name}`);
+    const images = ['full.Dockerfile', 'full.txt', 'slim.txt'].map((name) => `dist/infra/images/session/${name}`);
+    expect(Object.fromEntries(others)).toEqual({
+      shellfleet: [...always, 'THIRD-PARTY-NOTICES.txt', 'docs/operations.md'].sort(),
+      'shellfleet-placement': always,
+      'shellfleet-client': always,
+      'shellfleet-concurrency': always,
+      'shellfleet-keeper': [...always, ...programs].sort(),
+      'shellfleet-mailbox': always,
+      'shellfleet-policy': always,
+      'shellfleet-protocol': always,
+      'shellfleet-redis': always,
+      'shellfleet-sealing': always,
+      'shellfleet-setup': [...always, ...images].sort(),
+      'shellfleet-vendor': [...always, 'THIRD-PARTY-NOTICES.txt'].sort(),
+      'shellfleet-worker': always,
+    });
+  });
+
+  test('install no package with an install script, and none for SSH, gRPC or native decoding', async () => {
+    const { folder } = project(versions[0]);
+    const lock: { packages: Record<string, { hasInstallScript?: boolean }> } = JSON.parse(
+      await readFile(join(folder, 'package-lock.json'), 'utf8'),
+    );
+    const paths = Object.keys(lock.packages).filter((path) => path !== '');
+    // The lock file names optional packages too, also those of other platforms.
+    const byLock = paths.filter((path) => lock.packages[path]?.hasInstallScript);
+    const byFiles = await Promise.all(
+      paths.map(async (path) => ((await hasInstallScript(join(folder, path))) ? path : '')),
+    );
+    const unwanted = /\/(?:ssh2|cpu-features|@grpc\/.*|protobufjs|msgpackr-extract|docker-modem|dockerode|bullmq)$/;
+    const byName = paths.filter((path) => unwanted.test(path));
+    expect({ byLock, byFiles: byFiles.filter(Boolean), byName }).toEqual({ byLock: [], byFiles: [], byName: [] });
+    expect(paths).toEqual(expect.arrayContaining(['node_modules/@shellfleet/vendor', 'node_modules/ioredis']));
+  });
 });
 
 /** npm runs these three scripts, and node-gyp where there is a binding.gyp. */
@@ -110,8 +112,8 @@ async function hasInstallScript(folder: string): Promise<boolean> {
   return names.includes('binding.gyp') || ['preinstall', 'install', 'postinstall'].some((script) => script in scripts);
 }
 
-describe.each(versions)('with plain Node %s', (nodeVersion) => {
-  test('an installed worker serves an installed program, command line and tool', async () => {
+describe.each(versions)('plain Node %s', (nodeVersion) => {
+  test('runs an installed worker that serves an installed program, command line and tool', async () => {
     const { folder, node, env } = project(nodeVersion);
     const settings = {
       DOCKER_HOST: inject('dockerHost'),
@@ -163,9 +165,8 @@ describe.each(versions)('with plain Node %s', (nodeVersion) => {
   });
 });
 
-test.each(['20.17.0', '24'])(
-  'with plain Node %s an installed command line brings a fleet up, uses it and ends it',
-  async (nodeVersion) => {
+describe('the installed packages', () => {
+  test.each(['20.17.0', '24'])('bring a fleet up with plain Node %s, use it and end it', async (nodeVersion) => {
     const env = {
       SHELLFLEET_STATE_DIR: await mkdtemp(join(tmpdir(), 'sf-')),
       SHELLFLEET_DEFAULT_IMAGE: inject('sessionImage'),
@@ -178,33 +179,33 @@ test.each(['20.17.0', '24'])(
       await shellfleet('down');
       await rm(env.SHELLFLEET_STATE_DIR, { recursive: true, force: true });
     }
-  },
-);
+  });
 
-test.each([
-  { moduleResolution: 'nodenext', module: 'nodenext' },
-  { moduleResolution: 'bundler', module: 'esnext' },
-])('the types hold for a strict project with moduleResolution $moduleResolution', async (resolution) => {
-  const { folder, env } = project('24');
-  const strict = {
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    noUncheckedIndexedAccess: true,
-    skipLibCheck: false,
-  };
-  const compilerOptions = {
-    ...resolution,
-    ...strict,
-    target: 'es2023',
-    lib: ['es2023'],
-    types: ['node'],
-    noEmit: true,
-  };
-  const path = join(folder, `tsconfig.${resolution.moduleResolution}.json`);
-  await writeFile(path, JSON.stringify({ compilerOptions, files: ['consumer.ts'] }));
-  const compiler = join(checkoutRoot, 'node_modules/typescript/bin/tsc');
-  const said = await runInProject({ folder, env, node: process.execPath }, [compiler, '-p', path]).catch(
-    ({ stdout }: { stdout: string }) => stdout,
-  );
-  expect(said).toBe('');
+  test.each([
+    { moduleResolution: 'nodenext', module: 'nodenext' },
+    { moduleResolution: 'bundler', module: 'esnext' },
+  ])('have types that hold for a strict project with moduleResolution $moduleResolution', async (resolution) => {
+    const { folder, env } = project('24');
+    const strict = {
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      skipLibCheck: false,
+    };
+    const compilerOptions = {
+      ...resolution,
+      ...strict,
+      target: 'es2023',
+      lib: ['es2023'],
+      types: ['node'],
+      noEmit: true,
+    };
+    const path = join(folder, `tsconfig.${resolution.moduleResolution}.json`);
+    await writeFile(path, JSON.stringify({ compilerOptions, files: ['consumer.ts'] }));
+    const compiler = join(checkoutRoot, 'node_modules/typescript/bin/tsc');
+    const said = await runInProject({ folder, env, node: process.execPath }, [compiler, '-p', path]).catch(
+      ({ stdout }: { stdout: string }) => stdout,
+    );
+    expect(said).toBe('');
+  });
 });

@@ -1,5 +1,5 @@
 import type { Session } from '@shellfleet/client';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
@@ -23,22 +23,25 @@ async function leftIn(session: Session): Promise<string[]> {
   return left;
 }
 
-test('cloudflare/sandbox-sdk#438 (a stuck command never times out, and the session never works again): it ends at its time, and the next runs in the same shell', async () => {
-  const session = await stack.fleet.session('cf-438');
-  await session.run('kept=yes; cd /tmp');
-  // Ignores all signals but SIGKILL, and blocks on a pipe without a writer.
-  const stuck = `trap '' INT TERM HUP; mkfifo pipe; sh -c 'trap "" INT TERM HUP; read x < pipe'`;
-  const from = performance.now();
-  expect(await session.run(stuck, { timeoutMs: 500 })).toMatchObject(timedOut);
-  expect(performance.now() - from).toBeLessThan(500 + 1_500 + 1_000);
-  expect(await session.run('echo $kept; pwd', { timeoutMs: 2_000 })).toEqual(
-    expectedResult('cf-438', { stdout: 'yes\n/tmp\n', shell: { state: 'kept', epoch: 1 } }),
-  );
-});
+describe('a timeout', () => {
+  // cloudflare/sandbox-sdk#438: a stuck command never times out, and the session never works again.
+  test('ends a stuck command, and the next runs in its shell (cloudflare/sandbox-sdk#438)', async () => {
+    const session = await stack.fleet.session('cf-438');
+    await session.run('kept=yes; cd /tmp');
+    // Ignores all signals but SIGKILL, and blocks on a pipe without a writer.
+    const stuck = `trap '' INT TERM HUP; mkfifo pipe; sh -c 'trap "" INT TERM HUP; read x < pipe'`;
+    const from = performance.now();
+    expect(await session.run(stuck, { timeoutMs: 500 })).toMatchObject(timedOut);
+    expect(performance.now() - from).toBeLessThan(500 + 1_500 + 1_000);
+    expect(await session.run('echo $kept; pwd', { timeoutMs: 2_000 })).toEqual(
+      expectedResult('cf-438', { stdout: 'yes\n/tmp\n', shell: { state: 'kept', epoch: 1 } }),
+    );
+  });
 
-test('daytona#4750 (the timeout ends the command, not what it started): the whole tree is gone when the Result is there', async () => {
-  const session = await stack.fleet.session('daytona-4750');
-  const tree = `
+  // daytona#4750: the timeout ends the command, not what it started.
+  test('has ended the whole process tree when the Result arrives (daytona#4750)', async () => {
+    const session = await stack.fleet.session('daytona-4750');
+    const tree = `
     (trap '' TERM INT; sleep 4321) &
     setsid sh -c 'sleep 4321; :' &
     python3 -c 'import os, time
@@ -47,99 +50,110 @@ if os.fork() == 0:
     if os.fork() == 0: time.sleep(4321)
     os._exit(0)
 os.wait(); time.sleep(4321)'`;
-  expect(await session.run(tree, { timeoutMs: 700 })).toMatchObject(timedOut);
-  expect(await leftIn(session)).toEqual([]);
-});
+    expect(await session.run(tree, { timeoutMs: 700 })).toMatchObject(timedOut);
+    expect(await leftIn(session)).toEqual([]);
+  });
 
-test('E2B#500 (the caller gets a timeout, and the command goes on): a timeout stops it, and the Result names the limit', async () => {
-  const session = await stack.fleet.session('e2b-500');
-  const script = 'while :; do echo tick >> ticks; sleep 0.02; done';
-  expect(await session.run(script, { timeoutMs: 300 })).toMatchObject(timedOut);
-  const { stdout: then } = await session.run('wc -l < ticks; sleep 0.3');
-  expect(Number(then)).toBeGreaterThan(0);
-  expect((await session.run('wc -l < ticks')).stdout).toBe(then);
-  expect(await leftIn(session)).toEqual([]);
-});
+  // E2B#500: the caller gets a timeout, and the command goes on.
+  test('stops the command, and the Result names the limit (E2B#500)', async () => {
+    const session = await stack.fleet.session('e2b-500');
+    const script = 'while :; do echo tick >> ticks; sleep 0.02; done';
+    expect(await session.run(script, { timeoutMs: 300 })).toMatchObject(timedOut);
+    const { stdout: then } = await session.run('wc -l < ticks; sleep 0.3');
+    expect(Number(then)).toBeGreaterThan(0);
+    expect((await session.run('wc -l < ticks')).stdout).toBe(then);
+    expect(await leftIn(session)).toEqual([]);
+  });
 
-test('claude-code#62978 (children of a timed-out pipeline run on for hours): all of its processes end, also one in another session', async () => {
-  const session = await stack.fleet.session('claude-62978');
-  const pipeline = 'yes | grep --line-buffered -v x | (setsid nohup cat >/dev/null 2>&1 & wait) | tail -f /dev/null';
-  expect(await session.run(pipeline, { timeoutMs: 500 })).toMatchObject(timedOut);
-  expect(await leftIn(session)).toEqual([]);
-  // Background processes of earlier commands stay.
-  await session.run('sleep 4321 & :');
-  expect(await session.run(pipeline, { timeoutMs: 500 })).toMatchObject(timedOut);
-  expect(await leftIn(session)).toEqual(['sleep 4321']);
-});
+  // claude-code#62978: children of a timed-out pipeline run on for hours.
+  test('ends all processes of a pipeline, also in another process session (claude-code#62978)', async () => {
+    const session = await stack.fleet.session('claude-62978');
+    const pipeline = 'yes | grep --line-buffered -v x | (setsid nohup cat >/dev/null 2>&1 & wait) | tail -f /dev/null';
+    expect(await session.run(pipeline, { timeoutMs: 500 })).toMatchObject(timedOut);
+    expect(await leftIn(session)).toEqual([]);
+    // Background processes of earlier commands stay.
+    await session.run('sleep 4321 & :');
+    expect(await session.run(pipeline, { timeoutMs: 500 })).toMatchObject(timedOut);
+    expect(await leftIn(session)).toEqual(['sleep 4321']);
+  });
 
-test('inspect_ai#2605 (the limit is kept outside, and the loop runs on in the container): an endless loop burns nothing after its timeout', async () => {
-  const session = await stack.fleet.session('inspect-2605');
-  expect(await session.run('python3 -c "while True: pass"', { timeoutMs: 500 })).toMatchObject(timedOut);
-  expect(await leftIn(session)).toEqual([]);
-  const usage = 'cat /sys/fs/cgroup/cpu.stat 2>/dev/null || cat /sys/fs/cgroup/cpuacct/cpuacct.usage';
-  const micros = async () => {
-    const { stdout } = await session.run(usage);
-    const v2 = /usage_usec (\d+)/.exec(stdout)?.[1];
-    return v2 === undefined ? Number(stdout) / 1_000 : Number(v2);
-  };
-  const before = await micros();
-  await session.run('sleep 1');
-  // A loop that ran on would have had most of that second.
-  expect((await micros()) - before).toBeLessThan(400_000);
-});
+  // inspect_ai#2605: the limit is kept outside, and the loop runs on in the container.
+  test('stops an endless loop, which uses no processor time afterwards (inspect_ai#2605)', async () => {
+    const session = await stack.fleet.session('inspect-2605');
+    expect(await session.run('python3 -c "while True: pass"', { timeoutMs: 500 })).toMatchObject(timedOut);
+    expect(await leftIn(session)).toEqual([]);
+    const usage = 'cat /sys/fs/cgroup/cpu.stat 2>/dev/null || cat /sys/fs/cgroup/cpuacct/cpuacct.usage';
+    const micros = async () => {
+      const { stdout } = await session.run(usage);
+      const v2 = /usage_usec (\d+)/.exec(stdout)?.[1];
+      return v2 === undefined ? Number(stdout) / 1_000 : Number(v2);
+    };
+    const before = await micros();
+    await session.run('sleep 1');
+    // A loop that ran on would have had most of that second.
+    expect((await micros()) - before).toBeLessThan(400_000);
+  });
 
-test('SWE-ReX#29 (a timeout returns nothing of what was printed): all output up to the timeout is in the Result', async () => {
-  const session = await stack.fleet.session('swe-rex-29');
-  const script = 'for i in 1 2 3; do echo "line $i"; echo "error $i" >&2; done; printf "no end of line"; sleep 4321';
-  expect(await session.run(script, { timeoutMs: 500 })).toEqual(
-    expectedResult('swe-rex-29', {
+  // SWE-ReX#29: a timeout returns nothing of what was printed.
+  test('returns all output up to it in the Result (SWE-ReX#29)', async () => {
+    const session = await stack.fleet.session('swe-rex-29');
+    const script = 'for i in 1 2 3; do echo "line $i"; echo "error $i" >&2; done; printf "no end of line"; sleep 4321';
+    expect(await session.run(script, { timeoutMs: 500 })).toEqual(
+      expectedResult('swe-rex-29', {
+        ...timedOut,
+        stdout: 'line 1\nline 2\nline 3\nno end of line',
+        stderr: 'error 1\nerror 2\nerror 3\n',
+        output: expect.any(String) as never,
+      }),
+    );
+  });
+
+  // codex#34742: output that was flushed before the timeout is discarded.
+  test('keeps each flushed line, live and in the Result (codex#34742)', async () => {
+    const session = await stack.fleet.session('codex-34742');
+    const live: string[] = [];
+    const result = await session.run(
+      'python3 -c "import time\nfor i in range(1000):\n  print(\'stdout tick\', i, flush=True); time.sleep(0.05)"',
+      { timeoutMs: 1_000, onOutput: ({ stream, text }) => stream === 'stdout' && live.push(text) },
+    );
+    expect(result).toMatchObject(timedOut);
+    expect(result.stdout).toMatch(/^stdout tick 0\nstdout tick 1\n(stdout tick \d+\n)+$/);
+    expect(live.join('')).toBe(result.stdout);
+  });
+
+  // langchain#39953: a timeout silently resets the session and does not run the startup commands again.
+  test('keeps the shell (langchain#39953)', async () => {
+    const session = await stack.fleet.session('langchain-39953', {
+      startupCommands: ['activate() { echo active; }', 'cd /tmp'],
+    });
+    await session.run('count=1');
+    expect(await session.run('sleep 4321', { timeoutMs: 300 })).toMatchObject({
       ...timedOut,
-      stdout: 'line 1\nline 2\nline 3\nno end of line',
-      stderr: 'error 1\nerror 2\nerror 3\n',
-      output: expect.any(String) as never,
-    }),
-  );
-});
-
-test('codex#34742 (output that was flushed before the timeout is discarded): each flushed line is kept, live and in the Result', async () => {
-  const session = await stack.fleet.session('codex-34742');
-  const live: string[] = [];
-  const result = await session.run(
-    'python3 -c "import time\nfor i in range(1000):\n  print(\'stdout tick\', i, flush=True); time.sleep(0.05)"',
-    { timeoutMs: 1_000, onOutput: ({ stream, text }) => stream === 'stdout' && live.push(text) },
-  );
-  expect(result).toMatchObject(timedOut);
-  expect(result.stdout).toMatch(/^stdout tick 0\nstdout tick 1\n(stdout tick \d+\n)+$/);
-  expect(live.join('')).toBe(result.stdout);
-});
-
-test('langchain#39953 (a timeout silently resets the session and does not run the startup commands again): a timeout keeps the shell', async () => {
-  const session = await stack.fleet.session('langchain-39953', {
-    startupCommands: ['activate() { echo active; }', 'cd /tmp'],
+      shell: { state: 'kept' },
+    });
+    expect((await session.run('activate; pwd; echo $count')).stdout).toBe('active\n/tmp\n1\n');
   });
-  await session.run('count=1');
-  expect(await session.run('sleep 4321', { timeoutMs: 300 })).toMatchObject({ ...timedOut, shell: { state: 'kept' } });
-  expect((await session.run('activate; pwd; echo $count')).stdout).toBe('active\n/tmp\n1\n');
-});
 
-test('langchain#39953 (the same, where the shell does not survive the timeout): the Result reports the loss, and the next shell has run the startup commands', async () => {
-  const startupCommands = ['activate() { echo active; }', 'cd /tmp'];
-  const session = await stack.fleet.session('langchain-39953-fatal', { startupCommands });
-  await session.run('count=1');
-  const fatal = await session.run("trap '' URG; while :; do :; done", { timeoutMs: 300, killGraceMs: 300 });
-  expect(fatal).toMatchObject({
-    ...timedOut,
-    shell: {
-      state: 'lost',
-      reason: 'the shell did not come back when it was stopped, and was replaced',
-      epoch: 2,
-    },
+  // langchain#39953: the same happens where the shell does not survive the timeout.
+  test('that ends the shell is reported, and the next runs startup commands (langchain#39953)', async () => {
+    const startupCommands = ['activate() { echo active; }', 'cd /tmp'];
+    const session = await stack.fleet.session('langchain-39953-fatal', { startupCommands });
+    await session.run('count=1');
+    const fatal = await session.run("trap '' URG; while :; do :; done", { timeoutMs: 300, killGraceMs: 300 });
+    expect(fatal).toMatchObject({
+      ...timedOut,
+      shell: {
+        state: 'lost',
+        reason: 'the shell did not come back when it was stopped, and was replaced',
+        epoch: 2,
+      },
+    });
+    expect(await session.run('activate; pwd; echo "[$count]"', { timeoutMs: 2_000 })).toEqual(
+      expectedResult('langchain-39953-fatal', {
+        stdout: 'active\n/tmp\n[]\n',
+        shell: { state: 'kept', epoch: 2 },
+      }),
+    );
+    expect(await leftIn(session)).toEqual([]);
   });
-  expect(await session.run('activate; pwd; echo "[$count]"', { timeoutMs: 2_000 })).toEqual(
-    expectedResult('langchain-39953-fatal', {
-      stdout: 'active\n/tmp\n[]\n',
-      shell: { state: 'kept', epoch: 2 },
-    }),
-  );
-  expect(await leftIn(session)).toEqual([]);
 });

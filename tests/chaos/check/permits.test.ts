@@ -5,7 +5,7 @@ import { fault, LOST, planted, rulesOf, SECONDS, type Session, setResult } from 
 
 // What the faults of a round permit is no violation.
 
-describe('A fault permits what its row of the promises permits:', () => {
+describe('a fault permits, as its row of the promises says,', () => {
   test.each<[string, (history: History, session: Session) => void]>([
     [
       "a 'lost' on a dead host, and a fresh shell after it",
@@ -133,7 +133,7 @@ describe('A fault permits what its row of the promises permits:', () => {
     expect(check(planted(change))).toEqual([]);
   });
 
-  test('never a second run, whatever was lost', () => {
+  test('no second run, whatever was lost', () => {
     const history = planted((changed, session) => {
       changed.faults.push(fault('redis-restore', 'redis', 103, { restoredTo: 100 * SECONDS }));
       session.marks.push({ type: 'begin', op: 's.1' }, { type: 'end', op: 's.1' });

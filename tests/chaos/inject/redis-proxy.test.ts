@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, connect as dial, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import { type RedisProxy, startRedisProxy } from './redis-proxy.ts';
 
@@ -32,43 +32,45 @@ const untilArrived = (text: string) =>
     (all) => all === text,
   );
 
-test('keeps the order of the bytes when the latency becomes shorter', async () => {
-  const socket = await open();
-  proxy.delay(300);
-  socket.write('first ');
-  await delay(20);
-  proxy.delay(0);
-  socket.write('second');
-  await untilArrived('first second');
-});
-
-test('drops one reply, and closes its connection', async () => {
-  const socket = await open();
-  proxy.loseReply();
-  socket.write('lost');
-  await once(socket, 'close');
-  const next = await open();
-  next.write('kept');
-  await untilArrived('kept');
-});
-
-test('passes nothing during a cut, and reports nothing as closed; then it resets what was open', async () => {
-  const socket = await open();
-  let closed = false;
-  socket.on('close', () => {
-    closed = true;
+describe('the Redis proxy of the tests', () => {
+  test('keeps the order of bytes when the latency becomes shorter', async () => {
+    const socket = await open();
+    proxy.delay(300);
+    socket.write('first ');
+    await delay(20);
+    proxy.delay(0);
+    socket.write('second');
+    await untilArrived('first second');
   });
-  proxy.cut();
-  socket.write('lost');
-  const during = await open();
-  during.write('lost too');
-  await delay(50);
-  expect({ arrived, closed }).toEqual({ arrived: [], closed: false });
-  proxy.mend();
-  await until(
-    () => closed,
-    (isClosed) => isClosed,
-  );
-  (await open()).write('kept');
-  await untilArrived('kept');
+
+  test('drops one reply, and closes its connection', async () => {
+    const socket = await open();
+    proxy.loseReply();
+    socket.write('lost');
+    await once(socket, 'close');
+    const next = await open();
+    next.write('kept');
+    await untilArrived('kept');
+  });
+
+  test('passes nothing during a cut and closes nothing, then resets what was open', async () => {
+    const socket = await open();
+    let closed = false;
+    socket.on('close', () => {
+      closed = true;
+    });
+    proxy.cut();
+    socket.write('lost');
+    const during = await open();
+    during.write('lost too');
+    await delay(50);
+    expect({ arrived, closed }).toEqual({ arrived: [], closed: false });
+    proxy.mend();
+    await until(
+      () => closed,
+      (isClosed) => isClosed,
+    );
+    (await open()).write('kept');
+    await untilArrived('kept');
+  });
 });

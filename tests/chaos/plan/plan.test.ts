@@ -1,30 +1,32 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { operationsOf } from './operations.ts';
 import { planFaults } from './plan-faults.ts';
 import { ROUND_KINDS } from './rounds.ts';
 
-test.each(ROUND_KINDS)('a seed plans the same faults again, another seed plans others: $name', (kind) => {
-  expect(planFaults(1, kind, 60_000)).toEqual(planFaults(1, kind, 60_000));
-  expect(planFaults(1, kind, 60_000)).not.toEqual(planFaults(2, kind, 60_000));
-});
+describe('the plan of a round', () => {
+  test.each(ROUND_KINDS)('has the same faults for a seed, and others for another: $name', (kind) => {
+    expect(planFaults(1, kind, 60_000)).toEqual(planFaults(1, kind, 60_000));
+    expect(planFaults(1, kind, 60_000)).not.toEqual(planFaults(2, kind, 60_000));
+  });
 
-test.each(ROUND_KINDS)('a minute has every kind of fault, and every fault ends in time: $name', (kind) => {
-  const planned = planFaults(3, kind, 60_000).flat();
-  const kinds = kind.lanes.flatMap((lane) => Object.keys(lane));
-  expect([...new Set(planned.map((fault) => fault.kind))].sort()).toEqual(kinds.sort());
-  expect(planned.filter(({ atMs, lastsMs }) => atMs + lastsMs > 60_000)).toEqual([]);
-});
+  test.each(ROUND_KINDS)('has every kind of fault in a minute, each ending in time: $name', (kind) => {
+    const planned = planFaults(3, kind, 60_000).flat();
+    const kinds = kind.lanes.flatMap((lane) => Object.keys(lane));
+    expect([...new Set(planned.map((fault) => fault.kind))].sort()).toEqual(kinds.sort());
+    expect(planned.filter(({ atMs, lastsMs }) => atMs + lastsMs > 60_000)).toEqual([]);
+  });
 
-test('the short round of lost hosts kills a host, and freezes one, for longer than a lease', () => {
-  const kind = ROUND_KINDS.find(({ name }) => name === 'lost hosts');
-  const { seed, seconds } = kind?.inTests ?? { seed: 0, seconds: 0 };
-  const planned = kind === undefined ? [] : planFaults(seed, kind, seconds * 1_000).flat();
-  expect(planned.map((fault) => fault.kind)).toEqual(expect.arrayContaining(['host-dead', 'host-asleep']));
-});
+  test('kills a host and freezes one beyond a lease in the short round', () => {
+    const kind = ROUND_KINDS.find(({ name }) => name === 'lost hosts');
+    const { seed, seconds } = kind?.inTests ?? { seed: 0, seconds: 0 };
+    const planned = kind === undefined ? [] : planFaults(seed, kind, seconds * 1_000).flat();
+    expect(planned.map((fault) => fault.kind)).toEqual(expect.arrayContaining(['host-dead', 'host-asleep']));
+  });
 
-test('a seed plans the same commands again, and every session others', () => {
-  const first = (seed: number, session: string) => operationsOf(seed, session).take(50).toArray();
-  expect(first(1, 's')).toEqual(first(1, 's'));
-  expect(first(1, 's')).not.toEqual(first(2, 's'));
-  expect(first(1, 's').map(({ reader }) => reader)).not.toEqual(first(1, 't').map(({ reader }) => reader));
+  test('has the same commands for a seed, and others for every session', () => {
+    const first = (seed: number, session: string) => operationsOf(seed, session).take(50).toArray();
+    expect(first(1, 's')).toEqual(first(1, 's'));
+    expect(first(1, 's')).not.toEqual(first(2, 's'));
+    expect(first(1, 's').map(({ reader }) => reader)).not.toEqual(first(1, 't').map(({ reader }) => reader));
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { RoundReport } from '../drive/run-round.ts';
 import type { ClientEvent } from '../history/history.ts';
 import { renderHtml } from './render-html.ts';
@@ -48,27 +48,29 @@ const report: RoundReport = {
   },
 };
 
-test('counts faults, and measures from the end of each to the next Result of sessions that had work', () => {
-  const { totals, kinds } = summarize(7, [report]);
-  expect(totals).toEqual({ commands: 1, results: 3, refusals: 0, losses: 0, faults: 1, violations: 1 });
-  expect(kinds.filter(({ times, notRun }) => times > 0 || notRun.length > 0)).toEqual([
-    {
-      kind: 'worker-kill',
-      event: 'worker `kill -9` or upgrade, host alive',
-      times: 1,
-      notRun: [],
-      recoveryMs: { count: 1, p50: 750, p95: 750, most: 750 },
-    },
-    { kind: 'dockerd-restart', event: 'Docker daemon restart', times: 0, notRun: ['not ours'], recoveryMs: null },
-  ]);
-});
+describe('the report', () => {
+  test('counts faults, and measures until the next Result of sessions with work', () => {
+    const { totals, kinds } = summarize(7, [report]);
+    expect(totals).toEqual({ commands: 1, results: 3, refusals: 0, losses: 0, faults: 1, violations: 1 });
+    expect(kinds.filter(({ times, notRun }) => times > 0 || notRun.length > 0)).toEqual([
+      {
+        kind: 'worker-kill',
+        event: 'worker `kill -9` or upgrade, host alive',
+        times: 1,
+        notRun: [],
+        recoveryMs: { count: 1, p50: 750, p95: 750, most: 750 },
+      },
+      { kind: 'dockerd-restart', event: 'Docker daemon restart', times: 0, notRun: ['not ours'], recoveryMs: null },
+    ]);
+  });
 
-test('the page has the seed, the faults and the violations, needs no other file, and shows no text as HTML', () => {
-  const html = renderHtml(summarize(7, [report]));
-  expect(html).toContain('--seed 7');
-  expect(html).toContain('a &lt;kind&gt;');
-  expect(html).toContain('c1-0.1 &amp; co');
-  expect(html).toContain('worker-kill of h1, second 1.5 to 2.0');
-  expect(html).toContain('not run: not ours');
-  expect(html).not.toMatch(/\b(src|href)=|@import|<script/);
+  test('is one page with seed, faults and violations, and shows no text as HTML', () => {
+    const html = renderHtml(summarize(7, [report]));
+    expect(html).toContain('--seed 7');
+    expect(html).toContain('a &lt;kind&gt;');
+    expect(html).toContain('c1-0.1 &amp; co');
+    expect(html).toContain('worker-kill of h1, second 1.5 to 2.0');
+    expect(html).toContain('not run: not ours');
+    expect(html).not.toMatch(/\b(src|href)=|@import|<script/);
+  });
 });
