@@ -100,7 +100,7 @@ const workerOrder = [
   ['shell'],
   ['approvals'],
   ['admission'],
-  ['audit', 'egress', 'host-log', 'journal', 'lease', 'redaction', 'sandbox'],
+  ['audit', 'egress', 'journal', 'lease', 'overflow-log', 'redaction', 'sandbox'],
   ['host', 'output', 'queue'],
   ['config'],
 ];

@@ -17,7 +17,7 @@ const ERR = 'end [REDACTED_SECRET]\n';
 
 let stack: TestFleet;
 beforeAll(async () => {
-  stack = await startFleet({ env: { SHELLFLEET_LOG_COMMAND_BYTES: String(3 * MIB) } });
+  stack = await startFleet({ env: { SHELLFLEET_OVERFLOW_LOG_COMMAND_BYTES: String(3 * MIB) } });
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 

@@ -15,7 +15,7 @@ import { until } from '../support/until.ts';
 const MIB = 2 ** 20;
 // As little as docs/operations.md recommends: an adopting worker does not know at first what was read.
 const LOG_BYTES = 20 * MIB;
-/** More than the stream and the log of the host hold together, and than all buffers on the way. */
+/** More than the stream and the overflow log hold together, and than all buffers on the way. */
 const BYTES = 34 * MIB;
 const SPEC = { output: { streamBytes: MIB } };
 
@@ -24,7 +24,7 @@ let cli: FleetCli;
 beforeAll(async () => {
   stack = await startFleet({
     // Longer than a question waits for the answer of a host that was killed.
-    env: { SHELLFLEET_READER_STALL: '9s', SHELLFLEET_LOG_COMMAND_BYTES: String(LOG_BYTES) },
+    env: { SHELLFLEET_READER_STALL: '9s', SHELLFLEET_OVERFLOW_LOG_COMMAND_BYTES: String(LOG_BYTES) },
   });
   cli = new FleetCli(stack);
 });

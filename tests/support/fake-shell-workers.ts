@@ -72,7 +72,7 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
     settings: { ...given, file: { ...file, approvals: { webhook, pendingPerTenant } } },
     ...{ hostId: id, boot: ulid(), machine: id, version: '0.0.0', namespace: keyspace, fleet: fleetKeys(keyspace) },
     ...{ connected, redis: connected.redis, sandboxes, sealer: createSealer([sealKey]), logger: logErrorsInto(lines) },
-    hostLog: { ofCommand: () => log, read: async () => ({ pieces: [], more: false }), sweep: async () => {} },
+    overflowLogs: { ofCommand: () => log, read: async () => ({ pieces: [], more: false }), sweep: async () => {} },
     journal: {
       knows: (begun) => journal.has(begun.id),
       record: (begun) => void journal.add(begun.id),

@@ -1,7 +1,7 @@
 import { fuzz, fuzzBytes, fuzzText } from '@shellfleet/protocol/test-support';
 import { expect, test } from 'vitest';
 import { ConfigError, readConfig } from './config/config.ts';
-import { decodeFrames, encodeOverflowFrame } from './host-log/overflow-frame.ts';
+import { decodeFrames, encodeOverflowFrame } from './overflow-log/overflow-frame.ts';
 import { parseLabels, toLabels } from './sandbox/docker/labels.ts';
 import { parseReport } from './tools/parse-report.ts';
 
@@ -18,7 +18,7 @@ test('any environment is a configuration, or is refused by an error that names t
     SHELLFLEET_WORKSPACES: '/srv/a,/srv/b',
     SHELLFLEET_USERS: 'root',
     SHELLFLEET_TRANSPORT: 'attach',
-    SHELLFLEET_LOG_AGE_MS: '5000',
+    SHELLFLEET_OVERFLOW_LOG_AGE_MS: '5000',
     SHELLFLEET_TOOLS: '/x.ts',
     DOCKER_HOST: 'unix:///x',
   };

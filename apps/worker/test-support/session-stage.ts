@@ -14,9 +14,9 @@ import { ADMIT_EVERYTHING, type Admission } from '../src/admission/admission.ts'
 import { StartsUnderWay } from '../src/approvals/starts-under-way.ts';
 import { NO_AUDIT } from '../src/audit/audit.ts';
 import { readConfig } from '../src/config/config.ts';
-import type { HostLog } from '../src/host-log/host-log.ts';
 import type { BegunId, Journal } from '../src/journal/journal.ts';
 import type { Lease } from '../src/lease/leases.ts';
+import type { OverflowLogs } from '../src/overflow-log/overflow-logs.ts';
 import { RunningEntries } from '../src/run/running-entries.ts';
 import { HostedSession } from '../src/session/hosted-session.ts';
 import { FakeMailbox } from './fake-mailbox.ts';
@@ -102,7 +102,7 @@ export function open(
     },
     takesNew: () => host.takesNew,
     limitOpening: (work) => work(),
-    hostLog: { ofCommand: () => log } as unknown as HostLog,
+    overflowLogs: { ofCommand: () => log } as unknown as OverflowLogs,
     kept: {} as never,
     hostEntries: new RunningEntries(),
     journal,

@@ -61,7 +61,7 @@ export interface RunOptionsInput extends ExecutionOptions {
    * Whether `onOutput`, and `output()` of the command that `submit` returns, bring the whole output, whatever its size.
    * If so, the command is throttled to this one reader, as a program is to the reader of its pipe: it waits in its next
    * write while more than about 12 MiB over the budget of the stream are unread. It goes on without the reader when
-   * that reads nothing for 60 s (`SHELLFLEET_READER_STALL` of the host), or is gone for 10 s. Bytes that the host's log
+   * that reads nothing for 60 s (`SHELLFLEET_READER_STALL` of the host), or is gone for 10 s. Bytes that the overflow log
    * no longer has then are counted in `omittedBytes`. Its `timeoutMs` goes on while it waits.
    * @default false
    */

@@ -163,7 +163,7 @@ async function showLogChunk(terminal: CliOutput, chunk: LogChunk, json: boolean)
   }
   if (omittedBytes)
     terminal.say(
-      `${omittedBytes} bytes of ${stream} are missing here. They were trimmed since, or its host's log had no room for them.`,
+      `${omittedBytes} bytes of ${stream} are missing here. They were trimmed since, or its overflow log had no room for them.`,
     );
   if (data.byteLength > 0) await terminal.write(stream, data);
 }

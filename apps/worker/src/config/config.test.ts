@@ -22,13 +22,13 @@ test('has a default for everything', () => {
   });
 });
 
-test('the log of a host is kept for the retention, unless it has an age of its own', () => {
+test('an overflow log is kept for the retention, unless it has an age of its own', () => {
   const kept = (env: NodeJS.ProcessEnv) => {
     const { retentionMs, logs } = readConfig(env);
     return [retentionMs, logs.maxAgeMs];
   };
   expect(kept({ SHELLFLEET_RETENTION: '90m' })).toEqual([5_400_000, 5_400_000]);
-  expect(kept({ SHELLFLEET_RETENTION: '2000', SHELLFLEET_LOG_AGE_MS: '9000' })).toEqual([2_000, 9_000]);
+  expect(kept({ SHELLFLEET_RETENTION: '2000', SHELLFLEET_OVERFLOW_LOG_AGE_MS: '9000' })).toEqual([2_000, 9_000]);
 });
 
 test('reads lists, numbers and the place of the engine', () => {

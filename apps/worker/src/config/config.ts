@@ -166,15 +166,17 @@ const environmentSchema = z.object({
   SHELLFLEET_SEAL_KEY: list
     .optional()
     .describe("Keys that open sealed values, the sealing one first; default: the state folder's"),
-  SHELLFLEET_LOG_COMMAND_BYTES: wholeNumber(MIB, 2 ** 50)
+  SHELLFLEET_OVERFLOW_LOG_COMMAND_BYTES: wholeNumber(MIB, 2 ** 50)
     .default(64 * MIB)
-    .describe('Of one command on the disk of this host, beyond what its stream carries; the middle goes first'),
-  SHELLFLEET_LOG_HOST_BYTES: wholeNumber(MIB, 2 ** 50)
+    .describe(
+      'The overflow log of one command: output over the budget of its stream, on the disk of this host; the middle goes first',
+    ),
+  SHELLFLEET_OVERFLOW_LOG_HOST_BYTES: wholeNumber(MIB, 2 ** 50)
     .default(1024 * MIB)
-    .describe('Of all such logs of this host; the oldest go first'),
-  SHELLFLEET_LOG_AGE_MS: wholeNumber(1_000, 365 * 86_400_000)
+    .describe('All overflow logs of this host; the oldest go first'),
+  SHELLFLEET_OVERFLOW_LOG_AGE_MS: wholeNumber(1_000, 365 * 86_400_000)
     .optional()
-    .describe('How long such a log is kept after it was last written to; default: SHELLFLEET_RETENTION'),
+    .describe('How long an overflow log is kept after it was last written to; default: SHELLFLEET_RETENTION'),
   SHELLFLEET_RETENTION: duration(1_000, 365 * 86_400_000)
     .default(LIMITS.defaultRetentionMs)
     .describe('How long ended commands, their output, answers and idempotency keys are kept; one value for a fleet'),
@@ -297,9 +299,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
       values.SHELLFLEET_STATE_DIR ?? join(given.XDG_STATE_HOME ?? join(homedir(), '.local', 'state'), 'shellfleet'),
     sealKeys: values.SHELLFLEET_SEAL_KEY,
     logs: {
-      commandBytes: values.SHELLFLEET_LOG_COMMAND_BYTES,
-      hostBytes: values.SHELLFLEET_LOG_HOST_BYTES,
-      maxAgeMs: values.SHELLFLEET_LOG_AGE_MS ?? values.SHELLFLEET_RETENTION,
+      commandBytes: values.SHELLFLEET_OVERFLOW_LOG_COMMAND_BYTES,
+      hostBytes: values.SHELLFLEET_OVERFLOW_LOG_HOST_BYTES,
+      maxAgeMs: values.SHELLFLEET_OVERFLOW_LOG_AGE_MS ?? values.SHELLFLEET_RETENTION,
     },
     retentionMs: values.SHELLFLEET_RETENTION,
     readerStallMs: values.SHELLFLEET_READER_STALL,

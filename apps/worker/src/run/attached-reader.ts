@@ -52,7 +52,7 @@ export class AttachedReader {
     return this.#checking !== undefined;
   }
 
-  /** The host's log has all cleaned bytes of the stream before `offset`. */
+  /** The overflow log has all cleaned bytes of the stream before `offset`. */
   stored(stream: StreamName, offset: number): void {
     this.#stored[stream] = Math.max(this.#stored[stream], offset);
     this.#changes.notify();

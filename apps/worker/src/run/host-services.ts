@@ -8,10 +8,10 @@ import type { Admission } from '../admission/admission.ts';
 import type { HostApprovals } from '../approvals/host-approvals.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { WorkerConfig } from '../config/config.ts';
-import type { HostLog } from '../host-log/host-log.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { RedisLosses } from '../journal/redis-losses.ts';
 import type { Leases } from '../lease/leases.ts';
+import type { OverflowLogs } from '../overflow-log/overflow-logs.ts';
 import type { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
 import type { RunningEntries } from './running-entries.ts';
@@ -34,7 +34,7 @@ export interface HostServices {
   readonly redis: Redis;
   readonly sealer: Sealer;
   readonly sandboxes: Sandboxes;
-  readonly hostLog: HostLog;
+  readonly overflowLogs: OverflowLogs;
   /** The entries and calls that this host began, also before Redis lost its record of them. */
   readonly journal: Journal;
   readonly redisLosses: RedisLosses;

@@ -1,14 +1,14 @@
 import type { Appended, Fenced } from '@shellfleet/mailbox';
 import { type OutputEntry, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
-import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput } from '../output/clean-output.ts';
 import { freeBytes } from '../output/free-bytes.ts';
 import type { Released } from '../output/output-queue.ts';
+import type { CommandLog } from '../overflow-log/overflow-logs.ts';
 import type { AttachedReader } from './attached-reader.ts';
 
 // Stores the output of one entry.
 //
-// STORE-1. A byte is acknowledged to the keeper only after it is stored: in the session's stream, or, over the budget, in the host's log. When
+// STORE-1. A byte is acknowledged to the keeper only after it is stored: in the session's stream, or, over the budget, in the overflow log. When
 //          the log takes nothing, it is acknowledged too: the stream has counted it as omitted.
 // STORE-2. One append at a time. Output that arrives meanwhile is queued, and over a limit reading from the keeper pauses (backpressure).
 // STORE-3. Output that is not stored when the entry ends is stored by the step that finishes the entry.

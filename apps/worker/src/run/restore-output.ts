@@ -1,7 +1,7 @@
 import type { Entry, HostMailbox } from '@shellfleet/mailbox';
 import { decodeOutputEntry } from '@shellfleet/protocol';
-import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput } from '../output/clean-output.ts';
+import type { CommandLog } from '../overflow-log/overflow-logs.ts';
 import type { AttachedReader } from './attached-reader.ts';
 
 const PAGE = 200;

@@ -1,8 +1,8 @@
 import { type CommandPayload, toCommandId, type WireResult } from '@shellfleet/protocol';
 import { checkInputEnd, sealPlace } from '@shellfleet/sealing';
-import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput } from '../output/clean-output.ts';
 import { createCommandChain } from '../output/output-chains.ts';
+import type { CommandLog } from '../overflow-log/overflow-logs.ts';
 import type { CommandStart, EntryHandlers } from '../shell/shell.ts';
 import { createAppend } from './append-output.ts';
 import { AttachedReader } from './attached-reader.ts';
@@ -27,7 +27,7 @@ export async function runCommand(
   const { encoding } = payload;
   const clean = createCommandChain(session.redaction.createRedactor, { ...session.spec.output, encoding });
   if (payload.reader === 'attached') run.reader = attachReader(run, session);
-  const log = session.hostLog.ofCommand(session.owner.keys, entry.id, session.spec.output.maxBytes);
+  const log = session.overflowLogs.ofCommand(session.owner.keys, entry.id, session.spec.output.maxBytes);
   if (run.from === 'resume') await restoreOutput(clean, entry, session.mailbox, log, run.reader);
   const store = openOutputStore(run, clean, log, session);
   const endUse = session.egress?.begin(networkOf(payload, session.spec));
@@ -73,7 +73,7 @@ function openOutputStore(run: EntryRun, clean: CleanOutput, log: CommandLog, ses
   const store = new OutputStore({
     clean,
     log,
-    onLogFailed: (err) => logger.warn({ err }, 'host-log.append-failed'),
+    onLogFailed: (err) => logger.warn({ err }, 'overflow-log.append-failed'),
     async append(entries) {
       const availability = pauseClocksWhileDown(shell);
       const appended = await mailbox.retry(appendCall(entries), { availability });

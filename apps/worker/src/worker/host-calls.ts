@@ -91,12 +91,12 @@ async function readLog(
   keys: SessionKeys,
   question: LogQuestion,
   running: EntryRun | undefined,
-  { hostLog }: HostCallDeps,
+  { overflowLogs }: HostCallDeps,
 ): Promise<LogPage> {
   const { entry, from, attached } = question;
   const reader = running?.entry.id === entry && attached !== undefined ? running.reader : undefined;
   reader?.seen(from);
   if (attached === 'waits') return { pieces: [], more: true };
   await reader?.untilMore(from, WAIT_FOR_OUTPUT_MS);
-  return hostLog.read(keys, question);
+  return overflowLogs.read(keys, question);
 }

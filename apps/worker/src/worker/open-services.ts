@@ -10,10 +10,10 @@ import { openAudit } from '../audit/file-audit.ts';
 import type { WorkerConfig } from '../config/config.ts';
 import { readSessionImages } from '../host/session-image-names.ts';
 import { openStateFolder, readSealKey, type StateFolder } from '../host/state-folder.ts';
-import { createHostLog } from '../host-log/host-log.ts';
 import { openJournal } from '../journal/journal.ts';
 import { watchRedisLosses } from '../journal/redis-losses.ts';
 import { joinOwnFleet } from '../lease/own-fleet.ts';
+import { createOverflowLogs } from '../overflow-log/overflow-logs.ts';
 import type { HostServices } from '../run/host-services.ts';
 import { openPolicies } from '../sandbox/open-policies.ts';
 import { chooseTransport } from '../shell/transport/choose-transport.ts';
@@ -70,7 +70,7 @@ export async function openServices(given: WorkerConfig, version: string, logger:
     ...{ settings, hostId, boot: ulid(), machine: digestOf(hostKey), version, namespace, fleet: fleetKeys(namespace) },
     ...{ connected, redis, sandboxes, audit, journal, redisLosses, logger },
     sealer: createSealer(sealKeys, { verifier }),
-    hostLog: createHostLog(folder.logs, settings.logs),
+    overflowLogs: createOverflowLogs(folder.logs, settings.logs),
   };
   return { services, tools, signatures, folder };
 }

@@ -4,10 +4,10 @@ import type { HostServices } from '../run/host-services.ts';
 const INTERVAL_MS = 60_000;
 
 /** Removes expired logs of commands now, and every minute until closed. */
-export function sweepLogsRegularly({ hostLog, logger }: HostServices): Repetition {
-  const rounds = repeat(() => hostLog.sweep(), {
+export function sweepLogsRegularly({ overflowLogs, logger }: HostServices): Repetition {
+  const rounds = repeat(() => overflowLogs.sweep(), {
     everyMs: INTERVAL_MS,
-    onError: (err) => logger.warn({ err }, 'host-log.sweep-failed'),
+    onError: (err) => logger.warn({ err }, 'overflow-log.sweep-failed'),
   });
   void rounds.now();
   return rounds;

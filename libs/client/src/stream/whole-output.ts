@@ -84,7 +84,7 @@ async function* whileSlow(chunks: Iterable<OutputChunk>, report: () => void): As
   }
 }
 
-/** Puts the chunks together from the entries of the session's stream and the pieces of the host's log. */
+/** Puts the chunks together from the entries of the session's stream and the pieces of the overflow log. */
 class WholeOutput {
   /** Redacted bytes of each stream that were given out, or are missing. */
   readonly at: ReadOffsets = { stdout: 0, stderr: 0 };

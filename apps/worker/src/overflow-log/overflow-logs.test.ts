@@ -3,17 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sessionKeys } from '@shellfleet/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createHostLog, type HostLog } from './host-log.ts';
+import { createOverflowLogs, type OverflowLogs } from './overflow-logs.ts';
 import { sweepLogs } from './sweep-logs.ts';
 
 const HOUR_MS = 3_600_000;
 const keys = sessionKeys('ns', 'acme', 'agent-42');
 let folder: string;
-let hostLog: HostLog;
+let overflowLogs: OverflowLogs;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'host-log-'));
-  hostLog = createHostLog(folder, { commandBytes: 64 << 20, hostBytes: 1 << 30, maxAgeMs: 86_400_000 });
+  folder = await mkdtemp(join(tmpdir(), 'overflow-log-'));
+  overflowLogs = createOverflowLogs(folder, { commandBytes: 64 << 20, hostBytes: 1 << 30, maxAgeMs: 86_400_000 });
 });
 afterEach(() => rm(folder, { recursive: true }));
 
@@ -21,7 +21,7 @@ async function write(entryId: string, ageMs: number, now = Date.now()): Promise<
   const data = Buffer.alloc(1000, 'x');
   const counters = { bytesBefore: 0, newlinesBefore: 0, redactions: {} };
   const piece = { stream: 'stdout', rawFrom: 0, rawTo: 1000, ...counters, data } as const;
-  await hostLog.ofCommand(keys, entryId, 10).append([piece]);
+  await overflowLogs.ofCommand(keys, entryId, 10).append([piece]);
   const name = (await readdir(folder)).find((found) => found.endsWith(entryId)) ?? '';
   const at = new Date(now - ageMs);
   for (const path of [join(folder, name, 'stdout.0'), join(folder, name)]) await utimes(path, at, at);
@@ -38,7 +38,7 @@ async function left(): Promise<string[]> {
 }
 
 test('makes no file for a command that stays within its budget', async () => {
-  const log = hostLog.ofCommand(keys, 'a', 10);
+  const log = overflowLogs.ofCommand(keys, 'a', 10);
   await log.append([]);
   expect(await all(log.restore())).toEqual([]);
   expect(await left()).toEqual([]);
@@ -46,9 +46,9 @@ test('makes no file for a command that stays within its budget', async () => {
 
 test('gives the next run of the worker what was written', async () => {
   await write('a', 0);
-  const pieces = await all(hostLog.ofCommand(keys, 'a', 10).restore());
+  const pieces = await all(overflowLogs.ofCommand(keys, 'a', 10).restore());
   expect(pieces.map(({ rawFrom, rawTo }) => [rawFrom, rawTo])).toEqual([[0, 1000]]);
-  expect(await all(hostLog.ofCommand(sessionKeys('ns', 'acme', 'Agent-42'), 'a', 10).restore())).toEqual([]);
+  expect(await all(overflowLogs.ofCommand(sessionKeys('ns', 'acme', 'Agent-42'), 'a', 10).restore())).toEqual([]);
 });
 
 test('sweeps by age, then the oldest by size, and never what is being written', async () => {

@@ -27,14 +27,14 @@ export interface CommandLog {
 }
 
 /** Overflow logs of this host: a folder for each command that printed more than its session's stream takes. */
-export interface HostLog {
+export interface OverflowLogs {
   ofCommand(keys: SessionKeys, entryId: string, keptBytes: number): CommandLog;
   /** Reads a page of a command's log, even after the command or the worker process that wrote it has ended. */
   read(keys: SessionKeys, question: LogQuestion): Promise<LogPage>;
   sweep(): Promise<void>;
 }
 
-export function createHostLog(folder: string, limits: LogLimits): HostLog {
+export function createOverflowLogs(folder: string, limits: LogLimits): OverflowLogs {
   const folderOf = (keys: SessionKeys) =>
     join(folder, createHash('sha256').update(keys.prefix).digest('hex').slice(0, 16));
   return {
