@@ -53,10 +53,7 @@ function describeFailedStart(error: unknown): string {
   return `${code === 'INTERNAL' ? `${stack}\n` : ''}shellfleet: ${message}${step}\n`;
 }
 
-/**
- * Ends this worker if its supervisor ends before it is ready, because no process waits for it then. Later it continues
- * alone, for its sessions.
- */
+/** Ends this worker if its supervisor ends before it is ready. Later, it continues alone for its sessions. */
 function endWithoutSupervisor(): { becomeReady(): void } {
   const end = () => process.exit(1);
   process.once('disconnect', end);
@@ -122,7 +119,6 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
   process.send?.({ type: 'ready', hostId });
 }
 
-/** Returns what decides which sessions this host takes. */
 function toOffer(config: WorkerConfig, missingRuntimes: readonly string[], limits: HostLimits = {}): HostOffer {
   const { users, uids, images, workspaces, redactFormats } = config;
   const { modes, networks, hosts, runtimes } = config.file.allow;

@@ -7,8 +7,8 @@ import { runWorker } from './worker/run-worker.ts';
 export interface Worker {
   readonly hostId: string;
   /**
-   * Takes no new work and waits up to `graceMs` for running work. `hand-over` leaves the shells alive for the next
-   * worker, `end` ends them. Resolves with the number of sessions that ended and of those that did not.
+   * Takes no new work and waits `graceMs` for running work. `hand-over` leaves the shells alive, `end` ends them.
+   * Returns how many sessions ended and how many did not.
    */
   close(how: Stop, graceMs: number): Promise<{ ended: number; left: number }>;
   /** Decides again about waiting entries, since what the host admits has changed. */

@@ -7,10 +7,7 @@ import type { Audit } from './audit.ts';
 
 const EVERY_MS = 60_000;
 
-/**
- * Stores in Redis the place of the audit and the changed heads: at once, every minute, and at the end. A host without
- * records is stored too, so that a missing audit is noticed.
- */
+/** Stores in Redis where the audit is and its changed heads, even without records, so that a loss is noticed. */
 export function anchorHeadsRegularly(
   audit: Pick<Audit, 'heads' | 'stateFolderId'>,
   { redis, namespace, hostId, logger }: { redis: Redis; namespace: string; hostId: string; logger: Logger },

@@ -49,10 +49,7 @@ export class AuditChain {
     return this.#head;
   }
 
-  /**
-   * Reads the records of earlier processes. `anchored` is the head that was stored elsewhere. A chain without it gets a
-   * record that reports the loss.
-   */
+  /** Reads earlier records. A chain without `anchored`, the head that Redis has, gets a record of the loss. */
   async open(anchored: AuditHead | undefined): Promise<'whole' | 'cut'> {
     const kept = await this.#read(anchored?.n);
     if (anchored === undefined || kept === anchored.mac || anchored.n < this.#firstOf()) return 'whole';

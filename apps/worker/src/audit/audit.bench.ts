@@ -9,8 +9,7 @@ import { openAudit } from './file-audit.ts';
 import { endEvent, submissionEvent } from './session-events.ts';
 
 // Processor time of the records of one command (submission, start, end): they are described, authenticated and written
-// to their file twice a second, while commands run. Processor time depends less on other load on the machine. Run it
-// with
+// to their file twice a second. Other load on the machine has little effect on that time. Run it with
 // node_modules/.bin/node --conditions=@shellfleet/source apps/worker/src/audit/audit.bench.ts
 
 const COMMANDS = 50_000;

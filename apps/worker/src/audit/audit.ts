@@ -7,14 +7,10 @@ export interface Audit {
   record(tenant: string, event: AuditEvent): Promise<void>;
   /** Resolves when all recorded events are on disk. Throws AUDIT_UNAVAILABLE when the last of them is not. */
   recorded(tenant: string): Promise<void>;
-  /**
-   * Writes the event within a second, after those that were noted before it, and calls `describe` then. Events that
-   * cannot be written are counted, and the count is recorded later.
-   */
+  /** Writes, within a second and in order, the event that `describe` returns. A later record counts failures. */
   note(tenant: string, describe: () => AuditEvent): void;
   /** Last record of each chain that this process has written to, by tenant. */
   heads(): ReadonlyMap<string, AuditHead>;
-  /** Writes the noted events. */
   close(): Promise<void>;
 }
 

@@ -10,8 +10,8 @@ interface CountedEventsDeps<Event> {
 }
 
 /**
- * Limits the records of events that their source can cause without end. The first sixteen different events of a period
- * are written at once. Repetitions and all others are counted, and the counts written at the end of the period.
+ * Limits records of events that a source can cause without end. The first sixteen different ones of a period are
+ * written at once; the others are counted, and the counts written at the period's end.
  */
 export class CountedEvents<Event> {
   readonly #deps: CountedEventsDeps<Event>;

@@ -25,7 +25,6 @@ export interface FileAuditOptions {
   retentionMs: number;
   /** Whether events that are only noted are written. */
   noted: boolean;
-  /** The anchored heads, by tenant. */
   anchored: ReadonlyMap<string, AuditHead>;
   logger: Logger;
 }
@@ -54,7 +53,6 @@ class FileAudit implements Audit {
   readonly #tenants = new Map<string, TenantAudit>();
   #timer: NodeJS.Timeout | undefined;
   #soon: NodeJS.Immediate | undefined;
-  /** Set while noted events are being written. */
   #flushing: Promise<unknown> | undefined;
   #isFailing = false;
 

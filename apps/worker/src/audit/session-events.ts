@@ -11,7 +11,6 @@ interface Redaction {
   value<T>(value: T): T;
 }
 
-/** Entry that an event is about. */
 export interface AuditedEntry {
   session: string;
   generation: string;

@@ -6,10 +6,7 @@ import type { HostServices } from '../run/host-services.ts';
 /** Longest reply that is stored in the inbox. A larger one gets its own key. */
 const INLINE_CHARS = 16_384;
 
-/**
- * Replies to one request about a session of this host: sends the result of `find`, or the error that it throws, to the
- * inbox of the requesting process.
- */
+/** Replies to the inbox of the requesting process with the result of `find`, or with the error that it throws. */
 export async function answerQuestion(
   call: AskCall,
   { redis, namespace, sealer }: HostServices,

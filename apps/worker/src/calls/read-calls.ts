@@ -4,10 +4,7 @@ import type { HostServices } from '../run/host-services.ts';
 /** Calls that are read together. Each may carry a part of a file. */
 const PAGE = 20;
 
-/**
- * Reads the host's `calls` stream, passes each call on, and deletes it. Calls are hints: the mailbox has the same
- * facts. Each names a generation, so a late, repeated or lost one does no harm.
- */
+/** Reads and deletes the host's `calls`. Their loss, delay or repetition is harmless: the mailbox has the facts. */
 export async function readCalls(
   { redis, namespace, hostId, logger }: HostServices,
   onCall: (call: HostCall) => void,

@@ -2,8 +2,8 @@ import { hostNameSchema, listPolicyNames, NETWORK_ACCESSES, POLICY_NAMES, SANDBO
 import { z } from 'zod';
 
 /**
- * Inputs that no rule can check: a stdin that is sent while the command runs, input of a terminal, a shell that runs
- * more than its script, and effects on programs of the variables of a command that leaves its sandbox.
+ * Inputs that no rule can check: a later stdin, a terminal's input, a shell beyond its script, and effects on programs
+ * of the variables of a command that leaves its sandbox.
  */
 const UNREADABLE_BY_RULES = ['stdin', 'terminals', 'shells', 'variables'] as const;
 export type UnreadableByRules = (typeof UNREADABLE_BY_RULES)[number];

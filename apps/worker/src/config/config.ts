@@ -240,7 +240,6 @@ export interface WorkerConfig {
   stateFolder: string;
   sealKeys: string[] | undefined;
   logs: { commandBytes: number; hostBytes: number; maxAgeMs: number };
-  /** How long the fleet keeps what has ended. */
   retentionMs: number;
   readerStallMs: number;
   /** Limit on the bytes that one container writes. */
@@ -323,9 +322,7 @@ function readFile(path: string | undefined): ConfigFile {
   }
 }
 
-/**
- * Returns the value of the place that has it. Throws when both have one, because a reader of one would miss the other.
- */
+/** Returns the one value that is set. Throws when both are, because a reader of one would miss the other. */
 function inOnePlace<T>(field: 'policies' | 'users', ofVariable: T | undefined, ofFile: T | undefined): T | undefined {
   if (ofVariable !== undefined && ofFile !== undefined)
     throw new ConfigError(

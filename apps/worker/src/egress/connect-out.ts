@@ -16,10 +16,7 @@ export interface OutwardRules {
   resolveName: ResolveName;
 }
 
-/**
- * Connects to an allowed name. It is resolved once, every address is checked, and only those are connected to. A
- * different resolution a moment later changes nothing.
- */
+/** Resolves an allowed name once, checks every address, and connects only to those, whatever the name means later. */
 export async function connectOut(
   destination: Destination,
   rules: OutwardRules,

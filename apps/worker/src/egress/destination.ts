@@ -7,10 +7,7 @@ export interface Destination {
   port: number;
 }
 
-/**
- * Why the proxy refuses a request: an HTTP status, and the reason as the end of a sentence that begins with the
- * destination.
- */
+/** Refusal of the proxy: an HTTP status, and the end of a sentence that begins with the destination. */
 export interface ProxyRefusal {
   status: 400 | 403 | 408 | 502;
   reason: string;
@@ -33,10 +30,7 @@ export function parseDestination(authority: string, usualPort?: number): Destina
   return { name, port: number };
 }
 
-/**
- * Checks both lists. The session's was within the operator's when it opened, but the operator's may have become
- * shorter.
- */
+/** Checks both lists: the operator's may have become shorter since the session opened. */
 export function checkDestination(
   { name, port }: Destination,
   { allowedHosts, hosts }: { allowedHosts: readonly string[]; hosts: readonly string[] },
@@ -48,9 +42,7 @@ export function checkDestination(
   return undefined;
 }
 
-/**
- * Tells whether a name is an address, also in spellings that only a resolver accepts: 127.1, 0x7f000001, 2130706433.
- */
+/** Tells whether a name is an address, also in a resolver's spellings: 127.1, 0x7f000001, 2130706433. */
 function isAddress(name: string): boolean {
   return isIP(name) !== 0 || name.startsWith('[') || /^(?:[0-9]+|0x[0-9a-f]*)$/.test(name.split('.').at(-1) ?? '');
 }

@@ -5,10 +5,7 @@ import type { EgressEvent } from './session-egress.ts';
 const MOST_LINES = 64;
 const PERIOD_MS = 60_000;
 
-/**
- * Writes each destination and verdict once a minute. The line of the next minute counts the requests that had no
- * separate line.
- */
+/** Writes each destination and verdict once a minute. The next minute's line counts requests without a line. */
 export function createEgressLog(
   logger: Logger,
   now: () => number = () => performance.now(),

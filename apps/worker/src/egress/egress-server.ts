@@ -4,8 +4,7 @@ import { pipeline } from 'node:stream';
 import { BUFFER_BYTES } from './connect-out.ts';
 import { type Destination, isProxyRefusal, type ProxyRefusal, parseDestination } from './destination.ts';
 
-// The proxy over HTTP: CONNECT, and requests with an absolute http:// URL. Its client is a session and may send
-// anything.
+// The proxy over HTTP: CONNECT, and requests with an absolute http:// URL. A session may send anything.
 //
 // EGRESS-HTTP-1. No input throws out of a listener, and each connection holds a bounded number of bytes.
 // EGRESS-HTTP-2. Every refusal has the destination and the reason in its status line and in its body.
@@ -132,10 +131,7 @@ async function forward(incoming: IncomingMessage, answer: ServerResponse, open: 
   });
 }
 
-/**
- * Returns the framing headers. A body of unknown length stays one. The parser refuses a request with both
- * (EGRESS-HTTP-4).
- */
+/** Returns the framing headers (EGRESS-HTTP-4). The parser refuses a request with both. An unknown length stays so. */
 function framingOf({ headers }: IncomingMessage): Record<string, string> {
   return headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' };
 }

@@ -9,17 +9,14 @@ export interface Address {
 
 export type ResolveName = (name: string, signal: AbortSignal) => Promise<Address[]>;
 
-/**
- * Parallel lookups. Each uses one of the process's four threads until the system's resolver replies, and files need
- * threads too.
- */
+/** Parallel lookups. Each blocks one of the process's four threads, which files need too. */
 const LOOKUPS = 2;
 
 const ofHost = pLimit(LOOKUPS);
 
 /**
- * Creates the resolver of one session, by the system's resolver. Rejects when a name has no address or the signal
- * aborts. It looks up one name at a time, so that names without a reply do not use up the lookups of all sessions.
+ * Creates the resolver of one session. Rejects without an address, or when the signal aborts. It looks up one name at a
+ * time, so that names without a reply do not block the lookups of other sessions.
  */
 export function createResolveName(find: (name: string) => Promise<Address[]> = findAddresses): ResolveName {
   const ofSession = pLimit(1);

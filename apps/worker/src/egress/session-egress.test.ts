@@ -8,8 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createAddressCheck } from './addresses.ts';
 import { type EgressEvent, SessionEgress } from './session-egress.ts';
 
-// Tests the proxy of one session on its real socket. Only the test's resolver can resolve the names of the test's
-// servers.
+// Tests the proxy of one session on its real socket. Only this resolver finds the servers of the test.
 
 const names: Record<string, string[]> = {
   'site.test': ['127.0.0.1'],

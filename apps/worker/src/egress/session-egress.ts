@@ -28,7 +28,6 @@ export type RefusedEgress = EgressEvent & { refusal: string };
 export interface SessionEgressDeps {
   rules: OutwardRules;
   onRequest(event: EgressEvent): void;
-  /** Time limit for the head of a request. */
   headWithinMs?: number;
 }
 

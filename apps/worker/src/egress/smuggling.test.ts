@@ -17,7 +17,6 @@ let path: string;
 let behind: Server;
 let port: number;
 let egress: SessionEgress;
-/** Bytes that each connection to the server behind received. */
 let arrived: string[] = [];
 
 beforeAll(async () => {

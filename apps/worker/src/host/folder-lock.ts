@@ -13,8 +13,8 @@ const TAKEN_EXIT_CODE = 10;
 const WAIT_SECONDS = 2;
 
 /**
- * Locks a folder for this process until it releases the lock or dies. flock(1) locks a file descriptor that it
- * inherits. The lock belongs to the open file, so this process keeps it after flock has ended, until it dies.
+ * Locks a folder until release or death of this process. flock(1) locks a descriptor that it inherits: the lock belongs
+ * to the open file, so it outlives flock.
  */
 export async function lockFolder(folder: string): Promise<FolderLock> {
   const file = await open(join(folder, 'lock'), 'a', 0o600);

@@ -9,10 +9,7 @@ export interface Space {
 /** Share of the total above which no minimum is set, so that a small disk or memory is not short from the start. */
 const LEAST_SHARE = 1 / 20;
 
-/**
- * Returns the space of the file system that contains `path`, as unprivileged users have it; undefined if it does not
- * exist.
- */
+/** Returns the space that unprivileged users have on the file system of `path`; undefined if there is no such path. */
 export async function readDiskSpace(path: string): Promise<Space | undefined> {
   const found = await statfs(path).catch(() => undefined);
   return found && { freeBytes: found.bavail * found.bsize, totalBytes: found.blocks * found.bsize };

@@ -2,9 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { IMAGE_OWNER_FILE, ownSessionImages, type SessionImages } from '@shellfleet/policy';
 
-/**
- * Returns the image names of `full` and `slim` that `up` of this version uses for this state folder, if it ever did.
- */
+/** Returns the image names of `full` and `slim` that `up` of this version uses for this state folder, if any. */
 export async function readSessionImages(stateFolder: string, version: string): Promise<SessionImages | undefined> {
   const owner = await readFile(join(stateFolder, IMAGE_OWNER_FILE), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;

@@ -21,21 +21,16 @@ export interface StateFolder extends AsyncDisposable {
   hostSandboxes: string;
   bubblewrapSandboxes: string;
   codexSandboxes: string;
-  /** Folder of the overflow logs. */
   logs: string;
   /** Folder of the ids that this host began. */
   journal: string;
-  /** Folder of the audit's records. */
   audit: string;
   /** Folder of the ids of the fleets that this host belongs to, a file for each namespace. */
   fleets: string;
   close(): Promise<void>;
 }
 
-/**
- * Opens and locks the directory of a host. `given` is the id that the operator chose. Workers of one machine have
- * different ids.
- */
+/** Opens and locks the directory of a host. `given` is its id, which the operator chose for one of several workers. */
 export async function openStateFolder(stateFolder: string, given: string | undefined): Promise<StateFolder> {
   const path = join(stateFolder, 'hosts', given === undefined ? 'default' : hostFolderName(given));
   await mkdir(path, { recursive: true, mode: 0o700 });

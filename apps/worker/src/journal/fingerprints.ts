@@ -2,9 +2,7 @@ import { hash } from 'node:crypto';
 
 const FIRST_SLOTS = 1 << 8;
 
-/**
- * Set of texts that keeps 8 bytes of each, at most 32 bytes of memory per text. Two texts share 8 bytes with p = 2⁻⁶⁴.
- */
+/** Set of texts that keeps 8 bytes of each, in at most 32 bytes of memory. Two texts share them with p = 2⁻⁶⁴. */
 export class Fingerprints {
   /** Open addressing: two words a slot, both 0 where it is free. At most half of the slots are used. */
   #slots = new Uint32Array(2 * FIRST_SLOTS);

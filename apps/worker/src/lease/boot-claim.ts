@@ -2,8 +2,8 @@ import { hostKeys, ShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
 /**
- * The claim of a process to act as a host. Redis holds one per host id. On one machine the lock file has proved that
- * the previous process is dead, so a claim is only refused to another machine.
+ * Claim of a process to act as a host: one per host id, in Redis. It is refused only to another machine, because on one
+ * machine the lock file has proved that the previous process is dead.
  */
 export interface BootClaim {
   hostId: string;
@@ -20,10 +20,7 @@ export async function claimHostId(redis: Redis, namespace: string, claim: BootCl
   await renewHostId(redis, namespace, claim);
 }
 
-/**
- * Tells whether no other process holds the host id. A claim of an earlier process of this machine does not count: it is
- * dead, and an older state of Redis came back.
- */
+/** Tells whether no other process holds the host id. A dead process's claim may return with older data of Redis. */
 export async function holdsHostId(redis: Redis, namespace: string, claim: BootClaim): Promise<boolean> {
   const holder = await redis.get(hostKeys(namespace, claim.hostId).boot);
   if (holder === null) return true;

@@ -1,10 +1,7 @@
 import { type FleetKeys, hostBeatSchema, hostKeys, ShellfleetError, tryJson } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/**
- * Throws RETENTION_CONFLICT while another live host of the fleet has another retention. It is one value for the fleet,
- * because results are stored under it and looked up under it. It can change when no other host is alive.
- */
+/** Throws RETENTION_CONFLICT while a live host has another retention, because results are looked up by that value. */
 export async function refuseOtherRetention(
   redis: Redis,
   fleet: FleetKeys,

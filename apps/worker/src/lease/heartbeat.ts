@@ -14,7 +14,6 @@ export interface HeartbeatDeps {
   claim: BootClaim;
   leases: Leases;
   logger: Logger;
-  /** Returns the content of the next heartbeat. */
   beat(): HostBeat;
   /** Called when another process holds the host id: this one must stop at once. */
   onReplaced(): void;
@@ -27,10 +26,7 @@ export interface Heartbeat {
   readonly lastAt: number;
   /** Sends an extra heartbeat. Never rejects. */
   beatNow(): Promise<void>;
-  /**
-   * Sends the first heartbeat of a new connection over `redis`, and renews the leases with `renew`. Rejects when it
-   * failed.
-   */
+  /** Sends the first heartbeat of a new connection, and renews the leases with `renew`. Rejects when it failed. */
   recover(redis: Redis, renew: () => Promise<void>): Promise<void>;
   /** Ends the heartbeats. A host that `leaves` has nothing left, and is no longer listed. */
   close(how: { leaves: boolean; retentionMs: number }): Promise<void>;

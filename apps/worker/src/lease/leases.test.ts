@@ -113,7 +113,6 @@ test('the owner’s longer lock counts from its first renewal on, not from one t
   const before = leases.renew();
   at(1);
   lease.own(7, 100_000);
-  // The lock that this renewal has set in Redis is the short one.
   expect(renewals[0]?.lockMs).toEqual([10_000]);
   renewals[0]?.reply();
   await before;

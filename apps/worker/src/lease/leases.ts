@@ -26,10 +26,7 @@ export interface Lease {
 export interface Leases {
   /** Adds a lease with a new lock. `onLost` is called once, when another host has the lock or may have it. */
   add(job: SessionJob, lockMs: number, onLost: () => void): Lease;
-  /**
-   * Renews all leases. Rejects when Redis did not reply; the leases then expire. `renewLocks` returns the lost
-   * sessions. Default: it extends the locks.
-   */
+  /** Renews all leases. Rejects when Redis did not reply: they expire then. `renewLocks` returns lost sessions. */
   renew(renewLocks?: SessionJobs['renew']): Promise<void>;
 }
 

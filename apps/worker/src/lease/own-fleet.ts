@@ -4,13 +4,12 @@ import { FLEET_ID_PATTERN, ShellfleetError, toKeyspace } from '@shellfleet/proto
 import { declareFleet, joinFleet } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 
-// OWN-FLEET-1. A host that has been part of a fleet stays in it: its containers, folders and journal belong to that
-//     fleet.
+// OWN-FLEET-1. A host that has been part of a fleet stays in it: its containers and folders belong to that fleet.
 // OWN-FLEET-2. The fleet id is in the state folder before this host creates anything under it.
 
 /**
- * Returns the keyspace of the host's fleet. The fleet id in the state folder is declared to a Redis without one. Throws
- * FLEET_CONFLICT for a Redis with another. `folder` has this host's fleet ids, a file for each namespace.
+ * Returns the keyspace of the host's fleet, and declares its id to a Redis without one. Throws FLEET_CONFLICT for a
+ * Redis with another. `folder` has a file with the fleet id for each namespace.
  */
 export async function joinOwnFleet(redis: Redis, namespace: string, folder: string, place: string): Promise<string> {
   const path = join(folder, `${namespace}.id`);

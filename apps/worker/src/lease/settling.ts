@@ -1,22 +1,16 @@
 import type { FleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-// SETTLING-1. After Redis was away, each host first renews its leases (recovery of its connection), and then publishes
-//     a heartbeat.
+// SETTLING-1. After Redis was away, each host first renews its leases, and then publishes a heartbeat.
 // SETTLING-2. Until every host that was up before has done so, for at most 5 s, a host takes no session and requeues
-//     none: other hosts' locks may have expired while their shells live. A Redis that lost which hosts were up causes
-//     the whole 5 s.
+//     none: other hosts' locks may have expired while their shells live. Without a list of them, it is 5 s.
 
-/** Longest time for which a host waits for the others. */
 const SETTLE_MS = 5_000;
 const POLL_MS = 200;
 /** Most time by which another host's last heartbeat may precede this host's, if it was up before the outage. */
 const RECENT_MS = 10_000;
 
-/**
- * Returns what Redis has lost: nothing, the newest writes, or which hosts were up. `beatAt` is this host's last
- * heartbeat that Redis has now.
- */
+/** Returns what Redis has lost. `beatAt` is this host's last heartbeat that Redis still has. */
 export function lossOf(beatAt: string | null, lastBeatAt: number): 'nothing' | 'newest' | 'hosts' {
   const missingMs = lastBeatAt - Number(beatAt ?? 0);
   if (missingMs <= 0) return 'nothing';
@@ -45,8 +39,8 @@ export class Settling {
   }
 
   /**
-   * Begins when Redis is back, and resolves when the fleet has settled. `lastBeatAt` is the time of this host's last
-   * heartbeat before the outage. `hostsLost` is true when Redis has lost which hosts were up.
+   * Begins when Redis is back, and resolves when the fleet has settled. `lastBeatAt` is this host's last heartbeat
+   * before. `hostsLost`: Redis has lost which hosts were up.
    */
   async begin(lastBeatAt: number, hostsLost = false): Promise<void> {
     this.#round += 1;
@@ -66,7 +60,6 @@ export class Settling {
     this.#deps.onSettled();
   }
 
-  /** Reads the last heartbeats of the other hosts. */
   async #readBeats(): Promise<Map<string, number>> {
     const { redis, fleet, hostId } = this.#deps;
     const flat = await redis.zrange(fleet.hosts, '0', '-1', 'WITHSCORES');

@@ -65,15 +65,11 @@ export class CleanOutput {
     return this.#blocked;
   }
 
-  /** Raw offset at which each stream has to continue. */
   get received(): Record<StreamName, number> {
     return { stdout: this.#pipelines.stdout.rawReceived, stderr: this.#pipelines.stderr.rawReceived };
   }
 
-  /**
-   * Takes raw bytes of `stream` from `rawFrom` on, and ignores those that it has received. Throws at a gap: call lose()
-   * first.
-   */
+  /** Takes raw bytes from `rawFrom` on, and skips those that it has received. Throws at a gap: call lose() first. */
   push(stream: StreamName, rawFrom: number, raw: Uint8Array): void {
     const pipeline = this.#pipelines[stream];
     const known = pipeline.rawReceived - rawFrom;
@@ -121,10 +117,7 @@ export class CleanOutput {
     return { ...released, upTo: this.received };
   }
 
-  /**
-   * Returns a chunk for each stream whose last raw bytes are in the overflow log or withheld. To be called once, after
-   * `end`, when `release` has nothing left.
-   */
+  /** Returns a chunk for each stream that ends in the overflow log or withheld. Called after `end` and `release`. */
   closingEntries(): OutputEntry[] {
     return STREAM_NAMES.flatMap((stream) => this.#queue?.toClosingEntry(stream, this.#pipelines[stream]) ?? []);
   }
@@ -152,10 +145,7 @@ export class CleanOutput {
     this.#blocked ??= entry.blocked;
   }
 
-  /**
-   * Restores, in order and after restoreEntry(), a piece that the overflow log has. Pieces that it dropped are counted
-   * as omitted.
-   */
+  /** Restores a piece of the overflow log, after restoreEntry(). Dropped pieces are counted as omitted. */
   restoreOverflow(piece: OverflowPiece): void {
     const pipeline = this.#pipelines[piece.stream];
     if (piece.rawTo <= pipeline.rawReceived) return;
@@ -164,10 +154,7 @@ export class CleanOutput {
     pipeline.restore(piece.rawTo, piece.data, this.#addText(piece.stream, piece.data), piece.redactions);
   }
 
-  /**
-   * Returns the size of a slice that does not cross the budget: where no stage holds or rewrites bytes, the stream
-   * takes exactly its budget.
-   */
+  /** Returns the size of a slice within the budget, so that unchanged bytes fill the stream's budget exactly. */
   #sliceBytes(pipeline: StreamPipeline): number {
     const untilBudget = (this.#queue?.bytesLeft ?? 0) - pipeline.heldBytes;
     return untilBudget > 0 ? Math.min(MOST_ENTRY_BYTES, untilBudget) : MOST_ENTRY_BYTES;
@@ -202,10 +189,7 @@ export class CleanOutput {
     return rest;
   }
 
-  /**
-   * Queues the block together with the bytes that cover its match (OUTPUT-5), so that an adopting host has both or
-   * neither.
-   */
+  /** Queues the block with the bytes of its match (OUTPUT-5), so that an adopting host has both or neither. */
   #block(stream: StreamName, blocked: Blocked): void {
     const pipeline = this.#pipelines[stream];
     this.#queue?.pushBlocked(stream, pipeline, blocked);
@@ -217,10 +201,7 @@ export class CleanOutput {
     this.#withheld = true;
   }
 
-  /**
-   * Merges the last bytes of both streams. As neighbours in the merged text, they may form a secret that neither
-   * contains.
-   */
+  /** Merges the last bytes of both streams, which may form a secret together that neither contains. */
   #mergeTails(tails: Buffer[]): void {
     const both = Buffer.concat(tails);
     const mayForm = this.#createRedactor !== undefined && tails.every(({ length }) => length > 0);
@@ -232,7 +213,6 @@ export class CleanOutput {
     return Buffer.concat([redactor.push(bytes), redactor.end()]);
   }
 
-  /** Counts cleaned bytes whose content is unknown. */
   #skip(stream: StreamName, bytes: number, newlines: number): void {
     if (bytes <= 0) return;
     const pipeline = this.#pipelines[stream];

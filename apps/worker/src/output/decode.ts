@@ -2,10 +2,7 @@ import type { Stage } from './stage.ts';
 
 const NOTHING: Buffer = Buffer.alloc(0);
 
-/**
- * Holds an incomplete UTF-8 character (at most 3 bytes) until its rest arrives, so that each chunk of the stream is
- * valid text. Bytes that are not UTF-8 pass unchanged.
- */
+/** Holds an incomplete UTF-8 character until its rest arrives, so that each chunk is valid text. Changes no byte. */
 export class CharacterBoundary implements Stage {
   #held: Buffer = NOTHING;
 

@@ -5,9 +5,8 @@ const WORTH_FREEING_BYTES = 16 * 1024;
 type Transferable = ArrayBufferLike & { transfer?(bytes: number): ArrayBuffer };
 
 /**
- * Frees the memory of a large buffer at once and leaves it empty. The caller must own all of its memory, including
- * other views. Node collects its whole heap after every few megabytes of new buffers. A flood creates three buffers for
- * each 64 KiB, and everything else on the host waits for these collections.
+ * Frees a large buffer, of which the caller owns all memory and views. Node collects its whole heap after every few
+ * megabytes of new buffers, and a flood creates three for each 64 KiB, so all work on the host would wait.
  */
 export function freeBytes({ buffer, byteLength }: Uint8Array): void {
   // Node takes buffers up to half of its pool's size from that shared pool.

@@ -5,10 +5,7 @@ import type { ResultTextsOptions } from './result-texts.ts';
 // Every way of output out of a sandbox, with its stages. Tool calls are separate: their output is one JSON value, which
 // is redacted as a whole (tools/redact-json.ts).
 
-/**
- * Creates the chain of a command: decode → redact → budget of the session's stream (then the overflow log) → texts of
- * the Result.
- */
+/** Creates a command's chain: decode → redact → budget of the stream, then overflow log → texts of the Result. */
 export function createCommandChain(
   createRedactor: CreateRedactor,
   { streamBytes, ...texts }: { streamBytes: number } & ResultTextsOptions,
@@ -21,10 +18,7 @@ export function createLateChain(createRedactor: CreateRedactor, streamBytes: num
   return new CleanOutput({ createRedactor, streamBytes });
 }
 
-/**
- * Creates the chain of a startup or shutdown command: decode → redact → end of its texts, for the message when it
- * fails.
- */
+/** Creates the chain of a startup or shutdown command: decode → redact → end of the text, for an error message. */
 export function createOwnCommandChain(createRedactor: CreateRedactor): CleanOutput {
   const texts = { maxBytes: 4_096, maxLines: 100, keep: 'tail', encoding: 'utf8' } as const;
   return new CleanOutput({ createRedactor, texts });

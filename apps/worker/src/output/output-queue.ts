@@ -5,7 +5,6 @@ import type { StreamPipeline } from './stream-pipeline.ts';
 
 export const MOST_ENTRY_BYTES = 64 * 1024;
 
-/** Output that is to be stored next, in order. */
 export interface Released {
   entries: OutputEntry[];
   overflow: OverflowPiece[];
@@ -13,10 +12,7 @@ export interface Released {
   upTo: Partial<Record<StreamName, number>>;
 }
 
-/**
- * Cleaned output that waits to be stored: up to the budget as chunks in the session's stream, then as pieces of the
- * overflow log.
- */
+/** Cleaned output to be stored: as chunks of the session's stream up to the budget, then as overflow pieces. */
 export class OutputQueue {
   /** Cleaned bytes that `release` has not returned yet. */
   bytes = 0;
@@ -27,9 +23,7 @@ export class OutputQueue {
   #pieces: Piece[] = [];
   #nextSeq = 0;
 
-  /**
-   * Creates a queue. `budget` is how many bytes of the command the session's stream takes, stdout and stderr together.
-   */
+  /** Creates a queue. `budget` is how many bytes of both streams together the session's stream takes. */
   constructor(budget: number) {
     this.bytesLeft = budget;
   }

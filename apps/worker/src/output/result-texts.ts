@@ -37,10 +37,7 @@ export class ResultTextsBuilder {
     this.#encoding = encoding;
   }
 
-  /**
-   * Adds redacted bytes with their number of newlines. With `apart` the caller adds them to the merged text by
-   * `pushMerged`.
-   */
+  /** Adds redacted bytes and their newlines. With `apart` the caller adds them to the merged text, by `pushMerged`. */
   push(stream: StreamName, data: Buffer, newlines: number, merging: 'merged' | 'apart'): void {
     if (data.length === 0) return;
     const merged = merging === 'merged' ? this.#mergedFor(stream) : this.#mergedApart();
@@ -52,7 +49,6 @@ export class ResultTextsBuilder {
     if (data.length > 0) this.#mergedApart().push(data, countNewlines(data));
   }
 
-  /** Counts bytes whose content is unknown. */
   skip(stream: StreamName, bytes: number, newlines: number): void {
     if (bytes === 0) return;
     const merged = this.#mergedFor(stream);
@@ -132,9 +128,7 @@ function named([stdout, stderr, merged]: readonly (Truncated | undefined)[]) {
   return { ...(stdout && { stdout }), ...(stderr && { stderr }), ...(merged && { merged }) };
 }
 
-/**
- * Returns the limit for each part so that all together take at most `total`. The others share what a small part leaves.
- */
+/** Returns the limit for each part that keeps the sum within `total`. Small parts leave room to the others. */
 function equalShare(sizes: readonly number[], total: number): number {
   let left = total;
   let share = Number.POSITIVE_INFINITY;

@@ -1,6 +1,6 @@
 /**
- * Stage of the output chain: synchronous, without I/O. `push` returns bytes that can be released. `heldBytes` counts
- * the input bytes that are still pending, because only released bytes may be acknowledged to the keeper.
+ * Synchronous stage of the output chain, without I/O. `push` returns the bytes to release. `heldBytes` counts the
+ * pending input: only released bytes may be acknowledged to the keeper.
  */
 export interface Stage {
   push(bytes: Buffer): Buffer;

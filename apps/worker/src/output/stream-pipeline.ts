@@ -33,7 +33,6 @@ export class StreamPipeline {
     return this.#redactor?.blocked;
   }
 
-  /** How often each type was found so far. */
   get counts(): Readonly<Record<string, number>> {
     const found = this.#redactor?.counts;
     return found === undefined ? this.#countsBefore : addCounts(this.#countsBefore, found);

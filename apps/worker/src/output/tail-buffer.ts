@@ -49,7 +49,6 @@ export class TailBuffer {
     ]);
   }
 
-  /** Returns an independent copy. */
   copy(): TailBuffer {
     const copy = new TailBuffer(this.capacity);
     copy.push(this.bytes());

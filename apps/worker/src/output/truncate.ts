@@ -30,7 +30,6 @@ export interface Truncated {
 const SHARES = { head: 1, tail: 0, 'head-tail': 0.5 } as const;
 /** Bytes at the end of the input that are kept besides the text, because a program reports there why it failed. */
 const LAST_BYTES = 10_240;
-/** Bytes reserved for the marker. */
 const MARKER_BYTES = 100;
 
 export class Truncate {
@@ -102,10 +101,7 @@ export class Truncate {
     return { bytes: shorter, cut: { bytes: true, lines }, ...totals };
   }
 
-  /**
-   * Tells whether the limit on bytes cut the text, besides the limit on lines: a kept part ends before it has its share
-   * of the lines.
-   */
+  /** Tells whether the limit on bytes cut, besides that on lines: a kept part has less than its share of lines. */
   #isCutByBytes(head: Buffer, rest: Buffer): boolean {
     const { maxBytes, maxLines, keep } = this.#options;
     if (this.#totalBytes <= maxBytes) return false;

@@ -114,7 +114,6 @@ test('of a long log only the segment that is being read is in memory', async () 
   for (let at = 0; at < 10; at += 1) await log.append([piece('stdout', at * 500, 'x'.repeat(500))]);
   const reading = (await openLog()).read();
   expect((await reading.next()).value).toMatchObject({ rawFrom: 0 });
-  // The files that are emptied now were not read before.
   for (const name of await readdir(join(parent, 'log'))) await truncate(join(parent, 'log', name), 0);
   const rest: number[] = [];
   for await (const { rawFrom } of reading) rest.push(rawFrom);

@@ -4,11 +4,8 @@ import { STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 import type { OverflowPiece } from '../output/piece.ts';
 import { decodeFrames, encodeOverflowFrame, type OverflowFrame } from './overflow-frame.ts';
 
-// Stores the output of a command over the budget of its session's stream on the disk of the host, in segments per
-// stream.
-//
-// OVERFLOW-LOG-1. A piece is in the log when append() resolves. A worker that is killed while it writes leaves the log
-//     readable.
+// Stores a command's output over the budget of its session's stream on disk, in segments per stream.
+// OVERFLOW-LOG-1. A piece is in the log when append() resolves. A killed writer leaves the log readable.
 // OVERFLOW-LOG-2. Whatever the quota, the first segment and at least the last `segmentBytes` of each stream are kept: a
 //     host that adopts the command rebuilds head, tail and totals of the Result from them.
 // OVERFLOW-LOG-3. Both streams are read back in the order of writing.
@@ -39,7 +36,6 @@ export class OverflowLog {
     this.#nextOrder = found.nextOrder;
   }
 
-  /** Creates the log, or continues one of an earlier process. */
   static async open(options: OverflowLogOptions): Promise<OverflowLog> {
     await mkdir(options.folder, { recursive: true, mode: 0o700 });
     return new OverflowLog(options, await readFolder(options.folder));
@@ -108,9 +104,7 @@ export class OverflowLog {
     return next;
   }
 
-  /**
-   * Drops the oldest middle segment of the larger stream: never the first, never one of the last two (OVERFLOW-LOG-2).
-   */
+  /** Drops the oldest middle segment of the larger stream, never the first or one of the last two (OVERFLOW-LOG-2). */
   async #keepQuota(): Promise<void> {
     for (;;) {
       const sizes = STREAM_NAMES.map((stream) => this.#segments[stream].reduce((sum, { bytes }) => sum + bytes, 0));
@@ -133,7 +127,6 @@ async function writeAll(file: FileHandle, parts: readonly Buffer[]): Promise<voi
   }
 }
 
-/** Returns the parts without their first `bytes`. */
 function partsFrom(parts: readonly Buffer[], bytes: number): Buffer[] {
   let skipped = bytes;
   return parts.flatMap((part) => {
@@ -157,10 +150,7 @@ interface Found {
   nextOrder: number;
 }
 
-/**
- * Reads what a process needs to continue the log. Only the end of each stream is decoded: earlier segments do not
- * change.
- */
+/** Reads what the log's next writer needs. It decodes only the end of each stream: earlier segments do not change. */
 async function readFolder(folder: string): Promise<Found> {
   const found: Found = { segments: { stdout: [], stderr: [] }, stored: { stdout: 0, stderr: 0 }, nextOrder: 0 };
   for (const stream of STREAM_NAMES) {

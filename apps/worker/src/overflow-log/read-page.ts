@@ -16,10 +16,7 @@ interface Candidate {
   isLast: boolean;
 }
 
-/**
- * Reads about `maxBytes` of a log after `from`, in the order of writing. A missing log is empty. The log may be written
- * at the same time: an incomplete frame is not read.
- */
+/** Reads about `maxBytes` after `from` in the order of writing, only complete frames. A missing log is empty. */
 export async function readLogPage(folder: string, { streams, from, maxBytes }: PageRequest): Promise<LogPage> {
   const names = await readdir(folder).catch(() => []);
   const candidates = await Promise.all(streams.map((stream) => readCandidate(folder, names, stream, from[stream])));

@@ -13,7 +13,6 @@ import type { Redis } from 'ioredis';
 export interface FoundToolJob {
   id: string;
   data: unknown;
-  /** Removes the call from the queue. */
   remove(): Promise<void>;
 }
 

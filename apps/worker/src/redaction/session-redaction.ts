@@ -4,15 +4,11 @@ import type { Sealer } from '@shellfleet/sealing';
 import { type Logger, stdSerializers } from 'pino';
 import type { CreateRedactor } from '../output/redactor.ts';
 
-/**
- * Redacts every text that leaves a session's shell, by its secrets and rules: output through `createRedactor`, other
- * texts (messages, reasons, lists of processes, lines of the log) through `text` or `value`.
- */
+/** Redacts texts that leave a session's shell: output by `createRedactor`, others by `text` or `value`. */
 export interface SessionRedaction {
   createRedactor: CreateRedactor;
   text(text: string): string;
   value<T>(value: T): T;
-  /** Rules that may find less, or more, than their author expects. */
   warnings: readonly RedactionWarning[];
 }
 

@@ -5,10 +5,7 @@ import { EGRESS_FILE } from './session-folder.ts';
 const PROXY = `http://127.0.0.1:${EGRESS_PORT}`;
 const LOCAL = 'localhost,127.0.0.1,::1';
 
-/**
- * Returns the variables of a sandbox whose network is limited. `keeperFolder` is where it sees the folder with the
- * sockets.
- */
+/** Returns the variables of a limited network. `keeperFolder` is the folder with the sockets, seen from the sandbox. */
 export function egressEnv(keeperFolder: string): Record<string, string> {
   const both = (name: string, value: string) => ({ [name]: value, [name.toLowerCase()]: value });
   return {

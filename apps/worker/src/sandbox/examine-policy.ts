@@ -6,9 +6,8 @@ import { ensureShellfleetError } from '@shellfleet/protocol';
 import { readConfig } from '../config/config.ts';
 import { openBubblewrapHost, openCodexHost, openHost } from './open-policies.ts';
 
-// Program for `doctor`: starts a shell under the policy (one without containers) that its argument names, to find out
-// whether a worker with this environment could offer it. Prints one line of JSON and removes everything that it
-// created.
+// Program for `doctor`: starts a shell under the policy (one without containers) that its argument names, to test
+// whether a worker could offer it. Prints one line of JSON and removes everything that it created.
 
 const OPENERS = { host: openHost, bubblewrap: openBubblewrapHost, codex: openCodexHost };
 

@@ -11,10 +11,7 @@ interface KeptDeps {
   logger: Logger;
 }
 
-/**
- * Sandboxes of all sessions that this host keeps for a post-mortem. The engine has the containers. Redis has a list of
- * them for `ps`, which is updated from the engine after every change and every minute.
- */
+/** Sandboxes kept for a post-mortem. `ps` reads a list in Redis, updated from the engine at every change and minute. */
 export class KeptSandboxes {
   readonly #deps: KeptDeps;
 

@@ -29,14 +29,10 @@ export interface SandboxFolders {
 /** The settings, with the transport that was chosen for `auto`. */
 type ChosenConfig = Omit<WorkerConfig, 'transport'> & {
   transport: SandboxTransport;
-  /** The names of `full` and `slim`. */
   sessionImages?: SessionImages | undefined;
 };
 
-/**
- * Opens exactly the policies that the operator lists. A host without the docker policy needs no engine. Throws when one
- * cannot be opened.
- */
+/** Opens exactly the policies that the operator lists. Only the docker policy needs an engine. Throws if one fails. */
 export async function openPolicies(config: ChosenConfig, folders: SandboxFolders, logger: Logger): Promise<Sandboxes> {
   const offered: Partial<Record<PolicyName, Sandboxes>> = {};
   for (const policy of config.policies) offered[policy] = await OPENERS[policy](config, folders, logger);
@@ -113,10 +109,7 @@ export async function openCodexHost(
   );
 }
 
-/**
- * Opens a policy without containers. Each has separate control groups, because it removes those that none of its
- * sandboxes has.
- */
+/** Opens a policy without containers. Each removes the unused control groups in its directory, so it has its own. */
 async function openOnHost(
   config: WorkerConfig,
   hostKey: Buffer,

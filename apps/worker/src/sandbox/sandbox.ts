@@ -2,8 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { SandboxAllowances } from '@shellfleet/policy';
 import type { HostOffer, ResolvedSessionSpec } from '@shellfleet/protocol';
 
-// The environment of a shell. A sandbox outlives the worker, so the data for finding it again is stored with the
-// sandbox.
+// The environment of a shell. It outlives the worker, so the data for finding a sandbox is stored with it.
 //
 // SANDBOX-1. A sandbox is hardened exactly as its policy's plan requires, or it is not created.
 // SANDBOX-2. No label, name or argument of a sandbox contains a secret or a script.
@@ -18,10 +17,7 @@ export interface SessionRef {
   session: string;
 }
 
-/**
- * How frames travel. Over `socket` the keeper connects to a unix socket of the worker. `attach` uses the engine's
- * attach, where no directory can be shared.
- */
+/** How frames travel: by a unix socket of the worker, or by the engine's attach where no directory can be shared. */
 export type SandboxTransport = 'socket' | 'attach';
 
 /** How to reach the keeper. Chosen when the sandbox is created, and never changed. */
@@ -44,10 +40,7 @@ export interface SandboxImage {
 }
 
 export interface SandboxDeath {
-  /**
-   * Reason of the end. `exited` means that the keeper ended, `disk` that this host ended the sandbox because it filled
-   * the disk.
-   */
+  /** Reason of the end. `exited`: the keeper ended. `disk`: this host ended a sandbox that filled the disk. */
   reason: 'oom' | 'disk' | 'removed' | 'killed' | 'exited';
   exitCode: number | null;
 }
@@ -55,7 +48,6 @@ export interface SandboxDeath {
 export interface Sandbox {
   readonly id: string;
   readonly session: SessionRef;
-  /** Id of the container, if the sandbox is one. */
   readonly containerId?: string;
   /** Image of the container: the requested name, and the digest. */
   readonly image?: SandboxImage;
@@ -75,8 +67,8 @@ export interface Sandbox {
   /** Ends the sandbox and removes all its parts from this host. Does nothing when it is gone. */
   remove(): Promise<void>;
   /**
-   * Ends all processes and keeps the files for a post-mortem, within the host's bounds. Resolves with false, and
-   * removes the sandbox, when there is nothing to keep. Absent where nothing can be kept.
+   * Ends all processes and keeps the files for a post-mortem. Returns false if there is nothing to keep: then it
+   * removes the sandbox. Absent where nothing can be kept.
    */
   keep?(): Promise<boolean>;
 }
@@ -84,7 +76,6 @@ export interface Sandbox {
 /** Container of this host that is kept for a post-mortem. It is stopped and cannot start again. */
 export interface KeptContainer {
   session: SessionRef;
-  /** Id of the sandbox that was kept. */
   sandbox: string;
   containerId: string;
   /** Time in ms, by the clock of this host. */
@@ -93,10 +84,7 @@ export interface KeptContainer {
 
 export interface FoundSandbox {
   sandbox: Sandbox;
-  /**
-   * State of the sandbox. `created` was never started; `beside` is the second one of a session. Their workers have
-   * died.
-   */
+  /** `created` was never started; `beside` is a second sandbox of a session. The workers of all have died. */
   state: 'created' | 'running' | 'dead' | 'beside';
 }
 
@@ -112,10 +100,7 @@ export class MissingImage extends Error {
 
 export interface CreateOptions {
   signal?: AbortSignal;
-  /**
-   * Image of the session's last sandbox. It is used again if the host still has it and the spec still asks for its
-   * name.
-   */
+  /** Image of the session's last sandbox, used again if the host has it and the spec asks for the same name. */
   image?: SandboxImage | undefined;
   /** Set for a second sandbox, in which commands run that leave the first. */
   beside?: Beside;
@@ -134,33 +119,22 @@ export type HostLimits = Partial<Pick<HostOffer, 'controlGroups' | 'diskQuota'>>
 
 /** Creates and finds the sandboxes of one or several policies on this host. */
 export interface Sandboxes {
-  /**
-   * Checks the spec against the operator's settings, then creates the sandbox without starting it. Throws MissingImage.
-   */
+  /** Checks the spec against the operator's settings and creates the sandbox, not started. Throws MissingImage. */
   create(session: SessionRef, spec: ResolvedSessionSpec, options?: CreateOptions): Promise<Sandbox>;
   /** Lists this host's sandboxes in its namespace, for adoption and removal after a restart. */
   list(): Promise<FoundSandbox[]>;
   /** Checks that this host can run the policies. Throws DOCKER_UNAVAILABLE, SANDBOX_UNAVAILABLE. */
   check(): Promise<void>;
-  /** Returns what this host can enforce. Default: everything. */
   limits?(): Promise<HostLimits>;
   /** Returns the listed container runtimes that the host lacked at its last check. Default: none. */
   missingRuntimes?(): string[];
-  /**
-   * Fetches an image of a checked spec. May take minutes, so no limit on opening includes it. Throws IMAGE_UNAVAILABLE.
-   */
+  /** Fetches an image of a checked spec, possibly for minutes. No limit on opening applies. Throws IMAGE_UNAVAILABLE. */
   pull(image: string, signal?: AbortSignal): Promise<void>;
-  /**
-   * Returns the ids of other fleets of this namespace that have sandboxes here; an empty id for versions without fleet
-   * ids. Absent where they cannot be known.
-   */
+  /** Returns the ids of the namespace's other fleets with sandboxes here; '' for versions without fleet ids. */
   otherFleets?(): Promise<string[]>;
   /** Returns why no sandbox can be created at present, as a sentence; undefined when one can. */
   problem(): string | undefined;
-  /**
-   * Removes sandboxes of this host that no session of this process has, and those of hosts for which `isGone` resolves
-   * to true, within this namespace. Returns how many were removed.
-   */
+  /** Removes sandboxes of this host without a session here, and those of hosts that are gone. Returns how many. */
   sweep(isGone: (hostId: string) => Promise<boolean>): Promise<number>;
   /** Removes what exceeds the bounds, and returns the containers that stay kept for a post-mortem. */
   listKept?(): Promise<KeptContainer[]>;

@@ -22,7 +22,6 @@ export interface SessionFolders {
   empty(name: string): Promise<void>;
   /** Returns the keeper's binary, for containers into which it is copied. */
   keeper(): Promise<Buffer>;
-  /** Removes the folders of sandboxes that no longer exist. */
   sweep(names: ReadonlySet<string>): Promise<void>;
 }
 
@@ -33,10 +32,7 @@ interface SessionFolder {
   remove(): Promise<void>;
 }
 
-/**
- * Checks at start what would make every session fail: the path length, and a file system that does not execute files.
- * `files` are other files for the sandboxes, by name.
- */
+/** Checks the path length and that files can be executed. `files` are other files for the sandboxes, by name. */
 export async function openSessionFolders(
   parent: string,
   keeperPath: string,

@@ -90,7 +90,6 @@ export class HostTerminal {
     return this.#end;
   }
 
-  /** Takes a connection to the keeper, the first or a later one. */
   connect(terminals: ShellTerminals): void {
     if (this.#over || this.#end !== undefined) return;
     const handlers = {

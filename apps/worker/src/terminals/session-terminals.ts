@@ -28,7 +28,6 @@ export interface SessionTerminalsDeps extends HostTerminalDeps {
   /** Records the terminals that this host has opened, where keys are configured. */
   audit: TerminalAudit;
   begun: { knows(terminal: string): boolean; record(terminal: string): void };
-  /** Variables of the session's shell. */
   env: Record<string, string>;
   /** Called with the number of open terminals after each change. */
   onCount?(count: number): void;

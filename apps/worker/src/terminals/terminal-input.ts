@@ -3,7 +3,6 @@ import { TERMINAL_MESSAGE_BYTES } from '@shellfleet/protocol';
 
 /** Counts the input messages that were sent to the keeper, and those that the terminal has taken. */
 export class TerminalInput {
-  /** Number of the last message that was sent to the keeper. */
   read = 0;
   /** Number of the last message that was taken whole: it and all earlier ones can be deleted. */
   taken = 0;
@@ -16,10 +15,7 @@ export class TerminalInput {
     return this.#sent - this.#typed <= TERMINAL_WINDOW_BYTES - TERMINAL_MESSAGE_BYTES;
   }
 
-  /**
-   * Notes that message `number` was sent to the keeper. `to` counts all bytes of input so far; 0 for a message without
-   * input.
-   */
+  /** Notes that message `number` was sent to the keeper. `to` counts all input bytes so far; 0 if it has no input. */
   sent(number: number, to: number): void {
     this.read = number;
     this.#sent = Math.max(this.#sent, to);

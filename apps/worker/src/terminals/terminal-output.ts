@@ -7,9 +7,7 @@ import type { Stage } from '../output/stage.ts';
 // TERMINAL-OUTPUT-2. A prompt must appear although no output follows it. So pending bytes are released after a short
 //     silence, unless they may begin one of the session's secrets.
 
-/**
- * Silence after which pending bytes are released: longer than a program's pauses within one write, too short to notice.
- */
+/** Silence that releases pending bytes: longer than pauses within one write of a program, too short to notice. */
 const SILENCE_MS = 50;
 /** Least length of a secret's beginning that stays pending. Shorter ones are too common. */
 const LEAST_BEGINNING_BYTES = 4;
@@ -23,7 +21,6 @@ export interface TerminalOutputOptions {
   /** Creates the stage at the start and after each silence. `before` are the last bytes that were released. */
   createStage(before: Uint8Array): TerminalStage;
   secrets: readonly string[];
-  /** Called when there is output to take. */
   onReady(): void;
   /** Called when a rule withholds all further output. */
   onBlocked(): void;

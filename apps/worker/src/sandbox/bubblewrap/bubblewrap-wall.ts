@@ -33,9 +33,7 @@ const PROBLEMS = {
   23: 'a session has a network',
 };
 
-/**
- * Opens bubblewrap for sessions whose host has its files in `folder`. Throws SANDBOX_UNAVAILABLE when it is missing.
- */
+/** Opens bubblewrap for sessions with their files in `folder`. Throws SANDBOX_UNAVAILABLE when it is missing. */
 export async function openBubblewrap(folder: string, path = SYSTEM_PATH): Promise<Wall> {
   const { arch } = process;
   if (process.platform !== 'linux') throw unavailable('bubblewrap', 'it needs Linux');

@@ -33,7 +33,6 @@ export interface CodexOptions {
   program?: string | undefined;
   /** The operator's settings. Settings of the session override them. Default: none. */
   configOverrides?: Record<string, unknown>;
-  /** Platform to run on. Default: that of this process. */
   platform?: NodeJS.Platform;
   /** Folders of programs, separated by colons. Default: those of the system. */
   folders?: string;

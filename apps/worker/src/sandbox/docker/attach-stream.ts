@@ -4,8 +4,8 @@ const HEADER_BYTES = 8;
 const STDOUT = 1;
 
 /**
- * The standard streams of a container as one duplex stream: writes go to stdin, reads come from stdout, stderr is
- * dropped. The engine precedes each piece with a header that has stream and length. Backpressure reaches the container.
+ * Duplex stream of a container's stdin and stdout. The engine precedes each piece of output with a header (stream,
+ * length); stderr is dropped. Backpressure reaches the container.
  */
 export class AttachStream extends Duplex {
   readonly #socket: Duplex;

@@ -6,15 +6,11 @@ import { type DiskBounds, DiskWatch } from './disk-watch.ts';
 import { isConflict, isNotFound } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 
-/**
- * Time in which the engine has to count the files of a container. The circuit breaker ignores these calls: many files
- * are no fault of the engine.
- */
+/** Time limit to count a container's files. The circuit breaker ignores it: many files are no fault of the engine. */
 const MEASURE_TIMEOUT_MS = 60_000;
 
 const sizeSchema = z.object({ SizeRw: z.number() });
 
-/** Watches the disk use of this host's running containers. */
 export class ContainerDisks {
   readonly #engine: Engine;
   readonly #watch: DiskWatch;
@@ -39,10 +35,7 @@ export class ContainerDisks {
     return this.#watch.problem;
   }
 
-  /**
-   * Watches a container. `onFilled` is called before the watch ends it, because the reason must be known before its
-   * connections break.
-   */
+  /** `onFilled` is called before the watch ends it, so the reason is known before connections break. */
   add(containerId: string, onFilled: () => void): void {
     this.#running.set(containerId, onFilled);
   }
@@ -55,10 +48,7 @@ export class ContainerDisks {
     return this.#watch.close();
   }
 
-  /**
-   * Returns the space on the engine's disk, or undefined when the engine does not reply or its disk is on another
-   * machine.
-   */
+  /** Returns the space on the engine's disk; undefined when the engine does not reply or is on another machine. */
   async #readSpace(): Promise<Space | undefined> {
     const find = async (docker: Docker): Promise<string> => (await docker.info()).DockerRootDir;
     this.#engineFolder ??= await this.#engine.call(find).catch(() => undefined);

@@ -36,10 +36,7 @@ export async function putFiles(engine: Engine, containerId: string, files: reado
   );
 }
 
-/**
- * Tells whether the keeper's folder is mounted. Over attach the engine may be on another machine, so the keeper is
- * copied in, unless the root is read-only.
- */
+/** Tells whether the keeper's folder is mounted. Over attach it is copied, which a read-only root does not accept. */
 export function isMounted(plan: DockerPlan, transport: SandboxTransport): boolean {
   return transport === 'socket' || plan.readOnlyRootfs;
 }

@@ -20,10 +20,7 @@ const RUN_FOLDER = '/run/shellfleet';
 export const WORKSPACE_VARIABLE = 'SF_WORKSPACE';
 
 const MIB = 1024 * 1024;
-/**
- * Size of the run folder. Commands, inputs and parts of files are at most 1 MiB each; a saved shell state may be
- * larger.
- */
+/** Size of the run folder. Commands, inputs and file parts take 1 MiB at most; a saved shell state may take more. */
 const RUN_FOLDER_BYTES = 16 * MIB;
 
 export interface ContainerRequest {
@@ -42,7 +39,6 @@ export interface ContainerRequest {
   keeperSource: string | undefined;
   /** True when `keeperSource` has a file of users. */
   hasPasswd: boolean;
-  /** Shell that the session's spec names, if any. */
   shell: string[];
   /** Mount points of tmpfs folders that replace the image's volumes. */
   volumes: readonly string[];

@@ -9,8 +9,8 @@ const answerSchema = z.object({ Id: z.string(), Warnings: z.array(z.string()).nu
 const HARMLESS = /IPv[46] forwarding is disabled|does not match the detected host platform|deprecat/i;
 
 /**
- * Creates a container and returns its id. An engine that cannot enforce a setting ignores or weakens it and only warns.
- * The container is then removed, and the call rejects with SANDBOX_UNAVAILABLE and the warning (SANDBOX-1).
+ * Creates a container and returns its id. An engine that cannot enforce a setting only warns. Then the container is
+ * removed, and the call rejects with SANDBOX_UNAVAILABLE and the warning (SANDBOX-1).
  */
 export async function createContainer(engine: Engine, options: ContainerCreateOptions): Promise<string> {
   // No caller may abort this call: the engine would still create the container.

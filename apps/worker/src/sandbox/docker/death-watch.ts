@@ -75,7 +75,6 @@ export class DeathWatch {
     await this.#loop;
   }
 
-  /** Reads events until close(). */
   async #follow(): Promise<void> {
     let retryMs = LEAST_RETRY_MS;
     while (!this.#closing.signal.aborted) {

@@ -12,10 +12,7 @@ export async function readDiskQuota(engine: Engine): Promise<boolean> {
   return storage !== undefined && hasDiskQuota(storage);
 }
 
-/**
- * Tells whether the driver has quotas: overlay2 has them on XFS mounted with `pquota`. The engine does not report that
- * mount option. Without it, the engine refuses to create the container and names the reason.
- */
+/** Tells whether the driver has quotas. Without `pquota` on XFS, the engine refuses to create the container. */
 export function hasDiskQuota({ Driver, DriverStatus = [] }: StorageDriver): boolean {
   if (Driver === 'btrfs' || Driver === 'zfs') return true;
   return (

@@ -35,7 +35,6 @@ export interface DiskWatchDeps {
   bounds: DiskBounds;
   /** Returns the space of the engine's disk, or undefined when it is not visible. */
   readSpace(): Promise<Space | undefined>;
-  /** Returns the ids of the containers to watch. */
   containers(): Iterable<string>;
   /** Returns the bytes that a container has written, or undefined when it is gone. */
   measure(containerId: string): Promise<number | undefined>;

@@ -59,11 +59,9 @@ export interface DockerSandboxesOptions {
   hostKey: Buffer;
   /** Parent of the keepers' folders. Its path must be short, because unix sockets are in it. */
   folder: string;
-  /** Path of the keeper's binary. */
   keeperPath: string;
   transport: SandboxTransport;
   allowances: Omit<DockerAllowances, 'bounds' | 'ownUids'> & { bounds: Omit<DockerAllowances['bounds'], 'diskQuota'> };
-  /** Path of the engine's socket. */
   socketPath: string;
   /** Range from which each session gets its own uid. Default: all share one. */
   uids?: UidRange;
@@ -219,10 +217,7 @@ class DockerSandboxes implements Sandboxes {
     }
   }
 
-  /**
-   * Opens the workspace folder last. A folder that replaces it between here and its mount is detected, but fails the
-   * start.
-   */
+  /** Opens the workspace folder last: a replacement between here and its mount is detected, but fails the start. */
   async #prepare({ plan: planned, image }: PlannedImage, labels: SandboxLabels, makesWorkspace: boolean) {
     const { allowances } = this.#options;
     const { uid, transport } = labels;

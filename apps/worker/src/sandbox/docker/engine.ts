@@ -88,7 +88,6 @@ export class Engine {
     this.#probing = this.#probeUntilAnswered();
   }
 
-  /** Probes until the engine replies or close() is called. */
   async #probeUntilAnswered(): Promise<void> {
     const { signal } = this.#closing;
     while (!signal.aborted) {

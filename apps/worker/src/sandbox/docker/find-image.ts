@@ -10,10 +10,7 @@ export interface FoundImage extends SandboxImage {
   config: Pick<Docker.ImageInspectInfo['Config'], 'User' | 'WorkingDir' | 'Volumes'>;
 }
 
-/**
- * Returns the first of the names that the engine has, and tries `known` first if it has one of them. Throws
- * MissingImage for the last name.
- */
+/** Returns the first name that the engine has, but tries `known` first. Throws MissingImage for the last name. */
 export async function findImage(
   engine: Engine,
   names: readonly [string, ...string[]],

@@ -12,9 +12,8 @@ const LISTED_WITHIN_MS = 5_000;
 const LOOK_AGAIN_MS = 50;
 
 /**
- * Returns the id of the engine's network for all sessions of a fleet with the network `full`, and creates it when
- * missing. It stays, as images do. Throws SANDBOX_UNAVAILABLE when the engine cannot create it, or has a network of
- * that name that does not keep its containers apart.
+ * Returns the engine's network id for a fleet's sessions with the network `full`, creating it if missing. Throws
+ * SANDBOX_UNAVAILABLE when the engine cannot, or has one of that name that does not keep its containers apart.
  */
 export async function ensureFullNetwork(engine: Engine, keyspace: string): Promise<string> {
   const network = (await findNetwork(engine, keyspace)) ?? (await createNetwork(engine, keyspace));
@@ -28,9 +27,8 @@ export async function ensureFullNetwork(engine: Engine, keyspace: string): Promi
 const nameOf = (keyspace: string) => `shellfleet-full-${parseKeyspace(keyspace).fleetId}`;
 
 /**
- * Returns the name of the network's bridge: 15 characters, the kernel's maximum. Engines before 25 let several workers
- * create networks of one name, which is then ambiguous, but only one bridge of a name. A refused worker waits for the
- * network of the other.
+ * Returns the name of the network's bridge (the kernel allows 15 characters). Engines before 25 create ambiguous
+ * networks of one name, but only one bridge of a name: a refused worker waits for the other's network.
  */
 const bridgeOf = (keyspace: string) => `sf-${parseKeyspace(keyspace).fleetId}`;
 

@@ -2,10 +2,7 @@ import { checkCwd, type DockerPlan } from '@shellfleet/policy';
 import { IMAGE_CWD, ShellfleetError } from '@shellfleet/protocol';
 import type { FoundImage } from './find-image.ts';
 
-/**
- * Returns the plan with the directory of its image, if the session asks for it. Throws SANDBOX_UNAVAILABLE for a
- * directory that a session may not start in (CVE-2024-21626).
- */
+/** Returns the plan with the image's directory, if asked for. Throws SANDBOX_UNAVAILABLE if unsafe (CVE-2024-21626). */
 export function withImageFolder(plan: DockerPlan, { name, config }: FoundImage): DockerPlan {
   if (plan.cwd !== IMAGE_CWD) return plan;
   const cwd = config.WorkingDir || '/';

@@ -5,8 +5,7 @@ import { isMissingImage, toShellfleetError } from './docker-errors.ts';
 import type { FoundImage } from './find-image.ts';
 import type { SessionPasswd } from './session-passwd.ts';
 
-// A session may ask for the user of its image, or for one by name. The image decides the uid, which may be 0. So the
-// uid is looked up before the container is created.
+// The image decides the uid of its user, or of one by name. It may be 0, so it is looked up before the creation.
 
 type Ids = DockerPlan['owner'];
 
@@ -21,8 +20,8 @@ export class ImageUsers {
   }
 
   /**
-   * Returns the plan with the user's numeric ids. Throws MissingImage, or SANDBOX_UNAVAILABLE when the user is root and
-   * root is not allowed. `labels` are those of a container that is created for reading the image and then removed.
+   * Returns the plan with numeric ids. Throws MissingImage, or SANDBOX_UNAVAILABLE when the user is root and root is
+   * not allowed. `labels` mark the container that is created for reading the image, then removed.
    */
   async resolve(plan: DockerPlan, image: FoundImage, labels: Record<string, string>): Promise<DockerPlan> {
     if (plan.user !== undefined && /^[0-9]/.test(plan.user)) return plan;

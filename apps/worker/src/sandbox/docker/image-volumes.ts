@@ -13,8 +13,8 @@ import type { Engine } from './engine.ts';
 // VOLUME-2. No such folder hides a file of the image: such an image is refused.
 
 /**
- * Returns the folders in which a session gets a tmpfs in place of the image's volumes. The workspace, mounted at
- * `workspace`, also replaces a volume. Throws SANDBOX_UNAVAILABLE where no folder can be mounted.
+ * Returns where a session gets a tmpfs or its workspace (mounted at `workspace`) in place of the image's volumes.
+ * Throws SANDBOX_UNAVAILABLE where no folder can be mounted.
  */
 export function planVolumes(image: string, volumes: readonly string[], workspace: string | undefined): string[] {
   const folders = volumes.map((volume) => posix.normalize(volume).replace(/(?<=.)\/+$/, ''));
@@ -25,10 +25,7 @@ export function planVolumes(image: string, volumes: readonly string[], workspace
   return [...new Set(folders)].filter((folder) => folder !== workspace).sort();
 }
 
-/**
- * Checks VOLUME-1 and VOLUME-2 for a container that was created with these folders and has not started. `isCompared` is
- * true when its workspace is compared before any program of the session runs (WORKSPACE-2).
- */
+/** Checks VOLUME-1 and VOLUME-2 before the container starts. `isCompared` is true where WORKSPACE-2 applies. */
 export async function checkVolumes(
   engine: Engine,
   containerId: string,

@@ -5,8 +5,7 @@ import pLimit from 'p-limit';
 import { pullFailed } from './pull-failure.ts';
 
 // PULL-1. Sessions that need the same image share one pull.
-// PULL-2. No registry is asked for an image that only a host's set-up builds: anyone who registers its name there could
-//     replace it.
+// PULL-2. No registry is asked for an image that only a host's set-up builds: its name could be registered there.
 // PULL-3. A slow or silent registry delays pulls from other registries only when very many of them run.
 
 const PULLS = 16;
@@ -32,7 +31,6 @@ export class Images {
     this.#times = { pullTimeoutMs, silenceMs };
   }
 
-  /** Pulls an image. Rejects with IMAGE_UNAVAILABLE. */
   async pull(image: string): Promise<void> {
     if (isMadeHere(image)) throw notMadeYet(image);
     await this.#pullOnce(image);

@@ -5,9 +5,7 @@ import type { KeeperLink } from '../sandbox.ts';
 import { AttachStream } from './attach-stream.ts';
 import type { SandboxLabels } from './labels.ts';
 
-/**
- * Returns how to reach the keeper of a container. `path` is the socket that it connects to over the transport `socket`.
- */
+/** Returns how to reach the keeper of a container. `path` is its socket for the transport `socket`. */
 export function toKeeperLink(
   container: Docker.Container,
   path: string,

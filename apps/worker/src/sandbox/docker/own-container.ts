@@ -12,10 +12,7 @@ import type { WorkspaceFolder } from './workspace-folder.ts';
 
 /** PATH that runc sets in a container whose image has none. */
 const USUAL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-/**
- * Folders of a container that its session can write to, wherever they are mounted. Links in an image belong to the
- * image.
- */
+/** Folders that a container's session can write to, wherever they are mounted. Links in an image are the image's. */
 const WRITABLE = ['/workspace', '/tmp', '/var/tmp', '/dev', '/proc', '/run', '/var/run'];
 /** Variables with files that a shell reads before its first command. */
 const READ_BY_SHELLS = ['BASH_ENV', 'ENV'];
@@ -56,10 +53,7 @@ export function checkOwnWorkspace(
   );
 }
 
-/**
- * Returns variables that override those of the image in a second container, so that no program and no library is loaded
- * from a folder of the session. `target` is where the workspace is mounted.
- */
+/** Returns variables with which a second container (workspace at `target`) loads nothing from the session's folders. */
 export function safeEnv({ env }: Pick<OwnContainer, 'env'>, target: string): string[] {
   const isSafe = (folder: string) => isOutside(folder, [target, ...WRITABLE]);
   const path = (variable(env, 'PATH') ?? '').split(':').filter(isSafe).join(':');

@@ -11,17 +11,13 @@ const USER_NAME = 'session';
 /** Adds a name for the uid of a session to the image's `/etc/passwd`. Programs such as ssh and git require one. */
 export class SessionPasswd {
   readonly #engine: Engine;
-  /** Passwd texts by digest of the image. */
   readonly #ofImages = new Map<string, Promise<string>>();
 
   constructor(engine: Engine) {
     this.#engine = engine;
   }
 
-  /**
-   * Returns the image's file of users with `uid` added. `labels` are those of the container that is created for reading
-   * that file and then removed. Throws the engine's error for a missing image.
-   */
+  /** Returns the image's users and `uid`. `labels` mark the container that is created to read them, then removed. */
   async write(digest: string, uid: number, labels: Record<string, string>): Promise<string> {
     return withUser(await this.ofImage(digest, labels), uid);
   }

@@ -9,10 +9,8 @@ import type { SandboxTransport } from '../sandbox.ts';
 // and the keeper refuses to start a shell if another folder is mounted.
 //
 // WORKSPACE-1. No program of the session runs until the mounted folder has been compared with the opened one.
-// WORKSPACE-2. An image with volumes is refused then: the runtime creates their mount points, of any name, before the
-//     keeper runs.
-// WORKSPACE-3. The descriptor stays open until the sandbox has ended, because the inode number of a removed folder
-//     could be reused.
+// WORKSPACE-2. An image with volumes is refused then: the runtime creates mount points before the keeper runs.
+// WORKSPACE-3. The descriptor stays open until the sandbox has ended: inode numbers of removed folders are reused.
 
 export interface WorkspaceFolder {
   /** `device:inode` for the keeper. Undefined when no session can have changed the path. */
@@ -25,8 +23,8 @@ const O_PATH = 0o10000000;
 const FOLDER_ITSELF = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 /**
- * Opens the host's directory that is mounted as the workspace, if the session has one. `path` was accepted by the
- * policy and contained no links then. `allowed` are the directories that the operator lists.
+ * Opens the host directory of the workspace, if there is one. The policy accepted `path`, which had no links then.
+ * `allowed` are the directories that the operator lists.
  */
 export async function openWorkspaceFolder(
   path: string | undefined,
@@ -35,8 +33,7 @@ export async function openWorkspaceFolder(
 ): Promise<WorkspaceFolder> {
   if (path === undefined || isOutOfReach(path, allowed)) return { identity: undefined, close: async () => {} };
   if (process.platform !== 'linux') throw notComparable(path, 'its engine runs on another kernel');
-  // Links of the image could redirect files into the mounted folder that the engine copies into a container before its
-  // start.
+  // The engine copies files before the start. Links of the image could lead them into the mounted folder.
   if (transport === 'attach') throw notComparable(path, 'its sandboxes are reached over attach');
   const folder = await openWithoutLinks(path);
   try {
@@ -48,10 +45,7 @@ export async function openWorkspaceFolder(
   }
 }
 
-/**
- * Tells whether no session can write above `path`: it is a listed folder below no other, as only folders below listed
- * ones are mounted.
- */
+/** Tells whether no session can write above `path`: sessions mount folders below listed ones only. */
 function isOutOfReach(path: string, allowed: readonly string[]): boolean {
   const listed = allowed.map((folder) => folder.replace(/\/+$/, ''));
   return listed.includes(path) && !listed.some((folder) => path.startsWith(`${folder}/`));

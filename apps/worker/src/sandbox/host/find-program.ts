@@ -5,9 +5,7 @@ import { join } from 'node:path';
 /** Folders of the system's programs, also for sessions. */
 export const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/**
- * Returns the path of a system program. This process's PATH is not used: it may have folders that others can write to.
- */
+/** Returns the path of a system program. Others may be able to write to folders of this process's PATH. */
 export async function findSystemProgram(name: string, path = SYSTEM_PATH): Promise<string | undefined> {
   for (const folder of path.split(':')) {
     const path = join(folder, name);

@@ -79,10 +79,7 @@ export interface HostSandboxesOptions {
   wall?: Wall;
 }
 
-/**
- * Opens the sandboxes of the policy `host` and of policies built on it. Throws SANDBOX_UNAVAILABLE with the reason when
- * sessions cannot run as the operator's settings require.
- */
+/** Opens the policy `host`, or one built on it. Throws SANDBOX_UNAVAILABLE when the host cannot meet the settings. */
 export async function createHostSandboxes(options: HostSandboxesOptions): Promise<HostSandboxes> {
   const wall = options.wall ?? noWall;
   if (process.platform !== 'linux') throw unavailable(wall.policy, 'it needs Linux');
@@ -112,7 +109,6 @@ interface Parts {
   workspaces: TemporaryWorkspaces;
   hidden: string[];
   groups?: ControlGroups;
-  /** Reason why there are no control groups. */
   noGroups?: string;
 }
 
@@ -346,7 +342,6 @@ export class HostSandboxes implements Sandboxes {
     return { reason: (oomKills ?? 0) > 0 ? 'oom' : 'killed', exitCode: null };
   }
 
-  /** Removes all parts that exist (HOST-POLICY-1, HOST-POLICY-2). */
   async #remove(name: string): Promise<void> {
     const { records, folders, workspaces, groups } = this.#parts;
     const record = records.at(name);

@@ -11,7 +11,6 @@ export interface Launch {
   user: HostUser;
   /** Folder with the keeper and its socket, mounted read-only at /.shellfleet. */
   keeperFolder?: string;
-  /** Folder mounted at /workspace. */
   workspace: string;
   /** Size of /tmp, and of /dev/shm. */
   scratchBytes: number;
@@ -32,10 +31,7 @@ export interface Launch {
   env: Record<string, string>;
 }
 
-/**
- * Starts a confined program on this host and resolves when it runs. The program survives this worker. `ended` resolves
- * with its exit code and the text on its stderr.
- */
+/** Starts a confined program, which survives this worker. `ended` resolves with its exit code and stderr. */
 export async function launch(request: Launch): Promise<{ ended: Promise<{ code: number | null; said: string }> }> {
   const child = spawn(request.launcherPath, toArguments(request), {
     argv0: 'shellfleet-launch',

@@ -14,15 +14,11 @@ const FIELDS_BEFORE_START = 19;
 /** Tells whether the process runs. A zombie counts as ended. */
 export async function isAlive({ pid, started }: LiveProcess): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // The name in parentheses may contain any character.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return fields[FIELDS_BEFORE_START] === started && !['Z', 'X'].includes(fields[0] ?? '');
 }
 
-/**
- * Kills a process and waits until it is gone. The first process of a pid namespace takes the whole namespace with it.
- * Returns false when it is still alive at the deadline.
- */
+/** Kills a process, with its pid namespace if it is the first there. Returns false if it is alive at the deadline. */
 export async function killAndWait(process_: LiveProcess, deadlineMs: number): Promise<boolean> {
   const end = performance.now() + deadlineMs;
   while (await isAlive(process_)) {

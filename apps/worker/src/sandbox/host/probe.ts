@@ -28,8 +28,8 @@ export type ProbeLaunch = Omit<Launch, 'record' | 'workspace' | 'program' | 'env
 };
 
 /**
- * Throws SANDBOX_UNAVAILABLE with the reason. `sockets` belong to engines and give their user the rights of root.
- * `keys` are folders that must be out of reach, by all their paths.
+ * Throws SANDBOX_UNAVAILABLE with the reason. `sockets` give their user the rights of root; `keys` are folders that
+ * must be out of reach, by all their paths.
  */
 export async function probe(
   { wall, wallProgram, ...request }: ProbeLaunch,

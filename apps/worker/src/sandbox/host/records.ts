@@ -4,9 +4,8 @@ import { tryJson } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { LiveProcess } from './live-process.ts';
 
-// Record of each sandbox on this host, for the next start of the worker: a folder with the data that the worker wrote
-// before it created the sandbox, and the launcher's data about the process. Records contain ids only; tokens are
-// derived again.
+// Record of each sandbox on this host, for the worker's next start: a folder with data that the worker wrote before it
+// created the sandbox, and the launcher's data about the process. It has ids only; tokens are derived again.
 
 const recordSchema = z.object({
   session: z.object({ namespace: z.string().min(1), tenant: z.string().min(1), session: z.string().min(1) }),
@@ -18,7 +17,6 @@ const recordSchema = z.object({
 });
 export type HostRecord = z.infer<typeof recordSchema>;
 
-/** End of a process, as the launcher reports it. */
 interface ProcessEnd {
   how: 'exited' | 'killed';
   /** Exit code, or signal. */

@@ -5,8 +5,8 @@ import { isAlive, type LiveProcess } from './live-process.ts';
 import { unavailable } from './unavailable.ts';
 
 /**
- * Throws SANDBOX_UNAVAILABLE unless two processes have the same workspace (SANDBOX-4). It compares the mounted folders,
- * because the path may lead elsewhere by now, but no session can change the root of its sandbox.
+ * Throws SANDBOX_UNAVAILABLE unless two processes have the same folder mounted as workspace (SANDBOX-4). No session can
+ * change the root of its sandbox, but the path may lead elsewhere by now.
  */
 export async function checkSameWorkspace(
   one: LiveProcess | undefined,

@@ -43,8 +43,8 @@ export async function openTemporaryWorkspaces(parent: string, user: HostUser): P
 }
 
 /**
- * Removes the folder with rm(1), which goes from directory to directory: a session may have created a path that is too
- * long for any call. Without root, the permissions of folders that it made inaccessible are set again first.
+ * Removes the folder with rm(1), because a session can create paths that are too long for any call. Without root, the
+ * permissions of folders that it made inaccessible are restored first.
  */
 async function removeTree(path: string): Promise<void> {
   const remove = () => run('rm', ['-rf', '--', path]);

@@ -5,10 +5,7 @@ import { Version2 } from './version-2.ts';
 
 const PROBE = 'probe';
 
-/**
- * Opens the control groups mounted at `top`, with the sessions' groups in the directory `below`. Returns the reason as
- * a text when this host cannot have them.
- */
+/** Opens the control groups at `top`, with the sessions' in `below`. Returns the reason when this host has none. */
 export async function openControlGroups(top: string, below: string): Promise<ControlGroups | string> {
   const groups = (await isThere(`${top}/cgroup.controllers`)) ? new Version2(top, below) : new Version1(top, below);
   try {

@@ -14,7 +14,6 @@ import {
 const CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
 type Controller = (typeof CONTROLLERS)[number];
 
-/** Control groups of version 1: one tree for each controller. */
 export class Version1 implements ControlGroups {
   readonly #top: string;
   readonly #below: string;

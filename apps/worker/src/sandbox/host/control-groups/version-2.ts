@@ -51,9 +51,7 @@ export class Version2 implements ControlGroups {
     return removeEmptyParents(this.#parent, this.#top);
   }
 
-  /**
-   * Enables the controllers from the top down, because a group can enable only those that its parent enabled for it.
-   */
+  /** Enables the controllers from the top down: a group can enable only those that its parent enabled for it. */
   async #switchOn(): Promise<void> {
     let folder = this.#top;
     for (const step of ['', ...this.#parent.slice(this.#top.length).split('/').filter(Boolean)]) {
