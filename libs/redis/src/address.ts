@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { ShellfleetError } from '@shellfleet/protocol';
 
-/** Where Redis is, as SHELLFLEET_REDIS_URL names it. */
+/** The parts of SHELLFLEET_REDIS_URL. */
 export type RedisAddress = Common &
   (
     | { kind: 'single'; db: number }
-    /** `nodes` are the sentinels, `name` is the primary that they watch. */
+    /** Sentinels in `nodes` watch the primary `name`. */
     | { kind: 'sentinel'; db: number; name: string; sentinel: Credentials }
-    /** `nodes` are some of the cluster's: they name the others. */
+    /** Some nodes of the cluster; they name the others. */
     | { kind: 'cluster' }
   );
 
@@ -23,7 +23,7 @@ interface RedisNode {
   port: number;
 }
 
-/** PEM texts. Without `ca`, the certificate authorities of Node hold (NODE_EXTRA_CA_CERTS adds to them). */
+/** PEM texts. Without `ca`, Node's certificate authorities apply (NODE_EXTRA_CA_CERTS adds to them). */
 interface TlsFiles {
   ca?: string;
   cert?: string;
@@ -34,7 +34,7 @@ const FORM = /^redis(s)?(?:\+(sentinel|cluster))?:\/\/(?:([^@/?#]*)@)?([^@/?#]*)
 const PARAMETERS = ['ca', 'cert', 'key', 'family', 'sentinel-user', 'sentinel-password'];
 const DEFAULT_PORT = { single: 6379, cluster: 6379, sentinel: 26379 } as const;
 
-/** Throws REDIS_UNSUITABLE when the text is not of a known form, or names a file that cannot be read. The error does not repeat the text. */
+/** Throws REDIS_UNSUITABLE for an unknown form or an unreadable file. The error does not repeat the text. */
 export function parseRedisUrl(url: string): RedisAddress {
   const match = FORM.exec(url);
   if (match === null) throw refuse();
@@ -65,7 +65,9 @@ export function parseRedisUrl(url: string): RedisAddress {
   return { kind, ...common };
 }
 
-/** Where Redis is, for messages: without user, password and parameters. Throws REDIS_UNSUITABLE when it is not a Redis URL. */
+/**
+ * Returns the address for messages, without user, password and parameters. Throws REDIS_UNSUITABLE as `parseRedisUrl`.
+ */
 export function describeRedis(url: string): string {
   const address = parseRedisUrl(url);
   const nodes = address.nodes.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(',');

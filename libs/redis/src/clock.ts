@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 
-/** Deadlines and expiries are minutes at least. */
+/** Tolerated difference of two clocks. Deadlines and expiries are at least minutes long. */
 const TOLERATED_MS = 60_000;
 
-/** How far the clock of this process is ahead of that of Redis, in ms; 0 when Redis does not tell. */
+/** Returns how far the clock of this process is ahead of that of Redis, in ms, or 0 when TIME fails. */
 export async function readClockAhead(redis: Redis): Promise<number> {
   const askedAt = Date.now();
   const told: unknown = await redis.time().catch(() => undefined);
@@ -12,7 +12,7 @@ export async function readClockAhead(redis: Redis): Promise<number> {
   return Number.isFinite(atRedis) ? Math.round((askedAt + Date.now()) / 2 - atRedis) : 0;
 }
 
-/** What to say about a clock that is far off; undefined when it is not. */
+/** Returns a warning about a clock that differs by more than a minute. */
 export function describeClock(aheadMs: number, place: string): string | undefined {
   if (Math.abs(aheadMs) < TOLERATED_MS) return undefined;
   const minutes = Math.round(Math.abs(aheadMs) / 60_000);

@@ -11,26 +11,26 @@ import { readRefusal } from './read-refusal.ts';
 import { loadScripts } from './scripts/script.ts';
 import { infoOfNewConnection, refuseUnsuitable, toConnectError } from './suitability.ts';
 
-/** A node that accepts the connection may not answer on it. */
+/** Limit for a connection on which a node accepts but never answers. */
 const CONNECT_WITHIN_MS = 2 * REDIS_DEADLINE_MS;
 
 export interface Connected {
   redis: Redis;
-  /** The Redis behind `redis`: whether it is still the one of the first connection. */
+  /** Identity of the Redis behind `redis`, with its changes since the first connection. */
   history: RedisHistory;
-  /** Whether it has an append-only file. Without one a restart loses accepted commands. */
+  /** True with an append-only file. Without one a restart loses accepted commands. */
   persistent: boolean;
-  /** In words, when the clocks of this process and of Redis are far apart. It is asked with the next calls, and never rejects. */
+  /** Warning when the clocks of this process and of Redis are far apart. Never rejects. */
   clockProblem: Promise<string | undefined>;
-  /** Another connection to the same Redis. It counts towards the five connections that a process may have. */
+  /** Opens another connection to the same Redis. A process may have five connections. */
   duplicate(role: ConnectionRole, name: string): Redis;
-  /** After each reconnection of `redis`, `recover` runs before any other call. Call this once at most. */
+  /** Runs `recover` after each reconnection of `redis`, before any other call. Call this once at most. */
   recoverFirst(recover: Recover): void;
 }
 
 /**
- * Connects, rejects a Redis that could lose accepted commands, and for a host loads the mailbox scripts.
- * Throws QUEUE_UNAVAILABLE (out of reach), REDIS_UNSUITABLE (named setting or version).
+ * Connects, rejects a Redis that could lose accepted commands, and loads the mailbox scripts for a host. Throws
+ * QUEUE_UNAVAILABLE (out of reach) or REDIS_UNSUITABLE (the error names the setting or version).
  */
 export async function connectRedis(url: string, role: ConnectionRole, name: string): Promise<Connected> {
   const place = describeRedis(url);
@@ -38,7 +38,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
   const connection = (as: ConnectionRole, connectionName: string) => openRedis(address, as, connectionName);
   const redis = connection(role, name);
   const history = followRedisIdentity(redis);
-  // ioredis rejects only with "connection is closed". Its error events have the reason, and those of sentinels name it best.
+  // ioredis rejects only with "connection is closed". Its error events have the reason, best those of sentinels.
   const reasons: { error?: Error; sentinelError?: Error } = {};
   const remember = (error: Error) => {
     reasons.error = error;
@@ -50,7 +50,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
   try {
     await connectOnce(redis);
     const { persistent } = await refuseUnsuitable(redis, place, infoOfNewConnection);
-    // A producer may end after few calls. Hosts have loaded what it needs, or its first call finds that out.
+    // A producer may end after few calls. Its first call loads the scripts when no host has.
     if (role === 'host') await loadScripts(redis);
     return {
       redis,
@@ -71,7 +71,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
   }
 }
 
-/** The reason of a failure, from the server itself where it has closed the connection. */
+/** Returns the reason of a failure: the server's own message when the server closed the connection. */
 async function explain(error: unknown, reason: Error | undefined, address: RedisAddress): Promise<unknown> {
   const [node] = address.nodes;
   const isClosed = reason === undefined || /ECONNRESET|EPIPE/.test(reason.message);
@@ -79,7 +79,7 @@ async function explain(error: unknown, reason: Error | undefined, address: Redis
   return isClosed && mayAsk && node !== undefined ? ((await readRefusal(node)) ?? reason) : reason;
 }
 
-/** Rejects at the first failure: sentinels would be asked again and again. */
+/** Rejects at the first failure, because ioredis would ask the sentinels forever. */
 async function connectOnce(redis: Redis): Promise<void> {
   const failed = withResolvers<void>();
   const timer = setTimeout(() => failed.reject(new Error('it did not answer in time')), CONNECT_WITHIN_MS);
@@ -92,7 +92,7 @@ async function connectOnce(redis: Redis): Promise<void> {
   });
 }
 
-/** Throws, as connectRedis does, when Redis does not answer on this connection or has become unsuitable since it was opened. */
+/** Throws, as connectRedis does, when Redis does not answer on this connection or has become unsuitable. */
 export async function checkRedis(redis: Redis, url: string): Promise<void> {
   const place = describeRedis(url);
   await refuseUnsuitable(redis, place).catch((error: unknown) => {

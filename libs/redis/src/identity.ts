@@ -3,24 +3,23 @@ import { onInfo } from './ioredis/on-info.ts';
 
 /** Identifies a Redis process and the history of its data. */
 export interface RedisIdentity {
-  /** of the process: another one after each restart, and after a failover */
+  /** Changes with each restart and failover. */
   runId: string;
-  /** of its replication history: another one after a failover, also where the process stayed the same */
+  /** Changes with each failover, also where the process stays the same. */
   replicationId: string;
 }
 
 /**
- * The Redis behind one connection. A Redis of another identity may have older data: one that was restarted, restored, or promoted from a
- * replica may lack the newest writes. One of the same identity has lost nothing.
- *
- * The identity is known before the connection is ready: at every call that such a Redis answers, these fields describe that Redis.
+ * Identities of the Redis behind one connection. A Redis that was restarted, restored or promoted has another identity
+ * and may lack the newest writes. With the same identity nothing was lost. ioredis reads the identity before it calls
+ * the connection ready.
  */
 export interface RedisHistory {
-  /** Undefined before the first connection, and when the Redis does not report an identity. */
+  /** Identity of the last answer. Undefined before the first, and when the Redis does not report one. */
   readonly identity: RedisIdentity | undefined;
-  /** How often a connection found another identity than the one before it. */
+  /** Number of connections that found another identity than the one before. */
   readonly changes: number;
-  /** When that was last noticed (ms, `Date.now()`). Undefined while it has not happened. */
+  /** Time of the last change (ms, `Date.now()`). */
   readonly changedAt: number | undefined;
 }
 
@@ -29,8 +28,8 @@ export async function readRedisIdentity(redis: Redis): Promise<RedisIdentity | u
 }
 
 /**
- * Follows the identity of the Redis behind a connection, over all its reconnections. No call is added: ioredis asks for INFO itself before a
- * connection is ready, and the reply is read here.
+ * Follows the identity of the Redis behind a connection over all reconnections, without calls: ioredis sends INFO
+ * itself before a connection is ready, and this reads the reply.
  */
 export function followRedisIdentity(redis: Redis): RedisHistory {
   const client: unknown = redis;
@@ -45,8 +44,8 @@ export function followRedisIdentity(redis: Redis): RedisHistory {
 }
 
 /**
- * Of a Cluster, each node is another Redis. A change is a node at a known address with another identity, or a node at an address that was
- * not known once the first call was made: a failover promotes one. `identity` is that of the node which answered last.
+ * Follows the identity of each node. A known address with another identity is a change. So is a new address after every
+ * primary was known, because a failover promotes a node. `identity` is that of the node that answered last.
  */
 function followClusterIdentity(cluster: Cluster): RedisHistory {
   const history = newHistory();
@@ -76,10 +75,10 @@ function recordChange(history: History): void {
   history.changedAt = Date.now();
 }
 
-/** By connection: the INFO that it read last. */
+/** INFO that each connection read last. */
 const lastInfo = new WeakMap<Redis, Map<string, string>>();
 
-/** What a followed connection read when it became ready, or later. Undefined when it could not. */
+/** Returns the last INFO of a followed connection, if it has read one. */
 export function lastInfoOf(redis: Redis): Map<string, string> | undefined {
   return lastInfo.get(redis);
 }
@@ -105,7 +104,6 @@ function toIdentity(info: Map<string, string>): RedisIdentity | undefined {
   return { runId, replicationId };
 }
 
-/** The fields of a reply to INFO. */
 export function parseInfo(text: string): Map<string, string> {
   const lines = text.split('\r\n').filter((line) => line.includes(':') && !line.startsWith('#'));
   return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));

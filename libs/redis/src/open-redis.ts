@@ -4,27 +4,26 @@ import { REDIS_DEADLINE_MS } from './ioredis/call-rules.ts';
 import { changeCluster, changeConnection } from './ioredis/changes.ts';
 
 /**
- * How a connection behaves while Redis is unavailable. Calls of a `producer` fail within the deadline, and the caller gets
- * the error. Calls of a `host` fail at once and are never sent later; the caller makes them again. A `subscriber`
- * subscribes again for ever.
+ * How a connection behaves while Redis is unavailable. `producer`: calls fail within the deadline. `host`: calls fail
+ * at once and are never sent later; the caller repeats them. `subscriber`: subscribes again forever.
  */
 export type ConnectionRole = 'producer' | 'host' | 'subscriber';
 
 const ROLE_OPTIONS = {
   producer: { maxRetriesPerRequest: 1 },
-  // With 0 retries a broken connection fails the calls that are under way.
+  // With 0 retries a broken connection fails its pending calls.
   host: {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
   },
-  // A Redis that still loads its data takes subscriptions, so it is not asked whether it does.
+  // A Redis that still loads its data takes subscriptions, so no ready check is needed.
   subscriber: { maxRetriesPerRequest: null, enableReadyCheck: false },
 } as const satisfies Record<ConnectionRole, RedisOptions>;
 
 const backOff = (attempt: number) => Math.min(50 * 2 ** attempt, 1_000);
 
-/** A client of the Redis at this address, which connects on its first use. A failure rejects the calls that it concerns. */
+/** Opens a client of the Redis at this address. It connects on first use, and a failure rejects the affected calls. */
 export function openRedis(address: RedisAddress, role: ConnectionRole, connectionName: string): Redis {
   return address.kind === 'cluster'
     ? openCluster(address, role, connectionName)
@@ -38,7 +37,7 @@ function openNode(address: RedisAddress, role: ConnectionRole, connectionName: s
     ...toPlace(address),
     lazyConnect: true,
     retryStrategy: backOff,
-    // A primary that has become a replica: its successor is found by connecting anew.
+    // Reconnecting finds the successor of a primary that became a replica.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   });
   // Without a listener, the error event would end the process.
@@ -65,8 +64,8 @@ function toPlace(address: RedisAddress) {
 }
 
 /**
- * A Cluster has every command of a Redis, and sends it to the node of its key. Its type differs only in the connection's own members, so one
- * type serves for both; `mastersOf` tells them apart.
+ * Opens a Cluster, which sends every command to the node of its key. Its type differs from Redis only in the
+ * connection's own members, so it is cast; `mastersOf` tells them apart.
  */
 function openCluster(address: RedisAddress, role: ConnectionRole, connectionName: string): Redis {
   const cluster = new Cluster(
@@ -78,7 +77,7 @@ function openCluster(address: RedisAddress, role: ConnectionRole, connectionName
       // Calls are repeated until their deadline while the nodes agree on a new primary.
       maxRedirections: REDIS_DEADLINE_MS / 100,
       redisOptions: { ...toOptions(address, connectionName), ...ROLE_OPTIONS[role] },
-      // A certificate names the nodes as the cluster does, so names are not replaced by addresses.
+      // TLS certificates have the nodes' names as the cluster reports them, so names must not become addresses.
       ...(address.tls === undefined ? {} : { dnsLookup: (host, callback) => callback(null, host) }),
     },
   );
@@ -103,7 +102,7 @@ export function isCluster(redis: Redis): boolean {
   return (redis as unknown) instanceof Cluster;
 }
 
-/** The nodes that take writes: of a Cluster its known primaries, else the connection itself. */
+/** Returns the nodes that take writes: the known primaries of a Cluster, else the connection itself. */
 export function mastersOf(redis: Redis): Redis[] {
   const client: unknown = redis;
   return client instanceof Cluster ? client.nodes('master') : [redis];

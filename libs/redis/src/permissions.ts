@@ -1,7 +1,7 @@
 import { fleetIdentityKey, fleetKeys, hostKeys, ShellfleetError, sessionKeys, toKeyspace } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** Redis older than 7 cannot tell; there the first call that is refused reports it. */
+/** Redis before 7 cannot check this. There, the first refused call reports the missing permission. */
 const FIRST_FORBIDDEN = `
 if not redis.acl_check_cmd then return false end
 local from = 1
@@ -14,8 +14,8 @@ end
 return false`;
 
 /**
- * Throws REDIS_UNSUITABLE with the first command that a host needs and the user of this connection may not run. One command stands for each kind
- * of key and channel, and of command.
+ * Throws REDIS_UNSUITABLE with the first command that a host needs and this user may not run. The list has one command
+ * for each kind of command, key and channel.
  */
 export async function refuseMissingPermissions(
   redis: Redis,
@@ -23,7 +23,7 @@ export async function refuseMissingPermissions(
   namespace: string,
   hostId: string,
 ): Promise<void> {
-  // Any identity: that of the fleet is read with these permissions.
+  // Any identity will do, because these permissions are needed to read the real one.
   const keyspace = toKeyspace(namespace, '0'.repeat(12));
   const fleet = fleetKeys(keyspace);
   const host = hostKeys(keyspace, hostId);
@@ -51,7 +51,7 @@ export async function refuseMissingPermissions(
     ['MULTI'],
     ['TIME'],
   ];
-  // The declared key decides the node of a Cluster; a check reads no key.
+  // The declared key selects the node of a Cluster. The check reads no key.
   const args = needed.flatMap((words) => [words.length, ...words]);
   const forbidden = (await redis.eval(FIRST_FORBIDDEN, 1, host.boot, ...args)) as string | null;
   if (forbidden === null) return;

@@ -5,7 +5,7 @@ export function throwQueueError(cause: unknown): never {
   throw toQueueError(cause);
 }
 
-/** Converts a failure of Redis, or of the connection to it. An error that is one of ours stays as it is. */
+/** Converts a failure of Redis or of its connection. A ShellfleetError stays as it is. */
 export function toQueueError(cause: unknown): ShellfleetError {
   if (isShellfleetError(cause)) return cause;
   const text = describeCause(cause);
@@ -16,12 +16,12 @@ export function toQueueError(cause: unknown): ShellfleetError {
   return new ShellfleetError('QUEUE_UNAVAILABLE', message, full ? { full } : {}, { cause });
 }
 
-/** Whether Redis refused this call because it has no room for new data. */
+/** Returns true if Redis refused a call because it has no room for new data. */
 export function isRedisFull(error: unknown): boolean {
   return isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE' && error.context.full === true;
 }
 
-/** ioredis describes two failures of a host's calls by its own options. */
+/** Translates two failures of a host's calls that ioredis explains by its own options. */
 function describeCause(cause: unknown): string {
   const text = cause instanceof Error ? cause.message : String(cause);
   if (text.startsWith('Reached the max retries')) return 'the connection broke before its answer';

@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 const WITHIN_MS = 1_000;
 
 /**
- * The error that a server sends to a client before it closes the connection: Redis in protected mode, or with too many clients. ioredis does
- * not report it. Undefined when there is none.
+ * Reads the error that a server sends before it closes a new connection (Redis in protected mode or with too many
+ * clients), if any. ioredis does not report it.
  */
 export async function readRefusal({ host, port }: { host: string; port: number }): Promise<string | undefined> {
   const socket = connect({ host, port, timeout: WITHIN_MS });

@@ -6,7 +6,6 @@ import { retryWhileRedisIsDown } from './retry-while-redis-is-down.ts';
 const closed = () => new Error('Connection is closed.');
 const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
 
-/** Fails with each of the errors in turn, then answers. */
 function callThatFails(...errors: unknown[]) {
   return vi.fn(async () => {
     if (errors.length > 0) throw errors.shift();
@@ -17,14 +16,14 @@ function callThatFails(...errors: unknown[]) {
 const atOnce = { waitBeforeRetry: async () => {} };
 
 describe('a write', () => {
-  test('is made again until Redis answers, and the listener learns of both ends of the absence, once', async () => {
+  test('is repeated until Redis answers, with one notice for each end of the outage', async () => {
     const call = callThatFails(toQueueError(closed()), toQueueError(reply('OOM command not allowed')));
     const availability = { onDown: vi.fn(), onUp: vi.fn() };
     expect(await retryWhileRedisIsDown(call, undefined, { ...atOnce, availability })).toBe('answer');
     expect([call, availability.onDown, availability.onUp].map(({ mock }) => mock.calls.length)).toEqual([3, 1, 1]);
   });
 
-  test('that Redis answers at once concerns no listener', async () => {
+  test('sends no notice when Redis answers the first call', async () => {
     const availability = { onDown: vi.fn(), onUp: vi.fn() };
     await retryWhileRedisIsDown(callThatFails(), undefined, { availability });
     expect([availability.onDown, availability.onUp].map(({ mock }) => mock.calls.length)).toEqual([0, 0]);
@@ -39,7 +38,7 @@ describe('a write', () => {
     },
   );
 
-  test('is made once under an aborted signal, and not again', async () => {
+  test('is not repeated under an aborted signal', async () => {
     const call = callThatFails(toQueueError(closed()));
     await expect(retryWhileRedisIsDown(call, AbortSignal.abort())).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
     expect(call).toHaveBeenCalledOnce();
@@ -49,7 +48,7 @@ describe('a write', () => {
 describe('a read, for which error replies are thrown', () => {
   const options = { ...atOnce, errorReplies: 'throw' } as const;
 
-  test('is made again while Redis is away or starting', async () => {
+  test('is repeated while Redis is unreachable or starting', async () => {
     const call = callThatFails(closed(), toQueueError(closed()), reply('LOADING Redis is loading the dataset'));
     expect(await retryWhileRedisIsDown(call, undefined, options)).toBe('answer');
   });
@@ -62,7 +61,7 @@ describe('a read, for which error replies are thrown', () => {
     },
   );
 
-  test('ends with the reason of its wait', async () => {
+  test('rejects with the error of waitBeforeRetry', async () => {
     const reason = new Error('nobody reads any more');
     const waitBeforeRetry = () => Promise.reject(reason);
     await expect(

@@ -1,7 +1,7 @@
 import { isShellfleetError } from '@shellfleet/protocol';
 import { toQueueError } from './queue-error.ts';
 
-/** Is notified when Redis becomes unavailable to a call, and when it answers again. */
+/** Listener for the time in which a call cannot reach Redis. */
 export interface AvailabilityListener {
   onDown(): void;
   onUp(): void;
@@ -9,11 +9,14 @@ export interface AvailabilityListener {
 
 export interface RetryOptions {
   availability?: AvailabilityListener;
-  /** Waits before the next attempt; a rejection ends the retries with its reason. Default: a backoff from 50 ms to 1 s. */
+  /**
+   * Waits before the next attempt. Its rejection ends the retries with its reason. Default: a backoff from 50 ms to 1
+   * s.
+   */
   waitBeforeRetry?: () => Promise<void>;
   /**
-   * Whether an error that Redis itself replied with is retried. `retry` (the default) suits writes of a host: Redis may be full, read-only
-   * or starting. `throw` suits reads, where a retry would only get the same reply, unless Redis is not ready yet.
+   * Whether to retry on errors that Redis itself replied with. `retry` (the default) suits a host's writes: Redis may
+   * be full, read-only or starting. `throw` suits reads, whose retry would get the same reply unless Redis is starting.
    */
   errorReplies?: 'retry' | 'throw';
 }
@@ -23,14 +26,14 @@ const LONGEST_PAUSE_MS = 1_000;
 
 const pauses = new Set<() => void>();
 
-/** Ends the pauses of all retries in this process: a connection takes calls again. */
+/** Ends the pauses of all retries in this process, because a connection takes calls again. */
 export function redisResumed(): void {
   for (const end of pauses) end();
 }
 
 /**
- * Repeats a mailbox call until Redis answers it. Every script may arrive twice, so a call whose reply was lost can be made again.
- * Ends with the call's error when the signal is aborted, or when the error does not mean that Redis is down.
+ * Repeats a mailbox call until Redis answers. Every script may run twice, so a call whose reply was lost is safe to
+ * repeat. Rejects with the call's error when the signal is aborted or the error does not mean that Redis is down.
  */
 export async function retryWhileRedisIsDown<T>(
   call: () => Promise<T>,
@@ -67,7 +70,7 @@ function backOff(attempt: number, signal: AbortSignal | undefined): Promise<void
   });
 }
 
-/** Whether a call failed because Redis cannot be reached or is not ready. `errorReplies`: as for `retryWhileRedisIsDown`. */
+/** Returns true if a call failed because Redis cannot be reached or is not ready. */
 export function isRedisDown(error: unknown, errorReplies: 'retry' | 'throw'): boolean {
   const isOurs = isShellfleetError(error);
   if (isOurs && error.code !== 'QUEUE_UNAVAILABLE') return false;

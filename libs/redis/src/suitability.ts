@@ -6,15 +6,15 @@ import { isCluster, mastersOf } from './open-redis.ts';
 const OLDEST_REDIS = [6, 2] as const;
 
 /**
- * Throws REDIS_UNSUITABLE with the name of the setting that makes this Redis, or a node of this Cluster, unfit to hold accepted commands.
- * `persistent`: it has an append-only file.
+ * Throws REDIS_UNSUITABLE with the setting that makes this Redis, or a node of this Cluster, unfit to hold accepted
+ * commands. Returns `persistent: true` when every node has an append-only file.
  */
 export async function refuseUnsuitable(
   redis: Redis,
   place: string,
   ask: (node: Redis) => Promise<Map<string, string>> = askInfo,
 ): Promise<{ persistent: boolean }> {
-  // A primary of a Cluster that is down does not keep the sessions on the others from being served.
+  // Primaries that are down do not stop the sessions on the others.
   const replies = await Promise.allSettled(mastersOf(redis).map(ask));
   const infos = replies.flatMap((reply) => (reply.status === 'fulfilled' ? [reply.value] : []));
   const failed = replies.find((reply) => reply.status === 'rejected');
@@ -27,7 +27,7 @@ async function askInfo(node: Redis): Promise<Map<string, string>> {
   return parseInfo(await node.info());
 }
 
-/** A connection that has just been made has asked already. */
+/** Returns the INFO that ioredis read when it made the connection, or asks for it. */
 export async function infoOfNewConnection(node: Redis): Promise<Map<string, string>> {
   return lastInfoOf(node) ?? askInfo(node);
 }
@@ -57,7 +57,7 @@ function refuseNode(info: Map<string, string>, place: string, asCluster: boolean
     );
 }
 
-/** What Redis itself replies when it refuses a client: what that means, and the next step. */
+/** Replies with which Redis refuses a client: a pattern, the setting, and a message with the next step. */
 const REFUSALS: [RegExp, setting: string, (reply: string) => string][] = [
   [
     /WRONGPASS|invalid username-password|invalid password/,
@@ -103,7 +103,10 @@ const REFUSALS: [RegExp, setting: string, (reply: string) => string][] = [
   ],
 ];
 
-/** `networkError`: the reason that the connection reported, where the failed call has none. */
+/**
+ * Converts a failed connection. `networkError` is the connection's own error, which can have the reason when the call
+ * lacks it.
+ */
 export function toConnectError(error: unknown, place: string, networkError?: unknown): ShellfleetError {
   if (error instanceof ShellfleetError) return error;
   const reason = describeFailure(networkError ?? error);
@@ -134,8 +137,8 @@ function unsuitable(
 }
 
 /**
- * The reason of a failure. The error of a host name with several addresses has no message of its own, only one for each address; that of a
- * Cluster names only its step.
+ * Returns the reason of a failure. An error for a host name with several addresses has a message only for each address,
+ * and a Cluster's error names only its step.
  */
 function describeFailure(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(describeFailure).join(', ');

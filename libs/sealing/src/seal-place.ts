@@ -2,56 +2,62 @@ import type { FleetKeys, ResolvedSessionSpec, SessionKeys } from '@shellfleet/pr
 
 declare const built: unique symbol;
 
-/** Where a sealed value is stored: the additional data of its encryption, so a copy elsewhere cannot be opened. Built by `sealPlace` only. */
+/**
+ * Where a sealed value is stored. As additional data of the encryption, it keeps copies elsewhere from being opened.
+ */
 export interface SealPlace {
   readonly namespace: string;
   readonly tenant: string;
-  /** the session's id, or the tool's name */
+  /** Id of the session, or name of the tool. */
   readonly session: string;
-  /** entry id, question id, id of a file operation, call id, `<terminal>.<message number>`, or empty for the session itself */
+  /**
+   * Id of the entry, question, file operation or call, `<terminal>.<message number>`, or empty for the session itself.
+   */
   readonly entry: string;
   readonly kind: 'spec' | 'close' | 'payload' | 'file' | EntryKind | TerminalKind | ToolKind | ApprovalKind;
-  /** What else stands in clear beside the value and must be as its sealer had it: the generation, and how an entry runs. */
+  /** Plain fields stored next to the value that its sealer fixed: the generation, and how an entry runs. */
   readonly beside: readonly string[];
-  /** Of the session, where a signature covers it. */
+  /** Spec of the session, where a signature covers it. */
   readonly spec?: ResolvedSessionSpec;
   readonly [built]: true;
 }
 
-/** `reason`: why a host holds or denies an entry, which may quote its script. `error`: of a shell that could not be opened, which may quote the spec. */
+/**
+ * Kinds of sealed values of an entry. `reason`: why a host holds or denies it, which may quote its script. `error`: why
+ * a shell did not open, which may quote the spec.
+ */
 type EntryKind = 'answer' | 'input' | 'first-attempt' | 'reason' | 'error' | RequestKind;
-/** What a producer asks of the host that runs its entry: to stop it, and that its stdin ends here. */
+/** Requests of a producer to the host of its entry: to stop it, and to end its stdin. */
 type RequestKind = 'cancel' | 'input-end';
 type TerminalKind = 'terminal-input' | 'terminal-output';
 type ToolKind = 'tool-args' | 'tool-cancel' | 'tool-result';
-/** They belong to a tenant. The entry is the id of the question. */
+/** Kinds that belong to a tenant. Their entry is the id of the question. */
 type ApprovalKind = 'approval-question' | 'approval-grant' | 'approval-answer';
-/** A payload runs in its own generation only, and only as its submitter asked. */
+/** A payload runs only in its own generation and as its submitter asked. */
 interface PayloadPlace {
   id: string;
   generation: string;
   retry: string;
   inbox: string;
-  /** Of the session: a signature covers it. */
+  /** Spec of the session, where a signature covers it. */
   spec?: ResolvedSessionSpec;
 }
 type SessionPlace = Pick<SessionKeys, 'namespace' | 'tenant' | 'session'>;
 
 /**
- * The place of a value that is sealed or opened. Its sealer and its opener call this with equal arguments.
+ * Returns the place of a sealed value. The sealer and the opener call this with equal arguments.
  *
  *     sealer.seal(JSON.stringify(payload), sealPlace('input', keys, entryId));
  */
-/** `close`: the end of this generation. */
 export function sealPlace(kind: 'spec' | 'close', session: SessionPlace, of: { generation: string }): SealPlace;
 export function sealPlace(kind: 'payload', session: SessionPlace, entry: PayloadPlace): SealPlace;
-/** A step of a file operation beside the mailbox. */
+/** Place of a step of a file operation outside the mailbox. */
 export function sealPlace(
   kind: 'file',
   session: SessionPlace,
   step: { operation: string; generation: string; spec?: ResolvedSessionSpec },
 ): SealPlace;
-/** `entry`: the id of the entry, or of the question that an answer belongs to. */
+/** `entry` is the id of the entry, or of the question of an answer. */
 export function sealPlace(kind: EntryKind, session: SessionPlace, entry: string): SealPlace;
 export function sealPlace(
   kind: TerminalKind,
@@ -63,7 +69,7 @@ export function sealPlace(
   fleet: Pick<FleetKeys, 'namespace'>,
   call: { tenant: string; name: string; id: string },
 ): SealPlace;
-/** `id`: of the question; of an answer, which names its question inside, empty. */
+/** `id` is the id of the question. It is empty for an answer, which names its question inside. */
 export function sealPlace(
   kind: ApprovalKind,
   tenant: Pick<SessionKeys, 'namespace' | 'tenant'>,

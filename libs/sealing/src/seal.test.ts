@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createSealer, createSealKey } from './seal.ts';
 import { type SealPlace, sealPlace } from './seal-place.ts';
 
@@ -15,71 +15,75 @@ const placeOf = fc.record({
   beside: fc.array(fc.string()),
 });
 
-test('what is sealed opens where it stands, whatever it is', () => {
-  fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), placeOf, (plain, where) => {
-      expect(sealer.open(sealer.seal(plain, where as unknown as SealPlace), where as unknown as SealPlace)).toBe(plain);
-    }),
-  );
-});
+describe('a sealed value', () => {
+  test('opens in its place, whatever it contains', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), placeOf, (plain, where) => {
+        expect(sealer.open(sealer.seal(plain, where as unknown as SealPlace), where as unknown as SealPlace)).toBe(
+          plain,
+        );
+      }),
+    );
+  });
 
-test('it opens in no other place', () => {
-  const changes: Partial<SealPlace>[] = [
-    { namespace: 'ns2' },
-    { tenant: 't2' },
-    { session: 's2' },
-    { entry: '01F' },
-    { entry: '' },
-    { kind: 'answer' },
-    { beside: ['1'] },
-    { tenant: 't","s', session: '' },
-  ];
-  const sealed = sealer.seal('plain', place);
-  for (const change of changes) expect(() => sealer.open(sealed, { ...place, ...change })).toThrow('does not open');
-});
+  test('does not open in another place', () => {
+    const changes: Partial<SealPlace>[] = [
+      { namespace: 'ns2' },
+      { tenant: 't2' },
+      { session: 's2' },
+      { entry: '01F' },
+      { entry: '' },
+      { kind: 'answer' },
+      { beside: ['1'] },
+      { tenant: 't","s', session: '' },
+    ];
+    const sealed = sealer.seal('plain', place);
+    for (const change of changes) expect(() => sealer.open(sealed, { ...place, ...change })).toThrow('does not open');
+  });
 
-test('it opens with no bit changed, anywhere in its text', () => {
-  const sealed = Buffer.from(sealer.seal('a secret', place));
-  for (let bit = 0; bit < sealed.byteLength * 8; bit += 1) {
-    const changed = Buffer.from(sealed);
-    changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-    expect(() => sealer.open(changed.toString('latin1'), place), `bit ${bit}`).toThrow();
-  }
-});
+  test('does not open after a change of any bit', () => {
+    const sealed = Buffer.from(sealer.seal('a secret', place));
+    for (let bit = 0; bit < sealed.byteLength * 8; bit += 1) {
+      const changed = Buffer.from(sealed);
+      changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+      expect(() => sealer.open(changed.toString('latin1'), place), `bit ${bit}`).toThrow();
+    }
+  });
 
-test('it opens cut short nowhere, nor with anything added', () => {
-  const sealed = sealer.seal('a secret', place);
-  for (let length = 0; length < sealed.length; length += 1)
-    expect(() => sealer.open(sealed.slice(0, length), place), `first ${length}`).toThrow();
-  for (const more of ['=', '\n', ' ', '.', '.x', 'A', 'AAAA'])
-    expect(() => sealer.open(sealed + more, place)).toThrow();
-});
+  test('does not open after a cut or an addition', () => {
+    const sealed = sealer.seal('a secret', place);
+    for (let length = 0; length < sealed.length; length += 1)
+      expect(() => sealer.open(sealed.slice(0, length), place), `first ${length}`).toThrow();
+    for (const more of ['=', '\n', ' ', '.', '.x', 'A', 'AAAA'])
+      expect(() => sealer.open(sealed + more, place)).toThrow();
+  });
 
-test('it says nothing of its plain text, and is never the same twice', () => {
-  const [one, two] = [sealer.seal('hunter2', place), sealer.seal('hunter2', place)];
-  expect(one).not.toBe(two);
-  expect(one).not.toContain('hunter2');
-});
+  test('reveals nothing of its plain text, and differs each time', () => {
+    const [one, two] = [sealer.seal('hunter2', place), sealer.seal('hunter2', place)];
+    expect(one).not.toBe(two);
+    expect(one).not.toContain('hunter2');
+  });
 
-test('the first key seals and any key opens; a stranger to the key is told which one it was', () => {
-  const [older, newer] = [createSealKey(), createSealKey()];
-  const sealed = createSealer([older]).seal('plain', place);
-  expect(createSealer([newer, older]).open(sealed, place)).toBe('plain');
-  expect(() => createSealer([newer]).open(sealed, place)).toThrow(sealed.split('.')[1]);
-  expect(() => createSealer([older]).open(createSealer([newer, older]).seal('x', place), place)).toThrow(
-    'does not have',
-  );
-});
+  test('opens with any of the keys, and names the missing key in the error', () => {
+    const [older, newer] = [createSealKey(), createSealKey()];
+    const sealed = createSealer([older]).seal('plain', place);
+    expect(createSealer([newer, older]).open(sealed, place)).toBe('plain');
+    expect(() => createSealer([newer]).open(sealed, place)).toThrow(sealed.split('.')[1]);
+    expect(() => createSealer([older]).open(createSealer([newer, older]).seal('x', place), place)).toThrow(
+      'does not have',
+    );
+  });
 
-test('keys are 32 bytes in base64 or hex, and the same bytes are the same key', () => {
-  const hex = Buffer.from(key, 'base64').toString('hex');
-  expect(createSealer([hex]).open(sealer.seal('plain', place), place)).toBe('plain');
-  for (const bad of ['', 'short', `${hex}00`, key.slice(4)]) expect(() => createSealer([bad])).toThrow('32 bytes');
-  expect(() => createSealer([])).toThrow('SHELLFLEET_SEAL_KEY');
-});
+  test('takes the same 32 bytes in base64 or hex for the same key', () => {
+    const hex = Buffer.from(key, 'base64').toString('hex');
+    expect(createSealer([hex]).open(sealer.seal('plain', place), place)).toBe('plain');
+    for (const bad of ['', 'short', `${hex}00`, key.slice(4)]) expect(() => createSealer([bad])).toThrow('32 bytes');
+    expect(() => createSealer([])).toThrow('SHELLFLEET_SEAL_KEY');
+  });
 
-test('digests are equal for equal values under one key only', () => {
-  expect(sealer.digest('a')).toBe(sealer.digest('a'));
-  expect(sealer.digest('a')).not.toBe(sealer.digest('b'));
-  expect(sealer.digest('a')).not.toBe(createSealer([createSealKey()]).digest('a'));
+  test('has equal digests only for equal values under one key', () => {
+    expect(sealer.digest('a')).toBe(sealer.digest('a'));
+    expect(sealer.digest('a')).not.toBe(sealer.digest('b'));
+    expect(sealer.digest('a')).not.toBe(createSealer([createSealKey()]).digest('a'));
+  });
 });

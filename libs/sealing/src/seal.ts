@@ -14,28 +14,37 @@ import type { Signer } from './signatures/signer.ts';
 import type { Verifier } from './signatures/verifier.ts';
 
 /**
- * Sealed values: `<schema version>.<key id>.<base64url of nonce, ciphertext, tag>`; AES-256-GCM, bound to the place where the value is stored. One
- * that its producer signed ends with `.signed`, and has the signature before its plain text.
+ * Seals values as `<schema version>.<key id>.<base64url of nonce, ciphertext, tag>` (AES-256-GCM, bound to the place of
+ * the value). A value that its producer signed ends with `.signed`, and its plain text begins with the signature.
  */
 export interface Sealer {
-  /** `schema`: the lowest schema version that understands the value. Default: 1. */
+  /** Seals a value. `schema` is the lowest schema version that understands it (default 1). */
   seal(plain: string | Uint8Array, place: SealPlace, schema?: number): string;
-  /** Whether it signs what it seals. */
+  /** True if this process signs the values that it seals. */
   readonly signs: boolean;
-  /** Whether it asks for signatures. */
+  /** True if this process requires signatures. */
   readonly verifies: boolean;
-  /** Ids of its keys, the sealing one first. */
+  /** Ids of the keys. The first one seals. */
   readonly keyIds: readonly string[];
-  /** Throws PROTOCOL_MISMATCH when it has a newer schema, SEAL_KEY_UNKNOWN when no key opens it, or it is stored in another place than the one it was sealed for. */
+  /**
+   * Opens a value. Throws PROTOCOL_MISMATCH for a newer schema, and SEAL_KEY_UNKNOWN without its key or in another
+   * place.
+   */
   open(sealed: string, place: SealPlace): string;
-  /** As `open`, with who signed it. UNAUTHORIZED, here and there, when known keys are configured and none of them signed it. */
+  /**
+   * Opens a value and returns its signature. Throws UNAUTHORIZED, like `open`, if no known key signed it where keys are
+   * known.
+   */
   openSigned(sealed: string, place: SealPlace): { plain: string; signature: Signature | undefined };
   openBytes(sealed: string, place: SealPlace): Buffer;
-  /** Throws UNAUTHORIZED, where signatures are asked for: what is signed does not fit what it stands beside. */
+  /**
+   * Throws UNAUTHORIZED, where signatures are required, for a signed value that contradicts the plain fields next to
+   * it.
+   */
   refuse(place: SealPlace, problem: string): void;
-  /** Keyed digest with the key's id: equal values give equal digests, and nothing else can be derived from it. */
+  /** Returns a keyed digest with the key's id. It reveals only whether values are equal. */
   digest(value: string): string;
-  /** Derives 32 bytes for another use: the same in every process with the same first key. The key cannot be derived from them. */
+  /** Derives 32 bytes that are equal in every process with the same first key, and do not reveal the key. */
   deriveKey(purpose: readonly string[]): Uint8Array;
 }
 
@@ -45,23 +54,23 @@ interface Key {
 }
 
 const NONCE_BYTES = 12;
-/** A system call for each nonce would cost as much as the cipher of a small value. */
+/** A system call for each nonce would cost as much as encrypting a small value. */
 const NONCES_AT_ONCE = 256;
 const TAG_BYTES = 16;
 
-/** Who signs what this process seals, and whose signatures it asks for. */
+/** Signer of the values that this process seals, and verifier of those that it opens. */
 export interface Signing {
   signer?: Signer | undefined;
   verifier?: Verifier | undefined;
 }
 
-/** `keys`: base64 or hex of 32 bytes each, the sealing one first, older ones after it. */
+/** Creates a sealer. `keys` are 32 bytes each in base64 or hex; the first one seals, and older ones follow. */
 export function createSealer(keys: readonly string[], { signer, verifier }: Signing = {}): Sealer {
   const parsed = keys.map(parseKey);
   const current = parsed[0];
   if (current === undefined) throw noKey();
   const open = (sealed: string, place: SealPlace) => {
-    // Nobody has written anything that could be signed.
+    // An empty value has nothing that could be signed.
     if (sealed === '' && isSignedKind(place)) verifier?.verify({ plain: Buffer.alloc(0), header: undefined }, place);
     const { bytes, isSigned } = openWith(parsed, sealed, place, () => {
       if (isSignedKind(place)) verifier?.refuse(place);
@@ -93,7 +102,7 @@ export function createSealer(keys: readonly string[], { signer, verifier }: Sign
   };
 }
 
-/** For a process that only lists and reads what is not sealed. Whatever needs a key throws SEAL_KEY_UNKNOWN. */
+/** Returns a sealer for processes that read only plain values. Its methods that need a key throw SEAL_KEY_UNKNOWN. */
 export function createKeylessSealer(): Sealer {
   const refuse = (): never => {
     throw noKey();
@@ -138,7 +147,7 @@ function sealWith(key: Key, plain: string | Uint8Array, place: SealPlace, schema
   const cipher = createCipheriv('aes-256-gcm', key.secret, nonce).setAAD(toAdditionalData(place, isSigned));
   const bytes = typeof plain === 'string' ? Buffer.from(plain) : plain;
   const text = cipher.update(bytes);
-  // GCM holds no text back.
+  // final() returns no text in GCM.
   cipher.final();
   const sealed = Buffer.concat([nonce, text, cipher.getAuthTag()]);
   return `${schema}.${key.id}.${sealed.toString('base64url')}${isSigned ? '.signed' : ''}`;
@@ -153,7 +162,7 @@ function nextNonce(): Buffer {
   return nonce;
 }
 
-/** `<schema version>.<key id>` of a sealed value: what a process needs to open it. */
+/** Returns `<schema version>.<key id>` of a sealed value, which tells a process whether it can open the value. */
 export function sealMarkOf(sealed: string): string {
   return sealed.split('.', 2).join('.');
 }
@@ -187,7 +196,7 @@ function openWith(
   }
   const bytes = Buffer.from(body, 'base64url');
   try {
-    // Each value has exactly one valid text. The decoder alone would ignore invalid characters.
+    // The decoder ignores invalid characters, but each value has exactly one valid text.
     if (bytes.toString('base64url') !== body) throw new Error('not base64url');
     const decipher = createDecipheriv('aes-256-gcm', key.secret, bytes.subarray(0, NONCE_BYTES), {
       authTagLength: TAG_BYTES,
@@ -195,7 +204,7 @@ function openWith(
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
     const text = bytes.subarray(NONCE_BYTES, bytes.byteLength - TAG_BYTES);
     const opened = decipher.update(text);
-    // It checks the tag. GCM holds no text back.
+    // final() checks the tag. It returns no text in GCM.
     decipher.final();
     return { bytes: opened, isSigned };
   } catch (cause) {

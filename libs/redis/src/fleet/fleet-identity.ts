@@ -13,23 +13,24 @@ import {
 import type { Redis } from 'ioredis';
 import { throwQueueError, toQueueError } from '../queue-error.ts';
 
-// IDENTITY-1. A namespace of a Redis has one identity; the first that is declared stays.
-// IDENTITY-2. Whoever has learnt the identity of a fleet declares that one, never another, to a Redis that lost it.
-// IDENTITY-3. Whoever has learnt none waits for one before it declares a new one: after a loss, those who know it come first.
-// IDENTITY-4. A fleet that Redis lost is marked as being restored before its identity is back: its hosts declare their sessions first, and
-//             until then nobody begins a generation of one.
-// IDENTITY-5. The version of the protocol is declared with the identity. Processes of another version use no key of the fleet.
+// IDENTITY-1. A namespace of a Redis has one identity, the first that is declared.
+// IDENTITY-2. A process that knows a fleet's identity declares only this one to a Redis that lost it.
+// IDENTITY-3. A process that knows none waits before it declares a new one: after a loss, those that know it come
+//             first.
+// IDENTITY-4. A fleet that Redis lost is marked as restoring before its identity is back. Its hosts declare their
+//             sessions first, and no session is opened until then.
+// IDENTITY-5. The protocol version is declared with the identity. Processes of another version use no key of the fleet.
 
-/** How long hosts have to declare what they serve. */
+/** Time that hosts have to declare the sessions that they serve. */
 export const RESTORING_MS = 5_000;
 
-/** Hosts declare what they know with their next heartbeat, and after a reconnection at once. A host is the one to declare a new identity. */
+/** Wait for a known identity before a new one is declared. Hosts wait less, so that a host declares it. */
 const PATIENCE_MS = { host: 1_000, producer: 5_000 };
 const LOOK_EVERY_MS = 50;
 
 const newFleetId = () => randomBytes(6).toString('hex');
 
-/** The identity of the fleet in this namespace. Where none is declared in time, a new one is. */
+/** Returns the identity of the fleet in this namespace, and declares a new one when none appears in time. */
 export async function joinFleet(redis: Redis, namespace: string, as: 'host' | 'producer'): Promise<string> {
   const until = performance.now() + PATIENCE_MS[as];
   for (;;) {
@@ -40,9 +41,9 @@ export async function joinFleet(redis: Redis, namespace: string, as: 'host' | 'p
   }
 }
 
-/** Declares an identity where none is. Returns the one that is declared then. */
+/** Declares an identity if the namespace has none. Returns the declared one. */
 export async function declareFleet(redis: Redis, namespace: string, fleetId: string): Promise<string> {
-  // Read first: a full Redis takes no write.
+  // A full Redis refuses writes, so read first.
   const before = await findFleet(redis, namespace);
   if (before !== undefined) return before;
   await redis.set(fleetIdentityKey(namespace), toFleetIdentity(fleetId), 'NX').catch((error: unknown) => {
@@ -51,7 +52,7 @@ export async function declareFleet(redis: Redis, namespace: string, fleetId: str
   return (await findFleet(redis, namespace)) ?? fleetId;
 }
 
-/** As `declareFleet`, for the identity of a fleet that was in this Redis before. */
+/** Declares, like `declareFleet`, the identity of a fleet that this Redis had before. */
 export async function restoreFleet(redis: Redis, keyspace: string): Promise<string> {
   const { namespace, fleetId } = parseKeyspace(keyspace);
   const before = await findFleet(redis, namespace);
@@ -60,13 +61,16 @@ export async function restoreFleet(redis: Redis, keyspace: string): Promise<stri
   return declareFleet(redis, namespace, fleetId);
 }
 
-/** Redis lost data of this fleet, whose hosts declare their sessions now. The first who notices it decides when their time is over. */
+/**
+ * Records that Redis lost data of this fleet, so that its hosts declare their sessions. The first record starts the
+ * time.
+ */
 export async function noteLoss(redis: Redis, keyspace: string): Promise<void> {
-  // A full Redis takes no mark, and this user may not be allowed to set one. A host tries too.
+  // The write fails in a full Redis, or when this user may not make it. A host tries too.
   await redis.set(fleetKeys(keyspace).restoring, '1', 'PX', RESTORING_MS, 'NX').catch(() => {});
 }
 
-/** Whether Redis lost data of this fleet within the last 5 s, perhaps all of it. */
+/** Returns true if Redis lost data of this fleet within the last 5 s, or has lost its identity. */
 export async function isRestoring(redis: Redis, keyspace: string): Promise<boolean> {
   const { namespace } = parseKeyspace(keyspace);
   const [identity, mark] = await redis
@@ -75,7 +79,7 @@ export async function isRestoring(redis: Redis, keyspace: string): Promise<boole
   return identity === null || mark !== null;
 }
 
-/** Throws FLEET_CONFLICT where another fleet has the namespace of this keyspace. Declares this one where none has. */
+/** Throws FLEET_CONFLICT if another fleet has the namespace of this keyspace. Declares this fleet if none has. */
 export async function requireFleet(redis: Redis, keyspace: string, place: string): Promise<void> {
   const { namespace, fleetId } = parseKeyspace(keyspace);
   const declared = await restoreFleet(redis, keyspace);
@@ -97,14 +101,14 @@ function nothingDeclared(namespace: string): ShellfleetError {
   );
 }
 
-/** Returns the id of the fleet that is declared for a namespace, if any. Throws PROTOCOL_MISMATCH for another version. */
+/** Returns the id of the fleet that a namespace declares. Throws PROTOCOL_MISMATCH for another version. */
 export async function findFleet(redis: Redis, namespace: string): Promise<string | undefined> {
   const declared = await readFleetIdentity(redis, namespace);
   if (declared !== undefined && declared.protocol !== PROTOCOL_VERSION) throw mismatch(namespace, declared.protocol);
   return declared?.fleetId;
 }
 
-/** Returns what is declared for a namespace, if anything, whatever the version of its protocol. */
+/** Returns the identity that a namespace declares, of any protocol version. */
 export async function readFleetIdentity(redis: Redis, namespace: string): Promise<FleetIdentity | undefined> {
   const key = fleetIdentityKey(namespace);
   const text = await redis.get(key).catch(throwQueueError);

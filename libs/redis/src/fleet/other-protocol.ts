@@ -5,17 +5,17 @@ import { toQueueError } from '../queue-error.ts';
 
 const KEYS_IN_CALL = 1_000;
 
-/** Keys of a fleet, with the number of sessions and commands in them. Those of its audit are not among them. */
+/** Keys of a fleet without those of its audit, and the number of sessions and commands in them. */
 export interface KeysOfFleet {
   sessions: number;
   commands: number;
-  /** Hosts that are up. */
+  /** Ids of the hosts that are up. */
   hosts: string[];
-  /** Keys by the node that has them. */
+  /** Keys of each node. */
   byNode: Map<Redis, string[]>;
 }
 
-/** Finds the keys of a fleet by their names alone, because keys of another version of the protocol cannot be read. */
+/** Finds the keys of a fleet by their names alone, because values of another protocol version cannot be parsed. */
 export async function findKeysOfFleet(redis: Redis, namespace: string, fleetId: string): Promise<KeysOfFleet> {
   const keyspace = toKeyspace(namespace, fleetId);
   const found: KeysOfFleet = { sessions: 0, commands: 0, hosts: [], byNode: new Map() };
@@ -43,7 +43,7 @@ export async function findKeysOfFleet(redis: Redis, namespace: string, fleetId: 
   return found;
 }
 
-/** Removes these keys, then declares the fleet again, with this version of the protocol. */
+/** Removes these keys, then declares the fleet again with this version of the protocol. */
 export async function removeKeysOfFleet(
   redis: Redis,
   { namespace, fleetId }: { namespace: string; fleetId: string },
@@ -52,7 +52,7 @@ export async function removeKeysOfFleet(
   try {
     for (const [node, keys] of byNode) {
       for (let from = 0; from < keys.length; from += KEYS_IN_CALL) {
-        // Each in a call of its own: in a Cluster, one call reaches one slot.
+        // In a Cluster, one call can only have keys of one slot.
         await Promise.all(keys.slice(from, from + KEYS_IN_CALL).map((key) => node.unlink(key)));
       }
     }

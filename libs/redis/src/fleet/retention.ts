@@ -2,17 +2,17 @@ import { type FleetKeys, fleetKeys, LIMITS } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { toQueueError } from '../queue-error.ts';
 
-// The retention of a fleet is in Redis. Its workers record it; every process reads it, and passes it to the scripts.
+// Workers record the fleet's retention in Redis. Every process reads it, and passes it to the scripts.
 
-/** By connection and namespace: the retention as this process last read or recorded it. */
+/** Retention that this process last read or recorded, by connection and namespace. */
 const known = new WeakMap<Redis, Map<string, number>>();
 
-/** The retention that the scripts of this connection use. Until one is read, it is the default. */
+/** Returns the retention for the scripts of this connection: the default until one is read. */
 export function retentionOf(redis: Redis, namespace: string): number {
   return known.get(redis)?.get(namespace) ?? LIMITS.defaultRetentionMs;
 }
 
-/** Reads the fleet's retention. A namespace that no worker has recorded one for has the default. */
+/** Reads the fleet's retention. The default applies until a worker has recorded one. */
 export async function readRetention(redis: Redis, namespace: string): Promise<number> {
   const stored = await redis.get(fleetKeys(namespace).retention).catch((error: unknown) => {
     throw toQueueError(error);
@@ -21,7 +21,7 @@ export async function readRetention(redis: Redis, namespace: string): Promise<nu
   return remember(redis, namespace, retentionMs > 0 ? retentionMs : retentionOf(redis, namespace));
 }
 
-/** Records the fleet's retention, for a worker that has made sure that no live host has another one. */
+/** Records the fleet's retention. The worker has made sure that no live host has another one. */
 export async function recordRetention(redis: Redis, fleet: FleetKeys, retentionMs: number): Promise<void> {
   await redis.set(fleet.retention, retentionMs);
   remember(redis, fleet.namespace, retentionMs);

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 
 /**
- * Combines all data that is sent within one turn of the event loop into one write. Redis and this process then wake once for all of it. A
- * single command is not delayed, because the turn ends with it. Unlike auto-pipelining, this does not look at the commands: order and
- * replies stay the same.
+ * Combines the data of one turn of the event loop into one write, so that Redis and this process wake once for all of
+ * it. A single command is not delayed, because the turn ends with it. Unlike auto-pipelining, this changes neither
+ * order nor replies of commands.
  */
 export function batchWrites(redis: Redis): void {
   redis.on('connect', () => {

@@ -1,19 +1,19 @@
-/** A call of ioredis, as far as its deadline concerns it. */
+/** The part of an ioredis command that its deadline needs. */
 export interface WaitingCall {
   isSettled: boolean;
 }
 
-/** A multiple of this is counted. Of time in which this process is busy it counts as one. */
+/** Interval of the timer. A longer pause of this process counts as one interval. */
 const STEP_MS = 100;
 
 /**
- * Deadlines of the calls on one connection, which count only time in which this process could have read a reply. Node runs
- * timers before it reads replies, so a timer for each call would fail calls that Redis has answered, after a second of work
- * without a pause. One timer serves all calls.
+ * Deadlines of the calls on one connection. Node runs timers before it reads replies: after a busy second, a timer for
+ * each call would fail calls that Redis has answered. So one timer counts only time in which this process could have
+ * read replies.
  */
 export class CallDeadlines<Call extends WaitingCall> {
   readonly #onLate: (call: Call) => void;
-  /** In the order of their beginning. */
+  /** Calls in the order in which they began. */
   #waiting: { call: Call; until: number }[] = [];
   #steps = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -23,7 +23,7 @@ export class CallDeadlines<Call extends WaitingCall> {
   }
 
   begin(call: Call, ms: number): void {
-    // Replies come in the order of the calls, so what has settled is nearly always at the front.
+    // Replies come in call order, so settled calls are nearly always at the front.
     while (this.#waiting[0]?.call.isSettled) this.#waiting.shift();
     this.#waiting.push({ call, until: this.#steps + Math.ceil(ms / STEP_MS) + 1 });
     this.#timer ??= setInterval(() => this.#step(), STEP_MS).unref();

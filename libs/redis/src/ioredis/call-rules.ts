@@ -2,28 +2,29 @@ import { Socket } from 'node:net';
 import { Cluster, Redis } from 'ioredis';
 import { CallDeadlines } from './call-deadlines.ts';
 
-// What holds for every call on a connection, whichever library makes it.
+// Rules for every call on a connection, also those of BullMQ.
 //
-// CALL-1. A call that has failed is not sent any more. ioredis keeps such calls in its queues, and would send them after a reconnection.
-// CALL-2. A call without a reply within its deadline ends its connection. Nothing more is written to a Redis that does not answer, and what
-//         this process has written and Redis has not received is discarded: it neither piles up here nor arrives late.
+// CALL-1. A failed call is never sent later. ioredis keeps such calls in its queues, and would send them after a
+//         reconnection.
+// CALL-2. A call without a reply within its deadline ends its connection. Unsent data is discarded, so that it neither
+//         piles up here nor arrives late.
 // CALL-3. The deadline does not count time in which this process is busy (see CallDeadlines).
 // CALL-4. The error of a call does not carry its arguments: those of AUTH are the password.
-// CALL-5. After a reconnection ioredis selects the database and subscribes again without handling a failure, which would end the process. The
-//         connection breaks then, and becomes ready again.
+// CALL-5. ioredis selects the database and subscribes again after a reconnection without handling a failure, which
+//         would end the process. Such a failure breaks the connection, and the next one tries again.
 
-/** What is used of ioredis' Command. */
+/** The fields of ioredis' Command that the rules use. */
 interface Call {
   name: string;
   promise: Promise<unknown>;
   isSettled: boolean;
   reject(error: Error): void;
   setTimeout(ms: number): void;
-  /** The connection that it was last sent on. */
+  /** Connection on which the call was last sent. */
   sentOn?: Socket | undefined;
 }
 
-/** A call to Redis fails when it has no reply within this time. */
+/** Time within which Redis must reply to a call. */
 export const REDIS_DEADLINE_MS = 2_000;
 
 export function applyCallRules(redis: Redis): void {
@@ -39,8 +40,8 @@ export function applyCallRules(redis: Redis): void {
 }
 
 /**
- * Applies the rules to a Cluster. ioredis' own deadline would begin again with each node that a call is sent to, and not
- * at all while no node is known.
+ * Applies the rules to a Cluster. ioredis' own deadline would restart with each node that a call is sent to, and would
+ * not run while no node is known.
  */
 export function applyClusterCallRules(cluster: Cluster): void {
   const deadlines = newDeadlines();
@@ -82,10 +83,10 @@ function streamOf(redis: Redis): Socket | undefined {
   return stream instanceof Socket ? stream : undefined;
 }
 
-/** With a reset, the kernel drops what it has not delivered. A plain close would go on delivering it. */
+/** Resets the connection, so that the kernel drops unsent data. After a plain close it would still deliver them. */
 function discard(stream: Socket | undefined): void {
   if (stream === undefined || stream.destroyed) return;
-  // Of the sockets, those of TLS have `encrypted`. Their module takes 10 ms to load, so it is not named here.
+  // Only TLS sockets have `encrypted`. Importing their class would take 10 ms.
   if ('encrypted' in stream || stream.connecting) stream.destroy();
   else stream.resetAndDestroy();
 }

@@ -2,20 +2,20 @@ import type { Redis } from 'ioredis';
 import { isCluster } from '../open-redis.ts';
 import { redisResumed } from '../retry-while-redis-is-down.ts';
 
-/** Runs on a new connection before any other call. Rejects when it could not do its work; it is then called again. */
+/** Recovers a new connection before any other call. A rejection makes it run again. */
 export type Recover = (redis: Redis) => Promise<void>;
 
 const RETRY_MS = 200;
 
 /**
- * From the moment at which the connection breaks until `recover` has run on the next one, every other call fails as if there were no
- * connection. `recover` gets an object for its own calls, which are not held back.
+ * Fails every call from a break of the connection until `recover` has run on the next one. Only calls on the object
+ * that `recover` gets are sent.
  */
 export function recoverFirst(redis: Redis, recover: Recover): void {
   const send = redis.sendCommand;
   let isOpen = redis.status === 'ready';
   redis.sendCommand = (command, stream) => {
-    // Before the connection is ready, ioredis sends its own commands only.
+    // Before the connection is ready, ioredis sends only its own commands.
     if (isOpen || redis.status !== 'ready') return send.call(redis, command, stream);
     command.reject(new Error('The connection is new, and other calls come first'));
     return command.promise;
@@ -30,7 +30,7 @@ export function recoverFirst(redis: Redis, recover: Recover): void {
   };
   redis.on('close', broken);
   redis.on('ready', () => void run(connection));
-  // Of a Cluster, one node can come back alone. The first call to it connects.
+  // One node of a Cluster can come back alone. The first call to the node connects.
   if (isCluster(redis)) {
     redis.on('+node', () => {
       broken();
@@ -42,7 +42,7 @@ export function recoverFirst(redis: Redis, recover: Recover): void {
     try {
       await recover(direct);
     } catch {
-      // A connection that broke meanwhile is followed by another `ready`.
+      // If the connection broke during the recovery, another `ready` event follows.
       setTimeout(() => {
         if (started === connection) void run(started);
       }, RETRY_MS).unref();

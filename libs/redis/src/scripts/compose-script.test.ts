@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { composeScript } from './compose-script.ts';
 
 const prelude = `-- Shared by all scripts.
@@ -16,13 +16,14 @@ local function emit(id)
 end
 `;
 
-test('a script has the parts of the prelude that it uses, and what those use, in the order of the prelude', () => {
-  expect(composeScript(prelude, '-- emit is not called.\nreturn record_key(ARGV[2])\n')).toBe(`local prefix = ARGV[1]
+describe('composing a script', () => {
+  test('adds the parts of the prelude that the script needs, directly or indirectly', () => {
+    expect(composeScript(prelude, '-- emit is not called.\nreturn record_key(ARGV[2])\n')).toBe(`local prefix = ARGV[1]
 local function record_key(id) return prefix .. id end
 -- emit is not called.
 return record_key(ARGV[2])
 `);
-  expect(composeScript(prelude, 'return emit(ARGV[2])\n')).toBe(`local queue, state = KEYS[1], KEYS[2]
+    expect(composeScript(prelude, 'return emit(ARGV[2])\n')).toBe(`local queue, state = KEYS[1], KEYS[2]
 local newest = false
 local function emit(id)
   newest = redis.call('XADD', state, '*', 'c', id)
@@ -30,8 +31,9 @@ local function emit(id)
 end
 return emit(ARGV[2])
 `);
-});
+  });
 
-test('a script that uses nothing of the prelude stays as it is', () => {
-  expect(composeScript(prelude, 'return 1\n')).toBe('return 1\n');
+  test('leaves a script without parts of the prelude as it is', () => {
+    expect(composeScript(prelude, 'return 1\n')).toBe('return 1\n');
+  });
 });

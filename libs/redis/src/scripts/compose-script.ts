@@ -1,7 +1,7 @@
 /**
- * Source of one script: `body` after the parts of `prelude` that it uses, directly or through other parts.
- * Redis creates every function of a script anew for each call, used or not, so a part that is left out costs nothing.
- * A part is a statement of the prelude that begins in the first column with `local`.
+ * Returns `body` after the parts of `prelude` that it uses, directly or through other parts. Redis creates every
+ * function of a script for each call, used or not, so an omitted part costs nothing. A part is a statement of the
+ * prelude that begins in the first column with `local`.
  */
 export function composeScript(prelude: string, body: string): string {
   const parts = splitPrelude(prelude);
@@ -31,7 +31,7 @@ function splitPrelude(prelude: string): Part[] {
     .map((source) => ({ names: namesOf(source), source: source.trimEnd() }));
 }
 
-/** `local function f(…)` declares f; `local a, b = …` declares a and b. */
+/** Returns the names that a part declares: f for `local function f(…)`, a and b for `local a, b = …`. */
 function namesOf(source: string): string[] {
   const name = /^local function (\w+)/.exec(source)?.[1];
   if (name !== undefined) return [name];

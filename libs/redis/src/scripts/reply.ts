@@ -1,6 +1,6 @@
 import { ShellfleetError } from '@shellfleet/protocol';
 
-/** Parsers for the replies of scripts. Redis is outside this process, so every reply is checked. */
+/** Parsers of script replies, which come from outside this process. */
 
 export function asArray(reply: unknown, script: string): unknown[] {
   if (Array.isArray(reply)) return reply;

@@ -6,7 +6,7 @@ import { mastersOf } from '../open-redis.ts';
 import { throwQueueError } from '../queue-error.ts';
 import { composeScript } from './compose-script.ts';
 
-/** A Lua script. It is called by its hash; its source is sent only when Redis does not have it. */
+/** A Lua script, called by its hash. Its source is sent only when Redis does not have it. */
 export interface Script {
   readonly name: string;
   readonly source: string;
@@ -16,7 +16,7 @@ export interface Script {
 const scripts: Script[] = [];
 const preludes = new Map<string, string>();
 
-/** Read, composed and hashed at the first call: most processes call few of the scripts. */
+/** A script that is read, composed and hashed at its first call, because most processes call few scripts. */
 class LazyScript implements Script {
   readonly name: string;
   readonly #compose: () => string;
@@ -40,8 +40,9 @@ class LazyScript implements Script {
 }
 
 /**
- * Defines the script `<path>.lua`, relative to the module with this URL. Before it come the parts of `<prelude>.lua` that it uses. The path
- * must begin at the source folder of its package: a bundle keeps the scripts in that order, but not the modules.
+ * Defines the script `<path>.lua` relative to the module with this URL, with the parts of `<prelude>.lua` that it uses.
+ * The path must begin at the source folder of its package: a bundle keeps the scripts in that order, but not the
+ * modules.
  */
 export function defineScript(module: string, path: string, prelude?: string): Script {
   const readBody = () => readLua(module, path);
@@ -62,7 +63,7 @@ function readLua(module: string, path: string): string {
   return readFileSync(new URL(`./${path}.lua`, module), 'utf8');
 }
 
-/** Loads every script that is defined into Redis, of a Cluster into each node that it reaches. A call whose script Redis lacks does so, too. */
+/** Loads every defined script into Redis, or into each node of a Cluster. */
 export async function loadScripts(redis: Redis): Promise<void> {
   const load = (node: Redis) => Promise.all(scripts.map((script) => node.script('LOAD', script.source)));
   const loads = await Promise.allSettled(mastersOf(redis).map(load));
@@ -79,9 +80,8 @@ export function runScript(redis: Redis, script: Script, keys: string[], args: Sc
   return reply.catch((error: unknown) => (isMissingScript(error) ? again(redis, order, run) : throwQueueError(error)));
 }
 
-// A restarted Redis has lost the scripts. Calls that it rejected for that reason are repeated in the order in which they were first made,
-// and calls made meanwhile do not overtake them: entries are accepted in call order. Redis answers the load after every call that was under
-// way.
+// A restarted Redis has lost the scripts. Calls that failed for this reason are repeated in their first order, and
+// calls that begin during the reload wait behind them, because entries are accepted in call order.
 interface Reload {
   waiting: { order: number; go(): void }[];
   failed?: unknown;

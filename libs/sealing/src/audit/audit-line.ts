@@ -2,15 +2,15 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'no
 import { type AuditEvent, type AuditHead, type AuditRecord, auditRecordSchema, tryJson } from '@shellfleet/protocol';
 import { createSealer } from '../seal.ts';
 
-// One line of an audit file: `{"mac":"…","record":{…}}`. The code authenticates exactly the characters of the record, which hold the code of
-// the record before it.
+// One line of an audit file: `{"mac":"…","record":{…}}`. The code covers exactly the characters of the record,
+// including the code of the record before.
 
-/** Before the first record. */
+/** Head of a chain without records. */
 export const CHAIN_START: AuditHead = { n: 0, mac: '' };
 
 const LINE = /^\{"mac":"([A-Za-z0-9_-]{43})","record":(\{.*\})\}$/s;
 
-/** Whose chain it is. */
+/** Owner of a chain. */
 export interface AuditChainOf {
   namespace: string;
   host: string;
@@ -19,11 +19,11 @@ export interface AuditChainOf {
 
 export interface AuditKey {
   id: string;
-  /** Made once: OpenSSL takes longer to prepare the bytes of a key than to authenticate a record. */
+  /** Kept as an object: preparing a key takes OpenSSL longer than authenticating a record. */
   secret: KeyObject;
 }
 
-/** The keys of a chain, one for each seal key; the first one authenticates new records. */
+/** Returns one key of a chain for each seal key. The first authenticates new records. */
 export function auditKeys(sealKeys: readonly string[], { namespace, host, tenant }: AuditChainOf): AuditKey[] {
   return sealKeys.map((key) => {
     const { deriveKey, keyIds } = createSealer([key]);
@@ -31,7 +31,7 @@ export function auditKeys(sealKeys: readonly string[], { namespace, host, tenant
   });
 }
 
-/** The line of an event that follows `before`, with its line feed, and the head of the chain after it. */
+/** Returns the line of an event that follows `before`, with its line feed, and the new head of the chain. */
 export function toAuditLine(event: AuditEvent, before: AuditHead, at: string, key: AuditKey) {
   const n = before.n + 1;
   const record: AuditRecord = { n, at, key: key.id, previous: before.mac, event };
@@ -40,7 +40,7 @@ export function toAuditLine(event: AuditEvent, before: AuditHead, at: string, ke
   return { line: `{"mac":"${mac}","record":${text}}\n`, head: { n, mac } };
 }
 
-/** Undefined when it is not a line of an audit file. `authentic`: one of the keys made its code. */
+/** Returns undefined for a line that is no audit line. It is `authentic` when one of the keys made its code. */
 export function parseAuditLine(line: string, keys: readonly AuditKey[]) {
   const [, mac = '', text = ''] = LINE.exec(line) ?? [];
   const record = auditRecordSchema.safeParse(tryJson(text)).data;

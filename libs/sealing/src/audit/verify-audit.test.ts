@@ -1,5 +1,5 @@
 import type { AuditEvent } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createSealKey } from '../seal.ts';
 import { auditKeys, CHAIN_START, toAuditLine } from './audit-line.ts';
 import { isTampering, verifyAudit } from './verify-audit.ts';
@@ -34,103 +34,105 @@ function check(lines: readonly string[], heads = [FIVE.head], of = keys) {
   );
 }
 
-test('a chain that nobody touched has no finding', () => {
-  const seen: number[] = [];
-  const text = FIVE.lines.join('');
-  expect(verifyAudit([{ name: 'f', text }], keys, FIVE.heads, ({ n }) => seen.push(n))).toEqual({
-    records: 5,
-    head: FIVE.head,
-    findings: [],
+describe('verifying an audit', () => {
+  test('finds nothing in an unchanged chain', () => {
+    const seen: number[] = [];
+    const text = FIVE.lines.join('');
+    expect(verifyAudit([{ name: 'f', text }], keys, FIVE.heads, ({ n }) => seen.push(n))).toEqual({
+      records: 5,
+      head: FIVE.head,
+      findings: [],
+    });
+    expect(seen).toEqual([1, 2, 3, 4, 5]);
   });
-  expect(seen).toEqual([1, 2, 3, 4, 5]);
-});
 
-test.each<[string, (lines: string[]) => string[], string[]]>([
-  [
-    'altered',
-    ([a, b, ...rest]) => [a ?? '', (b ?? '').replace('"entry":"b"', '"entry":"x"'), ...rest],
-    ['altered f:2 record 2 was altered'],
-  ],
-  ['removed', ([a, _, ...rest]) => [a ?? '', ...rest], ['missing f:2 record 2 is missing before it']],
-  ['removed at the beginning', (lines) => lines.slice(2), ['missing f:1 records 1 to 2 are missing']],
-  ['cut off', (lines) => lines.slice(0, 3), ['cut-off f:3 records 4 to 5 are cut off: a head of record 5 was kept']],
-  ['all cut off', () => [], ['cut-off  records 1 to 5 are cut off: a head of record 5 was kept']],
-  [
-    'repeated',
-    ([a, b, ...rest]) => [a ?? '', b ?? '', b ?? '', ...rest],
-    ['altered f:3 record 2 is in the wrong place, after record 2'],
-  ],
-  [
-    'exchanged',
-    ([a, b, c, ...rest]) => [a ?? '', c ?? '', b ?? '', ...rest],
+  test.each<[string, (lines: string[]) => string[], string[]]>([
     [
-      'missing f:2 record 2 is missing before it',
-      'altered f:3 record 2 is in the wrong place, after record 3',
-      'missing f:4 record 3 is missing before it',
+      'altered',
+      ([a, b, ...rest]) => [a ?? '', (b ?? '').replace('"entry":"b"', '"entry":"x"'), ...rest],
+      ['altered f:2 record 2 was altered'],
     ],
-  ],
-  [
-    'made unreadable',
-    ([a, ...rest]) => ['no record\n', a ?? '', ...rest],
-    ['altered f:1 this line is no record any more'],
-  ],
-])('finds a record that was %s', (_, change, findings) => {
-  expect(check(change([...FIVE.lines]))).toEqual(findings);
-});
+    ['removed', ([a, _, ...rest]) => [a ?? '', ...rest], ['missing f:2 record 2 is missing before it']],
+    ['removed at the beginning', (lines) => lines.slice(2), ['missing f:1 records 1 to 2 are missing']],
+    ['cut off', (lines) => lines.slice(0, 3), ['cut-off f:3 records 4 to 5 are cut off: a head of record 5 was kept']],
+    ['all cut off', () => [], ['cut-off  records 1 to 5 are cut off: a head of record 5 was kept']],
+    [
+      'repeated',
+      ([a, b, ...rest]) => [a ?? '', b ?? '', b ?? '', ...rest],
+      ['altered f:3 record 2 is in the wrong place, after record 2'],
+    ],
+    [
+      'exchanged',
+      ([a, b, c, ...rest]) => [a ?? '', c ?? '', b ?? '', ...rest],
+      [
+        'missing f:2 record 2 is missing before it',
+        'altered f:3 record 2 is in the wrong place, after record 3',
+        'missing f:4 record 3 is missing before it',
+      ],
+    ],
+    [
+      'made unreadable',
+      ([a, ...rest]) => ['no record\n', a ?? '', ...rest],
+      ['altered f:1 this line is no record any more'],
+    ],
+  ])('finds a record that was %s', (_, change, findings) => {
+    expect(check(change([...FIVE.lines]))).toEqual(findings);
+  });
 
-test('a record of another chain, host or key is found', () => {
-  const other = auditKeys([sealKey], { ...CHAIN, host: 'other' })[0];
-  const foreign = write([event('x')], FIVE.head, other).lines;
-  expect(check([...FIVE.lines, ...foreign])).toEqual(['altered f:6 record 6 was altered']);
-  const unknown = auditKeys([createSealKey()], CHAIN);
-  expect(check(FIVE.lines.slice(0, 1), [], unknown)).toEqual([
-    `unknown-key f:1 record 1 was made with the key ${keys[0]?.id}, which is not given`,
-  ]);
-});
+  test('finds a record of another chain, host or key', () => {
+    const other = auditKeys([sealKey], { ...CHAIN, host: 'other' })[0];
+    const foreign = write([event('x')], FIVE.head, other).lines;
+    expect(check([...FIVE.lines, ...foreign])).toEqual(['altered f:6 record 6 was altered']);
+    const unknown = auditKeys([createSealKey()], CHAIN);
+    expect(check(FIVE.lines.slice(0, 1), [], unknown)).toEqual([
+      `unknown-key f:1 record 1 was made with the key ${keys[0]?.id}, which is not given`,
+    ]);
+  });
 
-test('records that were cut off and written anew, with the key, differ from the head that was kept', () => {
-  const anew = write([event('x'), event('y')], FIVE.heads[2]).lines;
-  expect(check([...FIVE.lines.slice(0, 3), ...anew])).toEqual([
-    'altered f:5 record 5 is not the one whose head was kept',
-  ]);
-});
+  test('finds records that were cut off and rewritten with the key, by a kept head', () => {
+    const anew = write([event('x'), event('y')], FIVE.heads[2]).lines;
+    expect(check([...FIVE.lines.slice(0, 3), ...anew])).toEqual([
+      'altered f:5 record 5 is not the one whose head was kept',
+    ]);
+  });
 
-test('records of two branches of a chain, of a machine that was restored, do not pass as one chain', () => {
-  const [first, ...rest] = FIVE.lines;
-  const branch = write(['x', 'y'].map(event), FIVE.heads[0]).lines;
-  expect(check([first ?? '', branch[0] ?? '', ...rest.slice(1)])).toEqual([
-    'altered f:3 record 2 is not the one that record 3 was written after',
-  ]);
-});
+  test('finds that a restored machine continued an older state of the chain', () => {
+    const [first, ...rest] = FIVE.lines;
+    const branch = write(['x', 'y'].map(event), FIVE.heads[0]).lines;
+    expect(check([first ?? '', branch[0] ?? '', ...rest.slice(1)])).toEqual([
+      'altered f:3 record 2 is not the one that record 3 was written after',
+    ]);
+  });
 
-test('a key that replaced another one goes on with the chain', () => {
-  const next = createSealKey();
-  const [newKey] = auditKeys([next, sealKey], CHAIN);
-  const rotated = write([event('x')], FIVE.head, newKey).lines;
-  expect(check([...FIVE.lines, ...rotated], [FIVE.head], auditKeys([next, sealKey], CHAIN))).toEqual([]);
-});
+  test('accepts a chain that a newer key continues', () => {
+    const next = createSealKey();
+    const [newKey] = auditKeys([next, sealKey], CHAIN);
+    const rotated = write([event('x')], FIVE.head, newKey).lines;
+    expect(check([...FIVE.lines, ...rotated], [FIVE.head], auditKeys([next, sealKey], CHAIN))).toEqual([]);
+  });
 
-test('half a line that a crash left is no sign of tampering, at the end or before a record that reports it', () => {
-  const half = FIVE.lines[0]?.slice(0, 40) ?? '';
-  const torn = 'torn f:6 a crash or a full disk left this line incomplete';
-  const after = write([{ type: 'interrupted' }, event('x')], FIVE.head).lines;
-  expect(check([...FIVE.lines, half])).toEqual([torn]);
-  expect(check([...FIVE.lines, `${half}\n`, ...after])).toEqual([torn]);
-  expect(check([...FIVE.lines, `${half}\n`, ...write([event('x')], FIVE.head).lines])).toEqual([
-    'altered f:6 this line is no record any more',
-  ]);
-  const [finding] = verifyAudit([{ name: 'f', text: half }], keys, []).findings;
-  expect(finding && isTampering(finding)).toBe(false);
-});
+  test('does not take a line that a crash cut for tampering', () => {
+    const half = FIVE.lines[0]?.slice(0, 40) ?? '';
+    const torn = 'torn f:6 a crash or a full disk left this line incomplete';
+    const after = write([{ type: 'interrupted' }, event('x')], FIVE.head).lines;
+    expect(check([...FIVE.lines, half])).toEqual([torn]);
+    expect(check([...FIVE.lines, `${half}\n`, ...after])).toEqual([torn]);
+    expect(check([...FIVE.lines, `${half}\n`, ...write([event('x')], FIVE.head).lines])).toEqual([
+      'altered f:6 this line is no record any more',
+    ]);
+    const [finding] = verifyAudit([{ name: 'f', text: half }], keys, []).findings;
+    expect(finding && isTampering(finding)).toBe(false);
+  });
 
-test('records that went with their age are no finding, and records that were lost are one', () => {
-  const pruned = write([{ type: 'pruned', through: 3 }, note(7)], FIVE.head).lines;
-  expect(check([...FIVE.lines.slice(3), ...pruned])).toEqual([
-    'lost f:4 7 records of starts and ends could not be written',
-  ]);
-});
+  test('accepts records that expired, and finds records that were lost', () => {
+    const pruned = write([{ type: 'pruned', through: 3 }, note(7)], FIVE.head).lines;
+    expect(check([...FIVE.lines.slice(3), ...pruned])).toEqual([
+      'lost f:4 7 records of starts and ends could not be written',
+    ]);
+  });
 
-test('what a host did not find at its start stays a finding', () => {
-  const cut = write([{ type: 'cut', anchored: 9, found: 5 }], FIVE.head).lines;
-  expect(check([...FIVE.lines, ...cut])).toEqual(['cut-off f:6 records 6 to 9 are cut off before this host started']);
+  test('keeps a loss that the host noticed at its start as a finding', () => {
+    const cut = write([{ type: 'cut', anchored: 9, found: 5 }], FIVE.head).lines;
+    expect(check([...FIVE.lines, ...cut])).toEqual(['cut-off f:6 records 6 to 9 are cut off before this host started']);
+  });
 });

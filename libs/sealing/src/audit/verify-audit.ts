@@ -1,20 +1,20 @@
 import type { AuditHead, AuditRecord } from '@shellfleet/protocol';
 import { type AuditKey, CHAIN_START, parseAuditLine } from './audit-line.ts';
 
-// VERIFY-1. Whoever has no seal key cannot change, add, reorder or remove a record between two others, or at the beginning, without a finding.
-// VERIFY-2. Records that were removed at the end are found by a head that was kept elsewhere: anchored in Redis, or exported.
-// VERIFY-3. A line that a crash left incomplete is not tampering: it is the last one, or the record after it reports it.
+// VERIFY-1. Without a seal key, any change, addition, reordering or removal before the last record makes a finding.
+// VERIFY-2. A head that was kept elsewhere (anchored in Redis, or exported) reveals records that were removed at the
+//           end.
+// VERIFY-3. A line that a crash left incomplete is not tampering if it is the last, or the next record reports it.
 
 export interface AuditFinding {
   type: 'altered' | 'missing' | 'misplaced' | 'cut-off' | 'torn' | 'lost' | 'unknown-key';
-  /** File and line, or the file alone. */
+  /** File and line, or only the file. */
   where: string;
-  /** What is wrong, in words. */
   message: string;
 }
 
 export interface VerifiedChain {
-  /** Authentic records. */
+  /** Number of authentic records. */
   records: number;
   head: AuditHead;
   findings: AuditFinding[];
@@ -25,14 +25,13 @@ export interface AuditSegment {
   text: string;
 }
 
-/** Whether a finding is a sign of tampering. */
 export function isTampering({ type }: AuditFinding): boolean {
   return type !== 'torn' && type !== 'lost';
 }
 
 /**
- * Checks a chain. `segments`: its files in order. `heads`: heads of it that were kept elsewhere. `onRecord`: called with each authentic record,
- * in order.
+ * Checks a chain. `segments`: its files in order. `heads`: heads of the chain that were kept elsewhere. `onRecord`:
+ * called with each authentic record, in order.
  */
 export function verifyAudit(
   segments: Iterable<AuditSegment>,
@@ -55,15 +54,15 @@ class Verification {
   readonly #heads: readonly AuditHead[];
   readonly #onRecord: (record: AuditRecord) => void;
   readonly #findings: AuditFinding[] = [];
-  /** Codes of the records of which a head was kept. */
+  /** Codes of the records whose heads were kept elsewhere. */
   readonly #kept = new Map<number, { mac: string; where: string }>();
   #records = 0;
   #head = CHAIN_START;
   #first: { n: number; where: string } | undefined;
   #prunedThrough = 0;
-  /** Of the last record. */
+  /** Code of the last record. */
   #last = '';
-  /** A line that is no record, of which the next record may report that it is incomplete. */
+  /** Unreadable line, which the next record may report as incomplete. */
   #unread: { where: string; isLast: boolean } | undefined;
 
   constructor(keys: readonly AuditKey[], heads: readonly AuditHead[], onRecord: (record: AuditRecord) => void) {
@@ -92,9 +91,8 @@ class Verification {
     this.#follow(record, mac, authentic, where);
   }
 
-  /** A last line without its line feed. */
+  /** Reads a last line that lacks its line feed. */
   readTorn(line: string, where: string): void {
-    // Only its line feed is missing.
     if (parseAuditLine(line, this.#keys)?.authentic === true) {
       this.read(line, where);
       return;

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyPairKeyObjectResult } from 'node:crypto';
 import { sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createSealer, createSealKey, type Sealer } from '../seal.ts';
 import { type SealPlace, sealPlace } from '../seal-place.ts';
 import {
@@ -16,7 +16,7 @@ import {
 import { createSigner } from './signer.ts';
 import { createVerifier } from './verifier.ts';
 
-// What producers submit, and what they ask of a host beside it: every kind against everything that may be wrong with it.
+// Each kind of value that producers sign, with everything that can be wrong with it.
 
 const sealKey = createSealKey();
 const [producer, stranger, removed, approver, foreign] = Array.from({ length: 5 }, () =>
@@ -45,7 +45,7 @@ function host() {
 
 const CALL = { tenant: 't', name: 'tool', id: 'e' };
 
-/** Each kind: how it is made, and whether a host acts on it. */
+/** For each kind, how it is signed, and whether a host acts on it. */
 const KINDS: Record<string, { sign(by: Sealer, at?: Place): string; accepts(by: Sealer, signed: string): boolean }> = {
   cancel: {
     sign: (by, { of = keys, entry = 'e' } = {}) => signCancel(by, of, entry, 'enough'),
@@ -66,7 +66,7 @@ const KINDS: Record<string, { sign(by: Sealer, at?: Place): string; accepts(by: 
   },
 };
 
-/** What a producer submits: as it is sealed, and opened. The expiry of these is looked at when they are judged, not when they are opened. */
+/** Values that are sealed and opened. A host checks their expiry when it decides about them, not when it opens them. */
 const SUBMITTED: Record<string, (of: typeof keys, entry: string) => SealPlace> = {
   spec: (of, generation) => sealPlace('spec', of, { generation }),
   payload: (of, id) => sealPlace('payload', of, { id, generation: 'g', retry: 'never', inbox: '', spec: SPEC }),
@@ -131,57 +131,59 @@ function flip(sealed: string): string {
   return `${sealed.slice(0, at)}${sealed[at] === 'A' ? 'B' : 'A'}${sealed.slice(at + 1)}`;
 }
 
-test.each(Object.keys(KINDS))('a host acts on a %s that a known producer signed for exactly that', (kind) => {
-  const { sign, accepts } = KINDS[kind] ?? fail();
-  const { sealer, problems } = host();
-  expect(accepts(sealer, sign(signedBy(producer)))).toBe(true);
-  expect(problems).toEqual([]);
-});
-
-test.each(Object.keys(KINDS))('refuses each wrong %s, and reports why', (kind) => {
-  const { sign, accepts } = KINDS[kind] ?? fail();
-  for (const [what, forge, problem] of WRONG) {
-    if (what === 'an expired one' && JUDGED_LATER.includes(kind)) continue;
+describe('signed requests', () => {
+  test.each(Object.keys(KINDS))('let a host act on a %s that a known producer signed for it', (kind) => {
+    const { sign, accepts } = KINDS[kind] ?? fail();
     const { sealer, problems } = host();
-    expect([what, accepts(sealer, forge(sign))]).toEqual([what, false]);
-    expect([what, problems.map((text) => text.split(': ')[1])]).toEqual([
-      what,
-      [typeof problem === 'string' ? problem : expect.stringMatching(problem)],
-    ]);
-  }
-});
+    expect(accepts(sealer, sign(signedBy(producer)))).toBe(true);
+    expect(problems).toEqual([]);
+  });
 
-test('a request of one kind is none of another', () => {
-  for (const [kind, { accepts }] of Object.entries(KINDS))
-    for (const [other, { sign }] of Object.entries(KINDS)) {
-      const { sealer } = host();
-      expect([kind, other, accepts(sealer, sign(signedBy(producer)))]).toEqual([kind, other, kind === other]);
+  test.each(Object.keys(KINDS))('are refused with a report for each wrong %s', (kind) => {
+    const { sign, accepts } = KINDS[kind] ?? fail();
+    for (const [what, forge, problem] of WRONG) {
+      if (what === 'an expired one' && JUDGED_LATER.includes(kind)) continue;
+      const { sealer, problems } = host();
+      expect([what, accepts(sealer, forge(sign))]).toEqual([what, false]);
+      expect([what, problems.map((text) => text.split(': ')[1])]).toEqual([
+        what,
+        [typeof problem === 'string' ? problem : expect.stringMatching(problem)],
+      ]);
     }
-});
+  });
 
-test('an end of a stdin holds after exactly the bytes for which it was signed, and as it was meant', () => {
-  const signed = signInputEnd(signedBy(producer), keys, 'e', { closes: 'end', bytes: 3 });
-  const { sealer, problems } = host();
-  expect(ends(sealer, { closes: 'end', bytes: 2 }, signed)).toBe(false);
-  expect(ends(sealer, { closes: 'broken', bytes: 3 }, signed)).toBe(false);
-  expect(problems).toEqual(Array(2).fill('input-end of s e: it ends somewhere else'));
-});
+  test('of one kind do not count as another kind', () => {
+    for (const [kind, { accepts }] of Object.entries(KINDS))
+      for (const [other, { sign }] of Object.entries(KINDS)) {
+        const { sealer } = host();
+        expect([kind, other, accepts(sealer, sign(signedBy(producer)))]).toEqual([kind, other, kind === other]);
+      }
+  });
 
-test('a producer without a key asks without a signature', () => {
-  const unsigned = signedBy(undefined);
-  const end = { closes: 'end', bytes: 3 } as const;
-  expect(signCancel(unsigned, keys, 'e', 'why')).toBe('');
-  expect(signClose(unsigned, keys, 'g')).toBe('');
-  expect(signInputEnd(unsigned, keys, 'e', end)).toBe('');
-  expect(signToolCancel(unsigned, keys, CALL)).toBe('');
-});
+  test('end a stdin only after the signed number of bytes, and with the signed end', () => {
+    const signed = signInputEnd(signedBy(producer), keys, 'e', { closes: 'end', bytes: 3 });
+    const { sealer, problems } = host();
+    expect(ends(sealer, { closes: 'end', bytes: 2 }, signed)).toBe(false);
+    expect(ends(sealer, { closes: 'broken', bytes: 3 }, signed)).toBe(false);
+    expect(problems).toEqual(Array(2).fill('input-end of s e: it ends somewhere else'));
+  });
 
-test('a host without keys acts on every request', () => {
-  const sealer = createSealer([sealKey]);
-  expect(signedReason(sealer, keys, 'e', { reason: 'why', signed: '' })).toBe('why');
-  expect(isSignedClose(sealer, keys, 'g', '')).toBe(true);
-  expect(isSignedToolCancel(sealer, '', keys, CALL)).toBe(true);
-  expect(() => checkInputEnd(sealer, keys, 'e', { closes: 'end', bytes: 9 }, '')).not.toThrow();
+  test('are unsigned when the producer has no key', () => {
+    const unsigned = signedBy(undefined);
+    const end = { closes: 'end', bytes: 3 } as const;
+    expect(signCancel(unsigned, keys, 'e', 'why')).toBe('');
+    expect(signClose(unsigned, keys, 'g')).toBe('');
+    expect(signInputEnd(unsigned, keys, 'e', end)).toBe('');
+    expect(signToolCancel(unsigned, keys, CALL)).toBe('');
+  });
+
+  test('need no signature at a host without keys', () => {
+    const sealer = createSealer([sealKey]);
+    expect(signedReason(sealer, keys, 'e', { reason: 'why', signed: '' })).toBe('why');
+    expect(isSignedClose(sealer, keys, 'g', '')).toBe(true);
+    expect(isSignedToolCancel(sealer, '', keys, CALL)).toBe(true);
+    expect(() => checkInputEnd(sealer, keys, 'e', { closes: 'end', bytes: 9 }, '')).not.toThrow();
+  });
 });
 
 function fail(): never {

@@ -2,15 +2,15 @@ import { inputEndSchema, type SessionKeys, tryJson } from '@shellfleet/protocol'
 import type { Sealer } from '../seal.ts';
 import { type SealPlace, sealPlace } from '../seal-place.ts';
 
-// What a producer asks of a host beside what it submits: to stop an entry, to close a session, to take a stdin as complete. Each is signed for
-// exactly that, and does nothing a second time: the entry or the generation that it names has ended then. Whoever has no signing key writes ''.
+// Signed requests of a producer to a host: to stop an entry, to close a session, to end a stdin. Each covers one entry
+// or generation and has no effect after its end. A producer without a signing key writes ''.
 
-/** The signed request to stop an entry, with the reason for its Result. */
+/** Signs the request to stop an entry, with the reason for its Result. */
 export function signCancel(sealer: Sealer, keys: SessionKeys, entryId: string, reason: string): string {
   return sealer.signs ? sealer.seal(reason, sealPlace('cancel', keys, entryId)) : '';
 }
 
-/** The reason of a cancellation that a known producer signed; undefined when none has. `reason`: as anybody could write it. */
+/** Returns the reason of a cancellation if a known producer signed it. `reason` is the unsigned one. */
 export function signedReason(
   sealer: Sealer,
   keys: SessionKeys,
@@ -20,7 +20,7 @@ export function signedReason(
   return sealer.verifies ? tryOpen(sealer, signed, sealPlace('cancel', keys, entryId)) : reason;
 }
 
-/** The signed request to end a generation. */
+/** Signs the request to end a generation. */
 export function signClose(sealer: Sealer, keys: SessionKeys, generation: string): string {
   return sealer.signs ? sealer.seal('', sealPlace('close', keys, { generation })) : '';
 }
@@ -29,13 +29,13 @@ export function isSignedClose(sealer: Sealer, keys: SessionKeys, generation: str
   return !sealer.verifies || tryOpen(sealer, signed, sealPlace('close', keys, { generation })) !== undefined;
 }
 
-/** How an open stdin ends, and after how many bytes. */
+/** End of an open stdin, after a number of bytes. */
 export interface InputEnd {
   closes: 'end' | 'broken';
   bytes: number;
 }
 
-/** The signed end of an open stdin. */
+/** Signs the end of an open stdin. */
 export function signInputEnd(sealer: Sealer, keys: SessionKeys, entryId: string, end: InputEnd): string {
   return sealer.signs ? sealer.seal(JSON.stringify(end), sealPlace('input-end', keys, entryId)) : '';
 }
@@ -48,7 +48,7 @@ export function checkInputEnd(sealer: Sealer, keys: SessionKeys, entryId: string
   if (asked?.closes !== end.closes || asked.bytes !== end.bytes) sealer.refuse(place, 'it ends somewhere else');
 }
 
-/** The signed request to stop a tool call. */
+/** Signs the request to stop a tool call. */
 export function signToolCancel(sealer: Sealer, ...[fleet, call]: ToolPlace): string {
   return sealer.signs ? sealer.seal('', sealPlace('tool-cancel', fleet, call)) : '';
 }

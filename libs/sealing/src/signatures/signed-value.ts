@@ -8,12 +8,13 @@ import {
 } from '@shellfleet/protocol';
 import type { SealPlace } from '../seal-place.ts';
 
-// A value that its producer signed: `<header as JSON>\n<plain text>`, sealed as a whole, so that a signature tells nobody anything about the
-// plain text.
+// A value that its producer signed: `<header as JSON>\n<plain text>`. It is sealed as a whole, so that a signature
+// reveals nothing about the plain text.
 //
-// SIGNED-1. The signature is Ed25519 and covers the canonical JSON of the statement. No field names another algorithm.
-// SIGNED-2. The statement holds the place of the value (namespace, tenant, session, entry, kind, generation and how it runs), the digest of the
-//           session's spec, the key, the expiry, and SHA-256 of exactly the bytes that are used.
+// SIGNED-1. The signature is Ed25519 over the canonical JSON of the statement. No field selects another algorithm.
+// SIGNED-2. The statement holds the place of the value (namespace, tenant, session, entry, kind, generation and how it
+//           runs), the digest of the session's spec, the key, the expiry, and SHA-256 of exactly the bytes that are
+//           used.
 
 const SIGNED_KINDS: ReadonlySet<SealPlace['kind']> = new Set([
   'spec',
@@ -29,14 +30,14 @@ const SIGNED_KINDS: ReadonlySet<SealPlace['kind']> = new Set([
   'approval-answer',
 ]);
 
-/** Whether values of this kind are made by producers and approvers, and not by hosts. */
+/** Returns true for kinds that producers and approvers make, and false for those of hosts. */
 export function isSignedKind({ kind }: Pick<SealPlace, 'kind'>): boolean {
   return SIGNED_KINDS.has(kind);
 }
 
-/** Who signed a value. */
+/** Signature of a value, by the owner of a known key. */
 export interface Signature {
-  /** As the configuration names the owner of the key. */
+  /** Owner of the key, as configured. */
   signer: string;
   key: string;
   /** ms since 1970 */
@@ -45,7 +46,7 @@ export interface Signature {
 
 export interface SignedValue {
   plain: Buffer;
-  /** Undefined: unsigned. */
+  /** Header with the signature, absent when unsigned. */
   header: SignatureHeader | undefined;
 }
 
@@ -55,14 +56,14 @@ export function joinSigned(header: SignatureHeader, plain: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), plain]);
 }
 
-/** A header that is none counts as no signature. */
+/** Splits header and plain text. An invalid header counts as no signature. */
 export function splitSigned(bytes: Buffer): SignedValue {
   const end = bytes.indexOf(LINE_FEED);
   const header = signatureHeaderSchema.safeParse(tryJson(bytes.subarray(0, end).toString('utf8'))).data;
   return { plain: bytes.subarray(end + 1), header };
 }
 
-/** What is signed. */
+/** Returns the text that a signature covers. */
 export function toStatement(
   plain: Uint8Array,
   { namespace, tenant, session, entry, kind, beside, spec }: SealPlace,

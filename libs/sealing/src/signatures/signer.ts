@@ -3,12 +3,12 @@ import type { SealPlace } from '../seal-place.ts';
 import { joinSigned, toStatement } from './signed-value.ts';
 import { keyIdOf } from './signing-keys.ts';
 
-/** Signs what a process seals. */
+/** Signs the values that a process seals. */
 export interface Signer {
   sign(plain: string | Uint8Array, place: SealPlace): Buffer;
 }
 
-/** `validForMs`: how long after its signature a value may be used, asked for at each. */
+/** Creates a signer. `validForMs` returns how long a value may be used after its signature. */
 export function createSigner(privateKey: KeyObject, validForMs: () => number): Signer {
   const key = keyIdOf(createPublicKey(privateKey));
   return {

@@ -1,12 +1,12 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 
-// Ed25519 keys as people write them: PEM, or base64 of its DER or of the 32 bytes.
+// Ed25519 keys in PEM, or in base64 of the DER or of the 32 bytes.
 
 const RAW_BYTES = 32;
 const PRIVATE_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const PUBLIC_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 
-/** Undefined when it is no private key of Ed25519. */
+/** Returns undefined for anything but a private key of Ed25519. */
 export function parsePrivateKey(text: string): KeyObject | undefined {
   return tryKey(() => {
     if (text.includes('-----BEGIN')) return createPrivateKey(text);
@@ -15,7 +15,10 @@ export function parsePrivateKey(text: string): KeyObject | undefined {
   });
 }
 
-/** Undefined when it is no public key of Ed25519. A private key is none, so that nobody spreads one by mistake. */
+/**
+ * Returns undefined for anything but a public key of Ed25519, also for a private key, so that nobody spreads one by
+ * mistake.
+ */
 export function parsePublicKey(text: string): KeyObject | undefined {
   return tryKey(() => {
     if (text.includes('PRIVATE KEY-----')) return undefined;
@@ -25,7 +28,7 @@ export function parsePublicKey(text: string): KeyObject | undefined {
   });
 }
 
-/** Id of a public key: the beginning of a hash of it. */
+/** Returns the id of a public key: the beginning of its hash. */
 export function keyIdOf(publicKey: KeyObject): string {
   const der = publicKey.export({ format: 'der', type: 'spki' });
   return createHash('sha256').update(der).digest('base64url').slice(0, 16);

@@ -4,11 +4,11 @@ import type { SealPlace } from '../seal-place.ts';
 import { type Signature, type SignedValue, toStatement } from './signed-value.ts';
 import { keyIdOf } from './signing-keys.ts';
 
-/** A key that may sign. One owner may have several, for example while one replaces another. */
+/** A key that may sign. An owner can have several, for example while one replaces another. */
 export interface KnownKey {
   /** Name of its owner. */
   id: string;
-  /** `*`: every tenant. */
+  /** `*` stands for every tenant. */
   tenants: readonly string[];
   publicKey: KeyObject;
 }
@@ -20,16 +20,16 @@ export interface KnownKeys {
 
 export interface Verifier {
   /**
-   * Throws UNAUTHORIZED unless a known key of the tenant signed exactly this value for this place. Of what a host acts on when it opens it, the
-   * signature must not have expired; that of an entry, a session or an answer is looked at later.
+   * Throws UNAUTHORIZED unless a known key of the tenant signed exactly this value for this place. Only the kinds in
+   * USED_AT_ONCE must not have expired; the expiry of entries, sessions and answers is checked later.
    */
   verify(value: SignedValue, place: SealPlace): Signature;
-  /** Throws UNAUTHORIZED. Without a problem: the value was sealed for another place, or altered. */
+  /** Throws UNAUTHORIZED. The default problem: the value was altered or sealed for another place. */
   refuse(place: SealPlace, problem?: string): never;
 }
 
 const ED25519_SIGNATURE_BYTES = 64;
-/** A host acts on them when it opens them. */
+/** Kinds that a host acts on when it opens them. */
 const USED_AT_ONCE: ReadonlySet<SealPlace['kind']> = new Set([
   'close',
   'cancel',
@@ -39,7 +39,7 @@ const USED_AT_ONCE: ReadonlySet<SealPlace['kind']> = new Set([
   'tool-cancel',
 ]);
 
-/** `onRefused`: what was refused, and which part of the check failed, for the audit and the log of the operator. */
+/** Creates a verifier. `onRefused` gets each refused value and the failed part of the check, for audit and log. */
 export function createVerifier(
   { producers, approvers }: KnownKeys,
   onRefused: (place: SealPlace, problem: string) => void,
@@ -61,7 +61,7 @@ export function createVerifier(
   };
 }
 
-/** One text for whatever is wrong: it helps nobody who forges. The audit has the reason. */
+/** Returns the error of every refusal. It names no reason, which could help forgers; the audit does. */
 export function unauthorized(): ShellfleetError {
   return new ShellfleetError(
     'UNAUTHORIZED',
@@ -69,7 +69,7 @@ export function unauthorized(): ShellfleetError {
   );
 }
 
-/** Why it is refused, in words. */
+/** Returns why a value is refused, if it is. */
 function check(
   { plain, header }: SignedValue,
   place: SealPlace,
