@@ -65,9 +65,7 @@ export function parseRedisUrl(url: string): RedisAddress {
   return { kind, ...common };
 }
 
-/**
- * Returns the address for messages, without user, password and parameters. Throws REDIS_UNSUITABLE as `parseRedisUrl`.
- */
+/** Returns the address for messages, without secrets and parameters. Throws REDIS_UNSUITABLE as `parseRedisUrl`. */
 export function describeRedis(url: string): string {
   const address = parseRedisUrl(url);
   const nodes = address.nodes.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(',');

@@ -28,10 +28,7 @@ export interface Connected {
   recoverFirst(recover: Recover): void;
 }
 
-/**
- * Connects, rejects a Redis that could lose accepted commands, and loads the mailbox scripts for a host. Throws
- * QUEUE_UNAVAILABLE (out of reach) or REDIS_UNSUITABLE (the error names the setting or version).
- */
+/** Connects, and loads the scripts for a host. Throws QUEUE_UNAVAILABLE, or REDIS_UNSUITABLE with the reason. */
 export async function connectRedis(url: string, role: ConnectionRole, name: string): Promise<Connected> {
   const place = describeRedis(url);
   const address = parseRedisUrl(url);

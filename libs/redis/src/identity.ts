@@ -10,9 +10,8 @@ export interface RedisIdentity {
 }
 
 /**
- * Identities of the Redis behind one connection. A Redis that was restarted, restored or promoted has another identity
- * and may lack the newest writes. With the same identity nothing was lost. ioredis reads the identity before it calls
- * the connection ready.
+ * Identities of the Redis behind one connection. A Redis that was restarted, restored or promoted may lack the newest
+ * writes, and has another identity. The identity is read before the connection is ready.
  */
 export interface RedisHistory {
   /** Identity of the last answer. Undefined before the first, and when the Redis does not report one. */
@@ -27,10 +26,7 @@ export async function readRedisIdentity(redis: Redis): Promise<RedisIdentity | u
   return toIdentity(parseInfo(await redis.info()));
 }
 
-/**
- * Follows the identity of the Redis behind a connection over all reconnections, without calls: ioredis sends INFO
- * itself before a connection is ready, and this reads the reply.
- */
+/** Follows the identity of the Redis behind a connection. Reads the replies to the INFO that ioredis sends itself. */
 export function followRedisIdentity(redis: Redis): RedisHistory {
   const client: unknown = redis;
   if (client instanceof Cluster) return followClusterIdentity(client);
@@ -44,8 +40,8 @@ export function followRedisIdentity(redis: Redis): RedisHistory {
 }
 
 /**
- * Follows the identity of each node. A known address with another identity is a change. So is a new address after every
- * primary was known, because a failover promotes a node. `identity` is that of the node that answered last.
+ * Follows the identity of each node. A new address after every primary was known is a change too, because a failover
+ * promotes a node. `identity` is that of the node that answered last.
  */
 function followClusterIdentity(cluster: Cluster): RedisHistory {
   const history = newHistory();
@@ -75,7 +71,6 @@ function recordChange(history: History): void {
   history.changedAt = Date.now();
 }
 
-/** INFO that each connection read last. */
 const lastInfo = new WeakMap<Redis, Map<string, string>>();
 
 /** Returns the last INFO of a followed connection, if it has read one. */

@@ -4,8 +4,8 @@ import { REDIS_DEADLINE_MS } from './ioredis/call-rules.ts';
 import { changeCluster, changeConnection } from './ioredis/changes.ts';
 
 /**
- * How a connection behaves while Redis is unavailable. `producer`: calls fail within the deadline. `host`: calls fail
- * at once and are never sent later; the caller repeats them. `subscriber`: subscribes again forever.
+ * Behaviour while Redis is unavailable. `producer`: calls fail within the deadline. `host`: calls fail at once and are
+ * never sent later; the caller repeats them. `subscriber`: subscribes again forever.
  */
 export type ConnectionRole = 'producer' | 'host' | 'subscriber';
 
@@ -63,10 +63,7 @@ function toPlace(address: RedisAddress) {
   };
 }
 
-/**
- * Opens a Cluster, which sends every command to the node of its key. Its type differs from Redis only in the
- * connection's own members, so it is cast; `mastersOf` tells them apart.
- */
+/** Opens a Cluster. It is cast because only the connection's own members differ; `mastersOf` tells them apart. */
 function openCluster(address: RedisAddress, role: ConnectionRole, connectionName: string): Redis {
   const cluster = new Cluster(
     address.nodes.map(({ host, port }) => ({ host, port })),

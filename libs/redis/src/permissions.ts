@@ -13,10 +13,7 @@ while ARGV[from] do
 end
 return false`;
 
-/**
- * Throws REDIS_UNSUITABLE with the first command that a host needs and this user may not run. The list has one command
- * for each kind of command, key and channel.
- */
+/** Throws REDIS_UNSUITABLE for a missing permission of a host. Checks one command for each kind of command and key. */
 export async function refuseMissingPermissions(
   redis: Redis,
   place: string,

@@ -1,6 +1,5 @@
 import { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 
-/** Throws a failed call's error, converted by `toQueueError`. */
 export function throwQueueError(cause: unknown): never {
   throw toQueueError(cause);
 }

@@ -3,8 +3,7 @@ import { connect } from 'node:net';
 const WITHIN_MS = 1_000;
 
 /**
- * Reads the error that a server sends before it closes a new connection (Redis in protected mode or with too many
- * clients), if any. ioredis does not report it.
+ * Reads the error with which a server closes a new connection, which ioredis does not report (for example maxclients).
  */
 export async function readRefusal({ host, port }: { host: string; port: number }): Promise<string | undefined> {
   const socket = connect({ host, port, timeout: WITHIN_MS });

@@ -9,14 +9,11 @@ export interface AvailabilityListener {
 
 export interface RetryOptions {
   availability?: AvailabilityListener;
-  /**
-   * Waits before the next attempt. Its rejection ends the retries with its reason. Default: a backoff from 50 ms to 1
-   * s.
-   */
+  /** Waits before the next attempt. Its rejection ends the retries. Default: a backoff from 50 ms to 1 s. */
   waitBeforeRetry?: () => Promise<void>;
   /**
-   * Whether to retry on errors that Redis itself replied with. `retry` (the default) suits a host's writes: Redis may
-   * be full, read-only or starting. `throw` suits reads, whose retry would get the same reply unless Redis is starting.
+   * Handling of errors that Redis itself replied with. `retry` (the default) suits a host's writes: Redis may be full,
+   * read-only or starting. `throw` suits reads, whose retry would get the same reply unless Redis is starting.
    */
   errorReplies?: 'retry' | 'throw';
 }
@@ -32,8 +29,8 @@ export function redisResumed(): void {
 }
 
 /**
- * Repeats a mailbox call until Redis answers. Every script may run twice, so a call whose reply was lost is safe to
- * repeat. Rejects with the call's error when the signal is aborted or the error does not mean that Redis is down.
+ * Repeats a mailbox call until Redis answers, which is safe because every script may run twice. Rejects with the call's
+ * error when the signal is aborted or the error does not mean that Redis is down.
  */
 export async function retryWhileRedisIsDown<T>(
   call: () => Promise<T>,

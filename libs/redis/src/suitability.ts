@@ -5,10 +5,7 @@ import { isCluster, mastersOf } from './open-redis.ts';
 
 const OLDEST_REDIS = [6, 2] as const;
 
-/**
- * Throws REDIS_UNSUITABLE with the setting that makes this Redis, or a node of this Cluster, unfit to hold accepted
- * commands. Returns `persistent: true` when every node has an append-only file.
- */
+/** Throws REDIS_UNSUITABLE with the setting that makes a node unfit to hold accepted commands. */
 export async function refuseUnsuitable(
   redis: Redis,
   place: string,
@@ -103,10 +100,7 @@ const REFUSALS: [RegExp, setting: string, (reply: string) => string][] = [
   ],
 ];
 
-/**
- * Converts a failed connection. `networkError` is the connection's own error, which can have the reason when the call
- * lacks it.
- */
+/** Converts a failed connection. `networkError` is the connection's own error, if it reported one. */
 export function toConnectError(error: unknown, place: string, networkError?: unknown): ShellfleetError {
   if (error instanceof ShellfleetError) return error;
   const reason = describeFailure(networkError ?? error);
@@ -136,10 +130,7 @@ function unsuitable(
   );
 }
 
-/**
- * Returns the reason of a failure. An error for a host name with several addresses has a message only for each address,
- * and a Cluster's error names only its step.
- */
+/** Returns the reason of a failure, which errors of several addresses and of a Cluster have inside. */
 function describeFailure(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(describeFailure).join(', ');
   if (error instanceof Error && 'lastNodeError' in error && error.lastNodeError)

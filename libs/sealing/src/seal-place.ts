@@ -2,17 +2,12 @@ import type { FleetKeys, ResolvedSessionSpec, SessionKeys } from '@shellfleet/pr
 
 declare const built: unique symbol;
 
-/**
- * Where a sealed value is stored. As additional data of the encryption, it keeps copies elsewhere from being opened.
- */
+/** Place where a sealed value is stored. It is authenticated with the value, which opens nowhere else. */
 export interface SealPlace {
   readonly namespace: string;
   readonly tenant: string;
-  /** Id of the session, or name of the tool. */
   readonly session: string;
-  /**
-   * Id of the entry, question, file operation or call, `<terminal>.<message number>`, or empty for the session itself.
-   */
+  /** Id of the entry, question, file operation or call, `<terminal>.<message number>`, or empty for the session. */
   readonly entry: string;
   readonly kind: 'spec' | 'close' | 'payload' | 'file' | EntryKind | TerminalKind | ToolKind | ApprovalKind;
   /** Plain fields stored next to the value that its sealer fixed: the generation, and how an entry runs. */
@@ -22,10 +17,7 @@ export interface SealPlace {
   readonly [built]: true;
 }
 
-/**
- * Kinds of sealed values of an entry. `reason`: why a host holds or denies it, which may quote its script. `error`: why
- * a shell did not open, which may quote the spec.
- */
+/** Kinds of an entry. `reason`: why a host holds or denies it. `error`: why its shell did not open. */
 type EntryKind = 'answer' | 'input' | 'first-attempt' | 'reason' | 'error' | RequestKind;
 /** Requests of a producer to the host of its entry: to stop it, and to end its stdin. */
 type RequestKind = 'cancel' | 'input-end';

@@ -14,33 +14,24 @@ import type { Signer } from './signatures/signer.ts';
 import type { Verifier } from './signatures/verifier.ts';
 
 /**
- * Seals values as `<schema version>.<key id>.<base64url of nonce, ciphertext, tag>` (AES-256-GCM, bound to the place of
- * the value). A value that its producer signed ends with `.signed`, and its plain text begins with the signature.
+ * Seals values as `<schema version>.<key id>.<base64url of nonce, ciphertext, tag>` (AES-256-GCM). A value that its
+ * producer signed ends with `.signed`, and its plain text begins with the signature.
  */
 export interface Sealer {
   /** Seals a value. `schema` is the lowest schema version that understands it (default 1). */
   seal(plain: string | Uint8Array, place: SealPlace, schema?: number): string;
-  /** True if this process signs the values that it seals. */
   readonly signs: boolean;
-  /** True if this process requires signatures. */
   readonly verifies: boolean;
   /** Ids of the keys. The first one seals. */
   readonly keyIds: readonly string[];
-  /**
-   * Opens a value. Throws PROTOCOL_MISMATCH for a newer schema, and SEAL_KEY_UNKNOWN without its key or in another
-   * place.
-   */
+  /** Opens a value. Throws PROTOCOL_MISMATCH (newer schema) or SEAL_KEY_UNKNOWN (no key fits, or another place). */
   open(sealed: string, place: SealPlace): string;
   /**
-   * Opens a value and returns its signature. Throws UNAUTHORIZED, like `open`, if no known key signed it where keys are
-   * known.
+   * Opens a value and returns its signature. Throws UNAUTHORIZED, like `open`, if a known key is required and missing.
    */
   openSigned(sealed: string, place: SealPlace): { plain: string; signature: Signature | undefined };
   openBytes(sealed: string, place: SealPlace): Buffer;
-  /**
-   * Throws UNAUTHORIZED, where signatures are required, for a signed value that contradicts the plain fields next to
-   * it.
-   */
+  /** Throws UNAUTHORIZED, where signatures are required, for a signed value that contradicts its neighbours. */
   refuse(place: SealPlace, problem: string): void;
   /** Returns a keyed digest with the key's id. It reveals only whether values are equal. */
   digest(value: string): string;
@@ -58,7 +49,6 @@ const NONCE_BYTES = 12;
 const NONCES_AT_ONCE = 256;
 const TAG_BYTES = 16;
 
-/** Signer of the values that this process seals, and verifier of those that it opens. */
 export interface Signing {
   signer?: Signer | undefined;
   verifier?: Verifier | undefined;

@@ -15,10 +15,9 @@ import { throwQueueError, toQueueError } from '../queue-error.ts';
 
 // IDENTITY-1. A namespace of a Redis has one identity, the first that is declared.
 // IDENTITY-2. A process that knows a fleet's identity declares only this one to a Redis that lost it.
-// IDENTITY-3. A process that knows none waits before it declares a new one: after a loss, those that know it come
-//             first.
-// IDENTITY-4. A fleet that Redis lost is marked as restoring before its identity is back. Its hosts declare their
-//             sessions first, and no session is opened until then.
+// IDENTITY-3. A process that knows none waits first, so that after a loss those that know it declare it.
+// IDENTITY-4. A lost fleet is marked as restoring before its identity is back. No session is opened until its hosts
+//             have declared theirs.
 // IDENTITY-5. The protocol version is declared with the identity. Processes of another version use no key of the fleet.
 
 /** Time that hosts have to declare the sessions that they serve. */
@@ -62,8 +61,7 @@ export async function restoreFleet(redis: Redis, keyspace: string): Promise<stri
 }
 
 /**
- * Records that Redis lost data of this fleet, so that its hosts declare their sessions. The first record starts the
- * time.
+ * Records that Redis lost data of this fleet. Its hosts declare their sessions within RESTORING_MS of the first record.
  */
 export async function noteLoss(redis: Redis, keyspace: string): Promise<void> {
   // The write fails in a full Redis, or when this user may not make it. A host tries too.

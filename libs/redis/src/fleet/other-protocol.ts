@@ -9,9 +9,7 @@ const KEYS_IN_CALL = 1_000;
 export interface KeysOfFleet {
   sessions: number;
   commands: number;
-  /** Ids of the hosts that are up. */
   hosts: string[];
-  /** Keys of each node. */
   byNode: Map<Redis, string[]>;
 }
 

@@ -1,9 +1,8 @@
 import type { Redis } from 'ioredis';
 
 /**
- * Combines the data of one turn of the event loop into one write, so that Redis and this process wake once for all of
- * it. A single command is not delayed, because the turn ends with it. Unlike auto-pipelining, this changes neither
- * order nor replies of commands.
+ * Combines the data of one turn of the event loop into one write, so that Redis and this process wake once. A single
+ * command is not delayed, because the turn ends with it. Order and replies stay the same, unlike with auto-pipelining.
  */
 export function batchWrites(redis: Redis): void {
   redis.on('connect', () => {

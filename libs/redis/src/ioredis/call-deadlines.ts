@@ -7,9 +7,8 @@ export interface WaitingCall {
 const STEP_MS = 100;
 
 /**
- * Deadlines of the calls on one connection. Node runs timers before it reads replies: after a busy second, a timer for
- * each call would fail calls that Redis has answered. So one timer counts only time in which this process could have
- * read replies.
+ * Deadlines of the calls on one connection. They count only time in which this process could have read replies: Node
+ * runs timers first, so after a busy second a timer per call would fail calls that Redis has answered.
  */
 export class CallDeadlines<Call extends WaitingCall> {
   readonly #onLate: (call: Call) => void;

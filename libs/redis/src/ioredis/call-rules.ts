@@ -2,16 +2,11 @@ import { Socket } from 'node:net';
 import { Cluster, Redis } from 'ioredis';
 import { CallDeadlines } from './call-deadlines.ts';
 
-// Rules for every call on a connection, also those of BullMQ.
-//
-// CALL-1. A failed call is never sent later. ioredis keeps such calls in its queues, and would send them after a
-//         reconnection.
-// CALL-2. A call without a reply within its deadline ends its connection. Unsent data is discarded, so that it neither
-//         piles up here nor arrives late.
+// CALL-1. A failed call is never sent later, also not from the queues of ioredis after a reconnection.
+// CALL-2. A call without a reply within its deadline ends its connection, and unsent data is discarded.
 // CALL-3. The deadline does not count time in which this process is busy (see CallDeadlines).
 // CALL-4. The error of a call does not carry its arguments: those of AUTH are the password.
-// CALL-5. ioredis selects the database and subscribes again after a reconnection without handling a failure, which
-//         would end the process. Such a failure breaks the connection, and the next one tries again.
+// CALL-5. A reconnection whose SELECT or SUBSCRIBE fails breaks again. ioredis leaves that failure unhandled.
 
 /** The fields of ioredis' Command that the rules use. */
 interface Call {
@@ -20,7 +15,6 @@ interface Call {
   isSettled: boolean;
   reject(error: Error): void;
   setTimeout(ms: number): void;
-  /** Connection on which the call was last sent. */
   sentOn?: Socket | undefined;
 }
 
@@ -40,8 +34,7 @@ export function applyCallRules(redis: Redis): void {
 }
 
 /**
- * Applies the rules to a Cluster. ioredis' own deadline would restart with each node that a call is sent to, and would
- * not run while no node is known.
+ * Applies the rules to a Cluster. ioredis' own deadline restarts with each node, and never ends without a known node.
  */
 export function applyClusterCallRules(cluster: Cluster): void {
   const deadlines = newDeadlines();

@@ -3,9 +3,7 @@ import { Command, type Redis } from 'ioredis';
 export type ScriptArgument = string | number | Buffer;
 
 /**
- * Writes script calls on this connection in one pass, which takes 3.5 µs instead of 8.3 for twenty arguments. That is 5
- * % of a worker's processor time. ioredis copies the arguments twice, and joins each from three buffers when one is a
- * buffer.
+ * Writes a script call in one pass: in 3.5 µs instead of 8.3 for twenty arguments, which saves 5 % of a worker's time.
  */
 export function writeScriptCallsAtOnce(redis: Redis): void {
   // Calls of objects derived from the connection use their own sendCommand().

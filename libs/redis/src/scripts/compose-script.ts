@@ -1,7 +1,6 @@
 /**
- * Returns `body` after the parts of `prelude` that it uses, directly or through other parts. Redis creates every
- * function of a script for each call, used or not, so an omitted part costs nothing. A part is a statement of the
- * prelude that begins in the first column with `local`.
+ * Returns `body` after the parts of `prelude` that it needs: Redis creates every function for each call, used or not. A
+ * part is a statement of the prelude that begins in the first column with `local`.
  */
 export function composeScript(prelude: string, body: string): string {
   const parts = splitPrelude(prelude);

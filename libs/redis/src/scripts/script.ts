@@ -40,9 +40,8 @@ class LazyScript implements Script {
 }
 
 /**
- * Defines the script `<path>.lua` relative to the module with this URL, with the parts of `<prelude>.lua` that it uses.
- * The path must begin at the source folder of its package: a bundle keeps the scripts in that order, but not the
- * modules.
+ * Defines the script `<path>.lua` with its parts of `<prelude>.lua`. The path is relative to `module` and must begin at
+ * the package's source folder, because a bundle keeps only the scripts in that order.
  */
 export function defineScript(module: string, path: string, prelude?: string): Script {
   const readBody = () => readLua(module, path);

@@ -2,15 +2,13 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'no
 import { type AuditEvent, type AuditHead, type AuditRecord, auditRecordSchema, tryJson } from '@shellfleet/protocol';
 import { createSealer } from '../seal.ts';
 
-// One line of an audit file: `{"mac":"…","record":{…}}`. The code covers exactly the characters of the record,
-// including the code of the record before.
+// A line of an audit file: `{"mac":"…","record":{…}}`. The code covers the record, which has the code of the one
+// before.
 
-/** Head of a chain without records. */
 export const CHAIN_START: AuditHead = { n: 0, mac: '' };
 
 const LINE = /^\{"mac":"([A-Za-z0-9_-]{43})","record":(\{.*\})\}$/s;
 
-/** Owner of a chain. */
 export interface AuditChainOf {
   namespace: string;
   host: string;

@@ -2,8 +2,7 @@ import type { AuditHead, AuditRecord } from '@shellfleet/protocol';
 import { type AuditKey, CHAIN_START, parseAuditLine } from './audit-line.ts';
 
 // VERIFY-1. Without a seal key, any change, addition, reordering or removal before the last record makes a finding.
-// VERIFY-2. A head that was kept elsewhere (anchored in Redis, or exported) reveals records that were removed at the
-//           end.
+// VERIFY-2. A head that was kept elsewhere (in Redis, or exported) reveals that records were removed at the end.
 // VERIFY-3. A line that a crash left incomplete is not tampering if it is the last, or the next record reports it.
 
 export interface AuditFinding {
@@ -14,7 +13,6 @@ export interface AuditFinding {
 }
 
 export interface VerifiedChain {
-  /** Number of authentic records. */
   records: number;
   head: AuditHead;
   findings: AuditFinding[];
@@ -29,10 +27,7 @@ export function isTampering({ type }: AuditFinding): boolean {
   return type !== 'torn' && type !== 'lost';
 }
 
-/**
- * Checks a chain. `segments`: its files in order. `heads`: heads of the chain that were kept elsewhere. `onRecord`:
- * called with each authentic record, in order.
- */
+/** Checks the files of a chain, in order, against `heads` that were kept elsewhere. Passes authentic records on. */
 export function verifyAudit(
   segments: Iterable<AuditSegment>,
   keys: readonly AuditKey[],

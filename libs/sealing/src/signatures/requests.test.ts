@@ -125,7 +125,6 @@ const WRONG: [string, (sign: (typeof KINDS)[string]['sign']) => string, RegExp |
   ['an altered one', (sign) => flip(sign(signedBy(producer))), MOVED],
 ];
 
-/** Changes one character of the sealed text. */
 function flip(sealed: string): string {
   const at = sealed.length - 40;
   return `${sealed.slice(0, at)}${sealed[at] === 'A' ? 'B' : 'A'}${sealed.slice(at + 1)}`;

@@ -2,8 +2,7 @@ import { inputEndSchema, type SessionKeys, tryJson } from '@shellfleet/protocol'
 import type { Sealer } from '../seal.ts';
 import { type SealPlace, sealPlace } from '../seal-place.ts';
 
-// Signed requests of a producer to a host: to stop an entry, to close a session, to end a stdin. Each covers one entry
-// or generation and has no effect after its end. A producer without a signing key writes ''.
+// Signed requests to a host. Each names one entry or generation, so it has no effect later. Without a key: ''.
 
 /** Signs the request to stop an entry, with the reason for its Result. */
 export function signCancel(sealer: Sealer, keys: SessionKeys, entryId: string, reason: string): string {
@@ -20,7 +19,6 @@ export function signedReason(
   return sealer.verifies ? tryOpen(sealer, signed, sealPlace('cancel', keys, entryId)) : reason;
 }
 
-/** Signs the request to end a generation. */
 export function signClose(sealer: Sealer, keys: SessionKeys, generation: string): string {
   return sealer.signs ? sealer.seal('', sealPlace('close', keys, { generation })) : '';
 }
@@ -29,13 +27,11 @@ export function isSignedClose(sealer: Sealer, keys: SessionKeys, generation: str
   return !sealer.verifies || tryOpen(sealer, signed, sealPlace('close', keys, { generation })) !== undefined;
 }
 
-/** End of an open stdin, after a number of bytes. */
 export interface InputEnd {
   closes: 'end' | 'broken';
   bytes: number;
 }
 
-/** Signs the end of an open stdin. */
 export function signInputEnd(sealer: Sealer, keys: SessionKeys, entryId: string, end: InputEnd): string {
   return sealer.signs ? sealer.seal(JSON.stringify(end), sealPlace('input-end', keys, entryId)) : '';
 }
@@ -48,7 +44,6 @@ export function checkInputEnd(sealer: Sealer, keys: SessionKeys, entryId: string
   if (asked?.closes !== end.closes || asked.bytes !== end.bytes) sealer.refuse(place, 'it ends somewhere else');
 }
 
-/** Signs the request to stop a tool call. */
 export function signToolCancel(sealer: Sealer, ...[fleet, call]: ToolPlace): string {
   return sealer.signs ? sealer.seal('', sealPlace('tool-cancel', fleet, call)) : '';
 }

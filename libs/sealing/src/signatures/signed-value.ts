@@ -8,13 +8,11 @@ import {
 } from '@shellfleet/protocol';
 import type { SealPlace } from '../seal-place.ts';
 
-// A value that its producer signed: `<header as JSON>\n<plain text>`. It is sealed as a whole, so that a signature
-// reveals nothing about the plain text.
+// `<header as JSON>\n<plain text>`, sealed as a whole, so that a signature reveals nothing about the plain text.
 //
 // SIGNED-1. The signature is Ed25519 over the canonical JSON of the statement. No field selects another algorithm.
-// SIGNED-2. The statement holds the place of the value (namespace, tenant, session, entry, kind, generation and how it
-//           runs), the digest of the session's spec, the key, the expiry, and SHA-256 of exactly the bytes that are
-//           used.
+// SIGNED-2. The statement holds the value's place, how the entry runs, the digest of the session's spec, the key, the
+//           expiry, and SHA-256 of the exact bytes.
 
 const SIGNED_KINDS: ReadonlySet<SealPlace['kind']> = new Set([
   'spec',

@@ -3,7 +3,6 @@ import type { SealPlace } from '../seal-place.ts';
 import { joinSigned, toStatement } from './signed-value.ts';
 import { keyIdOf } from './signing-keys.ts';
 
-/** Signs the values that a process seals. */
 export interface Signer {
   sign(plain: string | Uint8Array, place: SealPlace): Buffer;
 }

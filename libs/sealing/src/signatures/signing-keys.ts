@@ -15,10 +15,7 @@ export function parsePrivateKey(text: string): KeyObject | undefined {
   });
 }
 
-/**
- * Returns undefined for anything but a public key of Ed25519, also for a private key, so that nobody spreads one by
- * mistake.
- */
+/** Returns undefined for anything but a public key of Ed25519, so that nobody spreads a private key by mistake. */
 export function parsePublicKey(text: string): KeyObject | undefined {
   return tryKey(() => {
     if (text.includes('PRIVATE KEY-----')) return undefined;

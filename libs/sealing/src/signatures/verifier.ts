@@ -6,7 +6,6 @@ import { keyIdOf } from './signing-keys.ts';
 
 /** A key that may sign. An owner can have several, for example while one replaces another. */
 export interface KnownKey {
-  /** Name of its owner. */
   id: string;
   /** `*` stands for every tenant. */
   tenants: readonly string[];
@@ -20,8 +19,8 @@ export interface KnownKeys {
 
 export interface Verifier {
   /**
-   * Throws UNAUTHORIZED unless a known key of the tenant signed exactly this value for this place. Only the kinds in
-   * USED_AT_ONCE must not have expired; the expiry of entries, sessions and answers is checked later.
+   * Throws UNAUTHORIZED unless a known key of the tenant signed this value for this place. USED_AT_ONCE must not be
+   * expired.
    */
   verify(value: SignedValue, place: SealPlace): Signature;
   /** Throws UNAUTHORIZED. The default problem: the value was altered or sealed for another place. */
@@ -69,7 +68,6 @@ export function unauthorized(): ShellfleetError {
   );
 }
 
-/** Returns why a value is refused, if it is. */
 function check(
   { plain, header }: SignedValue,
   place: SealPlace,
