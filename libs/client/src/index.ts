@@ -86,7 +86,7 @@ export type {
 export { Fleet } from './fleet.ts';
 export { type FleetFile, fleetFilePath, readFleetFile, removeFleetFile, writeFleetFile } from './fleet-file.ts';
 export type { DrainOptions } from './hosts/drain-host.ts';
-export { connectToHosts, type FleetHosts } from './hosts/fleet-hosts.ts';
+export { FleetHosts } from './hosts/fleet-hosts.ts';
 export { type ModelText, type ModelTextOptions, toModelText } from './model-text.ts';
 export type { SessionFilter } from './read/list-sessions.ts';
 export { lacksSealKey } from './read/session-info.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { connectToHosts, type FleetHosts, readFleetFile } from '@shellfleet/client';
+import { FleetHosts, readFleetFile } from '@shellfleet/client';
 import type { FleetRecord } from './fleet-record.ts';
 
 /** Several intervals of heartbeats. */
@@ -25,7 +25,7 @@ export function hostsOf({ workers }: FleetRecord): string[] {
  */
 export async function connectToOwn(env: NodeJS.ProcessEnv): Promise<FleetHosts | undefined> {
   const file = await readFleetFile(env);
-  return file && connectToHosts(file.redisUrl, file.namespace);
+  return file && FleetHosts.connect(file.redisUrl, file.namespace);
 }
 
 /** Reads what is open from heartbeats that its hosts sent after the call, and from their last ones where none comes. */
