@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
 
-/** Whether this program runs from its TypeScript source, in a checkout. A published package holds JavaScript alone. */
+/** Whether this program runs from a checkout: published packages contain JavaScript only. */
 export const runsFromSource = import.meta.url.endsWith('.ts');
 
 const modules = runsFromSource ? '../../../../node_modules' : '../../node_modules';
 
-/** Folder of what the worker and its tool processes have compiled. It is beside the code and has the same owner. */
+/** Folder for the compiled code of the worker and its tool processes. It has the same owner as the code next to it. */
 export const compileCache = fileURLToPath(new URL(`${modules}/.cache/shellfleet-worker`, import.meta.url));

@@ -8,24 +8,20 @@ import type { DescribedTool } from './child/request.ts';
 import { startProcess } from './start-process.ts';
 import { runToolProcess, type ToolProcessEnd } from './tool-process.ts';
 
-/** A tool of this host. */
 export interface Tool extends DescribedTool {
   module: string;
-  /** Memory that the runtime uses in the process of a call, before the module is loaded. The same for all tools of a host. */
+  /** Memory that the runtime itself uses, before the module is loaded. Equal for all tools of a host. */
   dataBytes: number;
-  /** URL of the zod that the module imports. Undefined when its folder has none. */
+  /** URL of the zod package that the module imports. Undefined when its folder has none. */
   zod: string | undefined;
 }
 
-/** A module that has not reported its tools in this time is broken. */
+/** Time in which a module must report its tools. Otherwise the module counts as broken. */
 const DESCRIBE_WITHIN_MS = 15_000;
-/** Memory while a module is only described. */
+/** Memory limit for the description of a module. */
 const DESCRIBE_MEMORY_BYTES = 2 * 1024 * 1024 * 1024;
 
-/**
- * Loads the tools of all modules. Each module is described in a process of its own, so a broken one affects no other. Tools of broken
- * modules, and tools with equal names, are not offered; the log reports which and why.
- */
+/** Describes each module in a separate process. Leaves out broken modules and tools with equal names, and logs them. */
 export async function loadTools(
   modules: readonly string[],
   env: Record<string, string>,
@@ -63,7 +59,7 @@ async function describe(
   mark: string,
 ): Promise<{ tools: Tool[] } | { module: string; refused: string }> {
   const limits = { memoryBytes: DESCRIBE_MEMORY_BYTES, dataBytes: DESCRIBE_MEMORY_BYTES };
-  // A mark of its own: all processes with a call's mark end with the call.
+  // Unique, since all processes with a call's mark end with the call.
   const started = startProcess({ ...limits, env, mark: `${mark}${randomUUID()}` });
   const end = await runToolProcess(started, {
     request: { type: 'describe', module },

@@ -7,7 +7,7 @@ import type { Tool } from './load-tools.ts';
 const OFFER_MS = 5_000;
 const RENEW_EVERY_MS = 1_500;
 
-/** Publishes the tools of this host until closed. They are published when this resolves. */
+/** Publishes the tools of this host until closed. Resolves after the first publication. */
 export async function offerTools(
   redis: Redis,
   fleet: FleetKeys,
@@ -23,7 +23,7 @@ export async function offerTools(
     await redis.zadd(fleet.knownTools, ...tools.flatMap(({ name }) => [now, name]));
     await redis.zremrangebyscore(fleet.knownTools, '-inf', now - LIMITS.toolKnownMs);
   };
-  // The definitions are written again only when they are missing.
+  // The definitions are written again only if they are missing.
   const renew = async () => {
     if ((await redis.pexpire(key, OFFER_MS)) === 0) await redis.set(key, text, 'PX', OFFER_MS);
     await know();

@@ -2,7 +2,7 @@ import { toolErrorSchema, toolOfferSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { BEGUN, type ChildReport } from './child/request.ts';
 
-/** Limit of a report, which may describe a whole module. The output of a call follows the report and has its own limit. */
+/** Limit for a report, which may describe a whole module. The output after it has a separate limit. */
 export const REPORT_BYTES = 4_194_304;
 
 const reportSchema: z.ZodType<ChildReport> = z.discriminatedUnion('type', [
@@ -18,7 +18,7 @@ const reportSchema: z.ZodType<ChildReport> = z.discriminatedUnion('type', [
   z.object({ type: z.literal('failed'), error: toolErrorSchema }),
 ]);
 
-/** The report of a process, after the byte that it begins with; undefined when it is invalid, since the process runs foreign code. */
+/** Parses a report without its first byte. Undefined when invalid, since the process runs foreign code. */
 export function parseReport(bytes: Buffer): { report: ChildReport; body: Buffer } | undefined {
   if (bytes[0] !== BEGUN.charCodeAt(0)) return undefined;
   const end = bytes.indexOf(0x0a);

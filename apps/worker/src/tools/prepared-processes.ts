@@ -4,14 +4,13 @@ import { type StartedProcess, signalGroup, startProcess } from './start-process.
 import { runToolProcess, type ToolProcessEnd, type ToolProcessOptions } from './tool-process.ts';
 
 // Processes that were started before their call is known.
-//
-// PREPARED-1. A process has one call. It ends with that call and is never used again.
-// PREPARED-2. No code of a tool's module runs in it before it has a call. It has loaded Node, our own code and zod.
-// PREPARED-3. At most one process waits for each slot, and no more than there are processors, which could not start them faster. Slots run calls
-//             beside that, so the memory of those that wait comes in addition to the calls'.
-// PREPARED-4. A process that ends while it waits costs no call: the call gets a new one.
+// PREPARED-1. A process serves one call. It ends with that call and is never used again.
+// PREPARED-2. Before it has a call, a process has loaded Node, our own code and zod, but no code of a tool's module.
+// PREPARED-3. At most one process waits for each slot, and no more than there are processors, which could not start
+//             them faster. Their memory comes in addition to that of the running calls.
+// PREPARED-4. When a process dies before it has read its request, the call gets a new one.
 
-/** What is fixed when a process starts. Only a call with the same limits can use it. */
+/** Limits that are fixed when a process starts. Only a call with the same limits can use the process. */
 export interface ProcessLimits {
   memoryBytes: number;
   dataBytes: number;
@@ -21,9 +20,9 @@ export interface PreparedOptions {
   slots: number;
   env: Record<string, string>;
   preload: readonly string[];
-  /** The beginning of the mark of every process. */
+  /** Prefix of the marks of all processes. */
   mark: string;
-  /** Is called when a process has died while it waited. */
+  /** Reports a process that died while it waited for a call. */
   onDeath(death: PreparedDeath): void;
 }
 
@@ -33,7 +32,7 @@ export interface PreparedDeath {
   signal: string | null;
 }
 
-/** All but one end when they were not used for so long. */
+/** Time after which unused processes end, except for one. */
 const IDLE_MS = 60_000;
 const NOT_STARTED: PreparedDeath = { pid: undefined, exitCode: 127, signal: null };
 const LEAST_PAUSE_MS = 1_000;
@@ -48,7 +47,7 @@ export class PreparedProcesses {
   readonly #options: PreparedOptions;
   readonly #most: number;
   #waiting: Waiting[] = [];
-  /** How many have died in a row while they waited. */
+  /** Number of processes that died in a row while they waited. */
   #deaths = 0;
   #retry: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -58,12 +57,11 @@ export class PreparedProcesses {
     this.#most = Math.min(options.slots, availableParallelism());
   }
 
-  /** Ids of the processes that wait. */
+  /** Ids of the waiting processes. */
   get pids(): number[] {
     return this.#waiting.flatMap(({ started }) => started.child.pid ?? []);
   }
 
-  /** Starts a process for a later call, if there is room. */
   prepare(limits: ProcessLimits): void {
     const isPausing = this.#retry !== undefined;
     if (this.#isClosed || isPausing || this.#waiting.length >= this.#most) return;
@@ -78,7 +76,7 @@ export class PreparedProcesses {
     });
   }
 
-  /** Runs one call in a process that waits, or in a new one. The next one starts meanwhile, and another after the call: calls come faster than processes start. */
+  /** Runs one call. Prepares a process at its start and one after it: calls can arrive faster than processes start. */
   async run(limits: ProcessLimits, options: ToolProcessOptions): Promise<ToolProcessEnd> {
     const end = await this.#runOnce(limits, options);
     this.prepare(limits);
@@ -88,12 +86,12 @@ export class PreparedProcesses {
   async #runOnce(limits: ProcessLimits, options: ToolProcessOptions): Promise<ToolProcessEnd> {
     const ready = this.#take(limits);
     if (ready === undefined) {
-      // Those that wait have other limits.
+      // The waiting processes have other limits. One makes room.
       const [oldest] = this.#waiting;
       if (oldest !== undefined && this.#waiting.length >= this.#most) this.#end(oldest);
       return this.#runNew(limits, options);
     }
-    // The call has its request before the next process is started.
+    // The call receives its request before the next process starts.
     const ending = runToolProcess(ready, options);
     this.prepare(limits);
     const end = await ending;
@@ -109,7 +107,7 @@ export class PreparedProcesses {
     return ending;
   }
 
-  /** Ends the processes that wait. The next call starts a new one. */
+  /** Ends the waiting processes. */
   clear(): void {
     for (const waiting of this.#waiting) this.#end(waiting);
   }
@@ -125,7 +123,7 @@ export class PreparedProcesses {
     return startProcess({ ...limits, env, preload, mark: `${mark}${randomUUID()}` });
   }
 
-  /** Without memory for another process, those that run go on. */
+  /** Returns undefined when there is no memory for another process. Running calls continue. */
   #tryToStart(limits: ProcessLimits): StartedProcess | undefined {
     try {
       return this.#start(limits);

@@ -1,6 +1,5 @@
 import { compileRedaction } from '@shellfleet/policy';
 
-/** Replaces tokens of well-known formats in a text that a tool returned, printed or threw. */
 export function createTokenRedactor(): (text: string) => string {
   // No rule hashes, so the key is not used.
   const redaction = compileRedaction({ tokens: true, hashKey: new Uint8Array(32) });

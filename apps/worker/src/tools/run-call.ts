@@ -27,22 +27,21 @@ import type { ToolProcessEnd } from './tool-process.ts';
 export interface CallDeps extends HostServices {
   processes: ToolLauncher;
   redact(text: string): string;
-  /** What the rules say about a call of a tool. */
+  /** Evaluates the rules for a call of a tool. */
   decide: Rules['decideTool'];
   approvals: Pick<ToolApprovals, 'admit'>;
-  /** Aborts when this process no longer stores the ends of calls. */
+  /** Aborts when this process no longer stores results of calls. */
   abandoned: AbortSignal;
 }
 
-/** As for commands. */
+/** Default that is also used for commands. */
 const APPROVAL_TIMEOUT_MS = 600_000;
 
-/** Why a call is stopped early. */
 export type StopReason = 'cancelled' | 'host-stopped';
 
 type Outcome = { ok: true; output: string } | { ok: false; error: ToolError };
 
-/** The call in a job; undefined when the job is invalid, since any process with access to Redis can write one. */
+/** Parses the call in a job. Undefined when invalid: any process with access to Redis can write jobs. */
 export function parseToolJob(found: FoundToolJob): ToolJob | undefined {
   const parsed = toolJobSchema.safeParse(found.data);
   return parsed.success && found.id === toolJobId(parsed.data.call) ? parsed.data : undefined;
@@ -64,13 +63,13 @@ export async function runCall(
   const admitted = await admitCall(job, ref, begin, deps);
   await found.remove();
   if (admitted.type === 'asks') {
-    // Its caller looks for the question, and adds the call again when it was answered.
+    // The caller looks for the question, and queues the call again when it is answered.
     await sendAnswer(redis, fleet.namespace, job.inbox, { id: job.call, sealed: '' }).catch(() => {});
     return;
   }
   if (!admitted.begun) return;
   logger.debug({ [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.started');
-  // The call has begun, so from here on every error becomes its result.
+  // The call has begun, so every error from here on becomes its result.
   const outcome = await runOnce(tool, job, ref, timeoutMs, stop, { ...deps, denial: admitted.denial }).catch(
     (err: unknown) => {
       logger.error({ err, [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.failed');
@@ -90,14 +89,14 @@ export async function runCall(
 }
 
 interface BegunDeps extends CallDeps {
-  /** Why it does not run. */
+  /** Reason why the call does not run. */
   denial: Denial | undefined;
 }
 
 type Admitted = { type: 'asks' } | { type: 'judged'; begun: boolean; denial: Denial | undefined };
 type Denial = { code: 'denied' | 'approval-expired'; reason: string };
 
-/** Begins a call that is to have a result here: it runs, or is denied. One that a person has to be asked about first does not begin. */
+/** Begins a call, unless a person must be asked first. A denied call begins too, because it has a result. */
 async function admitCall(
   job: ToolJob,
   ref: ToolCallRef,
@@ -109,7 +108,7 @@ async function admitCall(
   if (decision.type === 'forbid')
     return { type: 'judged', begun: await begin(), denial: { code: 'denied', reason: decision.reason } };
   const opened = openArgs(job, ref, deps);
-  // The call ends with that error.
+  // `runBegun` ends the call with this error.
   if (isShellfleetError(opened)) return { type: 'judged', begun: await begin(), denial: undefined };
   const { tenant, id, name } = ref;
   const call = {
@@ -132,7 +131,7 @@ async function admitCall(
   return { type: 'asks' };
 }
 
-/** A call that the journal knows was put into its queue again: by a Redis that came back with an older state, or by whoever can write there. */
+/** Runs a call, unless this host has begun it before: Redis came back with older data, or somebody queued it again. */
 async function runOnce(
   tool: Tool,
   job: ToolJob,
@@ -164,7 +163,7 @@ async function runBegun(
   }
   if (deps.denial !== undefined) {
     const { code, reason } = deps.denial;
-    // A denial is in the audit before it takes effect. Its call ends with AUDIT_UNAVAILABLE otherwise.
+    // A denial is recorded before it takes effect. If that fails, the call ends with AUDIT_UNAVAILABLE.
     await deps.audit.record(job.tenant, toEndEvent(ref, fail(code, reason)));
     return fail(code, `tool '${tool.name}' was not called: ${reason}`);
   }
@@ -238,7 +237,7 @@ function toError(tool: Tool, end: ToolProcessEnd, timeoutMs: number, stop: Abort
 }
 
 function toEnd(ref: ToolCallRef, outcome: Outcome, { sealer, fleet, hostId }: CallDeps) {
-  // The output is JSON already and is inserted as it is.
+  // The output is inserted unchanged, since it already is JSON.
   const host = JSON.stringify(hostId);
   const text = outcome.ok
     ? `{"ok":true,"hostId":${host},"output":${outcome.output}}`
@@ -260,7 +259,6 @@ function openArgs(job: ToolJob, ref: ToolCallRef, { sealer, fleet, logger }: Cal
   }
 }
 
-/** Reports that the call was put into its queue again. */
 function replayed(ref: ToolCallRef, { sealer, fleet }: CallDeps): ShellfleetError {
   try {
     sealer.refuse(sealPlace('tool-args', fleet, ref), 'this host began it before');
@@ -270,7 +268,7 @@ function replayed(ref: ToolCallRef, { sealer, fleet }: CallDeps): ShellfleetErro
   return unauthorized();
 }
 
-/** What is refused for its signature is in the audit first. */
+/** Ends a call whose arguments could not be opened. A refused signature is recorded in the audit first. */
 async function refused({ code, message }: ShellfleetError, { tenant }: ToolCallRef, deps: CallDeps): Promise<Outcome> {
   if (code !== 'UNAUTHORIZED')
     return fail('error', `host ${deps.hostId} cannot open the arguments: another seal key, or a changed call`);
@@ -282,7 +280,6 @@ function toEndEvent({ name, id }: ToolCallRef, outcome: Outcome): AuditEvent {
   return { type: 'tool-end', tool: name, call: id, outcome: outcome.ok ? 'success' : outcome.error.code };
 }
 
-/** The caller's timeout, limited by the tool's. */
 function timeoutOf(tool: Tool, { timeoutMs }: ToolJob): number {
   if (timeoutMs === undefined) return tool.timeoutMs;
   return tool.timeoutIsMost ? Math.min(timeoutMs, tool.timeoutMs) : timeoutMs;

@@ -6,26 +6,24 @@ import { fileURLToPath } from 'node:url';
 import type { ChildRequest } from './child/request.ts';
 import { compileCache, runsFromSource } from './compile-cache.ts';
 
-/** How long the rest of what an ended process printed is waited for. */
+/** Time to wait for the remaining output of a process that has ended. */
 const REST_MS = 1_000;
 const TAIL_BYTES = 4_096;
 
 const main = fileURLToPath(new URL(`./child/main.${runsFromSource ? 'ts' : 'js'}`, import.meta.url));
 export const nodeArguments = [...(runsFromSource ? ['--conditions=@shellfleet/source'] : []), '--no-warnings'];
 
-/** What is fixed when a process starts. */
 export interface ProcessOptions {
   memoryBytes: number;
-  /** Memory of the runtime itself. */
+  /** Memory that the runtime itself uses. */
   dataBytes: number;
   env: Record<string, string>;
-  /** Is in the environment of the process and of every process that it starts. Each process has another one. */
+  /** Unique value in the environment of the process and of all its descendants. */
   mark: string;
   /** URLs of modules that Node loads before ours. */
   preload?: readonly string[];
 }
 
-/** A process that waits for its one request. */
 export interface StartedProcess {
   child: ChildProcess;
   mark: string;
@@ -38,7 +36,7 @@ interface Tail {
   end(): Promise<string>;
 }
 
-/** Ends with the worker, writes no core file, and has a memory limit of the kernel. The heap limit of Node gives a better message. */
+/** Starts a process that ends with the worker. Node's heap limit gives a better message than the kernel's limit. */
 export function startProcess({ memoryBytes, dataBytes, env, mark, preload = [] }: ProcessOptions): StartedProcess {
   const limits = [`--data=${dataBytes + memoryBytes}`, '--core=0'];
   const heap = `--max-old-space-size=${Math.floor(memoryBytes / 1_048_576)}`;
@@ -46,13 +44,13 @@ export function startProcess({ memoryBytes, dataBytes, env, mark, preload = [] }
   const program = ['prlimit', ...limits, '--', process.execPath, heap, ...nodeArguments, ...imports, main];
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...program], {
     cwd: '/',
-    // No variable of the worker's own: neither its Redis nor its keys. Most of the time of a short call is compilation, so the compile cache of
-    // the worker is used; the process removes NODE_COMPILE_CACHE before the tool is loaded.
+    // No variables of the worker, such as its keys. The compile cache saves most of the time of a short call. The
+    // process deletes its variable before it loads the tool.
     env: { ...env, NODE_COMPILE_CACHE: compileCache, SHELLFLEET_TOOL_CALL: mark },
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
   });
-  // A process that does not read its input is no error.
+  // A process that does not read its input causes no error.
   for (const stream of child.stdio) stream?.on('error', () => {});
   const [stdout, stderr] = [keepTail(child.stdout as Readable), keepTail(child.stderr as Readable)];
   return { child, mark, exited: waitForExit(child), stdout, stderr };
@@ -67,11 +65,10 @@ export function signalGroup({ child }: StartedProcess, signal: NodeJS.Signals): 
   try {
     process.kill(-child.pid, signal);
   } catch {
-    // The group is empty.
   }
 }
 
-/** Resolves also when the process could not be started. */
+/** Resolves also if the process could not be started. */
 function waitForExit(child: ChildProcess): Promise<{ exitCode: number | null; signal: string | null }> {
   return new Promise((resolve) => {
     child.once('error', () => resolve({ exitCode: 127, signal: null }));
@@ -79,7 +76,6 @@ function waitForExit(child: ChildProcess): Promise<{ exitCode: number | null; si
   });
 }
 
-/** The last bytes that it printed. */
 function keepTail(stream: Readable): Tail {
   let tail = Buffer.alloc(0);
   stream.on('data', (chunk: Buffer) => {
@@ -88,7 +84,7 @@ function keepTail(stream: Readable): Tail {
   const closed = once(stream, 'close').catch(() => {});
   return {
     async end() {
-      // Its writers are gone, so this is the rest of the pipe.
+      // All writers are gone, so only the rest of the pipe is read.
       await Promise.race([closed, delay(REST_MS, undefined, { ref: false })]);
       return tail.toString('utf8');
     },

@@ -3,25 +3,22 @@ import { readdir, readFile } from 'node:fs/promises';
 import pLimit from 'p-limit';
 
 const ROUNDS = 5;
-/** Files are read by four threads. The rest is for the sessions, whose shells a worker that starts adopts at the same time. */
+/** Concurrent reads of files, for which Node has four threads. A starting worker also adopts shells with them. */
 const READS_AT_ONCE = 2;
 
-/** So many processes and threads do not start in this time, not even where there are the fewest ids: no id was given out twice. */
+/** Time within which the kernel cannot have assigned every process id once, even where there are few. */
 const NO_ID_TWICE_MS = 1_000;
 
 interface StrayOptions {
   spare?(mark: string): boolean;
-  /** The newest process when those with the mark could first start others, and when that was (`performance.now()`). */
+  /** Newest process at the time (`performance.now()`) from which marked processes could start others. */
   since?: { pid: number; at: number };
 }
 
-/**
- * Kills processes whose environment has a mark with this beginning: they left the process group of their call, or outlived their worker. A
- * process that cleared its environment is not found.
- */
+/** Kills processes that left their call's group, or outlived their worker, unless they cleared their environment. */
 export async function endStrays(markPrefix: string, { spare, since }: StrayOptions = {}): Promise<number> {
   let ended = 0;
-  // A process may have started another just before it was killed.
+  // A process may have started another one just before it was killed.
   for (let round = 0; round < ROUNDS; round++) {
     const found = await findMarked(markPrefix, idsSince(since), spare);
     if (found.length === 0) return ended;
@@ -30,7 +27,7 @@ export async function endStrays(markPrefix: string, { spare, since }: StrayOptio
   return ended;
 }
 
-/** The id that the kernel gave out last, to a process or a thread; 0 when it does not tell. */
+/** Returns the last id that the kernel assigned to a process or thread. 0 if unknown. */
 export function lastPid(): number {
   try {
     return Number(readFileSync('/proc/loadavg', 'latin1').trim().split(' ').at(-1)) || 0;
@@ -39,7 +36,7 @@ export function lastPid(): number {
   }
 }
 
-/** Whether a process of this id can be one that started since. Ids are given out in ascending order, and begin again after the highest. */
+/** Returns a test for ids that may have been assigned since. The kernel counts up, and restarts after the last. */
 function idsSince(since: StrayOptions['since']): (pid: number) => boolean {
   if (since === undefined || since.pid === 0 || performance.now() - since.at > NO_ID_TWICE_MS) return () => true;
   const [from, to] = [since.pid, lastPid()];
@@ -63,7 +60,7 @@ async function findMarked(
 }
 
 async function readMark(pid: number): Promise<string | undefined> {
-  // Unreadable: gone, or of another user. Empty: a zombie.
+  // An unreadable process is gone, or of another user. An empty environment is that of a zombie.
   const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
   return /(?:^|\0)SHELLFLEET_TOOL_CALL=([^\0]*)/.exec(environment)?.[1];
 }

@@ -5,8 +5,7 @@ import { pino } from 'pino';
 import { loadTools, type Tool } from './load-tools.ts';
 import { PreparedProcesses } from './prepared-processes.ts';
 
-// How long the process of a call of the simplest tool takes, from the request to the end of all its processes: in a new process, in one that
-// was prepared while nothing ran, and one call directly after another. The rest of a call (Redis, the queue) is not in it. Run it with
+// Measures a call of the simplest tool, from the request to the end of all its processes, without the queue.
 // node_modules/.bin/node --conditions=@shellfleet/source apps/worker/src/tools/tool-call.bench.ts
 
 const CALLS = 15;

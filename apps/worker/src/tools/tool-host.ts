@@ -15,35 +15,31 @@ import { endStrays } from './stray-processes.ts';
 import { ToolLauncher } from './tool-launcher.ts';
 
 // Runs the tool calls of this host.
-//
-// TOOLS-1. At most `slots` calls at a time. Further ones wait in their queues, in order, also for other hosts.
+// TOOLS-1. At most `slots` calls run at a time. Further ones wait in their queues, in order, also for other hosts.
 // TOOLS-2. No tool starves another: free slots go to the tools with waiting calls in round-robin order.
 
-/** What a host offers, and how it judges calls. */
 export interface ToolHostOptions {
   tools: readonly Tool[];
-  /** Returns whether the host takes no new call. */
+  /** Returns whether the host takes no new calls. */
   isDraining(): boolean;
-  /** What the rules say about a call of a tool. */
+  /** Evaluates the rules for a call of a tool. */
   decide: Rules['decideTool'];
   approvals: Pick<ToolApprovals, 'admit'>;
 }
 
 export interface ToolHost {
-  /** A call of this tool was added. */
+  /** Reports that a call of this tool was added. */
   wakeUp(tool: string): void;
-  /**
-   * Cancels a call. `signed` is the request as its producer signed it; where keys are configured, it has to be valid.
-   */
+  /** Cancels a call. `signed` is the request, whose signature must be valid where keys are configured. */
   cancel(call: string, signed: string): void;
-  /** Takes no new call, and stops running ones after `graceMs`. */
+  /** Takes no new calls, and stops the running ones after `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
 
-/** How often every queue is read without a wake-up. */
+/** Interval at which all queues are read without a wake-up. */
 const POLL_MS = 2_000;
 
-/** The mark in the environment of every process of this host's calls. */
+/** Returns the mark of all processes of this host's calls, for one worker or as a prefix for all. */
 export function toolMark(namespace: string, hostId: string, boot = ''): string {
   return `${namespace}:${hostId}:${boot}${boot === '' ? '' : ':'}`;
 }
@@ -52,8 +48,7 @@ export async function createToolHost(host: HostServices, options: ToolHostOption
   const { fleet, hostId, boot, redis, logger } = host;
   const { tools } = options;
   const mark = toolMark(fleet.namespace, hostId, boot);
-  // Processes that an earlier worker left: their results cannot be stored any more.
-  // Nobody waits for it: the sessions of this host go on meanwhile.
+  // Results of processes that an earlier worker left can no longer be stored. Sessions need not wait for their end.
   void endStrays(toolMark(fleet.namespace, hostId), { spare: (found) => found.startsWith(mark) }).then((strays) => {
     if (strays > 0) logger.warn({ processes: strays }, 'tools.strays-ended');
   });
@@ -64,7 +59,7 @@ export async function createToolHost(host: HostServices, options: ToolHostOption
   const preload = [...new Set(tools.flatMap(({ zod }) => zod ?? []))];
   const processes = new ToolLauncher({ slots, env, mark, preload, logger });
   const offered = await offerTools(redis, fleet, hostId, tools, logger);
-  // Most calls are of tools with the default limit, or the host has few tools.
+  // Most calls have the default limit.
   processes.prepare(tools.find((tool) => tool.memoryBytes === LIMITS.toolMemoryBytes) ?? (tools[0] as Tool));
   logger.info({ tools: tools.map(({ name }) => name), slots }, 'tools.offered');
   return new OfferedTools(host, options, jobs, processes, offered);
@@ -129,7 +124,6 @@ class OfferedTools implements ToolHost {
     await this.#jobs.close();
   }
 
-  /** Takes calls until the worker stops. */
   async #serve(): Promise<void> {
     const { isDraining } = this.#options;
     const { toolSlots: slots } = this.#host.settings;
@@ -141,7 +135,7 @@ class OfferedTools implements ToolHost {
     }
   }
 
-  /** Takes the next call (TOOLS-2). Returns false when no tool has waiting calls. */
+  /** Takes the next call (TOOLS-2). Returns false if no tool has waiting calls. */
   async #takeNext(): Promise<boolean> {
     const { logger } = this.#host;
     const name = this.#waiting.shift();

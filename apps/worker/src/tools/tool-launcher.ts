@@ -8,14 +8,13 @@ import { nodeArguments } from './start-process.ts';
 import { endStrays } from './stray-processes.ts';
 import type { ToolProcessEnd, ToolProcessOptions } from './tool-process.ts';
 
-// Runs tool calls in processes that a process of its own starts, the launcher.
-//
+// Runs tool calls in processes that a separate process starts, the launcher.
 // TOOL-LAUNCHER-1. The launcher and all processes that it started end with the worker.
-// TOOL-LAUNCHER-2. When a launcher dies, its calls fail, everything that they left is ended, and the next call starts another launcher.
+// TOOL-LAUNCHER-2. When a launcher dies, its calls fail, its processes end, and the next call starts another launcher.
 
 export interface ToolLauncherOptions extends Omit<PreparedOptions, 'onDeath'> {
   logger: Logger;
-  /** Ends what a launcher that died has left, by the mark of its processes. */
+  /** Ends the processes with this mark, which a dead launcher left. */
   clear?: (mark: string) => Promise<unknown>;
 }
 
@@ -38,17 +37,15 @@ export class ToolLauncher {
     this.#options = options;
   }
 
-  /** Id of the launcher. */
   get pid(): number | undefined {
     return this.#launcher?.pid;
   }
 
-  /** Starts a process for a later call, if there is room. */
   prepare(limits: ProcessLimits): void {
     this.#send({ type: 'prepare', limits });
   }
 
-  /** Runs one call. Rejects when the launcher dies. */
+  /** Runs one call. Rejects if the launcher dies. */
   async run(limits: ProcessLimits, { signal, ...call }: ToolProcessOptions): Promise<ToolProcessEnd> {
     await this.#cleared;
     this.#lastId += 1;
@@ -67,12 +64,11 @@ export class ToolLauncher {
     }
   }
 
-  /** Ends the processes that wait. The next call starts a new one. */
   clear(): void {
     if (this.#launcher !== undefined) this.#send({ type: 'clear' });
   }
 
-  /** Starts no process for a later call. The launcher ends with the last call. */
+  /** Starts no more processes for later calls. The launcher ends with its last call. */
   close(): void {
     this.#isClosed = true;
     if (this.#launcher !== undefined) this.#send({ type: 'close' });
@@ -81,7 +77,7 @@ export class ToolLauncher {
 
   #send(message: ToLauncher): void {
     this.#launcher ??= this.#start();
-    // A launcher that has died is noticed by its exit.
+    // The exit event reports a dead launcher, so errors of `send` are ignored.
     this.#launcher.send(message, () => {});
   }
 
@@ -90,7 +86,7 @@ export class ToolLauncher {
     const launcher = fork(main, [], {
       cwd: '/',
       execArgv: nodeArguments,
-      // No variable of the worker's own, as in the processes of calls.
+      // No variables of the worker, as in the processes of calls.
       env: { ...options.env, NODE_COMPILE_CACHE: compileCache },
       serialization: 'advanced',
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -103,7 +99,7 @@ export class ToolLauncher {
     const gone = (cause?: unknown) => {
       if (isGone) return;
       isGone = true;
-      // Closed.
+      // The launcher was closed.
       if (this.#launcher !== launcher) return;
       this.#launcher = undefined;
       this.#cleared = clear(options.mark);

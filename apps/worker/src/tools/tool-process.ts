@@ -6,17 +6,16 @@ import { type StartedProcess, sendRequest, signalGroup } from './start-process.t
 import { endStrays, lastPid } from './stray-processes.ts';
 
 // One process for each call.
-//
 // TOOL-PROCESS-1. The report is read completely before the exit is awaited, because a report may be larger than a pipe.
 // TOOL-PROCESS-2. When this returns, the process, its group and all processes with its mark are gone.
 // TOOL-PROCESS-3. The worker receives only one report of limited size and the last bytes that the process printed.
 
-/** Time between SIGTERM and SIGKILL, and again until SIGKILL takes effect. */
+/** Time to exit after a report, or after SIGTERM. */
 const STEP_MS = 1_000;
 
 export interface ToolProcessOptions {
   request: ChildRequest;
-  /** JSON, for a call. */
+  /** Arguments of a call as JSON. */
   args?: string;
   timeoutMs: number;
   outputBytes: number;
@@ -28,11 +27,11 @@ export type ToolProcessEnd = { stdout: string; stderr: string } & (
   | { type: 'reported'; report: ChildReport; body: Buffer }
   | { type: 'timeout' | 'stopped' }
   | { type: 'too-large'; bytes: number }
-  /** `begun`: the process had read its request. */
+  /** `begun` is true if the process had read its request. */
   | { type: 'died'; begun: boolean; exitCode: number | null; signal: string | null; outOfMemory: boolean }
 );
 
-/** Gives a process its one request, and ends it. */
+/** Sends a process its one request, and returns when it has ended. */
 export async function runToolProcess(process: StartedProcess, options: ToolProcessOptions): Promise<ToolProcessEnd> {
   const { child, exited, mark } = process;
   const before = lastPid();
@@ -66,7 +65,7 @@ export async function runToolProcess(process: StartedProcess, options: ToolProce
   }
 }
 
-/** SIGTERM, then SIGKILL (S4-15). */
+/** Sends SIGTERM, and SIGKILL after a pause (S4-15). */
 async function terminate(process: StartedProcess): Promise<void> {
   signalGroup(process, 'SIGTERM');
   await Promise.race([process.exited, delay(STEP_MS, undefined, { ref: false })]);
@@ -82,7 +81,7 @@ async function readReport(stream: Readable, most: number): Promise<{ bytes: Buff
       chunks.push(chunk);
     }
   } catch {
-    // Incomplete: not a report.
+    // Incomplete, so not a report.
   }
   return { bytes: Buffer.concat(chunks) };
 }

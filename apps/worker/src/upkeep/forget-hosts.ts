@@ -1,10 +1,7 @@
 import { type FleetKeys, hostKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/**
- * Forgets hosts that were not seen for the retention, with everything that Redis has of them, and returns their ids. No session refers to
- * them any more: a generation whose owner is gone for so long has ended (UPKEEP-4), or its lease has.
- */
+/** Deletes hosts that were not seen for the retention, and returns their ids. UPKEEP-4 has ended their generations. */
 export async function forgetHosts(redis: Redis, fleet: FleetKeys, retentionMs: number): Promise<string[]> {
   const silent = await redis.zrangebyscore(fleet.hosts, '-inf', Date.now() - retentionMs);
   const forgotten: string[] = [];

@@ -2,7 +2,7 @@ import { recordNotice, type StoredSession } from '@shellfleet/mailbox';
 import { ATTRIBUTES, type SessionKeys } from '@shellfleet/protocol';
 import type { UpkeepDeps } from './upkeep-deps.ts';
 
-/** UPKEEP-2: a live host keeps its heartbeat key from expiring. */
+/** Reports that the session's host sends no heartbeat (UPKEEP-2). */
 export async function publishUnreachable(
   keys: SessionKeys,
   { host, fence }: StoredSession,

@@ -5,22 +5,20 @@ import { passOver, type UpkeepDeps } from './upkeep-deps.ts';
 
 const PAGE = 1_000;
 
-/** A member of the index. */
 export interface IndexedSession {
   keys: SessionKeys;
-  /** as text, for comparison when it is written */
+  /** Score as text, which is compared with the stored one before a write. */
   score: string;
 }
 
-/** A session as a round of upkeep finds it. */
 export interface FoundSession extends IndexedSession {
-  /** undefined when nothing is stored of it */
+  /** Undefined when nothing is stored for the session. */
   state: StoredSession | undefined;
-  /** `gone`: it has not been seen for the retention. Empty when the session has no owner. */
+  /** State of the owner. `gone` means not seen for the retention. Empty when the session has no owner. */
   owner: 'alive' | 'silent' | 'gone' | '';
 }
 
-/** The clock of Redis, in ms. */
+/** Returns the clock of Redis in ms. */
 export async function readRedisTime(redis: Redis): Promise<number> {
   const [seconds = 0, micros = 0] = (await redis.time()).map(Number);
   return seconds * 1_000 + Math.floor(micros / 1_000);
@@ -28,7 +26,7 @@ export async function readRedisTime(redis: Redis): Promise<number> {
 
 type Deps = Pick<UpkeepDeps, 'redis' | 'fleet' | 'retentionMs'>;
 
-/** The sessions that upkeep has to look at now. Their number depends on what is in use or due, not on the size of the index. */
+/** Returns the sessions that are in use or due. The cost does not depend on the size of the index. */
 export async function readDue({ redis, fleet }: Deps, nowMs: number): Promise<IndexedSession[]> {
   const due = new Map<string, IndexedSession>();
   for (let offset = 0; ; offset += PAGE) {
@@ -47,7 +45,7 @@ export async function readDue({ redis, fleet }: Deps, nowMs: number): Promise<In
   }
 }
 
-/** One page of the whole index, for work that no due time announces. */
+/** Returns one page of the whole index, for work that has no due time. */
 export async function readPage(
   cursor: string,
   deps: Pick<Deps, 'redis' | 'fleet'>,
@@ -56,7 +54,7 @@ export async function readPage(
   return { next, sessions: await parsePairs(pairs, deps) };
 }
 
-/** Reads the states of some sessions at once, without those whose keys hold something else. */
+/** Reads the states of several sessions. Leaves out those whose keys hold unexpected data. */
 export async function readStates(
   sessions: readonly IndexedSession[],
   deps: Deps & Pick<UpkeepDeps, 'logger'>,
@@ -100,7 +98,7 @@ async function readOwners(
   return new Map(await Promise.all(read));
 }
 
-/** Undefined for a member that names no session: the index is in Redis, where anything may have written to it. */
+/** Parses a member of the index. Undefined when invalid: any process may have written to Redis. */
 function toSessionKeys(namespace: string, member: string): SessionKeys | undefined {
   const [tenant, session, ...rest] = member.split(':');
   const parsed = [tenantIdSchema.safeParse(tenant), sessionIdSchema.safeParse(session)];

@@ -15,11 +15,11 @@ import type { FoundSession } from './read-due.ts';
 import { endIfKeyUnknown } from './unknown-key.ts';
 import type { SeenSession, UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
 
-/** How often a session is swept while entries run or wait in it or Redis is too full (and once after that), and while it is idle. */
+/** Interval of sweeps while the session has entries, once after that, and while Redis is too full. */
 const SWEEP_ACTIVE_MS = 5_000;
 const SWEEP_IDLE_MS = 60_000;
 
-/** Compares one session with the guarantees of upkeep, and restores those that do not hold. `nowMs`: by the clock of Redis. */
+/** Restores the guarantees of upkeep for one session. `nowMs` is the time by Redis' clock. */
 export async function reconcile(
   session: FoundSession,
   nowMs: number,
@@ -36,7 +36,7 @@ export async function reconcile(
   if (owner !== '' && !hostAlive) await publishUnreachable(keys, state, deps);
   const seen = memory.seen.get(keys.member);
   const now = performance.now();
-  // A held head is no work for a host, but its start deadline may pass.
+  // A held head is not work for a host, but its start deadline may pass.
   const isActive = state.hasWork || state.waiting > 0;
   const isQuiet = !isActive && !hostAlive && now - (seen?.since ?? now) >= deps.quietMs;
   if (seen !== undefined && (await releaseLoose(keys, state, seen, deps))) return;
@@ -47,11 +47,11 @@ export async function reconcile(
   const swept = due ? await sweepAndNotify(keys, deps, limits) : undefined;
   if (due && seen !== undefined) Object.assign(seen, { sweptAt: now, sweptActive: isActive });
   if (state.hasWork && (due || !hostAlive)) await ensureJob(keys, state, seen, deps);
-  // A generation that has just ended leaves the index in the next round.
+  // If the generation has just ended, the next round removes the session from the index.
   if (isQuiet && swept?.phase === 'open') await postponeIdle(session, state, nowMs, deps);
 }
 
-/** UPKEEP-5: the next look is when its generation ends, or when its stream may have something to trim. */
+/** Sets when upkeep next reads the session: when its generation expires or its stream may need a trim (UPKEEP-5). */
 async function postponeIdle(
   { keys, score }: FoundSession,
   { activeAt }: StoredSession,
@@ -64,10 +64,7 @@ async function postponeIdle(
   await postpone(redis, fleet, keys.member, score, delayMs);
 }
 
-/**
- * UPKEEP-8: returns whether the head was released. It is found in two rounds: between two steps a process may be about to hold it, or to tell
- * its session of an answer.
- */
+/** Releases a held head that asked nothing in two rounds: in one, a process may be between two steps (UPKEEP-8). */
 async function releaseLoose(
   keys: SessionKeys,
   { held, generation }: StoredSession,
@@ -80,12 +77,12 @@ async function releaseLoose(
   seen.loose = isLoose ? held : undefined;
   if (!isLoose || !wasLoose) return false;
   logger.warn({ [ATTRIBUTES.commandId]: toCommandId(keys.session, held) }, 'command.released');
-  // The next round adds the job that it needs.
+  // The next round adds the job that the session needs.
   await answerHeld(redis, keys, held, { type: 'release' });
   return true;
 }
 
-/** UPKEEP-3, UPKEEP-4 */
+/** Deletes expired data, ends overdue entries and unused generations (UPKEEP-3, UPKEEP-4). */
 export async function sweepAndNotify(
   keys: SessionKeys,
   { redis, retentionMs }: UpkeepDeps,
@@ -94,13 +91,13 @@ export async function sweepAndNotify(
   const { tenant, session } = keys;
   const swept = await sweep(redis, keys, { retentionMs, ...limits });
   for (const { inbox, entryId, event } of swept.ended) {
-    // Only a hint, which a full Redis refuses.
+    // A lost notice is tolerable, and a full Redis refuses it.
     await notify(redis, keys.namespace, inbox, { tenant, session, entryId, event, result: '' }).catch(() => {});
   }
   return swept;
 }
 
-/** UPKEEP-1 */
+/** Adds the session's job if it is missing (UPKEEP-1). */
 async function ensureJob(
   keys: SessionKeys,
   state: StoredSession,
@@ -109,10 +106,10 @@ async function ensureJob(
 ): Promise<void> {
   const { jobs, logger } = deps;
   const log = { [ATTRIBUTES.sessionId]: keys.session };
-  // One that newer hosts understand is left to them.
+  // Only newer hosts understand this class, so they add the job.
   if ((parseClass(state.placementClass)?.schema ?? 0) > SCHEMA_VERSION) return;
   const parsed = parsePlacement(state.placement);
-  // Its next submit adds a job made from the sealed spec.
+  // The session's next submit adds a job made from the sealed spec.
   if (parsed === undefined) return logger.error(log, 'session.placement-invalid');
   if (seen !== undefined && (await endIfKeyUnknown(keys, state, parsed, seen, deps))) return;
   const job = newSessionJob(keys, state.generation, parsed);

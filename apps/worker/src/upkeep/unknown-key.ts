@@ -3,10 +3,7 @@ import { newSessionJob, type Placement, parseClass, placementClass, readBeats } 
 import { ATTRIBUTES, type SessionKeys, ShellfleetError } from '@shellfleet/protocol';
 import type { SeenSession, UpkeepDeps } from './upkeep-deps.ts';
 
-/**
- * UPKEEP-6: ends what waits in a session that was sealed with a key which no live host has had for `keyPatienceMs`: hosts that have the key
- * may be restarting. Returns whether it did, and whether no host has the key now.
- */
+/** Fails the waiting entries when no live host has had the seal key for `keyPatienceMs` (UPKEEP-6). */
 export async function endIfKeyUnknown(
   keys: SessionKeys,
   state: StoredSession,

@@ -4,7 +4,7 @@ import { isRedisDown, isRedisFull, toQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 
-/** Sessions that are read at once. */
+/** Number of sessions that are read together. */
 export const PAGE = 100;
 
 export interface UpkeepDeps {
@@ -13,46 +13,46 @@ export interface UpkeepDeps {
   jobs: SessionJobs;
   logger: Logger;
   intervalMs: number;
-  /** How long ended commands are kept, a session that nobody uses, and a host that is gone. */
+  /** Time for which ended commands, unused sessions and gone hosts are kept. */
   retentionMs: number;
-  /** How long a session is looked at in every round after a producer noted it in the index. */
+  /** Time for which every round examines a session after a producer noted it in the index. */
   quietMs: number;
   /** Ids of this host's seal keys. */
   sealKeys: readonly string[];
-  /** How long no live host may have a session's seal key before what waits in it is ended. */
+  /** Time without a live host that has a session's seal key, after which the waiting entries fail. */
   keyPatienceMs: number;
 }
 
-/** What one round of this process passes to the next. It holds the sessions of the last round only. */
+/** What one round passes to the next. */
 export interface UpkeepMemory {
-  /** the most bytes that a session's stream may hold */
+  /** Current byte limit of a session's stream. */
   streamBytes: number;
-  /** where the walk through the whole index goes on; only while Redis is too full */
+  /** Position of the walk through the whole index, which runs only while Redis is too full. */
   cursor: string;
-  /** by member */
+  /** Sessions of the last round by member. */
   seen: Map<string, SeenSession>;
 }
 
-/** Times are ms of the process's clock. */
+/** Times are in ms of the process's clock. */
 export interface SeenSession {
   score: string;
-  /** when this process first saw this score */
+  /** Time when this process first saw this score. */
   since: number;
   sweptAt: number;
-  /** An entry ran or waited in it at that time. */
+  /** Whether the session had a running or waiting entry at `sweptAt`. */
   sweptActive?: boolean;
-  /** when this process first found no live host with its seal key; absent while there is one */
+  /** Time when this process first found no live host with the session's seal key. Absent while there is one. */
   keyUnknownSince?: number;
-  /** its held head, which asked nothing in the last round */
+  /** Held head that asked no question in the last round. */
   loose?: string | undefined;
 }
 
-/** A full Redis refuses what adds data. Upkeep goes on, and makes room. */
+/** Ignores that a full Redis refuses a write. Upkeep continues and makes room. */
 export function ignoreFull(error: unknown): undefined {
   if (!isRedisFull(toQueueError(error))) throw error;
 }
 
-/** What Redis replies about one session, whose keys may hold anything, keeps no other from upkeep. Throws when Redis is away. */
+/** Logs an error about one session, whose keys may hold anything, and continues. Throws when Redis is down. */
 export function passOver(error: unknown, { session }: SessionKeys, logger: Logger): undefined {
   if (isRedisFull(toQueueError(error))) return;
   if (isRedisDown(error, 'throw')) throw error;

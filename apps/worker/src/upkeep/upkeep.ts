@@ -9,19 +9,17 @@ import { reconcile, sweepAndNotify } from './reconcile.ts';
 import { nextStreamBytes, parseMemory } from './stream-budget.ts';
 import { ignoreFull, PAGE, passOver, type SeenSession, type UpkeepDeps, type UpkeepMemory } from './upkeep-deps.ts';
 
-// Restores the fleet's invariants after a process died between two steps. Every worker runs it; a short lock in Redis keeps the rounds of
-// several workers from overlapping.
-//
-// UPKEEP-1. A session that can run something, without owner and job, gets a job with the class and priority of its own.
-// UPKEEP-2. A session whose owner sends no heartbeat is reported as unreachable, once per fence (`watch-hosts.ts` finds it sooner).
-// UPKEEP-3. Data older than its retention, or over its budget, is deleted. A waiting entry whose start deadline has passed is ended.
+// Restores the fleet's invariants after a process died between two steps. All workers take turns by a lock in Redis.
+// UPKEEP-1. A session that can run something, but has no owner and no job, gets a job of its class and priority.
+// UPKEEP-2. A session whose owner sends no heartbeat is reported as unreachable, once per fence.
+// UPKEEP-3. Data older than its retention, or over its budget, is deleted. Entries past their start deadline are ended.
 // UPKEEP-4. A session that nobody used for the retention is closed.
 // UPKEEP-5. The work of a round depends on the sessions in use and those that are due, not on how many there are.
-// UPKEEP-6. What waits in a session whose seal key no live host has is ended with an error.
+// UPKEEP-6. If no live host has a session's seal key, its waiting entries are ended with an error.
 // UPKEEP-7. A host that was not seen for the retention is forgotten, with its keys.
-// UPKEEP-8. A held head that asks nothing is released, and judged again.
+// UPKEEP-8. A held head that asks nothing is released and decided again.
 
-/** Rounds begin only while the fleet is settled: otherwise hosts that are up may look lost. */
+/** Runs rounds while the fleet is settled. At other times hosts that are up may look lost. */
 export function startUpkeep(deps: UpkeepDeps, settling: Pick<Settling, 'settled'>): Repetition {
   const memory: UpkeepMemory = { streamBytes: LIMITS.sessionStreamBytes, cursor: '0', seen: new Map() };
   return repeat(() => runRound(deps, memory), {
@@ -51,7 +49,7 @@ async function runRound(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
   }
 }
 
-/** Of a Cluster: the memory of its fullest node. */
+/** Returns the memory use of Redis. In a Cluster, that of the fullest node. */
 async function readMemory(redis: Redis): Promise<{ usedBytes: number; mostBytes: number }> {
   const infos = await Promise.allSettled(mastersOf(redis).map((node) => node.info('memory')));
   const memories = infos.flatMap((info) => (info.status === 'fulfilled' ? [parseMemory(info.value)] : []));
@@ -69,7 +67,7 @@ function toSeen({ keys, score }: IndexedSession, { seen }: UpkeepMemory): SeenSe
   return { sweptAt: Number.NEGATIVE_INFINITY, ...before, score, since };
 }
 
-/** While Redis is too full, the streams of idle sessions are cut too, one page of the index per round. */
+/** Cuts the streams of idle sessions, too, one page of the index per round, while Redis is too full. */
 async function trimIdleStreams(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
   if (memory.streamBytes >= LIMITS.sessionStreamBytes) return;
   const { next, sessions } = await readPage(memory.cursor, deps);

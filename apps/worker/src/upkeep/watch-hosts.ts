@@ -5,25 +5,24 @@ import { publishUnreachable } from './publish-unreachable.ts';
 import { readDue, readRedisTime, readStates } from './read-due.ts';
 import { ignoreFull, PAGE, type UpkeepDeps } from './upkeep-deps.ts';
 
-// Reports the sessions of a host soon after its last heartbeat has run out, without waiting for a round of upkeep (UPKEEP-2).
-//
-// WATCH-1. Between two looks of the fleet are at most one and a half intervals, also when the host that looked last is the one that died.
-// WATCH-2. A look costs one existence check for each known host. The sessions are read only when a host has gone silent.
-// WATCH-3. A host is not taken for silent while the fleet settles.
+// Reports the sessions of a host soon after its last heartbeat has expired, before the next round of upkeep (UPKEEP-2).
+// WATCH-1. At most one and a half intervals lie between two checks of the fleet, even if the last checking host died.
+// WATCH-2. A check costs one EXISTS for each known host. Sessions are read only when a host has gone silent.
+// WATCH-3. No host counts as silent while the fleet settles.
 
 type WatchDeps = Pick<UpkeepDeps, 'redis' | 'fleet' | 'retentionMs' | 'logger'>;
 
-/** Looks for hosts that went silent, once per interval while the fleet is settled, until closed. */
+/** Checks for silent hosts once per interval while the fleet is settled, until closed. */
 export function watchHosts(deps: WatchDeps, settling: Pick<Settling, 'settled'>, intervalMs: number): Repetition {
   let reported = new Set<string>();
   const look = async () => {
-    // Half the interval: the others skip this look, and nobody misses the next one.
+    // Half the interval: other hosts skip this check, but not the next one.
     const lock = [deps.fleet.watchLock, '1', 'PX', Math.floor(intervalMs / 2), 'NX'] as const;
     if ((await deps.redis.set(...lock).catch(ignoreFull)) === null) return;
     const silent = await readSilentHosts(deps);
     const fresh = new Set(silent.filter((host) => !reported.has(host)));
     if (fresh.size > 0) await reportSessionsOf(fresh, deps, settling);
-    // Whoever is back is reported again when it goes silent again.
+    // A host that is back can be reported again.
     if (settling.settled) reported = new Set(silent);
   };
   return repeat(look, {
@@ -48,7 +47,7 @@ async function reportSessionsOf(
   for (let from = 0; from < due.length; from += PAGE) {
     const found = await readStates(due.slice(from, from + PAGE), deps);
     const reports = found.map(async ({ keys, state, owner }) => {
-      // A call may have waited for Redis to come back: the hosts may be up, and not have renewed their heartbeats.
+      // If a call waited for Redis to come back, hosts may be up without having renewed their heartbeats.
       if (state === undefined || !hosts.has(state.host) || owner === 'alive' || !settling.settled) return;
       if (state.phase !== 'closed') await publishUnreachable(keys, state, deps).catch(ignoreFull);
     });

@@ -11,7 +11,7 @@ const abort = new AbortController();
 let reported = false;
 
 process.on('SIGTERM', () => abort.abort(new Error('The call is to end.')));
-// An error outside of the promise of `run` ends the call.
+// An error that is thrown outside of the promise of `run` ends the call, too.
 process.on('uncaughtException', (thrown) => report(raised(thrown)));
 // The event loop is empty, so the promise of `run` can never settle.
 process.on('beforeExit', () =>
@@ -19,12 +19,12 @@ process.on('beforeExit', () =>
 );
 
 const { request, args: argsText } = readRequest();
-// Until here nothing of a tool has run: a process that ends without this byte has done nothing of its call.
+// No code of a tool runs before this byte is sent. A process that dies without it has done nothing of its call.
 writeSync(REPORT_DESCRIPTOR, BEGUN);
 process.chdir(dirname(request.module));
 
 if (request.type === 'describe') {
-  // Loads modules that a call does not need.
+  // Imported here because no call needs these modules.
   const { readDataBytes } = await import('./read-data-bytes.ts');
   const dataBytes = readDataBytes();
   const { describeModule } = await import('./describe-module.ts');
@@ -49,12 +49,11 @@ async function redactOutput(text: string): Promise<string> {
   return redactJsonText(text, createTokenRedactor());
 }
 
-/** Sends the first report and ends the process. Later reports are ignored. */
 function report(header: ChildReport, body = ''): never {
   if (!reported) {
     reported = true;
     writeAll(Buffer.from(`${JSON.stringify(header)}\n${body}`));
-    // Before the exit, because exit handlers of the tool run then.
+    // Closed before the exit, so that the tool's exit handlers cannot write to it.
     closeSync(REPORT_DESCRIPTOR);
   }
   process.exit(0);

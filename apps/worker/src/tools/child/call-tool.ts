@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { loadModule } from './load-module.ts';
 import type { ChildRequest } from './request.ts';
 
-/** Returns the output of a call as JSON, or how it failed. Rethrows the tool's own errors. */
+/** Returns the output of a call as JSON, or how the call failed. Rethrows the tool's own errors. */
 export async function runTool(
   { module, exported, name, outputBytes }: Extract<ChildRequest, { type: 'call' }>,
   args: unknown,

@@ -24,7 +24,7 @@ const definitionSchema = z.object({
   run: z.custom((value) => typeof value === 'function', 'must be a function'),
 });
 
-/** Describes the tools of a module. Throws when it has none, or an invalid one. */
+/** Describes the tools of a module. Throws when a tool is invalid, or when there is none. */
 export async function describeModule(path: string): Promise<DescribedTool[]> {
   const tools = await loadModule(path);
   if (tools.size === 0) throw new Error('it exports no tool ({ input, run, … })');

@@ -1,6 +1,6 @@
 const LONGEST = 4_096;
 
-/** `<Type>: <message>` of a thrown value of any type. */
+/** Returns `<Type>: <message>` for a thrown value of any type. */
 export function describeThrown(thrown: unknown): string {
   try {
     return describe(thrown).slice(0, LONGEST);

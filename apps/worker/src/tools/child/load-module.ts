@@ -2,7 +2,6 @@ import type { ToolDefinition } from '@shellfleet/protocol';
 
 const { pathToFileURL } = process.getBuiltinModule('node:url');
 
-/** The exports of a module that are tools, by name. */
 export async function loadModule(path: string): Promise<Map<string, ToolDefinition>> {
   const exports: Record<string, unknown> = await import(pathToFileURL(path).href);
   return new Map(Object.entries(exports).filter((entry): entry is [string, ToolDefinition] => isTool(entry[1])));

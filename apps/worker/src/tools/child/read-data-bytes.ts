@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Private memory of this process in bytes, as RLIMIT_DATA counts it. */
+/** Returns the private memory of this process as RLIMIT_DATA counts it. */
 export function readDataBytes(): number {
   const [, kib = '0'] = /^VmData:\s*(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
   return Number(kib) * 1024;

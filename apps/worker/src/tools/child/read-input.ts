@@ -5,10 +5,7 @@ const { readFileSync } = process.getBuiltinModule('node:fs');
 const STDIN = 0;
 const NEWLINE = 0x0a;
 
-/**
- * Reads the line with the request and the arguments after it, which the worker sends when a call is known. It blocks until then, because the
- * process has nothing else to do, and `process.stdin` would load Node's network code.
- */
+/** Reads the request and the arguments. Blocks, since `process.stdin` would load network code. */
 export function readRequest(): { request: ChildRequest; args: string } {
   const input = readFileSync(STDIN);
   const end = input.indexOf(NEWLINE);

@@ -1,27 +1,27 @@
 import type { ToolError, ToolOffer } from '@shellfleet/protocol';
 
-// The messages between a worker and the process of a call: one line of JSON each. On stdin are the request and the arguments. On descriptor 3 are one byte when the request was read, the report, and the output. stdout and stderr belong to the tool.
+// To the process of a call, the worker writes the request (one line of JSON) and the arguments on stdin. The process
+// replies on descriptor 3: a byte when it has read them, a report (one line of JSON) and the output.
 
 export const REPORT_DESCRIPTOR = 3;
-/** The process has its request, and begins with it. */
+/** Byte that the process sends when it has read its request. */
 export const BEGUN = '+';
 
 export type ChildRequest =
   | { type: 'describe'; module: string }
   | { type: 'call'; module: string; exported: string; name: string; outputBytes: number };
 
-/** A tool as its module defines it. */
 export interface DescribedTool extends ToolOffer {
   exported: string;
   memoryBytes: number;
-  /** Whether `timeoutMs` is the maximum for callers. */
+  /** Whether a caller's timeout may not exceed `timeoutMs`. */
   timeoutIsMost: boolean;
 }
 
 export type ChildReport =
-  /** `dataBytes`: memory of the runtime itself, before a module is loaded. */
+  /** `dataBytes` is the memory of the runtime itself, measured before a module is loaded. */
   | { type: 'described'; tools: DescribedTool[]; dataBytes: number }
   | { type: 'refused'; message: string }
-  /** The output follows as JSON. `redacted`: the process has redacted it, because it is large. */
+  /** The output follows as JSON. `redacted` is true if the process has redacted it already, because it is large. */
   | { type: 'output'; redacted: boolean }
   | { type: 'failed'; error: ToolError };

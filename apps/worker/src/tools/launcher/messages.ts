@@ -1,7 +1,7 @@
 import type { PreparedDeath, PreparedOptions, ProcessLimits } from '../prepared-processes.ts';
 import type { ToolProcessEnd, ToolProcessOptions } from '../tool-process.ts';
 
-/** Sent by the worker. `configure` is the first. */
+/** Messages from the worker. `configure` is the first one. */
 export type ToLauncher =
   | { type: 'configure'; options: Omit<PreparedOptions, 'onDeath'> }
   | { type: 'prepare'; limits: ProcessLimits }
@@ -9,7 +9,6 @@ export type ToLauncher =
   | { type: 'stop'; id: number }
   | { type: 'clear' | 'close' };
 
-/** Sent to the worker. */
 export type FromLauncher =
   | { type: 'ended'; id: number; end: ToolProcessEnd }
   | { type: 'prepared-died'; death: PreparedDeath };
