@@ -64,8 +64,7 @@ export function signalGroup({ child }: StartedProcess, signal: NodeJS.Signals): 
   if (child.pid === undefined) return;
   try {
     process.kill(-child.pid, signal);
-  } catch {
-  }
+  } catch {}
 }
 
 /** Resolves also if the process could not be started. */

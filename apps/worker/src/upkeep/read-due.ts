@@ -12,7 +12,7 @@ export interface IndexedSession {
 }
 
 export interface FoundSession extends IndexedSession {
-  /** Undefined when nothing is stored for the session. */
+  /** Stored state, if there is one. */
   state: StoredSession | undefined;
   /** State of the owner. `gone` means not seen for the retention. Empty when the session has no owner. */
   owner: 'alive' | 'silent' | 'gone' | '';
