@@ -2,94 +2,77 @@ import type { EntryPayload, FileOperation, PrefixRule, ResolvedSessionSpec } fro
 import type { Signature } from '@shellfleet/sealing';
 import type { SessionRef } from '../sandbox/sandbox.ts';
 
-/** Decides what a host admits, by the rules of its operator and by what each session asks for itself. */
 export interface Admission {
   forSession(spec: ResolvedSessionSpec, ref: SessionRef): SessionAdmission;
 }
 
 export interface SessionAdmission {
-  /**
-   * Digest of everything but the entry that a verdict depends on. It changes when the operator's rules do. An entry
-   * that was cleared under it is not judged again. When it is empty, every entry is admitted without being judged.
-   */
+  /** Digest of the rules that a verdict depends on. Empty when every entry is admitted undecided. */
   readonly digest: string;
-  /** Throws the error with which an entry ends that cannot be judged. */
+  /** Decides about an entry. Throws the error with which an undecidable entry ends. */
   judge(input: AdmissionInput): Promise<Verdict>;
-  /** Records that a shell was opened for an entry that was admitted. */
+  /** Records that a shell was opened for an admitted entry. */
   opened(): void;
-  /** Returns why the startup commands may not run in a fresh shell, or undefined when they may. */
+  /** Returns why the startup commands may not run in a fresh shell, if so. */
   refuseStartup(): string | undefined;
-  /** Returns why the shutdown commands may not run, or undefined when they may. */
+  /** Returns why the shutdown commands may not run, if so. */
   refuseShutdown(): string | undefined;
-  /** Tells whether a file operation, which is judged by its path, must not be done through a link. */
+  /** Returns whether a file operation must not follow links, since it is decided by its path. */
   takesRealPaths(operation: FileOperation): boolean;
-  /** Returns why no terminal may be opened, as the end of a sentence, or undefined when it may. */
+  /** Returns why no terminal may be opened, if so, as the end of a sentence. */
   refuseTerminal(): string | undefined;
 }
 
-/** The decision about one entry. `reason` is stored in the session's stream or in the Result, redacted. */
+/** The decision about one entry. Its `reason` is redacted before it is stored. */
 export type Verdict =
-  /**
-   * The entry may start. `startBy` (ms, by the clock of Redis) is there when an answer allows it, which may be revoked:
-   * after that time the entry is judged again. `outside` means in the wider sandbox.
-   */
+  /** The entry may start. `startBy` (ms by Redis' clock) limits that if a revocable answer admits it. */
   | { type: 'admit'; startBy?: number; outside?: true }
   | { type: 'hold'; question: ApprovalQuestion }
-  /** The entry ends. `by` is there when a person denied it, and absent when the rules did. */
+  /** The entry ends. `by` is absent when the rules denied it. */
   | { type: 'deny'; reason: string; by?: 'approver' };
 
-/** An entry or a file operation, and everything about it that a verdict can depend on. */
+/** An entry or a file operation, and everything else that its verdict can depend on. */
 export interface AdmissionInput {
   tenant: string;
   session: string;
-  /** The generation of the session. */
   generation: string;
   entryId: string;
   payload: EntryPayload;
-  /** Signature of its submitter, where keys are configured. */
+  /** Signature of the submitter, where keys are configured. */
   signature?: Signature | undefined;
   spec: ResolvedSessionSpec;
   /** Epoch of the shell that would run the entry. A fresh shell has a different one. */
   epoch: number;
-  /** Whether a shell is opened for the entry, which runs the startup commands first. */
+  /** Whether a shell is opened for the entry, which first runs the startup commands. */
   opens: boolean;
   attempt: Attempt;
-  /**
-   * Asks the keeper in which directory a command would run. It takes a message, so it is called only when there is
-   * something to ask a person. Absent for what is no command.
-   */
+  /** Asks the keeper for the directory of a command. Called only for a question to a person, as it takes a message. */
   directory?: (() => Promise<Directory>) | undefined;
-  /** The wider sandbox, and why the entry cannot run there: the end of a sentence, or undefined when it can. */
+  /** The wider sandbox, and why the entry cannot run there, if so: the end of a sentence. */
   outside: { refusal: string | undefined; sandbox: ResolvedSessionSpec['sandbox'] };
 }
 
-/**
- * The attempt that is judged. There is a second one when the sandbox denied the first something; then `exitCode` and
- * `output` are those of the first, the output being its last 500 bytes at most, redacted.
- */
+/** The attempt to decide about. The second one has the redacted end of the first one's output, 500 bytes at most. */
 type Attempt = { number: 1 } | { number: 2; exitCode: number | null; output: string };
 
-/** The directory in which a command would run, or why it is not known before the command runs. */
+/** Directory in which a command would run, or why it is not known beforehand. */
 export type Directory = { path: string } | { unknown: string };
 
-/** What a person is asked. Nothing in it is redacted yet. */
+/** What a person is asked, not yet redacted. */
 export interface ApprovalQuestion {
   /** Why a person is asked. */
   reason: string;
-  /** What the submitter says about the entry. */
+  /** The submitter's reason for the entry. */
   justification?: string;
-  /** The rule that would allow such entries from then on. */
+  /** The rule that would allow such entries in future. */
   amendment?: PrefixRule;
   /** The rules that matched. An answer holds only while the same ones match. */
   matchedRules?: readonly unknown[];
-  /** Present when the entry would run outside its sandbox. */
+  /** Present when the entry would run in the wider sandbox. */
   outside?: true;
-  /**
-   * What an approval of scope `session` would allow about files. `isCoveredBy` tells whether an approval of a pattern
-   * is about everything that asks here.
-   */
+  /** What an approval of scope `session` would allow about files. `isCoveredBy` compares a pattern with all of it. */
   covers?: { pattern: PrefixRule['pattern']; isCoveredBy(pattern: PrefixRule['pattern']): boolean };
-  /** The directory in which a command would run. Absent when nothing depends on one. */
+  /** Directory in which the command would run. Absent when nothing depends on it. */
   directory?: Directory;
 }
 

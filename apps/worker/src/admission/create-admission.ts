@@ -4,42 +4,34 @@ import type { SessionRef } from '../sandbox/sandbox.ts';
 import type { Admission, AdmissionInput, ApprovalQuestion, SessionAdmission, Verdict } from './admission.ts';
 import { noWiderSandbox } from './no-wider-sandbox.ts';
 
-// The verdict about one entry, one step after another: who submitted it, what the rules say, what a person has
-// answered.
-//
-// JUDGE-1. Each step can only refuse what the one before let pass. An answer alone can admit what was asked about, and
-//          nothing else.
+// Decides about one entry in steps: by its signature, by the rules, and by the answers of people.
+// JUDGE-1. Each step can only refuse what the previous one let pass. Only an answer can admit an entry that asks.
 // JUDGE-2. A question that nobody can be asked is a denial.
 // JUDGE-3. The digest of a session is empty exactly when no step can refuse anything.
-// JUDGE-4. Startup and shutdown commands are part of the question about the entry for which the shell is opened.
-//          Shutdown commands that would ask run only under the rules under which that question was answered.
-// JUDGE-5. A command that asks to leave its sandbox and cannot is refused before anybody is asked. Otherwise it would
-//          run inside, though a person was told that it runs outside.
+// JUDGE-4. Startup and shutdown commands are part of the question about the entry that opens the shell. Shutdown
+//          commands that would ask run only under the rules under which that question was answered.
+// JUDGE-5. A command that asks to leave its sandbox and cannot is refused before a person is asked. Otherwise it would
+//          run inside, although a person was told that it runs outside.
 
-/** Decides who may submit. */
 export interface Signatures {
   /** Digest of the known keys. Empty when anyone may submit. */
   readonly digest: string;
-  /** Throws UNAUTHORIZED when no known producer has signed exactly this entry. */
+  /** Throws UNAUTHORIZED unless a known producer has signed exactly this entry. */
   check(input: AdmissionInput): Promise<void>;
 }
 
-/** The rules of the operator and of sessions. */
 export interface Rules {
   /** Digest of the operator's rules, which changes with every reload. Empty when there are none. */
   readonly digest: string;
-  /**
-   * Decides about an entry. `granted` are rules that a person has approved, which hold as the session's own do. Throws
-   * RULES_INVALID when the session's are not valid.
-   */
+  /** Decides about an entry. `granted` are approved rules, which hold like the session's. Throws RULES_INVALID. */
   decide(input: AdmissionInput, granted?: readonly PrefixRule[]): RuleDecision;
   /** Decides about the startup and shutdown commands alone. */
   decideOpening(spec: ResolvedSessionSpec): RuleDecision;
-  /** Tells whether the path of a file operation decides about it. */
+  /** Returns whether a file operation is decided by its path. */
   judgesPath(operation: FileOperation, spec: ResolvedSessionSpec): boolean;
-  /** Returns why no terminal may be opened, as the end of a sentence, or undefined when it may. */
+  /** Returns why no terminal may be opened, if so, as the end of a sentence. */
   refuseTerminal(spec: ResolvedSessionSpec): string | undefined;
-  /** Decides about a call of a tool. It belongs to no session, so the operator's rules alone decide. */
+  /** Decides about a tool call by the operator's rules alone, as it belongs to no session. */
   decideTool(name: string): RuleDecision;
 }
 
@@ -48,13 +40,8 @@ export type RuleDecision =
   | { type: 'ask'; question: ApprovalQuestion }
   | { type: 'forbid'; reason: string };
 
-/** Finds what persons have answered. */
 export interface Answers {
-  /**
-   * Looks for the answer to a question. `granted`: a person has approved exactly this question, or a rule that `allows`
-   * the entry. `denied`: a person has denied it, or it cannot be asked. Throws APPROVAL_EXPIRED when it was asked and
-   * nobody answered.
-   */
+  /** Looks for an answer. `granted` approves this question, or a rule that `allows` it. Throws APPROVAL_EXPIRED. */
   find(
     input: AdmissionInput,
     asked: ApprovalQuestion,
@@ -147,7 +134,7 @@ function leaves(decision: RuleDecision): true | undefined {
   return decision.type === 'ask' ? decision.question.outside : decision.outside;
 }
 
-/** Returns an empty digest for a session that asks for nothing that could refuse a command. */
+/** Returns an empty digest if nothing in the spec could refuse a command. */
 function digestOfSession({ approval, execPolicy }: ResolvedSessionSpec): string {
   if (approval === undefined && execPolicy === undefined) return '';
   return sha256(JSON.stringify([approval ?? null, execPolicy ?? null]));

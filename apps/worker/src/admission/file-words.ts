@@ -1,7 +1,7 @@
 import { normalizePath, type OperationWords } from '@shellfleet/policy';
 import type { FileOperation, PrefixRule, WrittenEntry } from '@shellfleet/protocol';
 
-/** Returns the words of a file operation, as rules compare them: one list for each file that it is about. */
+/** Returns the words of a file operation for the rules to compare, as one list per file. */
 export function wordsOfFile(operation: FileOperation): OperationWords[] {
   const path = normalizePath(operation.path);
   const within = (name: string) => normalizePath(`${path}/${name}`);
@@ -36,7 +36,7 @@ export function wordsOfFile(operation: FileOperation): OperationWords[] {
 function wordsOfEntry({ kind, mode }: WrittenEntry, path: string): OperationWords {
   switch (kind) {
     case 'directory':
-      // A directory that exists gets the mode.
+      // The mode also applies to a directory that exists.
       return { words: ['files.mkdir', path], alsoStrict: [chmod(path, mode).words] };
     case 'mode':
       return chmod(path, mode);
@@ -48,10 +48,7 @@ function wordsOfEntry({ kind, mode }: WrittenEntry, path: string): OperationWord
 
 const chmod = (path: string, mode: number): OperationWords => ({ words: ['files.chmod', path, mode.toString(8)] });
 
-/**
- * Returns the pattern that a person may allow a session: what is asked about, in the folder that holds it. Returns
- * undefined for the root folder, which holds everything.
- */
+/** Returns the pattern that allows this operation in the file's folder. Undefined for the root folder. */
 export function folderPattern(
   operation: FileOperation,
   asking: readonly OperationWords[],

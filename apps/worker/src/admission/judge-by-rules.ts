@@ -26,14 +26,12 @@ import type { AdmissionInput, ApprovalQuestion } from './admission.ts';
 import type { RuleDecision, Rules } from './create-admission.ts';
 import { folderPattern, wordsOfFile } from './file-words.ts';
 
-// What the rules of the operator and of the session say about an entry, a file operation beside the entries, a terminal
-// and a tool call.
-//
-// RULES-1. The strictest finding wins, of those about the script, about what else the entry brings to the shell, and
-//          about the commands that a fresh shell runs.
-// RULES-2. Where rules hold or the session's `approval` asks, nothing reaches the shell that they have not seen, unless
-//          the operator lists it under `allow.unjudged`. A shell with arguments may hold a script, or read a file of
-//          the session.
+// Evaluates the rules of the operator and of the session for an entry, a file operation, a terminal or a tool call.
+// RULES-1. The strictest finding wins: about the script, what else the entry brings to the shell, and the commands of a
+//          fresh shell.
+// RULES-2. Where rules hold or the session's `approval` asks, nothing reaches the shell unseen by them, unless the
+//          operator lists it under `allow.unjudged`. A shell with arguments may hold a script, or read a file of the
+//          session.
 // RULES-3. The rules of a file with `reportOnly` decide nothing.
 
 export interface RulesOfHost {
@@ -50,7 +48,7 @@ export interface ReportedDecision {
 interface JudgeOptions {
   /** What the operator lets pass although no rule can read it. */
   unjudged: readonly UnreadableByRules[];
-  /** Is called with what the rules of a file with `reportOnly` would have decided (RULES-3). */
+  /** Receives what rules with `reportOnly` would have decided (RULES-3). */
   onReported(decision: ReportedDecision): void;
 }
 
@@ -67,7 +65,7 @@ export function judgeByRules(host: RulesOfHost, { unjudged, onReported }: JudgeO
     decide(input, granted = []) {
       const { payload, spec } = input;
       const context = { ...contextOf(input, host.rules.enforced, granted), anyVariables };
-      // The entry is judged again when its shell is ready: only the first judgement is reported.
+      // The entry is decided again when its shell is ready. Only the first decision is reported.
       if (reported.get(spec) !== input.entryId) report(input, context, host.rules, onReported);
       reported.set(spec, input.entryId);
       const findings = input.opens || payload.type === 'restart' ? openingFindings(spec, context) : [];
@@ -96,7 +94,7 @@ export function judgeByRules(host: RulesOfHost, { unjudged, onReported }: JudgeO
   };
 }
 
-/** Tells whether the session itself asks for something to be judged. */
+/** Returns whether the spec itself asks for decisions. */
 function judgesItself({ approval, execPolicy }: ResolvedSessionSpec): boolean {
   return asksPersons(approval) || (execPolicy?.length ?? 0) > 0;
 }
@@ -117,7 +115,7 @@ function contextOf(
   return { ...context, session: [...session, ...answered], escalate, env: [...new Set([...env, ...own])] };
 }
 
-/** Returns the context of what a fresh shell runs. Nothing of it leaves the sandbox. */
+/** Returns the context of the commands of a fresh shell, which never leave the sandbox. */
 function openingContext(spec: ResolvedSessionSpec, operator: readonly CompiledRules[]): Context {
   return {
     ...{ operator, session: ownRules(spec), approval: spec.approval, escalate: false },
@@ -130,7 +128,7 @@ function openingContext(spec: ResolvedSessionSpec, operator: readonly CompiledRu
 
 const compiledOwn = new WeakMap<readonly PrefixRule[], CompiledRules>();
 
-/** Throws RULES_INVALID. */
+/** Compiles the rules of the session. Throws RULES_INVALID. */
 function ownRules({ execPolicy }: ResolvedSessionSpec): CompiledRules[] {
   if (execPolicy === undefined) return [];
   const known = compiledOwn.get(execPolicy) ?? compileRules(execPolicy, { source: 'the session (execPolicy)' });
@@ -164,7 +162,7 @@ function findingOfFile(operation: FileOperation, context: Context): RuleDecision
   const pattern = finding.type === 'ask' ? folderPattern(operation, decision.asking) : undefined;
   if (finding.type !== 'ask' || pattern === undefined) return finding;
   const covers = { pattern, isCoveredBy: (granted: PrefixRule['pattern']) => coversAll(granted, decision.asking) };
-  // A rule that asks goes on to ask: only an answer for the session is about it.
+  // A rule with `prompt` always asks again: only an answer for the session is about it.
   const amendment = decision.segments.some(({ row }) => row === 'prompt')
     ? {}
     : { amendment: { pattern, decision: 'allow' as const } };
@@ -173,10 +171,7 @@ function findingOfFile(operation: FileOperation, context: Context): RuleDecision
 
 const READS = ['files.read', 'files.list', 'files.stat'];
 
-/**
- * Tells whether the path of a file operation decides about it. Then no link may lead to another path. An operation that
- * only reads is safe unless a rule names it.
- */
+/** Returns whether a file operation is decided by its path. Reading is safe unless a rule names it. */
 function judgesPath(operation: FileOperation, spec: ResolvedSessionSpec, enforced: readonly CompiledRules[]): boolean {
   const rules = [...enforced, ...ownRules(spec)];
   if (decideOperations(wordsOfFile(operation), openingContext(spec, [])).requirement !== 'skip') return true;
@@ -201,7 +196,7 @@ function reasonOfSecond({ script }: CommandPayload, context: Context): string {
 /** Returns the findings about startup and shutdown commands, which are decided before there is a shell. */
 function openingFindings(spec: ResolvedSessionSpec, context: Context): RuleDecision[] {
   const { startupCommands, shutdownCommands } = spec;
-  // A variable of the command is not set for them.
+  // Variables of the command are not set for them.
   const inside = { ...context, escalate: false, env: Object.keys({ ...spec.env, ...spec.secrets }) };
   return [
     ...startupCommands.map((script) => ofOpening('startup', script, inside)),
@@ -226,7 +221,7 @@ function unseenShell(spec: ResolvedSessionSpec): RuleDecision {
   return unseen('shells', reason, 'Leave `shell` out', spec);
 }
 
-/** Asks about what no rule can read, or forbids it (RULES-2). `advice` is the beginning of a sentence. */
+/** Asks about, or forbids, what no rule can read (RULES-2). `advice` is the beginning of a sentence. */
 function unseen(
   what: UnreadableByRules,
   reason: string,
@@ -252,11 +247,7 @@ function terminalRefusal({ approval }: ResolvedSessionSpec, { rules }: RulesOfHo
 
 const STRICTNESS: Record<RuleDecision['type'], number> = { allow: 0, ask: 1, forbid: 2 };
 
-/**
- * Returns the strictest finding (RULES-1). Several questions become one, whose answer is about all of them. Whatever of
- * an entry is asked about, the person learns whether it leaves its sandbox, also by a rule, and why its submitter wants
- * that.
- */
+/** Returns the strictest finding (RULES-1), with all questions as one, and whether the entry leaves its sandbox. */
 function strictest(findings: readonly RuleDecision[], payload?: EntryPayload): RuleDecision {
   const worst = findings.reduce<RuleDecision>(
     (strict, finding) => (STRICTNESS[finding.type] > STRICTNESS[strict.type] ? finding : strict),
@@ -270,15 +261,13 @@ function strictest(findings: readonly RuleDecision[], payload?: EntryPayload): R
   return { type: 'ask', question: leaves ? { ...question, ...leavingOf(payload) } : question };
 }
 
-/**
- * Returns what a person is told of a command that a rule lets out, while something else of its entry is asked about.
- */
+/** Describes a command that a rule lets out of its sandbox, for a question about something else of its entry. */
 function leavingOf(payload: EntryPayload | undefined): Partial<ApprovalQuestion> {
   const escalate = payload?.type === 'command' ? payload.escalate : undefined;
   return { outside: true, ...(escalate && { justification: escalate.justification }) };
 }
 
-/** Makes one question of several. It has no amendment: a rule would answer only one of them. */
+/** Makes one question of several. It has no amendment, as a rule would answer only one of them. */
 function together(questions: readonly ApprovalQuestion[]): ApprovalQuestion {
   const justification = questions.find((question) => question.justification !== undefined)?.justification;
   return {
@@ -289,7 +278,7 @@ function together(questions: readonly ApprovalQuestion[]): ApprovalQuestion {
   };
 }
 
-/** Reports what the rules of a file with `reportOnly` would add to the decision (RULES-3). */
+/** Reports what rules with `reportOnly` would have decided otherwise (RULES-3). */
 function report(
   input: AdmissionInput,
   context: Context,

@@ -1,9 +1,6 @@
 import { ShellfleetError } from '@shellfleet/protocol';
 
-/**
- * Returns the error with which a command ends that asks to leave its sandbox and cannot. It is not run inside instead:
- * its submitter, and perhaps a person, expect it to run outside.
- */
+/** Returns the error of a command that cannot leave its sandbox as requested, and must not run inside. */
 export function noWiderSandbox(refusal = 'this host has no wider one to run it in'): ShellfleetError {
   return new ShellfleetError(
     'SANDBOX_UNAVAILABLE',

@@ -3,17 +3,11 @@ import { compileOperatorRules, type OperatorRules } from '@shellfleet/policy';
 import type { Logger } from 'pino';
 import { ConfigError } from '../config/config.ts';
 
-// The files of rules that the operator of this host lists.
-//
-// RULE-FILES-1. Rules hold only as a whole: all files are valid, or nothing changes. A worker whose files are not valid
-//               does not start.
-// RULE-FILES-2. While a changed file is not valid, the rules before it hold, and the log and `hosts ls` have the
-//               reason.
+// The rule files that the operator of this host lists.
+// RULE-FILES-1. Rules hold only as a whole: unless all files are valid, nothing changes, and a worker does not start.
+// RULE-FILES-2. While a changed file is invalid, the previous rules hold; the log and `hosts ls` show the reason.
 
-/**
- * Time between two reads of all files. They are read, not watched, so that a change is seen also where a link to a file
- * changes, as in a mounted folder of a container.
- */
+/** Interval of reads. Watching a file would miss changes of a link to it, as in a mounted folder of a container. */
 const POLL_MS = 1_000;
 
 export class RuleFiles {
@@ -22,12 +16,12 @@ export class RuleFiles {
   readonly #listeners = new Set<() => void>();
   #rules: OperatorRules;
   #problem: string | undefined;
-  /** Message of the error for which the newest files were refused: it is logged once. */
+  /** Error message for which the newest files were refused. It is logged once. */
   #refused: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #readAt = new Date();
 
-  /** Throws ConfigError. */
+  /** Reads the files. Throws ConfigError. */
   constructor(paths: readonly string[], logger: Logger) {
     this.#paths = paths;
     this.#logger = logger;
@@ -36,7 +30,6 @@ export class RuleFiles {
     this.#rules = read;
   }
 
-  /** Rules that hold now. */
   get rules(): OperatorRules {
     return this.#rules;
   }

@@ -20,25 +20,22 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { sendAnnouncement, type Webhook } from './send-announcement.ts';
 
-// Sends each question to the webhook of the operator, beside everything else: no question waits for it, and none is
-// answered by it.
-//
-// ANNOUNCE-1. An announcement is due from the step in which the question is asked, until the webhook has taken it or
-//             nobody asks the question any more. So each is sent at least once, whichever process dies, if the webhook
-//             can be reached in time.
-// ANNOUNCE-2. A host claims a question for longer than the request may take. So one host sends it at a time.
-// ANNOUNCE-3. A question is read at the moment in which it is sent: one that was answered is not announced any more.
+// Sends each question to the operator's webhook. No question waits for this.
+// ANNOUNCE-1. An announcement is due from the step that asks the question until the webhook accepts it or nobody asks
+//             any more. So it is sent at least once, whichever process dies, if the webhook is reachable in time.
+// ANNOUNCE-2. A host claims a question for longer than a request can take, so that one host sends it at a time.
+// ANNOUNCE-3. A question is read when it is sent, so an answered one is not announced.
 
 const INTERVAL_MS = 1_000;
 const REQUEST_MS = 10_000;
-/** ANNOUNCE-2 */
+/** Duration of a claim (ANNOUNCE-2). */
 const CLAIM_MS = REQUEST_MS + 5_000;
 const MOST_IN_FLIGHT = 4;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 300_000;
-/** Attempts for one question: they take more than four hours. */
+/** Attempts per question. They take over four hours. */
 const MOST_ATTEMPTS = 60;
-/** Time between two reports that the webhook fails. */
+/** Interval between two log lines about a failing webhook. */
 const REPORT_EVERY_MS = 60_000;
 
 interface AnnouncerDeps {
@@ -53,13 +50,13 @@ export class Announcer {
   readonly #deps: AnnouncerDeps;
   readonly #closing = new AbortController();
   readonly #rounds: Repetition;
-  /** Requests, and searches for what is due. */
+  /** Running requests and searches. */
   readonly #tasks = new Set<Promise<void>>();
   #inFlight = 0;
-  /** Number of requests that failed since the last report. */
+  /** Failed requests since the last report. */
   #failures = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
-  /** Problem of the last request, until one succeeds. */
+  /** Problem of the last request. Undefined after a success. */
   #problem: string | undefined;
 
   constructor(deps: AnnouncerDeps) {
@@ -72,12 +69,12 @@ export class Announcer {
     return this.#problem === undefined ? [] : [`The webhook for questions fails: ${this.#problem}.`];
   }
 
-  /** Sends what is due of a tenant: a session of this host has asked something. */
+  /** Announces what is due of a tenant, of which a session has just asked something here. */
   asked(tenant: string): void {
     this.#track(this.#announceDue(tenant));
   }
 
-  /** Gives up the requests that are under way. Another host, or the next process, makes them again at once. */
+  /** Aborts running requests. Another host or the next process repeats them at once. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#rounds.close();
@@ -88,20 +85,17 @@ export class Announcer {
     const { redis, fleet } = this.#deps;
     const tenants = await redis.zrange(fleet.asking, '0', '-1');
     if (tenants.length === 0) return;
-    // One host that has a webhook looks at a time.
+    // One host with a webhook searches at a time.
     if ((await redis.set(fleet.announcingLock, '1', 'PX', Math.floor(INTERVAL_MS * 0.9), 'NX')) === null) return;
     for (const tenant of tenants) if (tenantIdSchema.safeParse(tenant).success) await this.#announceDue(tenant);
   }
 
-  /**
-   * Begins requests until nothing of the tenant is due or enough of them are under way. Each calls this again when it
-   * has ended.
-   */
+  /** Begins requests until nothing of the tenant is due, or enough are running. The end of each calls this again. */
   async #announceDue(tenant: string): Promise<void> {
     const { redis, fleet } = this.#deps;
     const keys = approvalKeys(fleet.namespace, tenant);
     while (!this.#closing.signal.aborted && this.#inFlight < MOST_IN_FLIGHT) {
-      // The request counts from before its claim, so that a search that runs meanwhile does not begin too many.
+      // Counted before the claim, so that a concurrent search does not begin too many.
       this.#inFlight += 1;
       const claimed = await claimAnnouncement(redis, keys, CLAIM_MS).catch((err: unknown) => {
         this.#inFlight -= 1;
@@ -163,9 +157,7 @@ export class Announcer {
     this.#reportedAt = now;
   }
 
-  /**
-   * Waits for a task in `close`. A task that fails loses nothing: what it has claimed is due again when the claim ends.
-   */
+  /** Makes `close` wait for a task. A failed task loses nothing, as its claim expires. */
   #track(task: Promise<void>): void {
     const tracked = task.catch((err) => this.#report(err)).finally(() => this.#tasks.delete(tracked));
     this.#tasks.add(tracked);
@@ -176,7 +168,7 @@ export class Announcer {
   }
 }
 
-/** Returns the pause before the next attempt. Half of it is random, so that requests that failed together part. */
+/** Returns the pause before the next attempt. Half of it is random, to spread requests that failed together. */
 function pauseAfter(attempt: number): number {
   const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
   return Math.round(pauseMs * (0.5 + Math.random() / 2));

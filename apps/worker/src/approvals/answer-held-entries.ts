@@ -23,7 +23,7 @@ import type { Audit } from '../audit/audit.ts';
 import { endEvent } from '../audit/session-events.ts';
 import { approvalExpired, describeDenial } from './answer-texts.ts';
 
-/** The part of the sessions queue that is needed to give a session a host. */
+/** The part of the sessions queue that gives a session a host. */
 export type SessionJobsOfAnswers = Pick<SessionJobs, 'ensure'>;
 
 interface AnswerDeps {
@@ -34,12 +34,11 @@ interface AnswerDeps {
 }
 
 /**
- * Answers the held entries whose question was decided: releases those that were approved, which are then judged again,
- * and ends the others. With `before`, only what was decided before that time (ms, by the clock of Redis): the process
- * that decided it may have died.
+ * Answers the held entries whose question was decided: releases approved ones, which are decided again, and ends the
+ * others. `before` (ms by Redis' clock) limits this to older decisions, whose process may have died.
  */
 export async function answerHeldEntries(keys: ApprovalKeys, deps: AnswerDeps, before?: number): Promise<void> {
-  // Ends when none is left, or none of a page could be answered.
+  // Ends when none is left, or when no entry of a page could be answered.
   for (;;) {
     const page = await readDecided(deps.redis, keys, before);
     if (page.length === 0) return;
@@ -62,14 +61,14 @@ export async function answerHeldEntries(keys: ApprovalKeys, deps: AnswerDeps, be
 
 async function answerEntry({ type, question, asker, end }: Decided, of: ApprovalKeys, deps: AnswerDeps): Promise<void> {
   const { redis, audit } = deps;
-  // A tool call is held nowhere: its caller looks for the answer.
+  // A tool call is not held; its caller looks for the answer.
   if (asker === undefined || asker.session === TOOL_ASKER) return;
   const { session, generation, entryId } = asker;
   const keys = sessionKeys(of.namespace, of.tenant, session);
   const answer = toHeldDecision(type, end);
   const answered = await answerHeld(redis, keys, entryId, answer, toEventData(question, type, end));
   if (answered.type === 'denied') {
-    // The end of its first attempt was noted by the host that ran it.
+    // The host that ran the first attempt has recorded its end.
     if (answer.type === 'deny' && !answered.asFirst) {
       const about = { session, generation, entry: entryId };
       audit.note(of.tenant, () => endEvent(about, answer.result, NOTHING_OF_THE_SESSION));
@@ -77,16 +76,16 @@ async function answerEntry({ type, question, asker, end }: Decided, of: Approval
     const ended = [{ inbox: answered.inbox, entryId, event: answered.event }, ...answered.behind];
     const { tenant } = keys;
     const notices = ended.map(({ inbox, ...notice }) =>
-      // Only a hint, which a full Redis refuses.
+      // A lost notice is tolerable, and a full Redis refuses it.
       notify(redis, keys.namespace, inbox, { tenant, session, ...notice, result: '' }).catch(() => {}),
     );
     await Promise.all(notices);
   }
-  // Upkeep adds the job when this process ends here.
+  // Upkeep adds the job if this process dies here.
   if ('needsJob' in answered && answered.needsJob) await ensureJob(keys, deps);
 }
 
-/** Redaction of a Result that holds no text of its session. */
+/** Redaction for a Result without any text of its session. */
 const NOTHING_OF_THE_SESSION = { text: (text: string) => text };
 
 function toHeldDecision(type: Decided['type'], end: ApprovalEnd | undefined): HeldDecision {
@@ -113,12 +112,12 @@ function toEventData(id: string, type: Decided['type'], end: ApprovalEnd | undef
   };
 }
 
-/** Gives a session a host: one that had none has work again. */
+/** Queues a session that has work again, but no host. */
 async function ensureJob(keys: SessionKeys, { redis, jobs }: AnswerDeps): Promise<void> {
   const state = await readStoredSession(redis, keys);
   if (state === undefined || !state.hasWork) return;
   const placement = parsePlacement(state.placement);
-  // Its next submit adds a job made from the sealed spec.
+  // The next submit adds a job made from the sealed spec.
   if (placement === undefined) return;
   await jobs.ensure(newSessionJob(keys, state.generation, placement));
 }

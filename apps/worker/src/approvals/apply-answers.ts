@@ -21,10 +21,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';
 
-/**
- * Decides whether somebody may give an answer. Returns why not, in words, or undefined. `question` is absent when the
- * question is not pending. An answer that is let through must be recorded before this resolves.
- */
+/** Records an answer in the audit, or returns why it may not be given. `question` is absent if it is not pending. */
 export type AnswerCheck = (
   answer: ApprovalAnswer,
   about: { keys: ApprovalKeys; question: StoredQuestion | undefined; signature: Signature | undefined },
@@ -38,7 +35,7 @@ interface ApplyDeps {
   logger: Logger;
 }
 
-/** Applies the answers of a tenant that wait, in order, and removes them. Returns whether entries were decided. */
+/** Applies and removes a tenant's waiting answers, in order. Returns whether entries were decided. */
 export async function applyAnswers(keys: ApprovalKeys, deps: ApplyDeps): Promise<boolean> {
   let decided = false;
   // Ends when no answer waits: each round removes those that it has read.
@@ -53,7 +50,7 @@ async function applyOne(keys: ApprovalKeys, id: string, sealed: string, deps: Ap
   const { redis, sealer, check, logger } = deps;
   const refuse = async (problem: string) => {
     logger.warn({ problem }, 'approvals.answer-refused');
-    // Its writer sees that it is gone. The refusal is in the audit by then, unless the disk refuses it.
+    // The answer's writer sees only that it is gone. The audit records the refusal first, unless the disk fails.
     await deps.audit.recorded(keys.tenant).catch(() => {});
     await dropAnswer(redis, keys, id);
     return false;
@@ -66,7 +63,7 @@ async function applyOne(keys: ApprovalKeys, id: string, sealed: string, deps: Ap
   const { answer, signature } = opened;
   if (answer.type !== 'revoke') await withdrawEndedOf(redis, keys, answer.id);
   const pending = answer.type === 'revoke' ? undefined : await readQuestion(redis, keys, answer.id);
-  // The question was answered or has ended meanwhile. Perhaps another host has applied this very answer.
+  // The question was answered or has ended, or another host has applied this answer.
   if (answer.type !== 'revoke' && pending === undefined) {
     await dropAnswer(redis, keys, id);
     return false;
@@ -94,7 +91,7 @@ async function applyOne(keys: ApprovalKeys, id: string, sealed: string, deps: Ap
 
 const isApplied = ({ type }: { type: string }) => type === 'applied';
 
-/** Returns undefined when this is no answer, or no approver of the tenant signed it where keys are configured. */
+/** Opens an answer. Undefined when invalid, or, where keys are configured, not signed by an approver of the tenant. */
 function openAnswer(sealed: string, keys: ApprovalKeys, sealer: Sealer) {
   try {
     const { plain, signature } = sealer.openSigned(sealed, sealPlace('approval-answer', keys, { question: '' }));
@@ -105,10 +102,7 @@ function openAnswer(sealed: string, keys: ApprovalKeys, sealer: Sealer) {
   }
 }
 
-/**
- * Tells whether a known approver has given a grant. Where keys are configured, a grant has the signed answer that it
- * was made of, so that nobody who can write to Redis can make one.
- */
+/** Returns whether a known approver gave a grant: with configured keys, a grant contains the signed answer. */
 export function isAnswered(id: string, grant: ApprovalGrant, keys: ApprovalKeys, sealer: Sealer): boolean {
   if (!sealer.verifies) return true;
   const answer = grant.answer === undefined ? undefined : openAnswer(grant.answer, keys, sealer)?.answer;

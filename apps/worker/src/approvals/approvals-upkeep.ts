@@ -16,13 +16,12 @@ import type { Settling } from '../lease/settling.ts';
 import { answerHeldEntries, type SessionJobsOfAnswers } from './answer-held-entries.ts';
 import type { HostApprovals } from './host-approvals.ts';
 
-// Upkeep of approvals: ends questions in time, and restores what a process left between two steps. Every worker runs
-// it; a short lock in Redis keeps the rounds of several workers from overlapping.
+// Ends expired questions, and repairs what a process left between two steps. All workers take turns by a lock in Redis.
 
 const INTERVAL_MS = 1_000;
-/** Time after which a decision that its session has not received has lost the process that made it. */
+/** Age at which an undelivered decision counts as left behind by a dead process. */
 const DELIVER_AFTER_MS = 2_000;
-/** Askers of a tenant that one round looks at. */
+/** Askers of a tenant that one round reads. */
 const PAGE = 500;
 /** Time after which a tenant that asks nothing leaves the list. */
 const FORGET_AFTER_MS = 60_000;
@@ -57,9 +56,9 @@ async function runRound(deps: UpkeepDeps): Promise<void> {
       await redis.zrem(fleet.asking, tenant);
       continue;
     }
-    // Before the look: a tenant that asks during it is new again.
+    // Done first, so that a tenant which asks during the round is listed again.
     if (isNew) await keepAsking(redis, fleet, tenant, nowMs);
-    // What is wrong with one tenant stops no other.
+    // A problem with one tenant does not stop the others.
     const asks = await keepUpTenant(tenant, nowMs, deps).catch((err: unknown) => {
       logger.warn({ err }, 'approvals.failed');
       return true;
@@ -81,7 +80,7 @@ async function keepUpTenant(tenant: string, nowMs: number, deps: UpkeepDeps): Pr
     redis.zcard(keys.decided),
     redis.xlen(keys.answers),
   ]);
-  // A round looks at one page of the askers, whichever: rounds of other hosts come between those of this one.
+  // Each round reads one page of the askers. Its position is random, as rounds of other hosts come in between.
   if (pending > 0) {
     const page = randomInt(Math.ceil(pending / PAGE));
     await withdrawEnded(redis, keys, await readAskers(redis, keys, page * PAGE, PAGE));

@@ -2,7 +2,7 @@ import type { AuditEvent } from '@shellfleet/protocol';
 import type { Audit } from '../audit/audit.ts';
 import type { AnswerCheck } from './apply-answers.ts';
 
-/** Refuses expired signatures, and what cannot be written down: an answer is in the audit before it takes effect. */
+/** Refuses expired signatures. Records each answer in the audit before it takes effect, or refuses it. */
 export function auditAnswers(audit: Pick<Audit, 'record'>): AnswerCheck {
   return async (answer, { keys, signature }) => {
     const { id: question, type: decision, answeredBy } = answer;

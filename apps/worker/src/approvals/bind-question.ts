@@ -2,24 +2,23 @@ import { toCanonicalJson } from '@shellfleet/protocol';
 import type { Sealer } from '@shellfleet/sealing';
 import type { AdmissionInput, ApprovalQuestion } from '../admission/admission.ts';
 
-// What an answer is about, as keyed hashes. Nothing can be read from them, and different questions have different ones.
-//
-// BIND-1. Questions of one tenant have the same hash exactly when they differ in nothing but the session.
-// BIND-2. An answer holds for one binding: this question, in this generation of this session, for this entry, attempt and
-//         shell. In another directory a command is another question, also when both have the same words.
-// BIND-3. A question that cannot be written as a key has none. It is never approved by the answer to another question.
-// BIND-4. Files are a session's own, so the hash of a question about files includes the session and its generation.
+// Keyed hashes of what an answer is about. They reveal nothing, and differ for different questions.
+// BIND-1. Two questions of one tenant have the same hash exactly when they differ only in the session.
+// BIND-2. An answer holds for one binding: the question, session, generation, entry, attempt and shell. In another
+//         directory the same words are another question.
+// BIND-3. A question that cannot be written as a key has none, so no answer to another question approves it.
+// BIND-4. The hash of a question about files includes the session and its generation, which have their own files.
 
 export interface BoundQuestion {
-  /** Keyed hash of what is asked: 20 hexadecimal digits. */
+  /** Keyed hash of the question: 20 hexadecimal digits. */
   hash: string;
-  /** Keyed hash of what is asked and of the asker. */
+  /** Keyed hash of the question and its asker. */
   binding: string;
-  /** Keyed hash of what an answer for a folder of the session depends on. */
+  /** Keyed hash of what an approval for a folder of the session depends on. */
   under: string;
 }
 
-/** Throws when a part of the question cannot be written as JSON (BIND-3). */
+/** Binds a question to its asker. Throws when a part of it cannot be written as JSON (BIND-3). */
 export function bindQuestion(
   input: AdmissionInput,
   asked: ApprovalQuestion,
@@ -27,7 +26,7 @@ export function bindQuestion(
   sealer: Sealer,
 ): BoundQuestion {
   const { tenant, session, generation, entryId, payload, spec, epoch, attempt, opens } = input;
-  // All of these but `place` change nothing about what runs.
+  // All of these except `place` are irrelevant to what runs.
   const {
     labels,
     priority,
@@ -41,7 +40,7 @@ export function bindQuestion(
   } = spec;
   const { matchedRules = [], reason, directory } = asked;
   const outside = asked.outside && { sandbox: input.outside.sandbox };
-  // An answer about a command in a shell that is there says nothing about the commands that open one.
+  // An answer about a command in a running shell does not cover the commands that open one.
   const opening = opens && spec.startupCommands.length + spec.shutdownCommands.length > 0;
   const digest = digestWith(sealer);
   const what = digest([
@@ -63,7 +62,7 @@ export function bindQuestion(
   return { hash: toHash(what), binding, under };
 }
 
-/** Does the same for a tool call. The caller alone asks about it, so its answer holds for one call of one tenant. */
+/** Binds a question about a tool call. Its answer holds for one call of one tenant. */
 export function bindToolCall(
   { tenant, id, name, args }: { tenant: string; id: string; name: string; args: string },
   { matchedRules = [], reason }: ApprovalQuestion,

@@ -2,10 +2,7 @@ import { createHash } from 'node:crypto';
 import { type FileOperation, quoteWord, type StoredQuestion } from '@shellfleet/protocol';
 import { wordsOfFile } from '../admission/file-words.ts';
 
-/**
- * Returns what a person is shown of a file operation: its words, one line for each file, and size and digest of the
- * bytes that it writes.
- */
+/** Describes a file operation to a person: one line of words per file, size and digest of written bytes. */
 export function describeFiles(operation: FileOperation): Pick<StoredQuestion, 'script' | 'content'> {
   const script = wordsOfFile(operation)
     .map(({ words }) => words.map(quoteWord).join(' '))

@@ -4,7 +4,7 @@ import type { AdmissionInput, ApprovalQuestion } from '../admission/admission.ts
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import { describeFiles } from './describe-files.ts';
 
-/** Returns what a person is shown of a question. Every text of it is redacted. */
+/** Describes a question to a person, with all texts redacted. */
 export function toStoredQuestion(
   { session, entryId, payload, spec, attempt, outside: wider }: AdmissionInput,
   asked: ApprovalQuestion,
@@ -34,14 +34,12 @@ export function toStoredQuestion(
   };
 }
 
-/** Tells whether redaction leaves a rule as it is: a rule that is shown otherwise than it holds is not offered. */
+/** Returns whether redaction leaves a rule unchanged. Otherwise the rule is not offered. */
 function isShownWhole(rule: unknown, redaction: Pick<SessionRedaction, 'value'>): boolean {
   return JSON.stringify(redaction.value(rule)) === JSON.stringify(rule);
 }
 
-/**
- * Returns the names of all variables that the submitter sets: those of the command, of the session and of its secrets.
- */
+/** Returns the names of all variables of the command, the session and its secrets. */
 function namesOf({ env, secrets }: ResolvedSessionSpec, payload: EntryPayload): string[] {
   if (payload.type === 'file') return [];
   const own = payload.type === 'command' ? payload.env : {};

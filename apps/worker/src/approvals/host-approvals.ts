@@ -34,20 +34,18 @@ import { OpenedGrants } from './opened-grants.ts';
 import { SharedRounds } from './shared-rounds.ts';
 import { StartsUnderWay } from './starts-under-way.ts';
 
-// The questions that sessions of this host ask, and the answers to them. Both are in Redis: nothing of them is here.
-//
-// HOST-APPROVALS-1. An entry starts on a grant at most START_WITHIN_MS after this host has found it, by the clock of
-//                   Redis.
-// HOST-APPROVALS-2. Answers that are written are applied before a grant is looked for. So a revocation holds from the
-//                   moment in which it is written, except for the starts that are under way at that moment.
-// HOST-APPROVALS-3. A question is added to its tenant before its entry is held. An entry that is held and asks nothing
-//                   is judged again.
-// HOST-APPROVALS-4. An approval that this host cannot use, because it does not know the key of its approver or cannot
-//                   open it, answers nothing: its question is asked again.
-// HOST-APPROVALS-5. An approval of scope `session` answers a later command only where the directory of both is known
-//                   and the same.
+// The questions of this host's sessions and their answers, which are stored in Redis only.
+// HOST-APPROVALS-1. An entry starts on a grant at most START_WITHIN_MS (by Redis' clock) after this host found it.
+// HOST-APPROVALS-2. Written answers are applied before a grant is looked up. So a revocation holds from when it is
+//                   written, except for starts that are under way then.
+// HOST-APPROVALS-3. A question is added to its tenant before its entry is held. A held entry that asks nothing is
+//                   decided again.
+// HOST-APPROVALS-4. A grant that this host cannot open, or whose approver it does not know, does not count: its
+//                   question is asked again.
+// HOST-APPROVALS-5. An approval of scope `session` answers a later command only if the directories of both are known
+//                   and equal.
 
-/** Less than the time for which a revocation waits for a host that does not confirm it. */
+/** Less than the time for which a revocation waits for an unresponsive host. */
 const START_WITHIN_MS = 1_500;
 
 export interface HostApprovalsDeps {
@@ -58,26 +56,23 @@ export interface HostApprovalsDeps {
   jobs: SessionJobsOfAnswers;
   audit: Pick<Audit, 'note' | 'recorded'>;
   logger: Logger;
-  /** Decides who may answer. */
   check: AnswerCheck;
-  /** Most askers of one tenant that may be pending. */
+  /** Maximum of pending askers of one tenant. */
   mostPending: number;
-  /** Is called whenever a session of this host has asked something, also what others ask already. */
+  /** Reports each question of a session of this host, also one that others ask already. */
   onAsked?(tenant: string): void;
   signal: AbortSignal;
 }
 
 export type AskedQuestion =
   | { type: 'pending'; data: ApprovalRequestedData }
-  /** Somebody has answered meanwhile: the entry is judged again. */
+  /** Somebody has answered in the meantime, so the entry is decided again. */
   | { type: 'answered' }
   | { type: 'refused'; reason: string }
   | { type: 'failed'; error: ShellfleetError };
 
-/** An asker, with its tenant. */
 export type TenantAsker = Pick<AdmissionInput, 'tenant' | 'session' | 'generation' | 'entryId'>;
 
-/** What is found for a question. */
 export type FoundAnswer = Answer | { type: 'expired' };
 
 /** The part of HostApprovals that a session needs. */
@@ -87,7 +82,7 @@ export class HostApprovals implements Answers {
   readonly starts = new StartsUnderWay();
   readonly #deps: HostApprovalsDeps;
   readonly #grants: OpenedGrants;
-  /** Rounds of each tenant: first its answers are applied, then the entries that asked are answered. */
+  /** Rounds of each tenant, which apply its answers and then answer the entries that asked. */
   readonly #applying = new SharedRounds((tenant) => this.#apply(tenant));
   readonly #answering = new SharedRounds((tenant) => this.#answer(tenant));
 
@@ -108,7 +103,7 @@ export class HostApprovals implements Answers {
     return found;
   }
 
-  /** Looks for the answer to a question that is bound already. */
+  /** Looks for the answer to a bound question. */
   async findFor(
     asker: TenantAsker,
     bound: BoundQuestion,
@@ -126,7 +121,7 @@ export class HostApprovals implements Answers {
     };
     const look = () => this.starts.look(asker, find, (answer) => answer?.type === 'granted');
     let answer = await look();
-    // HOST-APPROVALS-2: each round applies what the one before has seen, and invalid answers are dropped.
+    // Repeats until no unapplied answers were found before the grant (HOST-APPROVALS-2). Invalid answers are dropped.
     while (answer === undefined) {
       signal.throwIfAborted();
       await this.apply(asker.tenant);
@@ -147,7 +142,7 @@ export class HostApprovals implements Answers {
     return this.askFor(input, bound, asked, described, input.spec.approvalTimeoutMs);
   }
 
-  /** Does the same as `ask`, for a question that is bound and described already. */
+  /** Adds a question that is bound and described already. */
   async askFor(
     asker: TenantAsker,
     bound: BoundQuestion,
@@ -190,13 +185,13 @@ export class HostApprovals implements Answers {
     }
   }
 
-  /** Keeps the question of a file operation or a tool call for some seconds: its caller waits for the answer. */
+  /** Keeps the question of a file operation or a tool call for a few seconds, in which its caller waits. */
   async keepWanted(asker: TenantAsker): Promise<void> {
     const { redis, namespace, signal } = this.#deps;
     await retryWhileRedisIsDown(() => keepWanted(redis, approvalKeys(namespace, asker.tenant), asker), signal);
   }
 
-  /** Releases an entry that is held now, when its answer came between its question and its hold (HOST-APPROVALS-3). */
+  /** Releases an entry whose answer came between its question and its hold (HOST-APPROVALS-3). */
   async held({ tenant, session, generation, entryId }: AdmissionInput): Promise<void> {
     const { redis, namespace, signal } = this.#deps;
     const asker = { session, generation, entryId };
@@ -206,7 +201,7 @@ export class HostApprovals implements Answers {
     await retryWhileRedisIsDown(release, signal);
   }
 
-  /** Applies the answers of a tenant. `confirm`: id of a revocation whose writer waits for this host. Never rejects. */
+  /** Applies the answers of a tenant. `confirm` is the id of a revocation that waits for this host. Never rejects. */
   async wakeUp(tenant: string, confirm: string | undefined): Promise<void> {
     const { redis, namespace, hostId, logger } = this.#deps;
     const settled = this.starts.settled();
@@ -222,7 +217,7 @@ export class HostApprovals implements Answers {
     }
   }
 
-  /** Applies the answers of a tenant that have been written by now, and begins to answer the entries that asked. */
+  /** Applies the answers of a tenant that are written by now, and begins to answer the entries that asked. */
   apply(tenant: string): Promise<void> {
     return this.#applying.run(tenant);
   }
@@ -241,7 +236,7 @@ export class HostApprovals implements Answers {
     );
   }
 
-  /** Returns undefined when the question cannot be written as a key. */
+  /** Binds a question. Undefined when it cannot be written as a key. */
   #bind(input: AdmissionInput, asked: ApprovalQuestion) {
     try {
       return bindQuestion(input, asked, this.#deps.namespace, this.#deps.sealer);
@@ -260,8 +255,7 @@ function toAnswer(
   allows: (rules: readonly PrefixRule[]) => boolean,
 ): FoundAnswer {
   const granted = { type: 'granted', startBy: at + START_WITHIN_MS } as const;
-  // Whatever the keys in Redis hold, the id of the grant has to begin with the hash of the question, and the grant
-  // itself has its scope.
+  // Redis' keys are not trusted: the id of a grant must begin with the question's hash; its scope is inside.
   const opened = grant?.id.startsWith(`${hash}.`) ? open(grant.id, grant.sealed) : undefined;
   // HOST-APPROVALS-5
   const holdsAgain = opened?.scope === 'session' && !(directory && 'unknown' in directory);

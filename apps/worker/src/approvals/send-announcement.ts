@@ -1,24 +1,20 @@
 import { createHmac } from 'node:crypto';
 import { ANNOUNCEMENT_SIGNATURE_HEADER } from '@shellfleet/protocol';
 
-/** Where questions are announced, as the operator has configured it. */
 export interface Webhook {
   url: URL;
-  /** Key of the signatures, which the receiver has too. */
+  /** Key of the signatures, which the receiver shares. */
   secret: string;
 }
 
-/**
- * Sends one announcement, which is signed with the time `at` (ms). Resolves with undefined when the receiver has taken
- * it (2xx), else with the problem in words. They hold nothing of the address: its path and its query may be secrets.
- */
+/** Sends a signed announcement. Unless the receiver accepts it (2xx), returns the problem, without its address. */
 export async function sendAnnouncement(
   { url, secret }: Webhook,
   body: string,
   at: number,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  // `fetch` refuses an address with a user and a password.
+  // `fetch` refuses a URL with credentials.
   const { username, password } = url;
   const address = new URL(url);
   address.username = '';
@@ -26,7 +22,7 @@ export async function sendAnnouncement(
   try {
     const response = await fetch(address, {
       method: 'POST',
-      // A redirect would send the question where nobody has agreed to.
+      // A redirect could send the question to a place that nobody approved.
       redirect: 'manual',
       headers: {
         'content-type': 'application/json',
@@ -37,7 +33,7 @@ export async function sendAnnouncement(
       body,
       signal,
     });
-    // Nothing of the answer matters, however long it is.
+    // The body is irrelevant, and may be long.
     await response.body?.cancel();
     return response.ok ? undefined : `it answered with ${response.status}`;
   } catch (error) {
@@ -55,7 +51,7 @@ function basicOf(username: string, password: string): string {
   return `Basic ${Buffer.from(pair).toString('base64')}`;
 }
 
-/** Describes an error by what surely holds no address: its name and its code. */
+/** Describes an error by its name and code, which cannot contain the address. */
 function describeProblem(error: unknown): string {
   if (!(error instanceof Error)) return 'the request failed';
   if (error.name === 'TimeoutError') return 'it did not answer in time';

@@ -3,10 +3,7 @@ interface Rounds {
   next?: Promise<void>;
 }
 
-/**
- * Rounds of work, for each key one at a time. A round does everything that there was to do when it began. Calls that
- * come while it runs share the next one, so each of them waits for two rounds at most.
- */
+/** Runs rounds of work, one at a time per key. Calls during a round share the next one, so each waits for two. */
 export class SharedRounds {
   readonly #work: (key: string) => Promise<void>;
   readonly #rounds = new Map<string, Rounds>();

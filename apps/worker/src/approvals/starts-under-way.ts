@@ -2,11 +2,10 @@ import { withResolvers } from '@shellfleet/concurrency';
 import type { AdmissionInput } from '../admission/admission.ts';
 
 // The starts of this host that may use an approval.
-//
 // STARTS-1. A use begins before the host looks for an approval. It ends when none was found, or with the reply of the
-//           script that starts the entry. A start whose entry is asked about and held uses none.
-// STARTS-2. A use that begins after a revocation was written finds no approval, so a revocation waits only for those
-//           that began before it.
+//           script that starts the entry. A start whose entry is held for a question uses none.
+// STARTS-2. A use that begins after a revocation was written finds no approval, so a revocation waits only for earlier
+//           ones.
 
 type StartingEntry = Pick<AdmissionInput, 'tenant' | 'session' | 'generation' | 'entryId'>;
 
@@ -15,7 +14,7 @@ export class StartsUnderWay {
   readonly #starts = new Map<string, (() => void)[]>();
   readonly #uses = new Set<Promise<void>>();
 
-  /** Runs `start`: everything from the verdict about an entry to the reply of the script that starts it. */
+  /** Runs `start`, which lasts from the verdict about an entry to the reply of the script that starts it. */
   async during<T>(entry: StartingEntry, start: () => Promise<T>): Promise<T> {
     const name = nameOf(entry);
     const ends: (() => void)[] = [];
@@ -28,7 +27,7 @@ export class StartsUnderWay {
     }
   }
 
-  /** Looks for an approval by `find`. Outside of `during` nothing starts on it, so that no use is counted. */
+  /** Looks for an approval with `find`. Outside of `during` nothing starts on it, so no use is counted. */
   async look<T>(entry: StartingEntry, find: () => Promise<T>, isFound: (found: T) => boolean): Promise<T> {
     const ends = this.#starts.get(nameOf(entry));
     if (ends === undefined) return find();

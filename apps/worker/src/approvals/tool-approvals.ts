@@ -6,21 +6,21 @@ import { approvalExpired } from './answer-texts.ts';
 import { bindToolCall } from './bind-question.ts';
 import type { FoundAnswer, HostApprovals } from './host-approvals.ts';
 
-// The questions about tool calls. A call that asks has not begun, and waits in its caller, as a file operation does.
+// Questions about tool calls. A call that asks has not begun. Its caller waits, as with file operations.
 
-/** Length of the longest arguments that are shown. Of longer ones a person sees the size and the digest. */
+/** Length of the longest arguments that a person sees. Of longer ones, size and digest are shown. */
 const SHOWN_CHARS = 16_384;
 
 export interface ToolCallToAdmit {
   tenant: string;
   id: string;
   name: string;
-  /** JSON */
+  /** Arguments as JSON. */
   args: string;
   approvalTimeoutMs: number;
 }
 
-/** Why a call was not begun. */
+/** Reason why a call was not begun. */
 export type ToolVerdict =
   | { type: 'asks'; question: string }
   | { type: 'deny'; code: 'denied' | 'approval-expired'; reason: string };
@@ -41,10 +41,7 @@ export class ToolApprovals {
     this.#deps = deps;
   }
 
-  /**
-   * Calls `begin` when a person has approved exactly this call. Otherwise asks a person, or denies it. `redact` is
-   * applied to what a person is shown.
-   */
+  /** Calls `begin` if a person has approved this call. Otherwise denies it or asks, with `redact` applied. */
   async admit<T>(
     call: ToolCallToAdmit,
     asked: ApprovalQuestion,
@@ -55,7 +52,7 @@ export class ToolApprovals {
     const asker = { tenant: call.tenant, session: TOOL_ASKER, generation: call.name, entryId: call.id };
     const bound = bindToolCall(call, asked, namespace, sealer);
     const denied = (reason: string) => ({ type: 'deny', code: 'denied', reason: `${asked.reason} ${reason}` }) as const;
-    // Ends when the call is begun or denied, or a person is asked. An answer that comes meanwhile leads to one of them.
+    // Ends when the call is begun or denied, or a person is asked. An answer in between leads to one of these.
     for (;;) {
       const lookedAt = performance.now();
       const found = await approvals.starts.during(asker, async (): Promise<{ begun: T } | FoundAnswer> => {

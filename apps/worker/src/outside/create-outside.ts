@@ -18,18 +18,16 @@ import { describeShell } from '../shell/describe-shell.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import { isUnsafe } from './unsafe-variables.ts';
 
-// A command that leaves the sandbox of its session: a shell of its own in a second sandbox, beside that of the session.
-//
-// OUTSIDE-1. Of the session it has the files of its workspace, the directory, and the variables of the spec with its
-//            secrets. No variable, function, alias, trap or option of the session's shell is in it, and no startup
-//            command has run.
+// A command that leaves its session's sandbox runs in a fresh shell, in a second sandbox.
+// OUTSIDE-1. It shares the session's workspace, directory, and the variables of the spec with its secrets. It has no
+//            variable, function, alias, trap or option of the session's shell, and no startup command has run.
 // OUTSIDE-2. Its programs and libraries come from folders that the session cannot write to, and its shell reads no file
 //            before the command.
-// OUTSIDE-3. It runs one command. Its sandbox is removed with all processes in it before the Result is stored, however
-//            the command ended. A removal that the engine does not make then is made by the next sweep.
-// OUTSIDE-4. No worker takes its sandbox for that of the session: a worker that starts removes it.
+// OUTSIDE-3. The sandbox runs one command. It is removed with all its processes before the Result is stored, however
+//            the command ended. If the engine fails to remove it, the next sweep does.
+// OUTSIDE-4. No worker takes the second sandbox for the session's own. A worker that starts removes it.
 
-/** Returns how commands of a session leave its sandbox. `settings` is undefined where the operator lets nothing out. */
+/** Returns how a session's commands leave its sandbox. `settings` is undefined where the operator allows none to. */
 export function createOutside(spec: ResolvedSessionSpec, settings: WiderSettings | undefined): Outside {
   const wider = widenSandbox(spec, settings);
   const refusal = 'refusal' in wider ? wider.refusal : refuseVariables({ ...spec.env, ...spec.secrets });
@@ -44,7 +42,7 @@ export function createOutside(spec: ResolvedSessionSpec, settings: WiderSettings
         if (run.from === 'resume') return lostEntry(run.entry, 'container-removed', session);
         return await runOutside(run, payload, session, wider);
       } catch (error) {
-        // Nothing runs any more (OUTSIDE-3). The session's own shell is as it was.
+        // No process is left (OUTSIDE-3), and the session's own shell is unchanged.
         return error instanceof OutputForgotten
           ? lostEntry(run.entry, 'begun-before', session)
           : failedEntry(run.entry, ensureShellfleetError(error), session);
@@ -87,7 +85,7 @@ async function runOutside(
   }
 }
 
-/** The directory may well be there in the session. */
+/** Explains that the directory may exist in the session's sandbox only. */
 function explainCwd(result: WireResult, cwd: string, session: string): WireResult {
   if (result.outcome !== 'error' || result.error.code !== 'COMMAND_INVALID') return result;
   const issues = [{ path: 'cwd', message: 'no such directory outside the sandbox' }];
@@ -111,7 +109,7 @@ function refuseUnsafe({ env = {} }: CommandPayload, session: string): void {
   );
 }
 
-/** OUTSIDE-2 */
+/** Returns why variables are refused, if so (OUTSIDE-2). */
 function refuseVariables(env: Record<string, string>): string | undefined {
   const names = Object.keys(env).filter(isUnsafe);
   if (names.length === 0) return undefined;
@@ -137,7 +135,7 @@ function openWide(beside: Beside, session: SessionContext): SessionShell {
         create: (ref, of, options) => sandboxes.create(ref, of, { ...options, beside }),
         pull: (image, signal) => sandboxes.pull(image, signal),
       },
-      // Its processes end with the command, and nobody reads what they print after it.
+      // The processes end with the command, and nobody reads later output.
       onLate() {},
       onAbandoned() {},
       onGone() {},

@@ -7,7 +7,7 @@ import type { Audit } from '../audit/audit.ts';
 import { CountedEvents } from '../audit/counted-events.ts';
 import { digestOfKeys, type KeysSection } from '../config/keys-section.ts';
 
-/** Why something is refused is in the audit and in the log, and nowhere else. Without keys nothing has to be signed. */
+/** Returns what checks signatures. The audit and the log alone have the reason of a refusal. */
 export function askForSignatures(
   keys: KeysSection | undefined,
   audit: Pick<Audit, 'record'>,
@@ -34,10 +34,7 @@ export function askForSignatures(
   };
 }
 
-/**
- * Whoever can write to Redis can forge without end. What ends with UNAUTHORIZED waits until its record is on disk
- * (`recorded`).
- */
+/** Counts refusals, since a writer of Redis can forge without end. An end with UNAUTHORIZED waits for the record. */
 function countRefusals(audit: Pick<Audit, 'record'>) {
   const record = (tenant: string, event: AuditEvent) => void audit.record(tenant, event).catch(() => {});
   const byTenant = new Map<string, CountedEvents<Extract<AuditEvent, { type: 'unauthorized' }>>>();

@@ -6,9 +6,7 @@ import type { HostServices } from '../run/host-services.ts';
 import { withRealWorkspace } from '../sandbox/real-workspace.ts';
 import { tryOpenSpec } from '../session/open-spec.ts';
 
-/**
- * Decides by the sealed spec whether this host runs a session, so that it leaves the others in line for hosts that do.
- */
+/** Decides by the sealed spec whether this host can run a session. Others stay queued for other hosts. */
 export class CanServe {
   readonly #host: HostServices;
   readonly #offer: HostOffer;
@@ -20,7 +18,7 @@ export class CanServe {
     this.#defaultImage = defaultImage;
   }
 
-  /** Also true for a session that this host shall end: one that was closed, or whose spec nobody can open. */
+  /** Returns true also for a session that this host shall only end: it was closed, or its spec cannot be opened. */
   async job({ tenant, session }: SessionJob): Promise<boolean> {
     const { redis, namespace, sealer } = this.#host;
     const keys = sessionKeys(namespace, tenant, session);
@@ -33,7 +31,7 @@ export class CanServe {
   async spec(spec: ResolvedSessionSpec): Promise<boolean> {
     const refused = this.#refused(spec);
     if (refused.length === 0) return true;
-    // A path through a link may lead below a folder that the operator lists.
+    // A path may lead through a link to a listed folder.
     if (!refused.every(({ path }) => path === 'workspace')) return false;
     const real = await withRealWorkspace(spec).catch(() => undefined);
     return real !== undefined && this.#refused(real).length === 0;

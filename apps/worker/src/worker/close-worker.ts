@@ -3,7 +3,7 @@ import type { Stop } from '../session/hosting.ts';
 import type { OpenWorker } from './open-worker.ts';
 import type { RunningWorker } from './run-worker.ts';
 
-/** For the removal of sandboxes that did not end within the grace. */
+/** Time for removing sandboxes that did not end within the grace. */
 const DISCARD_MS = 5_000;
 
 /** Takes no new work, ends the sessions and then all else. Returns how many sessions ended, and how many are left. */
@@ -17,12 +17,12 @@ export async function closeWorker(
   stopping.abort();
   wakeUps.notify();
   await fetching;
-  // `draining` is published, so no session is sent here any more.
+  // Publishes `draining`, so that no more sessions are sent here.
   await heartbeat.beatNow();
   const { count, ended } = sessions.stop(how);
   const sessionsEnded = Promise.race([Promise.all([removed, ended]), delay(graceMs)]);
   await Promise.all([sessionsEnded, tools.close(how === 'end' ? 0 : graceMs)]);
-  // What runs in a sandbox may keep it from ending in order.
+  // Processes in a sandbox may prevent an orderly end.
   if (how === 'end' && sessions.size > 0) {
     await Promise.race([sessions.discard().then(() => ended), delay(DISCARD_MS)]);
   }

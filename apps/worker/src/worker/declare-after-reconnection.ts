@@ -11,22 +11,19 @@ interface Recovering {
   settling: Settling;
 }
 
-/**
- * Renews the leases after Redis was away, since they may have run out, before any other call of this host or another. A
- * Redis that came back with other data gets what this host has in memory.
- */
+/** Renews the leases after an outage, before all other calls. Declares this host's sessions to a replaced Redis. */
 export function declareAfterReconnection({ host, sessions, heartbeat, settling }: Recovering): void {
   const { connected, fleet, namespace, hostId, settings, jobs, leases, logger } = host;
   const { history } = connected;
   let declared = history.changes;
-  // Stays true when the recovery is repeated after its first heartbeat.
+  // Kept when the recovery is repeated after its first heartbeat.
   let hostsLost = false;
   connected.recoverFirst(async (direct) => {
     const lastBeatAt = heartbeat.lastAt;
     const loss = lossOf(await direct.zscore(fleet.hosts, hostId), lastBeatAt);
     hostsLost ||= loss === 'hosts';
     if (loss !== 'nothing') await noteLoss(direct, namespace);
-    // Redis may have lost it.
+    // Redis may have lost the retention.
     await recordRetention(direct, fleet, settings.retentionMs).catch(() => {});
     await heartbeat.recover(direct, async () => {
       const { changes } = history;
@@ -36,7 +33,7 @@ export function declareAfterReconnection({ host, sessions, heartbeat, settling }
       await sessions.declare(direct);
       declared = changes;
     });
-    // The first call to a node of a Cluster shows which one it is.
+    // In a Cluster, the first call shows whether the node was replaced.
     if (history.changes !== declared) throw new Error('Redis was replaced meanwhile');
     void settling.begin(lastBeatAt, hostsLost);
     hostsLost = false;

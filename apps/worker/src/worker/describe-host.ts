@@ -2,7 +2,7 @@ import type { HostBeat } from '@shellfleet/protocol';
 import type { SessionHost } from '../run/host-services.ts';
 import type { HostedSessions } from './hosted-sessions.ts';
 
-/** Returns the part of a heartbeat that follows from the settings of a host and from its sessions. */
+/** Returns the part of a heartbeat that describes settings and sessions. */
 export function describeHost({ settings, boot, version, hostEntries }: SessionHost, sessions: HostedSessions) {
   const { slots, defaultImage, retentionMs } = settings;
   return {

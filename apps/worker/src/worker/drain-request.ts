@@ -2,21 +2,18 @@ import { type Repetition, repeat } from '@shellfleet/concurrency';
 import { hostKeys } from '@shellfleet/protocol';
 import type { HostServices } from '../run/host-services.ts';
 
-/** How often the request is read without a call. */
+/** Interval of reads without a call. */
 const POLL_MS = 2_000;
 
-/**
- * An operator's request that this host takes nothing new. Redis has it, so it holds for later processes of this host.
- */
+/** An operator's request that this host takes nothing new. It is stored in Redis, so later processes follow it too. */
 export interface DrainRequest {
   readonly isMade: boolean;
   /** Reads the request now. Never rejects. */
   look(): Promise<void>;
-  /** Reads the request every few seconds until closed. `onChange` is called when it was made, or withdrawn. */
+  /** Reads the request regularly until closed. Calls `onChange` when it was made or withdrawn. */
   watch(onChange: () => void): Repetition;
 }
 
-/** Reads the request. */
 export async function readDrainRequest({ redis, fleet, hostId, logger }: HostServices): Promise<DrainRequest> {
   const key = hostKeys(fleet.namespace, hostId).drain;
   let onChange = () => {};

@@ -3,7 +3,7 @@ import type { SessionJob } from '@shellfleet/placement';
 import { REDIS_DEADLINE_MS } from '@shellfleet/redis';
 import type { OpenWorker } from './open-worker.ts';
 
-/** How often the queue and the calls are read without a wake-up. */
+/** Interval at which the queue and the calls are read without a wake-up. */
 const POLL_MS = 1_000;
 
 /** Takes sessions from the queue while the fleet is settled and slots are free. Resolves when the worker stops. */
@@ -19,7 +19,7 @@ export async function fetchSessions(worker: OpenWorker, readCalls: () => Promise
       (replyLost || mayTake) && sessions.size < slots ? await fetchJobs(worker, replyLost, mayTake).catch(toError) : [];
     replyLost = jobs instanceof Error;
     if (jobs instanceof Error) {
-      // Once for each outage.
+      // Logged once per outage.
       if (!failedBefore) logger.warn({ err: jobs }, 'queue.unavailable');
       await delay(REDIS_DEADLINE_MS / 4);
     } else if (jobs.length > 0) {
@@ -32,9 +32,8 @@ export async function fetchSessions(worker: OpenWorker, readCalls: () => Promise
 }
 
 /**
- * Returns the next job, if there is one. After a fetch without a reply, returns the jobs that are locked for this host
- * and not served here: Redis may have handed one out with the lost reply, and no fetch returns it again before its lock
- * runs out.
+ * Returns the next job, if any. If the last fetch had no reply, returns the jobs that are locked for this host but not
+ * served here: the lost reply may have carried one, which Redis does not return again before its lock expires.
  */
 async function fetchJobs(
   { host: { jobs }, sessions }: OpenWorker,

@@ -18,7 +18,7 @@ import type { HostedSessions } from './hosted-sessions.ts';
 export interface HostCallDeps extends SessionHost {
   sessions: HostedSessions;
   tools: ToolHost;
-  /** Is called when the operator's request to drain, or its withdrawal, is in Redis. */
+  /** Is called when Redis has an operator's request to drain, or lost it. */
   onDrain(): void;
 }
 
@@ -54,7 +54,7 @@ function carryOut(call: HostCall, deps: HostCallDeps): void {
   }
 }
 
-/** Returns whether a close is to be carried out: where keys are configured, only one that a known producer signed. */
+/** Returns whether to close: where keys are configured, only if a known producer signed the call. */
 function isClosed(call: Extract<HostCall, { type: 'close' | 'purge' }>, { namespace, sealer }: HostCallDeps): boolean {
   const { tenant, session, generation, signed = '' } = call;
   return isSignedClose(sealer, sessionKeys(namespace, tenant, session), generation, signed);
@@ -66,7 +66,7 @@ function isCancelled(call: Extract<HostCall, { type: 'cancel' }>, { namespace, s
   return signedReason(sealer, keys, entry, { reason: '', signed }) !== undefined;
 }
 
-/** The answer to a question about a session. Throws LEASE_LOST when the session is not here. */
+/** Returns the reply to a request about a session. Throws LEASE_LOST when the session is not here. */
 async function find({ tenant, session, question }: AskCall, deps: HostCallDeps): Promise<unknown> {
   const found = deps.sessions.find({ tenant, session });
   // Logs stay on this host after their session has left it.
@@ -83,10 +83,10 @@ async function find({ tenant, session, question }: AskCall, deps: HostCallDeps):
   }
 }
 
-/** Less than the time in which an answer is expected. */
+/** Less than the time in which a reply is expected. */
 const WAIT_FOR_OUTPUT_MS = 2_000;
 
-/** A page of a command's log. The reader that is attached to a running command waits here for the next output. */
+/** Returns a page of a command's log. For the attached reader of a running command, waits for the next output. */
 async function readLog(
   keys: SessionKeys,
   question: LogQuestion,

@@ -3,29 +3,29 @@ import type { Logger } from 'pino';
 import { describeShortage, leastFree, readDiskSpace, readMemory } from '../host/free-space.ts';
 
 const MIB = 2 ** 20;
-/** How often it is measured: a host that has room again takes sessions after this time. */
+/** Interval of measurements, and so the delay until a host with room takes sessions again. */
 const INTERVAL_MS = 2_000;
 const USUAL_FREE_DISK_BYTES = 1_024 * MIB;
 const USUAL_FREE_MEMORY_BYTES = 256 * MIB;
 
-/** Bytes that the operator wants to be free. */
+/** Free bytes that the operator demands. */
 export interface LeastFree {
   diskBytes: number | undefined;
   memoryBytes: number | undefined;
 }
 
 export interface HostRoom {
-  /** Why this host takes no new session at present. */
+  /** Returns why this host takes no new sessions at present, if so. */
   problem(): string | undefined;
   close(): Promise<void>;
 }
 
-/** Measures the memory of this host, and the disk of its state folder, until closed. Resolves after the first time. */
+/** Measures free memory and the disk of the state folder until closed. Resolves after the first measurement. */
 export async function watchHostRoom(options: {
   stateFolder: string;
   least: LeastFree;
   logger: Logger;
-  /** Is called when the host was short, and has room again. */
+  /** Is called when the host has room again. */
   onRoom(): void;
   intervalMs?: number;
 }): Promise<HostRoom> {

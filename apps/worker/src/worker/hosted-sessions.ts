@@ -6,17 +6,16 @@ import type { Sandbox } from '../sandbox/sandbox.ts';
 import { HostedSession } from '../session/hosted-session.ts';
 import type { Stop } from '../session/hosting.ts';
 
-/** A session that failed here is served again after these pauses; then its lease runs out and any host may take it. */
+/** Pauses before a failed session is served again. After the last one its lease expires, and any host may take it. */
 const RETRY_PAUSES_MS = [500, 1_000, 2_000];
 
 interface HostedSessionsOptions {
-  /** A session has left its slot. */
+  /** Reports that a session has left its slot. */
   onEnded(heldMs: number): void;
-  /** Aborts when the worker stops: no session is served any more. */
+  /** Aborts when the worker stops and serves no more sessions. */
   stopping: AbortSignal;
 }
 
-/** The sessions that hold a slot of this host. */
 export class HostedSessions {
   readonly #sessions = new Map<string, { session: HostedSession; done: Promise<void> }>();
   readonly #host: SessionHost;
@@ -31,7 +30,7 @@ export class HostedSessions {
     return this.#sessions.size;
   }
 
-  /** How many have a shell and an entry that waits for an approval. */
+  /** Number of sessions with a shell and an entry that waits for an approval. */
   get asking(): number {
     return [...this.#sessions.values()].filter(({ session }) => session.asks).length;
   }
@@ -45,12 +44,12 @@ export class HostedSessions {
     await Promise.all([...this.#sessions.values()].map(({ session }) => session.declare(redis)));
   }
 
-  /** Serves a session until it leaves its slot. `found`: its sandbox, when one is alive. */
+  /** Serves a session until it leaves its slot. `found` is its living sandbox, if any. */
   serve(job: SessionJob, found?: Sandbox, failures = 0): void {
     const { stopping, onEnded } = this.#options;
     if (stopping.aborted) return;
     const member = memberOf(job);
-    // Its job can be back before its previous generation here has ended.
+    // The job can be back before the previous generation has ended here.
     const previous = this.#sessions.get(member)?.done;
     if (previous !== undefined) return void previous.then(() => this.serve(job, found, failures));
     const session = new HostedSession(job, this.#host);
@@ -69,7 +68,7 @@ export class HostedSessions {
     });
   }
 
-  /** What the host admits has changed. */
+  /** Wakes all sessions after a change of the rules. */
   admissionChanged(): void {
     for (const { session } of this.#sessions.values()) session.wakeUp();
   }
@@ -79,12 +78,12 @@ export class HostedSessions {
     await Promise.all([...this.#sessions.values()].map(({ session }) => session.discard()));
   }
 
-  /** The host takes nothing new from now on: sessions without a living shell leave it. */
+  /** Lets sessions without a living shell leave this host, which takes nothing new from now on. */
   drain(): void {
     for (const { session } of this.#sessions.values()) session.drain();
   }
 
-  /** Stops every session. Returns how many there were, and when all of them have ended. */
+  /** Stops every session. Returns their number, and a promise that resolves when all have ended. */
   stop(how: Stop): { count: number; ended: Promise<unknown> } {
     const all = [...this.#sessions.values()];
     for (const { session } of all) session.stop(how);

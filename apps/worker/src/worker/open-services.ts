@@ -21,17 +21,16 @@ import { loadTools, type Tool } from '../tools/load-tools.ts';
 import { toolMark } from '../tools/tool-host.ts';
 import { askForSignatures } from './ask-for-signatures.ts';
 
-/** The services of a host that does not take part in its fleet yet, and what else its start has found. */
+/** Services of a host that does not take part in its fleet yet, and other findings of its start. */
 export interface OpenServices {
   services: HostServices;
-  /** What the tool modules of the settings offer. */
+  /** Tools of the modules in the settings. */
   tools: readonly Tool[];
-  /** Who may submit. */
   signatures: Signatures;
   folder: StateFolder;
 }
 
-/** Opens the state folder of a host, its connection to Redis, its sandboxes, logs and audit. */
+/** Opens the state folder, the connection to Redis, the sandboxes, the logs and the audit of a host. */
 export async function openServices(given: WorkerConfig, version: string, logger: Logger): Promise<OpenServices> {
   const folder = await openStateFolder(given.stateFolder, given.hostId);
   const { hostId, hostKey } = folder;
@@ -60,7 +59,7 @@ export async function openServices(given: WorkerConfig, version: string, logger:
     anchored: await readAuditHeads(redis, namespace, hostId),
   });
   const { verifier, signatures } = askForSignatures(settings.file.keys, audit, logger);
-  // Before this process begins its own file of the journal.
+  // Done before this process begins its own journal file.
   const redisLosses = watchRedisLosses(folder.journal, history, retentionMs);
   const journal = openJournal({
     ...{ folder: folder.journal, retentionMs },

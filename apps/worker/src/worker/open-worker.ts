@@ -29,31 +29,27 @@ import { STALLED_INTERVAL_MS } from './requeue-regularly.ts';
 import type { SweepTimes } from './sweep-sandboxes-regularly.ts';
 import { type OtherFleets, watchOtherFleets } from './watch-other-fleets.ts';
 
-/** What a program decides about its worker. */
 export interface WorkerOptions {
-  /** What sessions may ask for, beside the policies. */
+  /** What sessions may request in addition to the policies. */
   offer: HostOffer;
   tools: readonly Tool[];
-  /** Returns what this host admits; `answers` are what persons have answered. */
+  /** Returns the admission of this host, which uses the `answers` of people. */
   admission(answers: Answers): Admission;
-  /** What the rules say about a call of a tool. */
+  /** Evaluates the rules for a call of a tool. */
   decideTool: Rules['decideTool'];
-  /** Who may answer questions. */
+  /** Decides who may answer questions. */
   checkAnswer: AnswerCheck;
-  /** Returns what the operator of this host should mend. */
+  /** Returns problems that the operator of this host should solve. */
   warnings(): string[];
   /** Is called when another process acts as this host. */
   onReplaced(): void;
-  /**
-   * Is called when Redis has another fleet, or another version of its keys: it was replaced, or emptied. The shells
-   * are to live on.
-   */
+  /** Is called when Redis has another fleet or key version, because it was replaced. The shells are to stay alive. */
   onOtherFleet(error: ShellfleetError): void;
-  /** When sandboxes that nobody owns are removed, if not at the usual times. */
+  /** Times of the sweeps of unowned sandboxes, if not the usual ones. */
   sweepTimes?: SweepTimes | undefined;
 }
 
-/** A worker that takes part in its fleet, and serves no session yet. */
+/** A worker that takes part in its fleet, but serves no session yet. */
 export interface OpenWorker {
   readonly host: SessionHost;
   readonly options: WorkerOptions;
@@ -61,17 +57,16 @@ export interface OpenWorker {
   readonly heartbeat: Heartbeat;
   readonly settling: Settling;
   readonly drainRequest: DrainRequest;
-  /** Returns whether this host takes nothing new for good, or until its operator withdraws the request to drain. */
+  /** Returns whether this host takes nothing new, for good or until its operator withdraws the request. */
   isDraining(): boolean;
   readonly room: HostRoom;
   readonly otherFleets: OtherFleets;
-  /** Announces questions, where the operator has a webhook. */
   readonly announcer: Announcer | undefined;
-  /** Notified when there may be a job, or a free slot, and when the worker stops. */
+  /** Notified when there may be a job or a free slot, and when the worker stops. */
   readonly wakeUps: Notifier;
   /** Aborts when the worker takes no new work. */
   readonly stopping: AbortController;
-  /** Aborts when nothing that waits for answers goes on. */
+  /** Aborts when no more answers are waited for. */
   readonly closed: AbortController;
 }
 
@@ -124,7 +119,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
       ...{ draining: isDraining(), problems: problems(), warnings: warnings(), heldMs: heldTimes.median() },
     }),
   });
-  // Another worker may have started at the same time: at least one of the two sees the heartbeat of the other.
+  // Another worker may have started at the same time. At least one of the two sees the other's heartbeat.
   await refuseOtherRetention(redis, fleet, hostId, retentionMs).catch(async (error: unknown) => {
     await heartbeat.close({ leaves: false, retentionMs });
     throw error;
@@ -137,7 +132,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
   };
 }
 
-/** What decides which sessions this host takes. */
+/** Returns the abilities that decide which sessions this host takes. */
 const abilitiesOf = ({ settings, sealer }: HostServices, allow: HostOffer) => ({
   policies: settings.policies,
   sealKeys: [...sealer.keyIds],

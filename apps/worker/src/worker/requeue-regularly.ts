@@ -2,10 +2,10 @@ import { type Repetition, repeat } from '@shellfleet/concurrency';
 import type { Settling } from '../lease/settling.ts';
 import type { SessionHost } from '../run/host-services.ts';
 
-/** How often a worker looks for sessions whose host has lost its lease. */
+/** Interval at which a worker looks for sessions without a valid lease. */
 export const STALLED_INTERVAL_MS = 1_000;
 
-/** Hands out sessions again whose host has lost its lease, every second while the fleet is settled, until closed. */
+/** Requeues sessions whose host has lost its lease, every second while the fleet is settled, until closed. */
 export function requeueRegularly({ jobs, logger }: SessionHost, settling: Pick<Settling, 'settled'>): Repetition {
   return repeat(() => jobs.requeueStalled(), {
     everyMs: STALLED_INTERVAL_MS,

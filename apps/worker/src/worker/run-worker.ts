@@ -14,33 +14,31 @@ import { takeBack } from './take-back.ts';
 import { subscribeToWakeUps } from './wake-ups.ts';
 
 const UPKEEP_INTERVAL_MS = 2_000;
-/** With the time for which a heartbeat counts, less than 5 s. */
+/** Less than 5 s together with the validity of a heartbeat. */
 const WATCH_INTERVAL_MS = 400;
-/** Hosts that have a seal key may be restarting. */
+/** Time for the hosts with a seal key to restart. */
 const KEY_PATIENCE_MS = 15_000;
-/** Longer than the interval at which producers note the sessions that they use, with a margin for a busy machine. */
+/** Longer than the interval at which producers note sessions in use, with a margin for a busy machine. */
 const UPKEEP_QUIET_MS = 60_000;
 
 interface Closable {
   close(): void | Promise<void>;
 }
 
-/** What a worker runs, for its close. */
+/** What `closeWorker` closes. */
 export interface RunningWorker {
   readonly tools: ToolHost;
-  /** Resolves when the sandboxes are gone that an earlier process of this host left and no session has. */
+  /** Resolves when the unowned sandboxes of an earlier process are removed. */
   readonly removed: Promise<unknown>;
-  /** Resolves when no session is fetched any more. */
+  /** Resolves when no more sessions are fetched. */
   readonly fetching: Promise<void>;
   readonly subscription: Closable;
   readonly anchoring: Closable;
-  /** What is done again and again, in any order of their ends. */
+  /** Repeated tasks, which can be closed in any order. */
   readonly rounds: readonly Closable[];
 }
 
-/**
- * Continues the sessions that this host had before, serves sessions and tool calls, and does its share of the upkeep.
- */
+/** Continues the host's sessions, serves sessions and tool calls, and does its share of the upkeep. */
 export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
   const { host, options, sessions, settling, drainRequest, wakeUps, isDraining } = open;
   const { audit, approvals } = host;
@@ -58,7 +56,7 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
   const onDrain = () => void drainRequest.look();
   const readCalls = () => readHostCalls({ ...host, sessions, tools, onDrain });
   const subscription = await subscribeToWakeUps(host, { sessions, tools, approvals, jobs: wakeUps, readCalls });
-  // Calls that came before the subscription.
+  // Reads calls that came before the subscription.
   await readCalls();
   const fetching = fetchSessions(open, readCalls);
   const upkeepTimes = { keyPatienceMs: KEY_PATIENCE_MS, intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS };

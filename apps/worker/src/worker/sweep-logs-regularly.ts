@@ -3,7 +3,7 @@ import type { HostServices } from '../run/host-services.ts';
 
 const INTERVAL_MS = 60_000;
 
-/** Removes expired logs of commands now, and every minute until closed. */
+/** Removes expired command logs now, and every minute until closed. */
 export function sweepLogsRegularly({ overflowLogs, logger }: HostServices): Repetition {
   const rounds = repeat(() => overflowLogs.sweep(), {
     everyMs: INTERVAL_MS,

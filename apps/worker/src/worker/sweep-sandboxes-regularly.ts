@@ -3,18 +3,12 @@ import type { SessionHost } from '../run/host-services.ts';
 
 export interface SweepTimes {
   intervalMs: number;
-  /**
-   * How long the fleet must not know a host before its sandboxes are removed. Redis may just have lost its data, and
-   * the host returns.
-   */
+  /** Time without a host in Redis after which its sandboxes are removed. Redis may just have lost its data. */
   goneMs: number;
 }
 const USUAL_TIMES: SweepTimes = { intervalMs: 60_000, goneMs: 600_000 };
 
-/**
- * Removes regularly, until closed, the sandboxes of this fleet on this machine that nobody owns: those of this host
- * that no session has (an earlier removal failed), and those of hosts that the fleet has forgotten.
- */
+/** Removes sandboxes without a session, or of hosts that the fleet has forgotten, every minute until closed. */
 export function sweepSandboxesRegularly(host: SessionHost, times = USUAL_TIMES): Repetition {
   const { sandboxes, kept, logger } = host;
   const isGone = createGoneCheck(host, times);
@@ -30,7 +24,7 @@ export function sweepSandboxesRegularly(host: SessionHost, times = USUAL_TIMES):
   });
 }
 
-/** Returns whether a host is gone: the fleet has not known it for `goneMs`, as often as this process looked. */
+/** Returns a check whether the fleet has not known a host for `goneMs`. */
 export function createGoneCheck(
   { redis, fleet }: Pick<SessionHost, 'redis' | 'fleet'>,
   { goneMs } = USUAL_TIMES,

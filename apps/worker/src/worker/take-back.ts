@@ -2,10 +2,7 @@ import type { SessionHost } from '../run/host-services.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { type HostedSessions, memberOf } from './hosted-sessions.ts';
 
-/**
- * Continues, after a restart, the sessions whose job lock names this host, with their living sandboxes. Other sandboxes
- * of this host are removed; `removed` resolves when they are gone, and never rejects.
- */
+/** Continues this host's sessions in their living sandboxes. `removed` resolves when its other sandboxes are gone. */
 export async function takeBack(
   { jobs, sandboxes, logger }: SessionHost,
   sessions: HostedSessions,

@@ -14,7 +14,7 @@ export interface WakeUpTargets {
   readCalls(): Promise<void>;
 }
 
-/** Subscribes to all wake-ups for this host, over one connection, and hands each to its target. */
+/** Subscribes to all wake-ups for this host, over one connection, and passes each to its target. */
 export async function subscribeToWakeUps(
   { connected, fleet, hostId, offers }: SessionHost,
   targets: WakeUpTargets,

@@ -5,20 +5,17 @@ import type { HostServices } from '../run/host-services.ts';
 const INTERVAL_MS = 60_000;
 
 export interface OtherFleets {
-  /** What the operator of this host may want to know: a sentence for each place. */
+  /** Warnings for the operator, one sentence for each place. */
   warnings(): string[];
   close(): Promise<void>;
 }
 
-/**
- * Looks for other fleets of this namespace on this host's engine and in its Redis, now and every minute until closed.
- * They do no harm; two are more than most operators believe to have. Resolves after the first look.
- */
+/** Looks for other fleets of this namespace, at once and every minute until closed. Resolves after the first search. */
 export async function watchOtherFleets(deps: HostServices): Promise<OtherFleets> {
   let warnings: string[] = [];
   const look = async () => {
     const before = warnings;
-    // What cannot be asked is asked again.
+    // Failed searches are repeated in the next round.
     const found = await Promise.allSettled([describeContainers(deps), describeSubscribers(deps)]);
     warnings = found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
     for (const problem of warnings) if (!before.includes(problem)) deps.logger.warn({ problem }, 'fleet.another-found');
@@ -38,7 +35,7 @@ async function describeContainers({ sandboxes, namespace: keyspace }: HostServic
   });
 }
 
-/** One set of channels serves all databases of a Redis. */
+/** Describes other fleets that use this Redis. All its databases share the channels. */
 async function describeSubscribers({ redis, namespace: keyspace }: HostServices): Promise<string[]> {
   const { namespace, fleetId } = parseKeyspace(keyspace);
   const channels = (await redis.pubsub('CHANNELS', `${namespace}:*:{x0}:wakeups`)) as string[];
