@@ -3,11 +3,10 @@ import { p95, timesWhile } from '../support/flood-figures.ts';
 import { isRoot } from '../support/host-leftovers.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-// What one session may do to its host and to its neighbours. docs/sandbox-limits.md lists the rows that other files
-// test.
+// One session's effect on its host and on other sessions. docs/sandbox-limits.md lists the rows that other files test.
 
 const MOST_SLOWDOWN = 3;
-/** Other work on the machine may fall into the rounds of one kind: then more of both are measured. */
+/** More rounds of both kinds are measured when other work on the machine may have disturbed one kind. */
 const LEAST_ROUNDS = 2;
 const MOST_ROUNDS = 8;
 const ROUND_MS = 1_200;
@@ -29,7 +28,7 @@ describe('a hostile command', () => {
       const beside: number[] = [];
       const during: number[] = [];
       const isSlow = () => p95(during) >= MOST_SLOWDOWN * p95(beside);
-      // In turns, so that other work on the machine slows down both alike.
+      // The two kinds alternate, so that other work on the machine slows down both alike.
       for (let round = 0; round < MOST_ROUNDS && (round < LEAST_ROUNDS || isSlow()); round += 1) {
         beside.push(...(await timesWhile(other, abuser.run(`sleep ${ROUND_MS / 1_000}`))));
         const abuse = abuser.run(

@@ -71,7 +71,7 @@ describe('approvals on the command line', () => {
       exitCode: 126,
       stderr: `${waits}shellfleet: Denied: a person denied it: not now\n`,
     });
-    // The session still asks.
+    // The denial leaves the session open, and its approval mode unchanged.
     expect(await it.fleet.session('told', spec)).toMatchObject({ id: 'told' });
     const never = await cli.text(['exec', 'never', '--approval', 'never', '--', 'rm -rf /tmp/x']);
     expect(never).toEqual({

@@ -61,12 +61,12 @@ describe('the second attempt of a command', () => {
     expect(existsSync(made)).toBe(false);
     await stack.fleet.approvals.approve(question.id);
     expect(await command.result()).toMatchObject({
-      // What the session's shell exports stays there.
+      // Exports of the session's shell do not reach the second attempt.
       ...{ outcome: 'success', stdout: '\n', stderr: '', outside: true, attempts: 2 },
       ...{ firstAttempt: question.firstAttempt, shell: { state: 'kept', epoch: 1 } },
     });
     expect(existsSync(made)).toBe(true);
-    // The first one ran inside, once.
+    // The first attempt ran inside the sandbox, once.
     expect((await session.run('cat /tmp/attempts')).stdout).toBe('attempt\n');
     await session.close();
   });

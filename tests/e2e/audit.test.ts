@@ -20,7 +20,8 @@ import { FleetCli } from '../support/fleet-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// The audit of real workers, looked through with the real command line: two hosts, two tenants, and a chain that is older than its retention.
+// The audit of real workers, verified with the real command line: two hosts, two tenants, and a chain that is older
+// than its retention.
 
 const HOUR_MS = 3_600_000;
 const folder = mkdtempSync(join(tmpdir(), 'sf-audit-'));
@@ -32,7 +33,7 @@ let cli: FleetCli;
 let redis: ReturnType<typeof openRedis>;
 /** The state folder as it was when both hosts had stopped, with all heads in Redis. */
 let whole: string;
-/** The same, some commands earlier. */
+/** The state folder some commands before `whole`. */
 let older: string;
 let copies = 0;
 
@@ -78,7 +79,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** What the second host wrote of the tenant `aged` long before, when its retention was a day: three files, of which two are older than an hour. */
+/**
+ * Writes three files of the tenant `aged` for the second host, as with a retention of a day. Two are older than an
+ * hour.
+ */
 async function writeAged(): Promise<void> {
   const now = Date.now();
   vi.useFakeTimers({ toFake: ['Date'] });
@@ -119,7 +123,7 @@ const filesOf = (...of: Parameters<typeof chainOf>) =>
     .sort()
     .map((name) => join(chainOf(...of), name));
 
-/** Only what the command line reads. */
+/** Copies the part of a state folder that the command line reads. */
 function copy(stateFolder: string): string {
   const to = join(folder, `copy-${++copies}`);
   for (const [host, name] of Object.entries(names)) {
@@ -161,7 +165,7 @@ describe('the audit of a fleet', () => {
     const { exitCode, findings, stderr } = await verify(whole);
     expect({ exitCode, findings }).toEqual({ exitCode: 0, findings: [] });
     expect(stderr).toContain('of 3 chains were verified, and 0 findings');
-    // Two of three files, and the one of this hour.
+    // The oldest file is gone. Two of the three remain, and the file of this hour.
     expect(filesOf(whole, 'h2', 'aged').map((path) => path.split('/').at(-1))).toEqual([
       '000000000005.jsonl',
       '000000000007.jsonl',
@@ -193,10 +197,10 @@ describe('the audit of a fleet', () => {
     });
   });
 
-  /** What somebody does to the records, and what is found. */
+  /** A change of the records, and the findings that verify reports about it. */
   interface Tampering {
     what: string;
-    /** Host and tenant. */
+    /** Host and tenant of the changed chain. */
     chain: string;
     tamper(stateFolder: string): void;
     findings: (string | RegExp)[];
@@ -205,7 +209,7 @@ describe('the audit of a fleet', () => {
   const AT = '/hosts/h1/audit/t-default/000000000001.jsonl';
   const OTHER = '/hosts/h1/audit/t-other/000000000001.jsonl';
 
-  // Three at a time, in chains of their own: the command line runs once for them.
+  // Each row changes three chains, so that the command line runs once for three changes.
   test.each<[Tampering[]]>([
     [
       [
@@ -299,7 +303,7 @@ describe('the audit of a fleet', () => {
   });
 });
 
-// Fault 106: what a folder says of itself proves nothing.
+// Fault 106: a state folder does not prove by its own content which host it belongs to.
 describe('verify, for an audit that is not in its place,', () => {
   const heads = join(folder, 'kept-heads.jsonl');
   beforeAll(async () => {
@@ -407,7 +411,7 @@ describe('a worker that is killed while it writes the audit', () => {
     const commands = await Promise.all(Array.from({ length: 50 }, (_, n) => session.submit(`echo ${n}`)));
     await commands[25]?.result();
     await worker?.kill();
-    // As if the kill had come in the middle of a write.
+    // Half a record at the end, as after a kill in the middle of a write.
     const [path = ''] = filesOf(stack.stateFolder, 'h1', 'default');
     appendFileSync(path, '{"mac":"abc","rec');
     const [torn] = (await verify(stack.stateFolder)).findings;

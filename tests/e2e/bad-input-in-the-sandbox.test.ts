@@ -8,7 +8,8 @@ import { newSubmission } from '../support/mailbox-session.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Bad input that only a shell, a file system or a worker can judge. The numbers are the rows of the list of bad inputs.
+// Bad input that only a shell, a file system or a worker can recognize. The numbers are the rows of the list of bad
+// inputs.
 
 let stack: TestFleet;
 beforeAll(async () => {
@@ -42,8 +43,8 @@ describe('a session', () => {
     expect((await session.run('own')).stdout).toBe('of-session\n');
   });
 
-  // A link may lead anywhere in the sandbox: the sandbox is the wall, and the user's own permissions hold behind the link.
-  // case 34
+  // case 34. A link may lead anywhere in the sandbox: its target is protected by the sandbox and by the permissions of
+  // the user.
   test('enters a directory behind a link where its user may, and else runs nothing', async () => {
     const session = await stack.fleet.session('links');
     await session.run('ln -s /usr/lib there; ln -s /root closed; ln -s loop loop; : > file');
@@ -75,8 +76,7 @@ describe('a file operation', () => {
     );
   });
 
-  // A caller cannot write such a name, since paths are texts; it sees that the file is there.
-  // case 38
+  // case 38. A client cannot name such a file, since paths are texts, but the list shows that the file exists.
   test('lists a name that is no UTF-8 with U+FFFD, and hides no other', async () => {
     const session = await stack.fleet.session('names');
     await session.run('mkdir d; : > "d/$(printf \'a\\377b\')"; : > d/other');
@@ -114,7 +114,7 @@ describe('a command', () => {
     ['56: a character that arrives in two pieces', "printf '\\360\\237'; sleep 0.3; printf '\\230\\200'", '😀'],
     ['56: bytes that are no character', "printf 'a\\377b\\360\\237'", 'a\ufffdb\ufffd'],
     ['56: NUL', "printf 'a\\0b'", 'a\0b'],
-    // As bytes on stdout, for whom a pipe is meant: what is made for a person, such as messages and tables, has them escaped.
+    // Output for a pipe has these bytes unchanged. Messages and tables for a person have them escaped.
     [
       '57: sequences that command a terminal',
       "printf '\\033]52;c;eA==\\007\\033[2J'",

@@ -4,8 +4,8 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-// Bad input is refused at submit, with the field and its limit, and nothing of it is stored. Without a worker, everything in Redis
-// afterwards was written by the call. The numbers are the rows of the list of bad inputs.
+// Bad input is refused at submit, with the field and its limit, and is not stored. No worker runs, so only the call
+// itself can have written to Redis. The numbers are the rows of the list of bad inputs.
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -19,7 +19,7 @@ beforeAll(async () => {
   stack = await startFleet({ workers: 0 });
   redis = new Redis(stack.redisUrl);
   session = await stack.fleet.session('bad-input');
-  // Its entry in the index is written after its record.
+  // The session's item in the index is written after its record.
   await session.info();
 });
 afterAll(async () => {
@@ -27,7 +27,7 @@ afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();
 });
 
-/** All keys of the namespace with their contents. */
+/** Returns all keys of the namespace with their contents. */
 async function contents(): Promise<[string, string][]> {
   const keys = (await redis.keys(`${stack.keyspace}:*`)).sort();
   return Promise.all(

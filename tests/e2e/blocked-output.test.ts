@@ -45,7 +45,7 @@ describe('output that a rule blocks', () => {
   });
 
   test('is withheld when a rule exceeds its time, and the Result names the rule', async () => {
-    // Nine hundred states are open at every byte.
+    // The pattern keeps nine hundred states at every byte.
     const redaction = [{ type: 'slow', strategy: 'redact' as const, pattern: '([ab]{0,30}){0,30}NEVER' }];
     const session = await stack.fleet.session('too-slow', { redaction });
     const result = await session.run('head -c 4000000 /dev/zero | tr "\\0" a; echo; echo end >&2', {

@@ -52,7 +52,7 @@ describe('attach', () => {
     await local.sees('Dear fleet,');
     local.type('oall is well — é.');
     await local.sees('is well — é.');
-    // Escape and what follows at once would be another key.
+    // Without a pause, Escape and the next byte would be read as another key.
     local.type('\x1b');
     await local.sees('- letter');
     local.type(':wq\r');

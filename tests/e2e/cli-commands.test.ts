@@ -6,7 +6,7 @@ import { FleetCli } from '../support/fleet-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// exec, run, logs, wait and cancel: what a caller's terminal and scripts see of a real fleet.
+// The verbs exec, run, logs, wait and cancel, as terminals and scripts use them with a real fleet.
 
 let stack: TestFleet;
 let cli: FleetCli;
@@ -106,7 +106,7 @@ describe('commands of the command line', () => {
       () => following.output().stdout.toString(),
       (text) => text === 'begun\n',
     );
-    // Its session is busy until the engine creates the file.
+    // The session is busy until the engine creates the file.
     const info = await (await stack.fleet.session('hang-up')).info();
     expect(info.runningCommandId).toBe(id);
     expect(await cli.text(['cancel', id, '--reason', 'enough'])).toEqual({
@@ -208,7 +208,7 @@ describe('commands of the command line', () => {
     ]);
     expect({ exitCode, stdout }).toEqual({ exitCode: 125, stdout: '' });
     expect(stderr).toMatch(/^shellfleet: The image localhost:1\/none:v1 [^\n]*\(IMAGE_UNAVAILABLE\)\n$/);
-    // The session that it opened is closed again: with its spec, every later command would fail.
+    // exec closes the session again, because every later command would fail with this spec.
     expect((await cli.text(['exec', 'no-image', '--', 'echo works'])).stdout).toBe('works\n');
   });
 
@@ -223,7 +223,7 @@ describe('commands of the command line', () => {
   });
 });
 
-// Fault 111.
+// Fault 111
 describe('a full disk', () => {
   const SAID =
     'shellfleet: stdout cannot be written, so what it has is not whole: ENOSPC: no space left on device, write.\n';
@@ -274,7 +274,7 @@ describe('a full disk', () => {
 
   async function expectSaid(args: readonly string[]) {
     const { exitCode, stderr } = await cli.text(args, full);
-    // Some say more, for a person.
+    // Some commands print more lines, for a person.
     const lines = stderr.trimEnd().split('\n');
     expect({ args, exitCode, stderr }).toMatchObject({ args, exitCode: 125, stderr: expect.stringContaining(SAID) });
     expect(lines.filter((line) => !/^shellfleet: (?!stdout)/.test(line))).toEqual([SAID.trimEnd()]);

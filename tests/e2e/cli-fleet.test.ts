@@ -6,7 +6,7 @@ import { FleetCli } from '../support/fleet-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Verbs about sessions, hosts, files and batches; and wrong usage.
+// The verbs about sessions, hosts, files and batches, and wrong usage.
 
 let stack: TestFleet;
 let cli: FleetCli;
@@ -161,7 +161,7 @@ describe('wrong usage of the command line', () => {
     else expect([2, 125]).toContain(run.exitCode);
     if (args.length > 0) expect(run.stderr).toMatch(/^shellfleet: [^\n]{10,400}\n$/);
     expect(run.stderr).not.toMatch(/ at .*\.ts:\d+/);
-    // Closed sessions may leave the index meanwhile.
+    // Closed sessions may leave the index during the test.
     expect(before).toEqual(expect.arrayContaining(await sessionIds()));
   });
 

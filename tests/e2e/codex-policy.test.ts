@@ -12,8 +12,8 @@ import { SessionTerminal } from '../support/session-terminal.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// A host that offers the policy codex alone, with the real Codex CLI, which is fetched from npm on the first run. The parts of the policy have
-// their tests in tests/integration/codex-sandbox.test.ts.
+// A host that offers the policy codex alone, with the real Codex CLI, which is fetched from npm on the first run.
+// tests/integration/codex-sandbox.test.ts tests the parts of the policy.
 
 const UID = 4724;
 describe.runIf(isRoot)('the policy codex', () => {

@@ -5,7 +5,7 @@ import { type Fence, readFences } from '../support/doc-fences.ts';
 import { DocReader } from '../support/doc-reader.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-// What the documents show is run as they show it, against a fleet. See doc-fences.ts.
+// The code of the documents runs as written, against a fleet. See doc-fences.ts.
 
 const pages = ['README.md', ...(await Array.fromAsync(glob('docs/*.md', { cwd: checkoutRoot }))).toSorted()];
 const fences = (await Promise.all(pages.map(readFences))).flat();

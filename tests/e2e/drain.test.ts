@@ -30,14 +30,14 @@ describe('a draining host', () => {
     expect(new Set(fresh.map(({ hostId }) => hostId))).toEqual(new Set(['h1', 'h2'].filter((id) => id !== drained)));
     expect(await kept.run('echo $kept')).toMatchObject({ stdout: '1\n', hostId: drained, shell: { state: 'kept' } });
 
-    // The request outlives the process.
+    // The request to drain outlives the worker's process.
     const worker = workers.find(({ hostId }) => hostId === drained);
     await worker?.stop('SIGTERM');
     await worker?.start();
     expect(await stateOf(drained)).toBe('draining');
     expect(await kept.run('echo $kept')).toMatchObject({ stdout: '1\n', hostId: drained });
 
-    // The other host is full, so only this one can take it.
+    // The other host is full, so only this host can take the session.
     const next = await (await fleet.session('drain-next')).submit('echo next');
     await fleet.drainHost(drained, { undo: true });
     expect(await next.result()).toMatchObject({ stdout: 'next\n', hostId: drained });

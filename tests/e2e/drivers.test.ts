@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 
 const SLOTS = 8;
 const BATCH = 'killed';
-/** Until all tests have left, on a busy machine. */
+/** Time in which all sessions are closed on a busy machine. */
 const CLOSED_WITHIN_MS = 60_000;
 
 let stack: TestFleet;
@@ -58,7 +58,7 @@ async function beginRun(signal: NodeJS.Signals, sessions: Map<string, number>): 
 describe('drivers of sessions', () => {
   // S0-54
   test.concurrent('may end: their submitted commands run, Results are kept, and every slot is freed', async () => {
-    /** with the time at which its driver was ended */
+    /** Session ids, each with the time at which its driver was ended. */
     const sessions = new Map<string, number>();
     const signals = ['SIGHUP', 'SIGTERM', 'SIGKILL'] as const;
     const said = await Promise.all(signals.map((signal) => beginRun(signal, sessions)));
@@ -100,7 +100,7 @@ describe('drivers of sessions', () => {
       return at('session.closed') - Math.max(leftAt, at('command.completed'));
     });
     console.info(`closed ${tookMs.map(Math.round).join(', ')} ms after the driver and the last command`);
-    // 10 s are promised; the rest is for the engine of a busy machine, which removes the containers.
+    // The promise is 10 s. The engine of a busy machine needs the rest to remove the containers.
     expect(Math.max(...tookMs)).toBeLessThan(15_000);
     const commands = histories.flatMap((events) =>
       events.flatMap(({ type, commandId }) => (type === 'command.accepted' && commandId ? [commandId] : [])),
@@ -112,7 +112,7 @@ describe('drivers of sessions', () => {
         ...signals.map((signal) => `success ${signal}\ndone\n`),
       ].sort(),
     );
-    // A later driver gets these Results, though the sessions are closed, and runs nothing.
+    // A later driver gets these Results although the sessions are closed, and runs nothing.
     expect(await cli.text([...words, '--resume'])).toMatchObject({ exitCode: 0 });
     const lines = (await readFile(out, 'utf8')).trimEnd().split('\n');
     const resumed: TaskResult[] = lines.map((line) => JSON.parse(line));

@@ -3,7 +3,8 @@ import { escapeRows, type Outside, openOutside, promisesOf, tryToEscape } from '
 import { isRoot } from '../support/host-leftovers.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-// A list of ways out of a sandbox, tried inside the real ones. docs/sandbox-limits.md has the list, and what each policy promises.
+// A list of ways out of a sandbox, tried inside the real ones. docs/sandbox-limits.md has the list, and what each
+// policy promises.
 
 let stack: TestFleet;
 let outside: Outside;
@@ -48,7 +49,7 @@ describe('ways out of a sandbox', () => {
     expect(Object.keys(promised).sort()).toEqual(await escapeRows());
     const reached = await escapesOf('host');
     expect(Object.fromEntries(Object.entries(reached).filter(([row]) => promised[row]))).toEqual({});
-    // What is there to be found is found: the probes fail elsewhere because of the sandbox.
+    // Policy host leaves these ways open, and the probes find them. So their failures elsewhere are due to the sandbox.
     expect(reached).toMatchObject({ network: expect.any(String), 'abstract sockets outside': 'connected' });
   });
 });

@@ -28,7 +28,7 @@ async function runExample(name: string, args: string[] = []) {
   );
 }
 
-/** Each command of a session, how its question was answered, and its outcome, by the audit. */
+/** Returns each command of a session from the audit, with the answer to its question and its outcome. */
 const storyOf = (session: string) => async () => {
   const { stdout } = await new FleetCli(testFleet).text(['audit', 'export', '--state-dir', testFleet.stateFolder]);
   const records: Record<string, string>[] = stdout
@@ -82,7 +82,7 @@ describe('the examples', () => {
         if (script.includes('notes.txt')) await approvals.deny(id, 'the notes are needed');
         else await approvals.approve(id, { scope: script.startsWith('node --test') ? 'session' : 'command' });
       }
-    })().catch(() => {}); // ends with the fleet
+    })().catch(() => {}); // The watch ends with the fleet.
     const { exitCode, stdout, stderr } = await runExample('agent-with-approvals');
     void answering;
     expect(stderr).toBe('');
@@ -96,7 +96,7 @@ describe('the examples', () => {
     ]);
     expect(exitCode).toBe(0);
     const test = 'node --test /workspace/repo/sum.test.mjs';
-    // Ends are written down within a second.
+    // The audit has the end of a command within a second.
     expect(await until(storyOf('agent-with-approvals'), (story) => story.at(-1)?.at(-1) === 'success')).toEqual([
       ['ls /workspace/repo', 'not asked', 'success'],
       [test, 'approve (session)', 'failure'],

@@ -8,7 +8,7 @@ import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { toolModules } from '../support/tool-modules.ts';
 import { until } from '../support/until.ts';
 
-// S3-30: file operations and tool calls are judged as words, on hosts whose operator has rules about them.
+// S3-30: file operations and tool calls are decided as words, on hosts whose operator has rules about them.
 
 const RULES = `
 rules:
@@ -170,7 +170,7 @@ describe('rules about files and tools', () => {
     await stack.fleet.approvals.approve(question.id);
     await written;
     expect(Buffer.from(await session.files.read('/workspace/large')).equals(data)).toBe(true);
-    // The file is another one when its later parts are read.
+    // The file has other content when its later parts are read.
     const changing = join(folder, 'changing');
     writeFileSync(changing, Buffer.alloc(6_000_000, 'a'));
     const uploaded = session.files.upload(changing, '/workspace/changed');

@@ -1,4 +1,4 @@
-// Files beside the commands, whole directories, and `cp`: through the SDK and the command line, on one fleet.
+// File operations next to commands, whole directories and `cp`, through the SDK and the command line on one fleet.
 
 import { execFile } from 'node:child_process';
 import {
@@ -41,7 +41,7 @@ beforeEach(async () => {
   return () => rm(local, { recursive: true, force: true });
 });
 
-/** A command that runs until the file is there. */
+/** Submits a command that runs until the file exists. */
 async function holdUntil(path: string) {
   const command = await session.submit(`until [ -e ${path} ]; do sleep 0.02; done`, { timeoutMs: 600_000 });
   await until(
@@ -156,13 +156,13 @@ describe('patterns of list', () => {
   });
 });
 
-/** SHELLFLEET_TEST_TREE_FILES=100000 SHELLFLEET_TEST_TREE_BYTES=1000000000 takes it further. */
+/** Default size of the tree. SHELLFLEET_TEST_TREE_FILES=100000 SHELLFLEET_TEST_TREE_BYTES=1000000000 make it larger. */
 const FILES = Number(process.env.SHELLFLEET_TEST_TREE_FILES ?? 3_000);
 const TREE_BYTES = Number(process.env.SHELLFLEET_TEST_TREE_BYTES ?? 32_000_000);
 const TREE_TIMEOUT_MS = 1_800_000;
 const FILES_IN_A_DIRECTORY = 500;
 
-/** Half of the bytes in one file, the rest in small ones. */
+/** Writes half of the bytes to one file, and the rest to small ones. */
 async function makeTree(root: string, files: number, bytes: number): Promise<void> {
   const small = Buffer.alloc(Math.floor(bytes / 2 / files), 'small ');
   for (let at = 0; at < files; at += FILES_IN_A_DIRECTORY) {
@@ -174,7 +174,7 @@ async function makeTree(root: string, files: number, bytes: number): Promise<voi
   await writeFile(join(root, 'large'), Buffer.alloc(bytes / 2, 'large '));
 }
 
-/** Everything of a local tree that a copy keeps. */
+/** Describes all properties of a local tree that a copy keeps. */
 async function describeTree(root: string): Promise<Record<string, string>> {
   const entries: Record<string, string> = {};
   for (const name of (await readdir(root, { recursive: true })).sort()) {

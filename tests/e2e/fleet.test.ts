@@ -136,7 +136,7 @@ describe('a fleet', () => {
   });
 });
 
-/** Sockets of a process whose other end is this port, as the kernel lists them. */
+/** Counts the sockets of a process whose other end is this port, as the kernel lists them. */
 async function countConnections(pid: number, port: number): Promise<number> {
   const table = await readFile(`/proc/${pid}/net/tcp`, 'utf8');
   const remote = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 
-/** The most memory that the worker ever had resident. */
+/** Returns the most memory that the worker ever had resident. */
 async function highWaterMark(): Promise<number> {
   const status = await readFile(`/proc/${stack.workers[0]?.pid}/status`, 'utf8');
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1_024;
@@ -39,13 +39,13 @@ describe('a flood', () => {
     expect((await highWaterMark()) - before).toBeLessThan(150 * MIB);
   });
 
-  /** SHELLFLEET_TEST_FLOOD_BYTES=10000000000 takes it further. */
+  /** Default size of the flood. SHELLFLEET_TEST_FLOOD_BYTES=10000000000 makes it larger. */
   const FLOOD_BYTES = Number(process.env.SHELLFLEET_TEST_FLOOD_BYTES ?? 300_000_000);
   const ROUNDS = 3;
-  /** Larger than the memory that a worker may need for it; whole lines of two bytes. */
+  /** Size of one round: more than the memory that a worker may need for it, in whole lines of two bytes. */
   const ROUND_BYTES = 2 * Math.floor(FLOOD_BYTES / ROUNDS / 2);
   const FLOOD_TIMEOUT_MS = 3_600_000;
-  /** The aim is 2 times. docs/output.md has what a quiet machine measures, which is more; this is the figure that must hold anywhere. */
+  /** Slowdown that must hold on any machine. The aim is 2; docs/output.md has the figure of a quiet machine. */
   const MOST_SLOWDOWN = 3;
 
   // invariant 8
@@ -62,7 +62,7 @@ describe('a flood', () => {
       const beside: number[] = [];
       const during: number[] = [];
       const most: number[] = [];
-      // In turns, so that other work on the machine slows down both alike.
+      // The two kinds alternate, so that other work on the machine slows down both alike.
       for (let round = 0; round < ROUNDS; round += 1) {
         beside.push(...(await timesWhile(other, flooding.run('timeout 1 yes > /dev/null'))));
         const command = await flooding.submit(`yes | head -c ${ROUND_BYTES}`);

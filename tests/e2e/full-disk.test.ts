@@ -65,7 +65,7 @@ describe.runIf(isRoot)('a host whose state folder is full', () => {
     folder = await mkdtemp(join(tmpdir(), 'full-'));
     await run('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', folder]);
     const env = { SHELLFLEET_STATE_DIR: folder, SHELLFLEET_MIN_FREE_DISK: String(4 * MIB) };
-    // Over attach, because an engine in another mount namespace does not see the new file system.
+    // The transport is attach, because an engine in another mount namespace does not see the new file system.
     stack = await startFleet({ transport: 'attach', env });
   });
   afterAll(async () => {

@@ -7,7 +7,8 @@ import { md5 } from '../support/md5.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: the whole redacted output of a command can be read by offset while its host keeps it. Missing parts are reported.
+// Promise: the whole redacted output of a command can be read by offset while its host keeps it. Missing parts are
+// reported.
 
 const MIB = 2 ** 20;
 const BYTES = 5 * MIB;
@@ -123,7 +124,7 @@ describe('the full log of a command', () => {
     await command.cancel();
     const whole = expectedBytes(2 * MIB);
     expect(md5((await followed).data)).toBe(md5(whole));
-    // What it had been stored then has a last line, and all that was stored later follows.
+    // The tail begins with the last line of the output stored at that time, and all output stored later follows.
     const { stdout: shown } = await tail.end;
     expect(whole.subarray(whole.length - shown.length).equals(shown)).toBe(true);
   });

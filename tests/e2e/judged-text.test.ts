@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// What changes the meaning of a text that is judged: where it runs, which variables it has, and which shell reads it.
+// The directory, the variables and the shell change the meaning of a text that rules decide about.
 
 let stack: TestFleet;
 let ids = 0;
@@ -38,7 +38,7 @@ describe('a question about a command', () => {
     expect(inShell).toMatchObject({ script: 'rm -r data', cwd: '/workspace/tmp' });
     await stack.fleet.approvals.approve(inShell.id, { scope: 'session' });
     expect(await second.result()).toMatchObject({ outcome: 'success' });
-    // There the approval holds.
+    // The approval still holds in its own directory.
     expect(await session.run('rm -r data')).toMatchObject({ outcome: 'failure' });
     expect(await session.run('cd /workspace')).toMatchObject({ outcome: 'success' });
     const elsewhere = await session.submit('rm -r data');

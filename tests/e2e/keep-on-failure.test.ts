@@ -35,7 +35,7 @@ async function endAfter(id: string, script: string, spec: SessionSpec = { keepOn
   await session.close();
 }
 
-/** The archive of a file, as `docker cp` reads it. */
+/** Returns the archive of a file, as `docker cp` reads it. */
 const readArchive = async (containerId: string, path: string) =>
   text(await docker.getContainer(containerId).getArchive({ path }));
 

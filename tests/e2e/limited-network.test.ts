@@ -9,15 +9,15 @@ import { isRoot } from '../support/host-leftovers.ts';
 import { type PackageRegistry, startPackageRegistry } from '../support/package-registry.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-// Sessions with the networks `limited` and `full` on one host, in containers and behind bubblewrap. The registry that they reach is this
-// process, at a name that the worker alone resolves.
+// Sessions with the networks `limited` and `full` on one host, in containers and behind bubblewrap. This process is the
+// registry that they reach, under a name that only the worker resolves.
 
 const preload = new URL('../fixtures/resolves-names.ts', import.meta.url).href;
 const names = {
   'registry.test': [['127.0.0.1']],
   'inside.test': [['127.0.0.2']],
   'metadata.test': [['169.254.169.254']],
-  // The first answer is let through; a client that asks again for the connection would get to the second.
+  // The proxy allows the first address. A client that resolved the name again would connect to the second one.
   'rebinding.test': [['127.0.0.1'], ['127.0.0.2']],
 };
 
@@ -43,7 +43,7 @@ beforeAll(async () => {
     hosts: [`*.test:${registry.port}`, '*.test'],
     privateAddresses: ['127.0.0.1/32'],
   };
-  // JSON is YAML.
+  // JSON is valid YAML.
   await writeFile(join(folder, 'config.yaml'), JSON.stringify({ allow }));
   stack = await startFleet({
     slots: 16,
@@ -67,7 +67,7 @@ afterAll(async () => {
 let count = 0;
 const open = (sandbox: SessionSpec['sandbox'], more: SessionSpec = {}): Promise<Session> =>
   fleet.session(`limited-${++count}`, { image, sandbox, ...more });
-/** What the only host has written down. */
+/** Returns the audit of the only host. */
 async function audited(): Promise<string> {
   const names = await readdir(stack.stateFolder, { recursive: true });
   const records = names.filter((name) => name.endsWith('.jsonl')).map((name) => join(stack.stateFolder, name));
@@ -76,7 +76,7 @@ async function audited(): Promise<string> {
 const openBehindWall = (sandbox: SessionSpec['sandbox']): Promise<Session> =>
   fleet.session(`limited-${++count}`, { policy: 'bubblewrap', sandbox });
 
-/** What a session asks for that reaches the registry. */
+/** Returns the spec of a session that may reach the registry. */
 const limited = () => ({
   network: 'limited' as const,
   allowedHosts: [
@@ -133,7 +133,7 @@ describe('network limited in a container', () => {
       `curl -s --noproxy '*' --max-time 5 http://198.51.100.1/; echo $?; curl -s --noproxy '*' http://registry.test:${registry.port}/; echo $?`,
     );
     expect(direct.stdout).toMatch(/^7\n6\n$/);
-    // What is refused is in the audit of the host, with its reason.
+    // The audit of the host has each refusal with its reason.
     await expect
       .poll(audited)
       .toContain(
@@ -234,7 +234,7 @@ async function endsWithItsCommand(session: Session): Promise<void> {
   await session.run(`rm -f /tmp/got /tmp/seen
     (curl -sN ${url}/forever > /tmp/got; echo "ended $?" > /tmp/seen; until curl -sf -o /dev/null ${url}/; do sleep 0.05; done; echo again >> /tmp/seen) > /dev/null 2>&1 &
     until grep -q begun /tmp/got; do sleep 0.05; done`);
-  // The files are read beside the commands, so nothing runs meanwhile.
+  // File operations are no commands, so no command runs during this poll.
   await expect.poll(() => session.files.readText('/tmp/seen').catch(() => '')).toMatch(/^ended (?:18|56)\n$/);
   await session.run('until grep -q again /tmp/seen; do sleep 0.05; done');
 }

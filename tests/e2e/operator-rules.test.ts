@@ -52,7 +52,7 @@ let current = RULES;
 const denied = (session: string, stderr: string) =>
   expectedResult(session, {
     ...{ outcome: 'denial', exitCode: null, reason: 'rules', stderr: `Denied: ${stderr}\n` },
-    // No command has written anything.
+    // The message of the denial is no output of a command.
     totals: { stdoutBytes: 0, stderrBytes: 0, stdoutLines: 0, stderrLines: 0 },
   });
 const PUSH_DENIED = 'The rule `git push` forbids `git push`. Only the release job pushes.';
@@ -170,7 +170,7 @@ describe('operator rules', () => {
       const lines = stdout.trim().split('\n');
       return lines.map((line) => JSON.parse(line)).filter((line) => line.session === id);
     };
-    // Starts are written down within a second. The push was denied, so it did not start.
+    // The audit has a start within a second. The push was denied, so it did not start.
     expect(await until(replay, ({ length }) => length === 2)).toEqual(
       [
         { script: 'echo one', requirement: 'forbidden', reason: 'The rule `echo` forbids `echo one`.' },

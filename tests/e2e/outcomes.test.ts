@@ -19,7 +19,7 @@ interface Ending {
   script: string;
   options?: RunOptions;
   spec?: SessionSpec;
-  /** Ends it from outside, once it has printed something. */
+  /** Ends the command from outside, once it has printed something. */
   meanwhile?: (session: string, cancel: () => Promise<unknown>) => Promise<unknown>;
   result: Partial<Result>;
 }
@@ -122,7 +122,7 @@ describe('the Result', () => {
     restart: { lose: async (id) => (await stack.fleet.session(id)).restart(), reason: 'restarted' },
     'removal of its sandbox': {
       lose: removeContainer,
-      // The first when the host noticed it before the next command came.
+      // The first reason applies when the host noticed the loss before the next command arrived.
       reason: expect.stringMatching(/^(its container is gone|the sandbox was removed)$/),
     },
     'the end of its fleet, and a new start': {
@@ -148,13 +148,13 @@ describe('the Result', () => {
     await session.run('kept=1');
     await lose(id);
     const next = await session.run('echo "[$kept]"');
-    // A restart is an entry itself, so its own Result has told it.
+    // A restart is an entry itself, so its own Result has already reported the new shell.
     const shell = name === 'restart' ? { state: 'kept', epoch: 2 } : { state: 'lost', epoch: 2, reason };
     expect(next).toMatchObject({ stdout: '[]\n', shell });
     await session.close();
   });
 
-  // S1-58: a fixed wait for late output would stand in the time of every command.
+  // S1-58: a fixed wait for late output would lengthen every command.
   test('arrives without a fixed wait for late output', async () => {
     const session = await stack.fleet.session('quick');
     const runMs: number[] = [];

@@ -80,7 +80,7 @@ describe.each(['socket', 'attach'] as const)('output over %s', (transport) => {
   // S2-23
   test('is read from both streams at once, so alternating writes never wait', async () => {
     const session = await stack.fleet.session('by-turns');
-    // More than a pipe holds.
+    // 300 kB are more than a pipe holds.
     const fill = (descriptor: number) => `head -c 300000 /dev/zero >&${descriptor}`;
     expect(await session.run([1, 2, 1, 2].map(fill).join('; '), { timeoutMs: 20_000 })).toMatchObject({
       outcome: 'success',
@@ -197,13 +197,13 @@ describe('the limits of output', () => {
   // S2-08
   test('let a command run on when a reader takes nothing, which receives the rest later', async () => {
     const session = await stack.fleet.session('slow-reader', { output: { streamBytes: 100_000 } });
-    // More than stream, keeper and pipe hold.
+    // 16 MB are more than stream, keeper and pipe hold.
     const command = await session.submit('head -c 16000000 /dev/zero');
     const output = command.output();
     const first = await output.next();
     const { outcome, timings } = await command.result();
     expect(outcome).toBe('success');
-    // Only an attached reader holds its command up: until it has sent no heartbeat for 10 s.
+    // Only an attached reader throttles its command, until it has sent no heartbeat for 10 s.
     expect(timings.runMs).toBeLessThan(8_000);
     const chunks = [...(first.value === undefined ? [] : [first.value]), ...(await collect(output))];
     const omitted = chunks.reduce((sum, { omittedBytes = 0 }) => sum + omittedBytes, 0);

@@ -11,8 +11,8 @@ import { filesOf, isRoot } from '../support/host-leftovers.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Commands that leave the sandbox of their session. The operator's rules allow them without a question: who is asked, and when, is tested with
-// the approvals.
+// Commands that leave the sandbox of their session. The operator's rules allow them without a question; the tests of
+// approvals cover the questions.
 
 const preload = new URL('../fixtures/resolves-names.ts', import.meta.url).href;
 const PROGRAMS = ['sh', 'bash', 'ls', 'touch', 'cat', 'greet', 'll', 'cd', 'export', 'sleep', 'echo'];
@@ -35,7 +35,7 @@ beforeAll(async () => {
     rules: [join(folder, 'rules.yaml')],
     allow: { hosts: [`server.test:${port}`], privateAddresses: ['127.0.0.1/32'], unjudged: ['variables'] },
   };
-  // JSON is YAML.
+  // JSON is valid YAML.
   await writeFile(join(folder, 'rules.yaml'), JSON.stringify({ rules: [{ decision: 'allow', pattern: [PROGRAMS] }] }));
   const configOf = async (name: string, escalation: object) => {
     await writeFile(join(folder, name), JSON.stringify({ ...sections, escalation }));
@@ -68,11 +68,11 @@ afterAll(async () => {
 });
 
 let sessions = 0;
-/** Of the session's own shell, in the Result of a command that left. */
+/** State of the session's own shell in the Result of a command that left the sandbox. */
 const KEPT = { state: 'kept', epoch: 1 };
 interface Opened {
   session: Session;
-  /** On the host. */
+  /** Path of the workspace on the host. */
   workspace: string;
   outside(script: string, options?: RunOptions): Promise<Result>;
 }
@@ -85,7 +85,7 @@ async function open(spec: SessionSpec): Promise<Opened> {
   return { session, workspace, outside: (script, options) => session.run(script, { escalate, ...options }) };
 }
 
-/** The sandboxes of this machine, by what they consist of. */
+/** Returns the parts of all sandboxes of this fleet: containers, and files of the state folder. */
 async function sandboxes(): Promise<string[]> {
   const filters = { label: [`shellfleet.namespace=${stack.namespace}`] };
   const containers = await docker.listContainers({ all: true, filters });
@@ -98,7 +98,10 @@ const exists = (path: string) =>
     () => false,
   );
 
-/** Everything of a shell that could follow it out of its sandbox. Builtins alone: one of the images has no program but its shell. */
+/**
+ * Sets everything in a shell that could follow a command out of the sandbox. It uses builtins alone, since one of the
+ * images has no program but its shell.
+ */
 const SET_UP = `shopt -s expand_aliases 2>/dev/null
 cd sub
 export A="x y'z" PATH=/workspace/evil:$PATH BASH_ENV=~/.bashrc ENV=~/.shrc LD_LIBRARY_PATH=/workspace/evil CDPATH=/
@@ -109,7 +112,7 @@ trap 'echo TRAPPED' EXIT
 set -f
 sleep 1000 2>/dev/null &
 greet`;
-/** Anything may be in it: the rules allow sh. */
+/** Script of a command that leaves the sandbox. It may contain anything, because the rules allow sh. */
 const PROBE = `pwd
 read -r line <file
 echo "$line $A $HOME \${NOT_EXPORTED-}"
@@ -151,7 +154,7 @@ describe('a command that leaves its sandbox', () => {
       expect(left).toMatchObject({ exitCode: 127, stdout: `${REPORTED}file\n`, outside: true, shell: KEPT });
       expect(left.stderr).toMatch(/evil: .*not found\n.*greet: .*not found\n.*ll: .*not found\n$/);
       expect(await outside('cd /')).toMatchObject({ outcome: 'success', shell: KEPT });
-      // What it left behind it is as it was, `$?` included.
+      // The shell in the sandbox is unchanged, `$?` included.
       await session.run('evil; false');
       const kept = await session.run('echo "$? $PWD $A $NOT_EXPORTED"; greet; ll; echo *');
       expect(kept).toMatchObject({ stdout: expect.stringContaining("1 /workspace/sub x y'z 1\nFUNCTION\nALIAS\n*\n") });
@@ -203,7 +206,7 @@ describe('a command that leaves its sandbox', () => {
     });
     await session.run('mkdir /tmp/own && cd /tmp/own && true');
     expect(await outside('touch ran')).toMatchObject(refused('COMMAND_INVALID', '/tmp/own does not exist outside'));
-    // Where the rules can read the command all the same.
+    // The rules can decide about this command, but it may not leave the sandbox with these variables.
     const unsafe = { cwd: '/workspace', env: { CDPATH: '/workspace', A: '1' } };
     expect(await outside('touch ran', unsafe)).toMatchObject(refused('SANDBOX_UNAVAILABLE', 'CDPATH would'));
     await session.run('mkdir /workspace/gone; cd /workspace/gone; rmdir /workspace/gone');
@@ -236,7 +239,7 @@ describe.each(policies)('a command that leaves its sandbox under %s', (policy) =
     expect(inside).toMatchObject({ stderr: expect.stringMatching(/denied.*: Read-only file system/) });
     const before = await sandboxes();
     const left = await outside(`touch allowed && ${reach}`);
-    // A container has routes where it has a network; bubblewrap's sandbox reaches the name through the proxy.
+    // A container with a network has routes. A sandbox of bubblewrap reaches the name through the proxy.
     expect(left).toMatchObject({ outcome: 'success', stdout: policy === 'docker' ? '3\n' : "b'reached\\n'\n" });
     expect(inside.stdout).not.toBe(left.stdout);
     expect(await sandboxes()).toEqual(before);
@@ -282,7 +285,7 @@ describe.each(policies)('a command that leaves its sandbox under %s', (policy) =
     const before = await sandboxes();
     await writeFile(join(workspace, 'run.sh'), 'echo ran >>runs; sleep 1000');
     const lost = outside('sh run.sh');
-    // Of a test that has failed before it waits for this.
+    // A test that fails before it awaits `lost` would otherwise leave an unhandled rejection.
     lost.catch(() => {});
     await until(() => exists(join(workspace, 'runs')), Boolean);
     expect((await sandboxes()).length).toBeGreaterThan(before.length);

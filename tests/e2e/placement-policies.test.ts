@@ -10,7 +10,8 @@ import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Two hosts with different policies: h1 runs containers, in two slots; h2 has no engine and runs shells on the host itself.
+// Two hosts with different policies: h1 runs containers, in two slots; h2 has no engine and runs shells on the host
+// itself.
 
 const NO_HOST =
   "No live host offers the policy 'host'; they offer 'docker'. The operator of a host lists what it offers in SHELLFLEET_POLICIES.";
@@ -36,14 +37,14 @@ describe.runIf(isRoot)('hosts with different policies', () => {
     await stack?.[Symbol.asyncDispose]();
   });
   afterEach(async () => {
-    // A test that failed may have left h2 as it is not meant to be for the next one.
+    // A test that failed may have left h2 under other settings.
     const { policies } = (await stack.fleet.hosts()).find(({ id }) => id === 'h2') ?? {};
     if (policies?.join() !== 'host') await restartHost();
     for await (const { id, state } of stack.fleet.sessions())
       if (state !== 'closed') await (await stack.fleet.session(id)).close();
   });
 
-  /** Restarts h2 under other settings, or as it was at first. */
+  /** Restarts h2 under other settings, or under its first ones. */
   const restartHost = async (env: Record<string, string> = HOST_ONLY) => {
     await worker().stop('SIGTERM');
     await worker().start(env);
@@ -180,7 +181,7 @@ describe.runIf(isRoot)('hosts with different policies', () => {
     });
     const job = await docker.getJob(jobId);
     const state = await inspector.redis.hgetall(sessionKeys(stack.keyspace, 'default', 'moved').state);
-    // In clear beside the sealed spec: what routing needs, for the generation that is open.
+    // The job has in clear what routing needs for the open generation, and the spec sealed.
     expect(job?.data).toEqual({
       generation: state.generation,
       policy: 'docker',
@@ -209,7 +210,7 @@ describe.runIf(isRoot)('hosts with different policies', () => {
     ).toBeUndefined();
     expect(worker().log).toContain('session.refused');
 
-    // Changed where it waits.
+    // The job is changed while the session waits.
     const again = await session.submit('echo ran');
     await until(
       () => docker.getJob(jobId),
@@ -223,7 +224,7 @@ describe.runIf(isRoot)('hosts with different policies', () => {
     );
     await holders[0]?.close();
     expect(await again.result()).toMatchObject({ outcome: 'error', error: { code: 'SESSION_SPEC_INVALID' } });
-    // A job that is made from the sealed spec is accepted again, once the refused one has been removed.
+    // Upkeep removes the refused job and adds one from the sealed spec, which a host accepts.
     await until(
       () => docker.getJob(jobId),
       (left) => left === undefined,

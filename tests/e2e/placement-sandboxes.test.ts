@@ -8,8 +8,8 @@ import { isRoot } from '../support/host-leftovers.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Two hosts whose operators allow different sandboxes: h1 sessions without one and the network `limited`, h2 the network `full`, a container
-// runtime and root, and the policy bubblewrap where it can be had.
+// Two hosts whose operators allow different sandboxes: h1 allows unconfined sessions and the network `limited`; h2
+// allows the network `full`, a container runtime, root, and the policy bubblewrap where it is available.
 
 const ALLOWED = {
   h1: {
@@ -94,7 +94,7 @@ describe('placement by sandbox', () => {
     await session.close();
   });
 
-  // Six of six: by chance of the host, five of them failed.
+  // All six sessions must run there. If hosts were chosen at random, some of them would fail.
   test('runs all sessions that ask for root on the host that allows root', async () => {
     const ran = await Promise.all(
       Array.from({ length: 6 }, async (_, n) => {

@@ -81,11 +81,11 @@ describe('one slot', () => {
         seenAt: expect.any(String),
       },
     ]);
-    // The session that holds the slot goes on meanwhile.
+    // The session that holds the slot goes on in the meantime.
     expect(await holder.run('echo still')).toEqual(expectedResult('holder', { stdout: 'still\n' }));
     await holder.close();
     expect(await commands[0]?.result()).toEqual(expectedResult('waits-first', { stdout: 'waits-first\n' }));
-    // Estimated from how long the holder had the slot.
+    // The wait is estimated from the time for which the holder had the slot.
     const expected = await until(
       () => waiting[1]?.info(),
       (info) => (info?.etaMs ?? 0) > 0,

@@ -13,7 +13,7 @@ afterAll(() => stack?.[Symbol.asyncDispose]());
 const saysOf = (count: string, kinds: string) =>
   `shellfleet: ${count} of well-known formats were replaced in the output (${kinds}). A session with --keep-formats shows them, where its host allows it.\n`;
 
-// Put together here, so that no scanner takes this file for a leak.
+// The key is composed here, so that no scanner reports this file as a leak.
 const KEY = `AKIA${'IOSFODNN7EXAMPLE'}`;
 const URL_WITH_PASSWORD = `postgres://u:${'hunter22'}@db/x`;
 const MAKE = `git init -q repo && cd repo && git config user.email a@b && git config user.name a && echo first > f && git add f && git commit -qm a

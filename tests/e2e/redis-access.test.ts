@@ -10,7 +10,7 @@ import { type RedisProcess, startRedisProcess } from '../support/redis-process.t
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: with TLS and the access lists that docs/operations.md names, worker, producer and reader can do their part, and not the others'.
+// Promise: with TLS and the access lists of docs/operations.md, worker, producer and reader can do their own part only.
 
 const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url));
 const PASSWORD = 'a password/with@signs';
@@ -23,7 +23,7 @@ const urlOf = (user: string, parameters: string) =>
   `rediss://${user}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${server.port}?${parameters}`;
 const certificates = `ca=${fixture('ca.pem')}&cert=${fixture('client.pem')}&key=${fixture('client-key.pem')}`;
 
-/** The reply of Redis to a command of this user: `NOPERM`, or `may`. */
+/** Runs a command as this user, and returns `NOPERM` or `may`. */
 async function tryAs(user: string, ...command: [string, ...string[]]): Promise<string> {
   const redis = openRedis(parseRedisUrl(urlOf(user, certificates)), 'producer', `try-${user}`);
   opened.push({ redis });
@@ -50,7 +50,7 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
       settings: ['--save', '', ...files, '--tls-key-file', fixture('node-key.pem')],
       client: { tls: await tlsOf('client') },
     });
-    // As the document has them, but for the namespace: each fleet of the tests has its own.
+    // The access lists are those of the document, with the namespace of this fleet.
     const document = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8');
     const lines = document.split('\n').filter((line) => line.startsWith('ACL SETUSER '));
     expect(lines.map((line) => line.split(' ')[2])).toEqual(['worker', 'producer', 'approver', 'reader']);

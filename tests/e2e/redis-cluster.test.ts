@@ -9,7 +9,8 @@ import type { RedisProcess } from '../support/redis-process.ts';
 import type { TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: a fleet on a Redis Cluster does all that one on a single Redis does. While a node is away, sessions on the others go on.
+// Promise: a fleet on a Redis Cluster works like one on a single Redis. While a node is away, sessions on the others go
+// on.
 
 let own: OwnCluster;
 let stack: TestFleet;
@@ -24,7 +25,7 @@ afterAll(() => endInspectedFleet(stack, inspect).finally(() => own[Symbol.asyncD
 const nodeOf = (session: string): Promise<RedisProcess> =>
   own.nodeOf(sessionKeys(stack.keyspace, 'default', session).state);
 
-/** The first session id with this beginning that is on the node. */
+/** Returns the first session id with this beginning that is on the node. */
 async function idOn(node: RedisProcess, beginning: string): Promise<string> {
   for (let index = 0; ; index += 1) {
     const id = `${beginning}-${index}`;
@@ -32,7 +33,7 @@ async function idOn(node: RedisProcess, beginning: string): Promise<string> {
   }
 }
 
-/** What people do with a session, each through the public API. */
+/** Uses a session in every usual way, through the public API. */
 async function useSession(session: Session): Promise<unknown> {
   const streamed: string[] = [];
   await session.run('x=kept; echo one; echo two >&2', { onOutput: ({ text }) => streamed.push(text) });

@@ -22,7 +22,7 @@ describe('a worker', () => {
     await admin.config('SET', 'requirepass', NEXT_PASSWORD);
     await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-    // Several heartbeats, reads of calls, fetches and rounds of upkeep.
+    // The worker has tried several heartbeats, reads of calls, fetches and rounds of upkeep.
     await until(
       () => worker.log.split('host.beat-failed').length,
       (failures) => failures > 3,

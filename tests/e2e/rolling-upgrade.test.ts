@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 
 const preload = new URL('../fixtures/newer-version.ts', import.meta.url).href;
 const newerProducer = fileURLToPath(new URL('../fixtures/runs-newer-session.ts', import.meta.url));
-/** From source, where the preloaded module finds what it changes. */
+/** The worker runs from source, where the preloaded module finds the modules that it changes. */
 const program = fileURLToPath(new URL('../../apps/worker/src/main.ts', import.meta.url));
 const newer = (what: 'schema' | 'protocol') => ({
   NODE_OPTIONS: `--import ${preload}`,
@@ -27,7 +27,7 @@ async function runNewer({ redisUrl, namespace, sealKey }: TestFleet, session: st
 
 describe('a rolling upgrade', () => {
   test('runs old sessions on hosts of both versions, and newer ones on newer hosts only', async () => {
-    // One host has room for all five sessions: which of the two takes the older ones is up to them.
+    // One host has room for all five sessions: either of the two may take the older ones.
     await using stack = await startFleet({ workers: 2, slots: 5, program });
     const { fleet, workers } = stack;
     const [first, second] = workers;
@@ -65,7 +65,7 @@ describe('a rolling upgrade', () => {
       },
       (found) => found,
     );
-    // The older hosts are not held up by it.
+    // The older hosts are not delayed by the waiting session.
     expect(await fleet.run('echo older')).toMatchObject({ stdout: 'older\n' });
 
     await second?.stop('SIGTERM');

@@ -62,7 +62,7 @@ describe('the image of a session', () => {
     const image = inject('testImages').busybox;
     const spec: SessionSpec = { image, cwd: 'image', shell: ['env', 'ENTERED=yes', 'sh'] };
     const session = await stack.fleet.session('image-own', spec);
-    // It has no WORKDIR.
+    // The image has no WORKDIR.
     const script = 'pwd; echo $ENTERED $HOME';
     const there = '/\nyes /workspace\n';
     expect(await session.run(script)).toMatchObject({ outcome: 'success', stdout: there });
@@ -136,7 +136,7 @@ describe('the isolation of a sandbox', () => {
 
   // S0-43
   test('leaves /workspace and /tmp writable with a read-only root', async () => {
-    // Its user may not write to /usr of a writable root either.
+    // The user may not write to /usr of a writable root either.
     const script =
       "grep -c ' / [^ ]* ro,' /proc/mounts; echo a > /workspace/a && echo b > /tmp/b && cat /workspace/a /tmp/b";
     expect(await runOnce(script, { policy: { type: 'docker', readOnlyRootfs: true } })).toMatchObject({
@@ -165,7 +165,7 @@ describe('the isolation of a sandbox', () => {
       );
   });
 
-  // Another host may allow it.
+  // Another host may allow these specs, so their sessions wait.
   test.each([
     [{ user: 'root' }, 'user'],
     [{ user: '0:0' }, 'user'],

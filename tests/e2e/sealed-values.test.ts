@@ -9,7 +9,7 @@ import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fle
 import { newSubmission } from '../support/mailbox-session.ts';
 import type { TestFleet } from '../support/start-fleet.ts';
 
-// What a process can do that writes to Redis and lacks the seal key: not use a sealed value for anything else than it was made for.
+// A process that writes to Redis and lacks the seal key cannot use a sealed value in another place.
 
 let stack: TestFleet;
 let inspect: FleetInspector;
@@ -29,7 +29,7 @@ describe('a host', () => {
     expect(result).toMatchObject({ outcome: 'error', stdout: '', error: { code: 'SEAL_KEY_UNKNOWN' } });
   });
 
-  // seeds Wrong 7
+  // Wrong 7 of the seeds
   test('seals the error of a failed startup command, which readers receive whole', async () => {
     const session = await stack.fleet.session('failed', {
       startupCommands: ['echo printed-$((40 + 2)); : quoted-word; exit 5'],

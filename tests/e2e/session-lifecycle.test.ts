@@ -33,7 +33,7 @@ async function eventsOf(events: AsyncIterable<SessionEvent>): Promise<string[]> 
   return types;
 }
 
-/** The worker's log entries of shutdown commands of a session that failed. */
+/** Returns the worker's log messages about failed shutdown commands of a session. */
 const shutdownProblems = (sessionId: string): string[] =>
   (stack.workers[0]?.log ?? '')
     .split('\n')
@@ -121,7 +121,7 @@ describe('startup and shutdown', () => {
 
   // S1-42, S1-37
   test('run all shutdown commands at close, also after one that fails', async () => {
-    // Only the worker's log outlives the sandbox.
+    // Only the worker's log remains after the sandbox.
     const session = await stack.fleet.session('shutdown', {
       shutdownCommands: ['[ "$kept" = yes ] || exit 9', 'exit 6', 'sleep 4321'],
       commandTimeoutMs: 400,
@@ -186,7 +186,7 @@ describe('restart', () => {
     const session = await stack.fleet.session('restart');
     await session.run('kept=no; cd /tmp; echo file > /workspace/f; sleep 4321 &');
     await session.restart();
-    // A process that was killed may not be reaped yet.
+    // States without Z, because a killed process may not be reaped yet.
     const script = 'echo "[$kept]"; pwd; cat /workspace/f; pgrep -x -r D,R,S,T sleep | wc -l';
     expect(await session.run(script)).toEqual(
       expectedResult('restart', { stdout: '[]\n/workspace\nfile\n0\n', shell: { state: 'kept', epoch: 2 } }),
@@ -306,7 +306,7 @@ describe('fleet.session', () => {
     const session = await stack.fleet.session('only-recorded');
     const recorded = { id: 'only-recorded', state: 'queued', hostId: null, epoch: 0 };
     expect(await session.info()).toMatchObject(recorded);
-    // A host reports its free slots a moment later: those of the sessions that live.
+    // A host reports a moment later that only living sessions use its slots.
     const living = await Array.fromAsync(stack.fleet.sessions());
     await expect.poll(free, { timeout: 10_000 }).toBe(SLOTS - living.filter(({ hostId }) => hostId !== null).length);
     expect(await session.info()).toMatchObject(recorded);

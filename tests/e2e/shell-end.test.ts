@@ -15,7 +15,7 @@ describe.each(['socket', 'attach'] as const)('the end of a command over %s', (tr
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  // S1-20, S2-18: the exit code is the one of the shell, and none is taken for a refusal.
+  // S1-20, S2-18: the exit code is that of the shell, and no code is taken for a refusal.
   test.each([
     ['true', {}],
     ['false', failed(1)],

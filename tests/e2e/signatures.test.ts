@@ -22,7 +22,7 @@ import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { toolModules } from '../support/tool-modules.ts';
 import { until } from '../support/until.ts';
 
-// One host that runs only what is signed. Whoever forges has the seal key and may write anything to Redis.
+// One host that runs only signed entries. The forger has the seal key and may write anything to Redis.
 
 const folder = mkdtempSync(join(tmpdir(), 'sf-signed-'));
 const config = join(folder, 'config.yaml');
@@ -64,17 +64,17 @@ afterAll(async () => {
 
 const UNAUTHORIZED = { outcome: 'error', error: { code: 'UNAUTHORIZED', retryable: false } };
 
-/** The events that the host wrote down about one session. */
+/** Returns the host's audit events about one session. */
 function audited(session: string): AuditEvent[] {
   return auditedAll().filter((event) => 'session' in event && event.session === session);
 }
 
-/** What the host wrote down, as whoever has the seal key verifies it. */
+/** Returns the host's audit events, verified with the seal key. */
 function auditedAll(): AuditEvent[] {
   const events: AuditEvent[] = [];
   const [host = ''] = readdirSync(join(stack.stateFolder, 'hosts'));
   const audit = join(stack.stateFolder, 'hosts', host, 'audit');
-  // Nothing is written yet.
+  // The host has not written an audit yet.
   if (!existsSync(join(audit, 't-default'))) return [];
   const names = readdirSync(join(audit, 't-default')).sort();
   const segments = names.map((name) => ({ name, text: readFileSync(join(audit, 't-default', name), 'utf8') }));
@@ -147,7 +147,7 @@ describe('signatures', () => {
       await submit(redis, keys, {
         ...{ entryId, generation, kind: 'command', payload: sealed, payloadHash: '', inbox: '', retry: 'never' },
       });
-      // Wakes the host, and runs behind it.
+      // This command wakes the host and runs after the forged entry.
       expect(await session.run('cat /tmp/ran')).toMatchObject({ stdout: 'first\n' });
       return signed.command(`${id}.${entryId}`).then((command) => command.result());
     };
@@ -167,7 +167,7 @@ describe('signatures', () => {
     ];
     for (const [entry, problem] of cases) {
       expect(await put(entry)).toMatchObject({ ...UNAUTHORIZED, stdout: '' });
-      // In the audit before it is told.
+      // The audit has the problem before the client receives it.
       expect(problemsOf(id).at(-1)).toContain(problem);
     }
     await session.close();
@@ -182,7 +182,7 @@ describe('signatures', () => {
     await using ada = await stack.connect({ signingKey: privateOf(approver) });
     await expect(stack.fleet.approvals.approve(id)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
     await expect(signed.approvals.approve(id)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
-    // On disk before it was told.
+    // The answer is on disk before the client receives it.
     expect(
       auditedAll().flatMap((event) => ('kind' in event && event.kind === 'approval-answer' ? [event] : [])),
     ).toEqual([
@@ -222,7 +222,7 @@ describe('signatures', () => {
         ...{ entryId, generation, kind: 'command', payload, payloadHash: '' },
         ...{ inbox: record.inbox ?? '', retry: 'never' },
       });
-      // Behind it.
+      // This command runs after the repeated one.
       expect(await session.run('cat /tmp/ran')).toMatchObject({ stdout: 'once\n' });
       expect(await redis.hget(recordKey(keys, entryId), 'outcome')).toBe('error');
       expect(problemsOf(id)).toEqual(Array(times).fill('payload: this host began it before'));
@@ -258,7 +258,7 @@ describe('signatures', () => {
     await expect((await stack.fleet.session(id)).close()).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
     await session.files.write('/tmp/go', '');
     expect(await command.result()).toMatchObject({ outcome: 'success' });
-    // Straight into the mailbox, while nothing runs.
+    // The close is written straight into the mailbox, while nothing runs.
     const keys = sessionKeys(stack.keyspace, 'default', id);
     await redis.hset(keys.state, 'phase', 'closing');
     await redis.publish(`${keys.wakeUpsPrefix}h1`, encodeWakeUp({ type: 'session', tenant: 'default', session: id }));

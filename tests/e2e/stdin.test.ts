@@ -1,4 +1,4 @@
-// A command's stdin: none, given with it, streamed by its submitter, or held open and written to by anybody.
+// A command's stdin: none, given with the command, streamed by the submitter, or open for writes of any client.
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
@@ -28,7 +28,7 @@ async function untilPrinted(command: Command, words: string): Promise<void> {
   throw new Error(`It ended without ${words} in its output: ${printed}`);
 }
 
-/** Whether a promise is still pending after five round trips to Redis. */
+/** Returns whether a promise is still pending after five round trips to Redis. */
 async function isPending(promise: Promise<unknown>, session: Session): Promise<boolean> {
   let settled = false;
   const settle = () => {
@@ -51,7 +51,7 @@ describe.each(['socket', 'attach'] as const)('stdin over %s', (transport) => {
     await stack?.[Symbol.asyncDispose]();
   });
 
-  /** The most unread bytes in Redis while a command runs. */
+  /** Returns the most unread bytes in Redis while a command runs. */
   async function watchUnread(session: Session, running: Promise<unknown>): Promise<number> {
     const keys = sessionKeys(stack.keyspace, 'default', session.id);
     let over = false;
@@ -84,7 +84,7 @@ describe.each(['socket', 'attach'] as const)('stdin over %s', (transport) => {
     expect(result).toEqual(expectedResult('large', { stdout: `${md5(bytes)}\n`, stderr: result.stderr }));
     expect(unread).toBeLessThanOrEqual(LIMITS.inputUnreadBytes);
     expect(Number(/VmRSS:\s+(\d+) kB/.exec(result.stderr)?.[1])).toBeLessThan(8_192);
-    // Less than all of it. Node frees buffers late: after 60 MB and more.
+    // The limit is less than the whole stdin. Node frees buffers late: after 60 MB and more.
     expect((await residentBytes(worker)) - before).toBeLessThan(90 * MB);
   });
 
@@ -119,7 +119,7 @@ describe.each(['socket', 'attach'] as const)('stdin over %s', (transport) => {
     expect((await command.result()).stdout.endsWith('841\nover\n')).toBe(true);
     tookMs.sort((a, b) => a - b);
     console.info(`a line and its answer over ${transport}: median ${tookMs[15]?.toFixed(1)} ms`);
-    // Measured on a quiet machine: 5 ms and 7 ms over the two transports; beside other tests on a slow one, 47 ms.
+    // Measured: 5 ms and 7 ms over the two transports on a quiet machine, 47 ms on a slow one with other tests.
     expect(tookMs[15]).toBeLessThan(100);
   });
 });
@@ -153,7 +153,7 @@ describe('an open stdin', () => {
       ['a', 'b', 'c'].map(async (name) => ({ name, own: await (await stack.connect()).command(command.id) })),
     );
     const rounds = [0, 1, 2, 3, 4, 5];
-    // Not awaited one by one: calls of one process keep their order.
+    // The writes are not awaited one by one, since calls of one process keep their order.
     const writes = writers.flatMap(({ name, own }) =>
       rounds.map((i) => own.write(`${name}${i}${name.repeat(700_000)}\n`)),
     );
@@ -310,7 +310,7 @@ describe('a streamed stdin', () => {
       stdout: 'xxx\n',
       error: { code: 'STDIN_INCOMPLETE', context: { commandId: id, bytes: expect.any(Number) } },
     });
-    // The lease of the submitter lasts 3 s, and counts as lost after 2 s more.
+    // The submitter's lease on stdin lasts 3 s, and counts as lost after 2 s more.
     expect(tookMs).toBeLessThan(7_000);
     expect((await session.run('echo on')).stdout).toBe('on\n');
   });
@@ -323,7 +323,7 @@ describe('a streamed stdin', () => {
       yield await later.promise;
     }
     const command = await session.submit('cat', { stdin: silent(), timeoutMs: 60_000 });
-    // Longer than the lease of a submitter and the time after which its loss is noticed.
+    // The source is silent for longer than the submitter's lease and the time in which its loss is noticed.
     const other = await stack.fleet.session('silent-other');
     await other.run('sleep 8', { timeoutMs: 20_000 });
     later.resolve('b');

@@ -4,7 +4,7 @@ import { type ExpectedFields, expectedResult } from '../support/expected-result.
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-/** The Result of a stopped command: it has no exit code. */
+/** Returns the fields of a stopped command's Result, which has no exit code. */
 const stopped = (outcome: Outcome, reason: Result['reason'], own: ExpectedFields = {}): ExpectedFields => ({
   outcome,
   exitCode: null,
@@ -12,7 +12,10 @@ const stopped = (outcome: Outcome, reason: Result['reason'], own: ExpectedFields
   ...own,
 });
 
-/** The shell was interrupted in a command that had started background jobs. It kept all but its list of jobs. */
+/**
+ * Fields of the Result when the shell was interrupted in a command that had started background jobs. The shell kept
+ * all but its list of jobs.
+ */
 const CAME_BACK = {
   state: 'partial',
   reason: 'the shell re-executed itself: its table of background jobs is gone',
@@ -28,7 +31,7 @@ const TREE = `
 setsid sleep 4321 &
 (sh -c 'sleep 4321 & wait' &) ; 
 bash -c 'echo up; sleep 4321 | cat'`;
-/** Without those that have ended and that the keeper is about to reap. */
+/** Counts processes without those that have ended and that the keeper has not reaped yet. */
 const COUNT_LEFT = 'pgrep -r D,R,S,T -x sleep | wc -l';
 
 describe.each(['socket', 'attach'] as const)('stopping a command over %s', (transport) => {

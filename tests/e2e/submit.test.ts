@@ -28,7 +28,7 @@ describe('submit', () => {
     expect(results.map(({ deduplicated }) => deduplicated).sort()).toEqual([false, true, true]);
     for (const result of results)
       expect(result).toEqual(expectedResult('key', { stdout: '1\n', deduplicated: result.deduplicated }));
-    // Also long after its end.
+    // The key holds long after the end of the command.
     expect(await session.run(script, options)).toEqual(expectedResult('key', { stdout: '1\n', deduplicated: true }));
     expect((await session.run(script, { ...options, idempotencyKey: 'order-2' })).stdout).toBe('2\n');
   });

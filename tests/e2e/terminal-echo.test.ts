@@ -1,4 +1,4 @@
-// The time between a key that somebody types at a terminal of a session and its echo.
+// The time between a key at a terminal of a session and its echo.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 

@@ -67,7 +67,7 @@ describe.each(['socket', 'attach'] as const)('a terminal over %s', (transport) =
       'echo "<$API_KEY> $(printf %s "$API_KEY" | base64) ${#API_KEY}"; echo alice@example.com; echo al""l\n',
     );
     await person.sees('<[REDACTED_SECRET]> [REDACTED_SECRET] 21\r\n[REDACTED_EMAIL]\r\nall');
-    // Also when the secret comes in two writes.
+    // The terminal hides the secret also when two writes print it.
     await person.type('printf "<correct-"; sleep 0.5; printf "horse-battery>"\n');
     await person.sees('<[REDACTED_SECRET]>');
   });

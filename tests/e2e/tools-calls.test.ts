@@ -12,7 +12,7 @@ afterAll(() => stack?.[Symbol.asyncDispose]());
 const call = (name: string, args?: unknown, options?: { timeoutMs?: number }) =>
   stack.fleet.tools.call(name, args, options);
 
-/** The result of a failed call without the fields that differ from run to run. */
+/** Returns the result of a failed call without the fields that differ from run to run. */
 async function failure(name: string, args?: unknown, options?: { timeoutMs?: number }) {
   const result = await call(name, args, options);
   if (result.ok) throw new Error(`${name} succeeded with ${JSON.stringify(result.output)}`);

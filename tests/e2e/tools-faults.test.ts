@@ -188,7 +188,7 @@ describe('calls of tools', () => {
       () => own.redis.exists(...waiting),
       (left) => left === 0,
     );
-    // Its place in the queue is free again when it has ended.
+    // The failed call's place in the queue is free again.
     expect(await stack.fleet.tools.call('mark', { path, id: 'after' })).toMatchObject({ ok: true });
     expect(await readMarks(path)).toEqual(['begin once', 'end once', 'begin after', 'end after']);
   });

@@ -149,7 +149,7 @@ describe('the queue of a tool', () => {
     ] as const) {
       await queue.add('call', data, { jobId: id });
     }
-    // Well formed, but not sealed.
+    // These arguments are well formed, but not sealed.
     const sealed = `1.abcdefgh.${Buffer.from(JSON.stringify({ path, id: 'forged' })).toString('base64url')}`;
     await queue.add('call', { ...job, args: sealed }, { jobId: `call-${'01ARZ3NDEKTSV4RRFFQ69G5FAW'}` });
     const forged = '01ARZ3NDEKTSV4RRFFQ69G5FAX';
@@ -176,7 +176,7 @@ describe('the queue of a tool', () => {
   test('holds no arguments or outputs in clear, and keeps only mark and events', async () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday') } });
     const redis = new Redis(stack.redisUrl);
-    // A plain connection: ioredis' monitor() fails when lines come together with the reply.
+    // The connection is plain, because ioredis' monitor() fails when lines arrive together with the reply.
     const { hostname, port, password } = new URL(stack.redisUrl);
     const monitor = createConnection(Number(port), hostname);
     let seen = '';
@@ -272,7 +272,7 @@ describe('the queue of a tool', () => {
   });
 });
 
-/** Sockets of a process that are connected to Redis. */
+/** Counts the sockets of a process that are connected to Redis. */
 async function ownConnections(redis: Redis, pid: number): Promise<number> {
   const port = redis.options.port ?? 0;
   const fds = await readdir(`/proc/${pid}/fd`);

@@ -120,7 +120,7 @@ describe('a caller', () => {
     expect(
       await until(
         () => readOrEmpty(path),
-        // A file that is being written anew is empty for a moment.
+        // The file is empty for a moment while it is rewritten.
         (text) => text !== 'started' && text !== '',
       ),
     ).toBe('heard');
@@ -157,12 +157,12 @@ describe('a caller', () => {
   });
 });
 
-/** Calls of `mark` that have not begun. */
+/** Returns the number of calls of `mark` that have not begun. */
 async function waitingCalls(): Promise<number> {
   return redis.llen(`${stack.keyspace}:{tools}:tool-mark:wait`);
 }
 
-/** Resolves when no slot is free. */
+/** Starts calls until no slot is free. */
 async function takeEverySlot(): Promise<{ free(): Promise<void> }> {
   const abort = new AbortController();
   const paths = Array.from({ length: SLOTS }, (_, index) => join(folder, `slot-${index}`));

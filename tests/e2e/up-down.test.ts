@@ -31,7 +31,7 @@ afterEach(async () => {
 /** Processes of the test itself, each the leader of its group. */
 const besides: ChildProcess[] = [];
 
-/** As Ctrl-C at a terminal does: also the processes that it has started. */
+/** Interrupts a process and those that it has started, like Ctrl-C at a terminal. */
 function end(pid: number): void {
   try {
     process.kill(-pid, 'SIGINT');
@@ -40,14 +40,14 @@ function end(pid: number): void {
   }
 }
 
-/** Processes that `up` has recorded as started, its Redis included. */
+/** Returns the processes that `up` has recorded as started, its Redis included. */
 async function startedPids(): Promise<number[]> {
   const { supervisor, workers } = JSON.parse(await readFile(join(folder, 'up.json'), 'utf8'));
   const [redis] = (await readFile(join(folder, 'redis', 'redis.pid'), 'utf8')).split('\n');
   return [supervisor, ...workers].map(({ pid }) => pid).concat(Number(redis));
 }
 
-/** Those of the processes that live. Zombies do not: some containers have no process that reaps orphans. */
+/** Returns the living processes of these. Zombies are left out: some containers have no process that reaps orphans. */
 function living(pids: number[]): number[] {
   return pids.filter((pid) => {
     try {
@@ -63,7 +63,7 @@ async function changeRecord(change: object): Promise<void> {
   await writeFile(join(folder, 'up.json'), JSON.stringify({ ...record, ...change }));
 }
 
-/** Those of `up`. */
+/** Returns the hosts that `up` has started. */
 async function hosts(): Promise<HostInfo[]> {
   const { stdout } = await run(shellfleet, ['hosts', 'ls', '--json'], { env });
   const all: HostInfo[] = stdout
@@ -73,7 +73,7 @@ async function hosts(): Promise<HostInfo[]> {
   return all.filter(({ id }) => id !== 'by-hand');
 }
 
-/** A command line that goes on beside the test. */
+/** Starts a command line that runs next to the test. */
 function follow(args: string[], environment = env) {
   const child = spawn(shellfleet, args, { env: environment, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
   besides.push(child);
@@ -148,7 +148,7 @@ describe('up beside a fleet of another version', { timeout: 120_000 }, () => {
   test('refuses while its workers are used, and --replace waits for running commands', async () => {
     await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
     const before = await startedPids();
-    // Of another tenant, which counts too.
+    // A session of another tenant counts too.
     const running = follow([
       '--tenant',
       'other',
@@ -158,7 +158,7 @@ describe('up beside a fleet of another version', { timeout: 120_000 }, () => {
       'until [ -e /tmp/end ]; do sleep 0.1; done; echo whole',
     ]);
     await expect.poll(async () => (await hosts())[0], WAIT).toMatchObject({ sessions: 1, running: 1 });
-    // A worker that `up` did not start does not end with it: its session does not count.
+    // A worker that `up` did not start goes on, so its session does not count.
     const byHand = follow(['worker', '--slots', '1', '--host-id', 'by-hand']);
     await run(shellfleet, ['exec', 'elsewhere', '--', 'true'], { env });
     await changeRecord({ version: '0.0.1', build: '0.0.1 of the checkout /older' });
@@ -204,7 +204,7 @@ describe('up beside a fleet of another version', { timeout: 120_000 }, () => {
 
 describe('up beside keys of another version of the protocol', { timeout: 180_000 }, () => {
   const OTHER = PROTOCOL_VERSION + 1;
-  /** Without an engine, a fleet starts sooner. */
+  /** Options of a fleet that starts sooner, because it needs no engine. */
   const ON_HOST = ['--slots', '1', '--policies', 'host'];
   beforeEach(() => {
     env.SHELLFLEET_HOST_USER = 'nobody';

@@ -9,9 +9,10 @@ import Docker from 'dockerode';
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest';
 import { processesOf } from '../support/state-folder-processes.ts';
 
-// `npm start`, interrupted at each line that it reports. The lines are those of a machine that has an engine, the images and the keeper already.
+// `npm start`, interrupted at each line that it reports on a machine that already has an engine, the images and the
+// keeper.
 
-// Each test starts and ends a fleet, with a dozen processes: seconds, but much longer on a busy machine.
+// Each test starts and ends a fleet of a dozen processes. It takes seconds, but much longer on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
 const run = promisify(execFile);
@@ -37,7 +38,7 @@ const STARTING_WORKERS = 'Starting a worker';
 const READY = 'First command: ';
 const UP = 'The fleet is up';
 
-/** `npm start` in a process session of its own; resolves when the line is reported. */
+/** Runs `npm start` in its own process session, and resolves when the line is reported. */
 async function startUntil(line: string, args: string[] = []) {
   const up = spawn(process.execPath, ['scripts/bootstrap.cjs', 'start', '--slots', '2', ...args], {
     cwd: checkoutRoot,
@@ -53,12 +54,12 @@ async function startUntil(line: string, args: string[] = []) {
   return { up, said: () => said };
 }
 
-/** As a terminal does: to all processes of the session. */
+/** Sends a signal to all processes of the session, like a terminal. */
 function signalAll({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   process.kill(-(pid ?? 0), signal);
 }
 
-/** Processes, containers and records of this fleet. */
+/** Returns the processes, containers and records of this fleet. */
 async function leftOver() {
   const docker = new Docker({ socketPath: inject('dockerHost').replace(/^unix:\/\//, '') });
   const filters = { label: [`shellfleet.namespace=${namespace}`] };

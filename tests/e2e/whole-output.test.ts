@@ -9,13 +9,13 @@ import { FleetCli } from '../support/fleet-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: a foreground exec brings all of a command's output, whatever its size, or does not exit with the code of the command. A reader
-// that stalls or dies has no effect on the command.
+// Promise: a foreground exec prints all output of a command, whatever its size, or does not exit with the command's
+// code. A reader that stalls or dies has no effect on the command.
 
 const MIB = 2 ** 20;
-// As little as docs/operations.md recommends: an adopting worker does not know at first what was read.
+// Smallest log that docs/operations.md recommends. An adopting worker cannot tell at first which output was read.
 const LOG_BYTES = 20 * MIB;
-/** More than the stream and the overflow log hold together, and than all buffers on the way. */
+/** Size of the output: more than the stream, the overflow log and all buffers hold together. */
 const BYTES = 34 * MIB;
 const SPEC = { output: { streamBytes: MIB } };
 
@@ -23,7 +23,7 @@ let stack: TestFleet;
 let cli: FleetCli;
 beforeAll(async () => {
   stack = await startFleet({
-    // Longer than a question waits for the answer of a host that was killed.
+    // The stall is longer than a request waits for a host that was killed.
     env: { SHELLFLEET_READER_STALL: '9s', SHELLFLEET_OVERFLOW_LOG_COMMAND_BYTES: String(LOG_BYTES) },
   });
   cli = new FleetCli(stack);
@@ -34,7 +34,7 @@ const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest('hex')
 /** Prints random bytes, and their checksum on stderr first. */
 const PRINT_RANDOM = `head -c ${BYTES} /dev/urandom > f; md5sum < f | cut -c 1-32 >&2; cat f`;
 
-/** The last command of the session, when it has ended. */
+/** Returns the Result of the session's last command, when it has ended. */
 async function lastResult(sessionId: string) {
   const session = await stack.fleet.session(sessionId);
   for await (const event of session.events()) if (event.type === 'command.completed') return event.data;
@@ -64,7 +64,7 @@ describe('output for an attached reader', () => {
       expect(chunk.omittedBytes).toBeUndefined();
       const before = text.length;
       text += chunk.text;
-      // Longer than it may be silent, and shorter than its reader may stall.
+      // The pause is longer than the command may be silent, and shorter than its reader may stall.
       if (before < 2 * MIB && text.length >= 2 * MIB) await delay(3_500);
     }
     let expected = '';
@@ -86,7 +86,7 @@ describe('output for an attached reader', () => {
       );
       return sizes.reduce((sum, size) => sum + size, 0);
     };
-    // Held back: more would come only after the stall, when the log may drop what nobody has read.
+    // The command is throttled now: more output would arrive only after the stall, when the log may drop unread output.
     await until(log, (bytes) => bytes > 5 * MIB);
     await stack.workers[0]?.kill();
     await stack.workers[0]?.start();
@@ -95,7 +95,7 @@ describe('output for an attached reader', () => {
     expect({ exitCode, md5: `${md5(stdout)}\n` }).toEqual({ exitCode: 0, md5: stderr });
   });
 
-  // Both wait for the limit of a stall.
+  // Both tests wait for the limit of a stall, so they run at the same time.
   test.concurrent('misses bytes after a long stall; the command goes on, and exec exits 125', async () => {
     await stack.fleet.session('stalled', SPEC);
     const exec = cli.start(['exec', 'stalled', '--', PRINT_RANDOM]);

@@ -7,7 +7,8 @@ import { checkoutRoot, ensureWorkerImage, findDocker } from '@shellfleet/setup';
 import { GenericContainer, Wait } from 'testcontainers';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
 
-// The container that would remove leftovers needs an image that may be missing, so this test removes its containers itself.
+// The container that would remove leftovers needs an image that may be missing, so this test removes its containers
+// itself.
 beforeAll(() => {
   process.env.TESTCONTAINERS_RYUK_DISABLED = 'true';
   process.env.DOCKER_HOST = inject('dockerHost');

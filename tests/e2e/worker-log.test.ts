@@ -22,7 +22,7 @@ describe('the log of a worker', () => {
     const levels = new Set(lines.map((line) => JSON.parse(line).level));
     expect(levels).toContain('debug');
     expect(log).toContain(command.id.slice(-26));
-    // LOG-1: what a reader makes of a line is what stands in it, so no name stands twice.
+    // LOG-1: no name occurs twice in a line, so readers of JSON lose nothing.
     expect(lines.filter((line) => JSON.stringify(JSON.parse(line)) !== line)).toEqual([]);
     expect(log).not.toContain('word-');
   });
