@@ -2,18 +2,15 @@ import { z } from 'zod';
 import type { Approval } from './approval.ts';
 import { approvalIdSchema, approvalQuestionSchema } from './approval-data.ts';
 
-// What a fleet sends to the webhook of its operator. It leaves the fleet: receivers of other versions parse it.
+// The requests that a fleet sends to its operator's webhook. Receivers of other versions parse them.
 
-/**
- * Rises when a field changes its meaning or goes. New fields may come without a new version: a receiver ignores what it
- * does not know.
- */
+/** Rises when a field changes its meaning or is removed. Receivers ignore new fields, which do not raise it. */
 export const ANNOUNCEMENT_VERSION = 1;
 
 /** `t=<Unix time in s>,v1=<HMAC-SHA-256 of "<t>.<body>", hex>` */
 export const ANNOUNCEMENT_SIGNATURE_HEADER = 'shellfleet-signature';
 
-/** A question that waits, as `Fleet.approvals.list` shows it. */
+/** A pending question, as `Fleet.approvals.list` shows it. */
 const announcedApprovalSchema = approvalQuestionSchema.extend({
   id: approvalIdSchema,
   state: z.literal('pending'),
@@ -23,7 +20,7 @@ const announcedApprovalSchema = approvalQuestionSchema.extend({
   expiresAt: z.string(),
 });
 
-/** The body of a request to the webhook: a question was asked. */
+/** The body of a request to the webhook. */
 export const approvalAnnouncementSchema = z.object({
   version: z.literal(ANNOUNCEMENT_VERSION),
   type: z.literal('approval.requested'),

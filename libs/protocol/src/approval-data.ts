@@ -2,20 +2,17 @@ import { z } from 'zod';
 import { APPROVAL_SCOPES } from './approval.ts';
 import { patternSchema, prefixRuleSchema } from './prefix-rule.ts';
 
-// What is stored of approvals, sealed. Everything in it is redacted.
+// Stored data of approvals. It is sealed, and all of it is redacted.
 
-/**
- * The id of a question: `<keyed hash of what is asked>.<nonce>`. A question that is asked again later has another
- * nonce, so an old answer cannot answer it.
- */
+/** The id of a question: `<keyed hash of what is asked>.<nonce>`. The nonce keeps old answers from matching. */
 export const approvalIdSchema = z
   .string('must be a string')
   .regex(/^[0-9a-f]{20}\.[0-9a-f]{12}$/, 'must be the id of a question, as `approvals ls` shows it');
 
-/** How a first attempt ended: what a person is shown of it. */
+/** How a first attempt ended, as a person sees it. */
 export const firstAttemptSchema = z.object({ exitCode: z.number().nullable(), output: z.string() });
 
-/** A question: what all sessions that ask it have in common, and the command that asked it first. */
+/** A question: everything that its sessions have in common, and the command that asked first. */
 export const approvalQuestionSchema = z.object({
   sessionId: z.string(),
   commandId: z.string(),
@@ -36,17 +33,16 @@ export const approvalQuestionSchema = z.object({
 });
 export type StoredQuestion = z.infer<typeof approvalQuestionSchema>;
 
-/** Longest name of who answers, and longest reason. */
 const name = () => z.string('must be a string').min(1, 'must not be empty').max(256, 'must be at most 256 characters');
 const reason = () => z.string('must be a string').max(1_024, 'must be at most 1024 characters');
 
-/** An answer, as whoever gives it writes it. */
+/** An answer, as the person's client writes it. */
 export const approvalAnswerSchema = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('approve'),
     id: approvalIdSchema,
     scope: z.enum(APPROVAL_SCOPES, `must be one of ${APPROVAL_SCOPES.join(', ')}`),
-    /** Digest of the question, as whoever answers found it: what a signature is about. */
+    /** Digest of the question as the person saw it, which the signature covers. */
     asked: z.string().optional(),
     answeredBy: name(),
   }),
@@ -54,7 +50,7 @@ export const approvalAnswerSchema = z.discriminatedUnion('type', [
     type: z.literal('deny'),
     id: approvalIdSchema,
     reason: reason().optional(),
-    /** Cancel what waits behind it. */
+    /** Whether to cancel the entries behind the held one. */
     abort: z.boolean('must be true or false').optional(),
     answeredBy: name(),
   }),
@@ -62,19 +58,18 @@ export const approvalAnswerSchema = z.discriminatedUnion('type', [
 ]);
 export type ApprovalAnswer = z.infer<typeof approvalAnswerSchema>;
 
-/** An approval that holds. */
 export const approvalGrantSchema = z.object({
   question: approvalQuestionSchema,
   scope: z.enum(APPROVAL_SCOPES),
   answeredBy: z.string(),
   askedAt: z.number(),
   count: z.number(),
-  /** The answer as it was sealed and signed, where keys are configured. */
+  /** The sealed and signed answer, where keys are configured. */
   answer: z.string().optional(),
 });
 export type ApprovalGrant = z.infer<typeof approvalGrantSchema>;
 
-/** How a question ended, in clear. */
+/** How a question ended. Not sealed. */
 export const approvalEndSchema = z.object({
   state: z.enum(['approved', 'denied', 'expired', 'revoked', 'withdrawn']),
   scope: z.enum(APPROVAL_SCOPES).optional(),

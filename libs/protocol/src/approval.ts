@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { PrefixRule } from './prefix-rule.ts';
 
-/** Which kinds of questions are refused without being asked. What is absent is asked. */
+/** Kinds of questions that are refused without being asked. Absent kinds are asked. */
 export interface RejectedQuestions {
   /** Questions about leaving the sandbox. */
   sandboxApproval?: boolean | undefined;
@@ -21,9 +21,9 @@ export interface RejectedQuestions {
 
 /**
  * Which commands of a session ask a person before they run.
- * - `never`: none; what would ask is denied.
+ * - `never`: none; a command that would ask is denied.
  * - `on-failure`: those that a `prompt` rule names, and a second attempt after a denial by the sandbox.
- * - `on-request`: those that ask for it (`escalate`), and dangerous ones.
+ * - `on-request`: those with `escalate`, and dangerous ones.
  * - `unless-trusted`: all but those that are known to be safe.
  * - `{ reject }`: as `on-request`, without the questions that it names.
  */
@@ -31,14 +31,14 @@ export type ApprovalPolicy = 'never' | 'on-failure' | 'on-request' | 'unless-tru
 
 /**
  * Which commands are asked about when no rule decides about them, where `approval` lets a person be asked.
- * - `unreadable`: scripts that no parser can read, and what `approval` itself names.
- * - `sandboxed`: every command of a `read-only` or `workspace-write` sandbox, also one that is known to be safe.
+ * - `unreadable`: scripts that no parser can read, and commands that `approval` itself names.
+ * - `sandboxed`: every command of a `read-only` or `workspace-write` sandbox, even if it is known to be safe.
  */
 export const ASK_BY_DEFAULT = ['unreadable', 'sandboxed'] as const;
 export type AskByDefault = (typeof ASK_BY_DEFAULT)[number];
 
 const flag = () => z.boolean('must be true or false').default(false);
-/** A kind of question that nothing asks yet: to refuse it would promise something that is not there. */
+/** A kind of question that nothing asks yet, so its refusal would be an empty promise. */
 const unread = (kind: string) =>
   flag().refine((set) => !set, `cannot be true: nothing asks ${kind} yet, so there is nothing to refuse. Leave it out`);
 export const approvalPolicySchema = z.union(
@@ -61,81 +61,67 @@ export const approvalPolicySchema = z.union(
   "must be 'never', 'on-failure', 'on-request', 'unless-trusted' or { reject: { … } }",
 );
 
-/** How far an approval reaches: this command, its session, or every command of the tenant that the amendment allows. */
+/** Scope of an approval: this command, its session, or every command of the tenant that the amendment allows. */
 export const APPROVAL_SCOPES = ['command', 'session', 'prefix'] as const;
 export type ApprovalScope = (typeof APPROVAL_SCOPES)[number];
 
 /**
- * The state of a question. `pending`: it waits for an answer. `approved`, `denied`: a person has answered. `expired`:
- * nobody answered in time. `revoked`: its approval was taken back. `withdrawn`: the commands that asked it were
- * cancelled, or their sessions closed.
+ * State of a question. `pending`: it waits for an answer. `approved`, `denied`: a person has answered. `expired`:
+ * nobody answered in time. `revoked`: the approval was revoked. `withdrawn`: its commands were cancelled, or their
+ * sessions closed.
  */
 export type ApprovalState = 'pending' | 'approved' | 'denied' | 'expired' | 'revoked' | 'withdrawn';
 
-/** A question that waits for a person, or that was answered. */
+/** A question for a person, with its answer if there is one. */
 export interface Approval {
   /** Id of the question, for `approve`, `deny` and `revoke`. */
   id: string;
-  /** Whether the question waits for an answer, or how it ended. */
+  /** Whether the question is pending, or how it ended. */
   state: ApprovalState;
   /** The session that asked first, of those that still ask. Empty for a tool call. */
   sessionId: string;
-  /** The command of that session that asked, or the tool call. */
+  /** The command or tool call that asked. */
   commandId: string;
-  /** Name of the tool, of a question about a tool call. */
+  /** Name of the tool, if a tool call asks. */
   tool?: string | undefined;
-  /** What will run, whole, redacted. Untrusted text. */
+  /** The whole script that will run, redacted. Untrusted text. */
   script: string;
   /** Why a person is asked. */
   reason: string;
-  /** What the submitter says about the command. Untrusted text. */
+  /** The submitter's reason for the command. Untrusted text. */
   justification?: string | undefined;
-  /** The sandbox in which it will run: policy, mode, network, image, in words. */
+  /** The sandbox in which the command will run: policy, mode, network, image, in words. */
   place: string;
   /** Present when the command asks to run outside the sandbox of its session. */
   outside?: true | undefined;
-  /**
-   * The directory in which it will run, without links. Absent when nothing depends on it, or when it is not known yet.
-   */
+  /** Working directory, without links. Absent when nothing depends on it, or when it is not known yet. */
   cwd?: string | undefined;
-  /** Why the directory is not known, redacted. Then an approval of scope `session` answers this question alone. */
+  /** Why the directory is not known, redacted. An approval of scope `session` then answers this question alone. */
   cwdUnknown?: string | undefined;
-  /** Names of the variables that the submitter sets: those of the command, of the session and of its secrets. */
+  /** Names of the variables that the submitter sets, for the command or the session, secrets included. */
   env: string[];
-  /** Size and SHA-256 (hex) of the stdin, or of the arguments of a tool call. Absent when there are none. */
+  /** Size and SHA-256 (hex) of the stdin or of a tool call's arguments. Absent when there are none. */
   stdin?: { bytes: number; sha256: string } | undefined;
-  /**
-   * What a file operation writes: number of files, size of their contents, and SHA-256 (hex) of the one file, or of the
-   * list of several files as `sha256sum` prints it. Exactly these bytes are written. Absent when it writes none.
-   */
+  /** Contents that a file operation writes. `sha256` (hex) is that of one file, or of a `sha256sum` list of several. */
   content?: { files: number; bytes: number; sha256: string } | undefined;
-  /**
-   * What an approval with scope `session` would allow the session of a file operation from then on, such as
-   * `files.write` in a folder. `under` is a keyed hash of the rules and the session for which that holds.
-   */
+  /** What an approval of scope `session` allows. `under` is a keyed hash of the rules and session for which it holds. */
   covers?: { pattern: PrefixRule['pattern']; under: string } | undefined;
-  /**
-   * Files that were changed beside the commands since the question was asked: the command may read them. The newest
-   * 100, redacted. Absent when there are none.
-   */
+  /** The newest 100 files that were changed outside the commands since the question was asked, redacted, if any. */
   filesWritten?: string[] | undefined;
-  /**
-   * The first attempt, to which the sandbox denied something: its exit code and the end of its output, redacted.
-   * Untrusted text.
-   */
+  /** Exit code and end of the output of a first attempt that the sandbox denied something, redacted. Untrusted text. */
   firstAttempt?: { exitCode: number | null; output: string } | undefined;
-  /** What `prefix` would allow from then on. Absent when that scope is not offered. */
+  /** The rule that the scope `prefix` would add. Absent when that scope is not offered. */
   amendment?: PrefixRule | undefined;
-  /** Sessions that ask the same. */
+  /** Number of sessions that ask the same. */
   count: number;
-  /** How far the approval reaches. Absent unless the question was approved. */
+  /** Scope of the approval. Absent unless the question was approved. */
   scope?: ApprovalScope | undefined;
-  /** Why the question was denied, in the words of the person who answered. */
+  /** Why the question was denied, in the person's words. */
   answer?: string | undefined;
   /** ISO 8601, by the clock of Redis. */
   askedAt: string;
   /** ISO 8601, by the clock of Redis. */
   expiresAt: string;
-  /** The key or the name of who answered. */
+  /** Key or name of the person who answered. */
   answeredBy?: string | undefined;
 }

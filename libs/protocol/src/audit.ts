@@ -1,13 +1,13 @@
 import { z } from 'zod';
 
-// What a host writes down about the entries that it saw, as one record each. Every text in it is redacted.
+// A host's audit records about entries. Every text in them is redacted.
 
 const entry = { session: z.string(), generation: z.string(), entry: z.string() };
 const count = z.number().int().nonnegative();
 const terminal = { session: z.string(), generation: z.string(), terminal: z.string() };
 
 export const auditEventSchema = z.discriminatedUnion('type', [
-  /** This host saw the entry for the first time. `producer`: who signed it, where keys are configured. */
+  /** This host saw the entry for the first time. `producer` signed it, where keys are configured. */
   z.object({
     type: z.literal('submission'),
     ...entry,
@@ -16,7 +16,7 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     policy: z.string(),
     image: z.string().optional(),
     script: z.string().optional(),
-    /** Characters of the script that are not in `script`. */
+    /** Number of characters of the script that `script` lacks. */
     scriptOmitted: count.optional(),
     operation: z.string().optional(),
     path: z.string().optional(),
@@ -28,13 +28,13 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     decision: z.enum(['admit', 'hold', 'deny']),
     reason: z.string().optional(),
     by: z.string().optional(),
-    /** The id of what a person is asked, for `hold`; its `answer` has it too. */
+    /** Id of the question, for `hold`. The record of its `answer` has the same. */
     question: z.string().optional(),
     outside: z.literal(true).optional(),
     /** Names of the rules that decided. */
     digest: z.string(),
   }),
-  /** What rules that only report would have decided. `rules`: the patterns of those that matched. */
+  /** Decision of the rules with `reportOnly`. `rules` has the patterns of those that matched. */
   z.object({
     type: z.literal('reported'),
     ...entry,
@@ -47,14 +47,11 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     decision: z.enum(['approve', 'deny', 'revoke']),
     scope: z.string().optional(),
     answeredBy: z.string(),
-    /** Whose key signed it, where keys are configured. */
+    /** Owner of the key that signed the answer, where keys are configured. */
     approver: z.string().optional(),
     reason: z.string().optional(),
   }),
-  /**
-   * Which attempt it was, and where. `attempt` is 2 when its sandbox
-   * has denied a first one something. `outside`: in the wider sandbox.
-   */
+  /** Number and place of an attempt: 2 follows a denial by the sandbox, and `outside` is the wider sandbox. */
   z.object({
     type: z.literal('start'),
     ...entry,
@@ -75,20 +72,15 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     redactions: count,
     runMs: z.number(),
   }),
-  /**
-   * A tool was called. Its arguments are not written down. `producer`: who signed the call, where keys are configured.
-   */
+  /** Start of a tool call, without its arguments. `producer` signed the call, where keys are configured. */
   z.object({ type: z.literal('tool-start'), tool: z.string(), call: z.string(), producer: z.string().optional() }),
-  /** A call that a person was asked about. It has not started. */
+  /** A tool call that a person is asked about. It has not started. */
   z.object({ type: z.literal('tool-asks'), tool: z.string(), call: z.string(), question: z.string() }),
   z.object({ type: z.literal('tool-end'), tool: z.string(), call: z.string(), outcome: z.string() }),
-  /** A terminal was opened, or ended. What is typed there is not written down. */
+  /** Start or end of a terminal. Its input is not recorded. */
   z.object({ type: z.literal('terminal-start'), ...terminal, producer: z.string().optional() }),
   z.object({ type: z.literal('terminal-end'), ...terminal, reason: z.string() }),
-  /**
-   * The proxy of a session let its programs not reach this.
-   * `count` of them, of which only the first is written at once.
-   */
+  /** Connections that a session's proxy denied. The first is recorded at once, later ones as a `count`. */
   z.object({
     type: z.literal('egress-refused'),
     session: z.string(),
@@ -98,10 +90,7 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     reason: z.string(),
     count,
   }),
-  /**
-   * Something was not signed as it must be. `problem`: which part
-   * of the check failed. `count`: more than once, when it is not 1.
-   */
+  /** Invalid signatures. `problem` is the failed part of the check. `count` is absent for one. */
   z.object({
     type: z.literal('unauthorized'),
     kind: z.string(),
@@ -112,22 +101,22 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     problem: z.string(),
     count: count.optional(),
   }),
-  /** The line before is incomplete: the process or its disk ended in the middle of it. */
+  /** The line before is incomplete, since the process or its disk ended while writing it. */
   z.object({ type: z.literal('interrupted') }),
-  /** Records of starts and ends that could not be written. */
+  /** Number of records of starts and ends that could not be written. */
   z.object({ type: z.literal('lost'), count }),
-  /** Everything up to this record was removed because of its age. */
+  /** Records up to this one were removed because of their age. */
   z.object({ type: z.literal('pruned'), through: count }),
-  /** At its start the host did not find the record that was anchored last. */
+  /** The host started without the record that was anchored last. */
   z.object({ type: z.literal('cut'), anchored: count, found: count }),
 ]);
 export type AuditEvent = z.infer<typeof auditEventSchema>;
 
 export const auditRecordSchema = z.object({
-  /** Counts the records of a tenant on a host, from 1. */
+  /** Number of the record, from 1, for one tenant on one host. */
   n: count,
   at: z.string(),
-  /** Id of the key that authenticates it. */
+  /** Id of the key that authenticates the record. */
   key: z.string(),
   /** `mac` of the record before. */
   previous: z.string(),
@@ -135,11 +124,10 @@ export const auditRecordSchema = z.object({
 });
 export type AuditRecord = z.infer<typeof auditRecordSchema>;
 
-/** The last record of a chain, and what authenticates it with everything before it. */
+/** The number and MAC of a chain's last record. */
 export const auditHeadSchema = z.object({
-  /** The number of the record, from 1. */
   n: count,
-  /** What authenticates it, with every record before it. */
+  /** MAC over the record and all records before it. */
   mac: z.string(),
 });
 export type AuditHead = z.infer<typeof auditHeadSchema>;

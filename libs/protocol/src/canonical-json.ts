@@ -1,8 +1,4 @@
-/**
- * The canonical form of a JSON value (RFC 8785): equal values give equal text. Numbers and strings are written as
- * ECMAScript does; the names of an object are sorted by their UTF-16 code units, those that look like numbers included.
- * As in JSON.stringify, what JSON cannot represent is left out of objects, and is null in arrays.
- */
+/** Returns the canonical form of a JSON value (RFC 8785). As in JSON.stringify, other values are left out, or null. */
 export function toCanonicalJson(value: unknown): string {
   return write(value) ?? 'null';
 }

@@ -1,7 +1,4 @@
-/**
- * Every default of a session, a command, a batch, a terminal and a connection.
- * The schemas take theirs from here; so do `--help` and the reference.
- */
+/** Every default. The schemas, `--help` and the reference read them from here. */
 export const DEFAULTS = {
   session: {
     policy: 'docker',
@@ -27,7 +24,7 @@ export const DEFAULTS = {
   },
   /** `output` of a session. */
   output: { maxBytes: 262_144, maxLines: 10_000, keep: 'head-tail', streamBytes: 8_388_608 },
-  /** `limits` of a session: those that control groups enforce. The others have no default. */
+  /** `limits` of a session that control groups enforce. Other limits have no default. */
   limits: { memoryBytes: 536_870_912, cpus: 1, pids: 256 },
   command: { killGraceMs: 1_500, durable: false, retry: 'never', encoding: 'utf8', attachReader: false },
   batch: { concurrency: 32 },

@@ -7,22 +7,19 @@ export interface ToolDefinition<I extends z.ZodType = z.ZodType, O extends z.Zod
   description?: string;
   input: I;
   output?: O;
-  /**
-   * Timeout of a call whose caller sets none, and the longest that
-   * a caller may set. Default: 30 s, and any timeout may be set.
-   */
+  /** Default timeout of a call, and the longest that a caller may set. Default: 30 s, without a limit for callers. */
   timeoutMs?: number;
-  /** Memory limit of the process of one call, in addition to the memory of the runtime itself. Default: 512 MiB. */
+  /** Memory limit of the process of one call, in addition to the runtime's own memory. Default: 512 MiB. */
   memoryBytes?: number;
   run(args: z.output<I>, context: ToolContext): z.input<O> | Promise<z.input<O>>;
 }
 
 export interface ToolContext {
-  /** Aborts when the call must end. One second later its process is ended. */
+  /** Aborts when the call must end. Its process is killed one second later. */
   signal: AbortSignal;
 }
 
-/** Infers the types of `run` from the schemas. A module may also export the plain object. */
+/** Returns the definition with types of `run` inferred from the schemas. A module may also export the plain object. */
 export function defineTool<I extends z.ZodType, O extends z.ZodType>(
   definition: ToolDefinition<I, O>,
 ): ToolDefinition<I, O> {

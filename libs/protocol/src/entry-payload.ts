@@ -9,7 +9,7 @@ import {
 } from './field-schemas.ts';
 import { fileOperationSchema } from './file-operation.ts';
 
-/** The payload of a command, which is stored sealed. Every default is filled in. */
+/** Payload of a command with all defaults, stored sealed. */
 export const commandPayloadSchema = z.object({
   ...executionOptionsSchema.shape,
   type: z.literal('command'),
@@ -17,16 +17,15 @@ export const commandPayloadSchema = z.object({
   timeoutMs: durationSchema(),
   /** base64 */
   stdin: z.string().optional(),
-  /** The stdin is sent while the command runs: by any process (`open`), or by the submitter (`streamed`). */
+  /** Sender of a stdin while the command runs: any process (`open`), or the submitter (`streamed`). */
   input: z.enum(['open', 'streamed']).optional(),
-  /** Hash of a streamed stdin. It is compared when an idempotency key is used again. */
+  /** Hash of a streamed stdin, for comparison when an idempotency key is used again. */
   inputHash: z.string().optional(),
   encoding: encodingSchema,
-  /** Its submitter reads all of its output while it runs, and it is throttled to that reader. */
+  /** The submitter reads all output while the command runs, which is throttled to that reader. */
   reader: z.literal('attached').optional(),
   /** Present when the command asks to run outside the sandbox. */
   escalate: escalationSchema.optional(),
-  /** Narrows the network of the session. */
   network: narrowedNetworkSchema.optional(),
 });
 
@@ -34,7 +33,7 @@ export const filePayloadSchema = z.object({ type: z.literal('file'), operation: 
 
 export const restartPayloadSchema = z.object({ type: z.literal('restart') });
 
-/** The payload of a mailbox entry. Entries of every kind are ordered, started and finished in the same way. */
+/** Payload of a mailbox entry. Entries of every kind are ordered, started and finished in the same way. */
 export const entryPayloadSchema = z.discriminatedUnion('type', [
   commandPayloadSchema,
   filePayloadSchema,

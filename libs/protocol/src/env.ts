@@ -4,7 +4,7 @@ import { byteLength, hasLoneSurrogate } from './text.ts';
 
 const NAME_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Environment variables: valid shell variable names, values without NUL, and a total size that `execve` accepts. */
+/** Environment variables: valid shell names, values without NUL, and a total size that `execve` accepts. */
 export const envSchema = z
   .record(z.string(), z.string('must be a string'), 'must be an object of strings')
   .superRefine((env, context) => {
@@ -25,10 +25,7 @@ export const envSchema = z
     }
   });
 
-/**
- * Variables whose values are redacted in the output of a session,
- * in every encoding. The search costs more the larger they are.
- */
+/** Variables whose values are redacted in every encoding. A search for larger values takes longer. */
 export const secretsSchema = envSchema.superRefine((secrets, context) => {
   for (const [name, value] of Object.entries(secrets)) {
     const refuse = (message: string) => context.addIssue({ code: 'custom', path: [name.slice(0, 64)], message });
@@ -39,7 +36,7 @@ export const secretsSchema = envSchema.superRefine((secrets, context) => {
   }
 });
 
-/** In output that repeats the same piece, the search would match at every byte, almost to the end of the value. */
+/** Output that repeats one piece would match at every byte, almost to the end of the value. */
 const MOST_REPEATED_CHARS = 64;
 const LONGEST_PIECE_CHARS = 8;
 

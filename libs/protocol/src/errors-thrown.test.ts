@@ -2,18 +2,12 @@ import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { ERRORS } from './errors.ts';
 
-/**
- * Documented codes that nothing throws yet, and the work that
- * will throw them. A code that is thrown must leave this list.
- */
+/** Documented codes that nothing throws yet, each with the work that will throw it. */
 const NOT_THROWN_YET: Record<string, string> = {};
 
 const root = new URL('../../../', import.meta.url);
 
-/**
- * The source of the product, without tests, without the list
- * of codes, and without expressions that only compare a code.
- */
+/** Returns the product's source without tests, without the list of codes, and without comparisons of codes. */
 function readSources(): string {
   const paths = globSync(['{libs,apps}/*/src/**/*.ts', 'infra/setup/src/**/*.ts'], { cwd: root.pathname });
   return paths

@@ -1,10 +1,7 @@
 import { z } from 'zod';
 import { toFieldIssues } from './field-issues.ts';
 
-/**
- * Every error code: whether the same call may be retried, and
- * the caller's next step. docs/errors.md is checked against it.
- */
+/** Every error code: whether to retry, and the caller's next step. A test compares docs/errors.md with it. */
 export const ERRORS = {
   COMMAND_INVALID: { retryable: false, hint: 'Fix the request; context.issues lists the fields and their limits.' },
   SESSION_SPEC_INVALID: {
@@ -138,9 +135,9 @@ export class ShellfleetError extends Error {
   }
 }
 
-/** An error as data. It never contains a stack. */
+/** An error as data, without a stack. */
 export interface WireError {
-  /** One of docs/errors.md; a newer process may send another one. */
+  /** A code of docs/errors.md, or that of a newer process. */
   code: string;
   /** A sentence for a person, with the next step. */
   message: string;
@@ -168,7 +165,7 @@ export function isShellfleetError(error: unknown): error is ShellfleetError {
   return typeof error === 'object' && error !== null && BRAND in error;
 }
 
-/** For every boundary: wraps any other error as `INTERNAL`, and keeps it as the cause. */
+/** Wraps any other error as `INTERNAL`, with the error as its cause. For every boundary. */
 export function ensureShellfleetError(error: unknown): ShellfleetError {
   if (isShellfleetError(error)) return error;
   return new ShellfleetError('INTERNAL', messageOf(error), {}, { cause: error });
@@ -183,10 +180,9 @@ function messageOf(error: unknown): string {
   }
 }
 
-/** The most invalid fields that one error lists. */
 const MOST_ISSUES = 32;
 
-/** Parses with a schema. An invalid value throws one ShellfleetError that lists the invalid fields, up to a limit. */
+/** Parses with a schema. Throws one ShellfleetError that lists the invalid fields, up to MOST_ISSUES. */
 export function parseOrThrow<T extends z.ZodType>(
   schema: T,
   value: unknown,

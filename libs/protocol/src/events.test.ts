@@ -3,7 +3,6 @@ import { expect, test } from 'vitest';
 import { decodeOutputEntry, encodeOutputEntry, type OutputEntry } from './events.ts';
 
 const count = fc.nat({ max: 999_999_999_999_999 });
-/** Names of rules, valid and invalid. */
 const ruleType = fc.string({ maxLength: 12 }).filter((type) => type !== '__proto__');
 const entry: fc.Arbitrary<OutputEntry> = fc.record(
   {

@@ -1,9 +1,6 @@
 import { z } from 'zod';
 
-/**
- * The event types of a session's stream. Every entry has the fields
- * `t` (type), `c` (entry id, or empty) and `d` (data), in this order.
- */
+/** Event types of a session's stream, whose events have the fields `t` (type), `c` (entry id or empty), `d` (data). */
 export const EVENT_TYPES = [
   'session.queued',
   'session.opened',
@@ -28,55 +25,51 @@ export type StreamName = (typeof STREAM_NAMES)[number];
 
 /** A piece of a command's output, after redaction. */
 export interface OutputChunk {
-  /** Its place in the session's stream: `output({ after: id })` continues behind it. */
+  /** Position in the session's stream: `output({ after: id })` continues after it. */
   id: string;
-  /** The stream that it is a part of. */
+  /** The output stream. */
   stream: StreamName;
-  /** Counts the chunks of a command, both streams together, from 0. */
+  /** Number of the chunk, from 0, over both streams of the command. */
   seq: number;
-  /** Its bytes. */
+  /** Redacted bytes. */
   data: Uint8Array;
-  /** Its bytes as UTF-8. A character that was cut between two chunks is in the second one. */
+  /** The bytes as UTF-8. A character that was cut between two chunks is in the second one. */
   text: string;
   /** Number of bytes that are missing before this chunk. */
   omittedBytes?: number;
-  /** Why they are missing. Present together with `omittedBytes`. */
+  /** Why bytes are missing. Present together with `omittedBytes`. */
   omittedBecause?: OmittedBecause;
 }
 
 /**
  * Why output is missing from the stream of its session.
- * - `over-budget`: the command has printed more than `output.streamBytes`,
- *   or Redis was full. `command.log` may have the bytes.
- * - `withheld`: a rule with the strategy `block` has matched. No one has them.
- * - `trimmed`: the stream had them, and was trimmed since. `command.log` has what is left.
+ * - `over-budget`: the command exceeded `output.streamBytes`, or Redis was full. `command.log` may have the bytes.
+ * - `withheld`: a rule with the strategy `block` matched. The bytes exist nowhere.
+ * - `trimmed`: the stream was trimmed. `command.log` has the bytes that are left.
  */
 export type OmittedBecause = 'over-budget' | 'withheld' | 'trimmed';
 
-/**
- * One piece of output in the session's stream. `data` represents
- * the raw bytes `rawFrom` to `rawTo` of its output stream.
- */
+/** One chunk in the session's stream. `data` represents the raw bytes `rawFrom` to `rawTo` of its output stream. */
 export interface OutputEntry {
   stream: StreamName;
-  /** Counts the chunks of a command, both streams together, from 0. */
+  /** Number of the chunk, from 0, over both streams of the command. */
   seq: number;
   rawFrom: number;
   rawTo: number;
   /** Raw bytes before `data`, within this range, that the stream does not carry. */
   omittedBytes: number;
-  /** Number of lines of its output stream so far, this entry included. */
+  /** Lines of its output stream up to and including this chunk. */
   lines: number;
-  /** Number of redacted bytes of its output stream before this entry: its offset in the full log. */
+  /** Redacted bytes of its output stream before this chunk, which is its offset in the full log. */
   offset: number;
-  /** Number of redactions in its output stream so far, this entry included, by type. */
+  /** Redactions in its output stream up to and including this chunk, by type. */
   redactions?: Readonly<Record<string, number>>;
-  /** Set when a rule has blocked the output: no output of the command follows. */
+  /** Present when a rule has blocked the output, so that none follows. */
   blocked?: { type: string; reason: 'matched' | 'too-slow' };
   data: Uint8Array;
 }
 
-/** Optional fields, as JSON at the end of the header. Few entries have them. */
+/** Optional fields, as JSON at the end of the header. Few chunks have them. */
 const notesSchema = z.strictObject({
   redactions: z.record(z.string(), z.number()).optional(),
   blocked: z.object({ type: z.string(), reason: z.enum(['matched', 'too-slow']) }).optional(),
@@ -86,10 +79,7 @@ const MOST_HEADER_BYTES = 16_384;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('latin1');
 
-/**
- * Encodes an entry as `<1|2> <seq> <rawFrom> <rawTo> <omittedBytes>
- * <lines> <offset>[ <notes>]\n`, then the bytes, unchanged.
- */
+/** Encodes a chunk: `<1 2> <seq> <rawFrom> <rawTo> <omittedBytes> <lines> <offset>[ <notes>]\n`, then the bytes. */
 export function encodeOutputEntry(entry: OutputEntry): Uint8Array {
   const { seq, rawFrom, rawTo, omittedBytes, lines, offset, redactions, blocked, data } = entry;
   const stream = entry.stream === 'stdout' ? 1 : 2;
@@ -101,7 +91,7 @@ export function encodeOutputEntry(entry: OutputEntry): Uint8Array {
   return bytes;
 }
 
-/** Returns undefined when the bytes are no output entry: the stream is untrusted input. */
+/** Decodes a chunk. Returns undefined for other bytes, since the stream is untrusted input. */
 export function decodeOutputEntry(bytes: Uint8Array): OutputEntry | undefined {
   const end = bytes.subarray(0, MOST_HEADER_BYTES).indexOf(10);
   if (end < 0) return undefined;
@@ -125,7 +115,7 @@ export function decodeOutputEntry(bytes: Uint8Array): OutputEntry | undefined {
   };
 }
 
-/** JSON in ASCII only, because the header is read byte by byte. */
+/** Writes JSON in ASCII only, because the header is read byte by byte. */
 function toAscii(value: unknown): string {
   return JSON.stringify(value).replace(
     /[\u007f-\uffff]/g,

@@ -24,15 +24,13 @@ export interface ExecutionOptions {
    */
   killGraceMs?: number | undefined;
   /**
-   * Variables for this command only. Names that change how the shell
-   * itself runs (`BASH_ENV`, `IFS`, `LD_PRELOAD`, …) are refused.
+   * Variables for this command only, but none that change how the shell runs (`BASH_ENV`, `IFS`, `LD_PRELOAD`, …).
    * @default none
    * @limit names match `[A-Za-z_][A-Za-z0-9_]*`; a value at most 131,072 bytes, all of them 1 MiB
    */
   env?: Record<string, string> | undefined;
   /**
-   * Working directory for this command only. When it does not exist or may not
-   * be entered, nothing runs and the outcome is `error` (COMMAND_INVALID).
+   * Working directory for this command only. If it cannot be entered, the outcome is `error` (COMMAND_INVALID).
    * @default the current directory of the shell
    * @limit an absolute path of at most 4,096 bytes
    */
@@ -41,10 +39,7 @@ export interface ExecutionOptions {
 
 const MOST_KILL_GRACE_MS = 60_000;
 
-/**
- * RunOptions, the sealed payload and the start message to the keeper
- * all have these fields, which are therefore described only here.
- */
+/** Shared by RunOptions, the sealed payload and the start message to the keeper, so described only here. */
 export const executionOptionsSchema = z.strictObject({
   timeoutMs: durationSchema().optional(),
   noOutputTimeoutMs: durationSchema().optional(),

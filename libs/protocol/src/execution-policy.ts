@@ -1,22 +1,15 @@
 import { z } from 'zod';
 import { DEFAULTS } from './defaults.ts';
 
-// The execution policies that a session may ask for. To add one: an interface and
-// a schema here, its defaults and refusals in libs/policy, and an opener of its
-// sandboxes in the worker (open-policies.ts, where the compiler requires it).
+// The execution policies of a session. A new one needs an interface and a schema here, defaults and refusals in
+// libs/policy, and an opener in the worker (open-policies.ts, where the compiler requires it).
 
-/** A container of its own for each session. */
+/** A separate container for each session. */
 export interface DockerPolicy {
   type: 'docker';
-  /**
-   * The root file system of the container is read-only; `/workspace`,
-   * `/tmp` and `/dev/shm` stay writable. Default: false.
-   */
+  /** Whether the root file system is read-only. `/workspace`, `/tmp` and `/dev/shm` stay writable. Default: false. */
   readOnlyRootfs?: boolean | undefined;
-  /**
-   * Container runtime, as the engine names it (`runsc`, `kata`);
-   * the operator must allow it. Default: that of the engine.
-   */
+  /** Container runtime (`runsc`, `kata`), which the operator must allow. Default: that of the engine. */
   runtime?: string | undefined;
 }
 
@@ -26,24 +19,20 @@ export interface HostPolicy {
 }
 
 /**
- * The host, as under `host`, behind bubblewrap: an empty root folder with
- * the host's programs in it, no network, and a filter of system calls.
+ * Policy `host` with bubblewrap: no network, a filter of system calls, and a root folder of the host's programs only.
  */
 export interface BubblewrapPolicy {
   type: 'bubblewrap';
 }
 
-/** The host, as under `host`, behind the sandbox of the Codex CLI. */
+/** Policy `host` with the sandbox of the Codex CLI. */
 export interface CodexPolicy {
   type: 'codex';
-  /**
-   * Settings of Codex by dotted key, such as `sandbox_workspace_write.exclude_slash_tmp`.
-   * Only what narrows the sandbox is accepted. Default: none.
-   */
+  /** Settings that narrow Codex's sandbox, such as `sandbox_workspace_write.exclude_slash_tmp`. Default: none. */
   configOverrides?: Record<string, unknown> | undefined;
 }
 
-/** Where a shell runs, with the options of that kind. The operator of a host decides which policies it offers. */
+/** Where a shell runs, with the policy's options. The operator of a host decides which policies it offers. */
 export type ExecutionPolicy = DockerPolicy | HostPolicy | BubblewrapPolicy | CodexPolicy;
 export type PolicyName = ExecutionPolicy['type'];
 
@@ -71,10 +60,10 @@ const POLICY_SCHEMAS = [
 
 export const POLICY_NAMES: readonly PolicyName[] = POLICY_SCHEMAS.map(({ shape }) => shape.type.value);
 
-/** The policy of a session that names none, and of a host whose operator lists none. */
+/** Policy of a session that names none, and of a host whose operator lists none. */
 export const DEFAULT_POLICY: PolicyName = DEFAULTS.session.policy;
 
-/** The names as a list within a sentence: `'docker' and 'host'`. */
+/** Joins the names within a sentence: `'docker' and 'host'`. */
 export function listPolicyNames(conjunction: 'and' | 'or'): string {
   const quoted = POLICY_NAMES.map((name) => `'${name}'`);
   return `${quoted.slice(0, -1).join(', ')} ${conjunction} ${quoted.at(-1)}`;
@@ -91,7 +80,7 @@ export const executionPolicySchema: z.ZodType<
   z.output<typeof optionsSchema>,
   PolicyName | ExecutionPolicy
 > = z.preprocess(
-  // zod would wait for a promise that a preprocessor returns, which a synchronous parse cannot.
+  // zod would wait for a promise from a preprocessor, which a synchronous parse cannot.
   (policy) => (typeof policy === 'string' ? { type: policy } : policy instanceof Promise ? {} : policy),
   optionsSchema,
 ) as never;

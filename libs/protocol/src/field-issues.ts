@@ -1,18 +1,15 @@
 import type { z } from 'zod';
 
-/** One invalid field: its path, the reason, and the limit that it exceeds. It never contains the value. */
+/** One invalid field, with the reason and the limit that it exceeds. It never contains the value. */
 export interface FieldIssue {
   path: string;
   message: string;
 }
 
-/** A key is the caller's, and may be of any length. */
+/** The caller chooses keys, which may have any length. */
 const LONGEST_KEY_CHARS = 64;
 
-/**
- * Converts an issue of zod. Each unknown key becomes an issue of its own; of a value
- * with several forms the form counts that it has, if only its fields are wrong.
- */
+/** Converts an issue of zod. A value with several forms is judged by the form that fits except for its fields. */
 export function toFieldIssues(issue: z.core.$ZodIssue): FieldIssue[] {
   const toPath = (keys: readonly PropertyKey[]) => keys.map((key) => String(key).slice(0, LONGEST_KEY_CHARS)).join('.');
   if (issue.code === 'invalid_union') {

@@ -12,10 +12,10 @@ export function durationSchema(minimum = 1, maximum: number = LIMITS.timeoutMs) 
     .overwrite(withoutSign);
 }
 
-/** JSON has no -0, so a stored 0 would differ from it. */
+/** Turns -0 into 0, because JSON has no -0 and the stored value would differ. */
 export const withoutSign = (number: number): number => number + 0;
 
-/** Text that can be given to a shell: valid Unicode without NUL, at most `limitBytes` bytes in UTF-8. */
+/** Text for a shell: valid Unicode without NUL, at most `limitBytes` bytes in UTF-8. */
 export function shellTextSchema(limitBytes: number) {
   return z.string('must be a string').superRefine((text, context) => {
     const refuse = (message: string) => context.addIssue({ code: 'custom', message });
@@ -38,7 +38,7 @@ export const sandboxPathSchema = shellTextSchema(LIMITS.pathBytes).refine(
   'must be an absolute path',
 );
 
-/** How text of a Result is encoded. Invalid UTF-8 becomes U+FFFD in `utf8`. */
+/** Encoding of a Result's texts. Invalid UTF-8 becomes U+FFFD in `utf8`. */
 export const encodingSchema = z.enum(['utf8', 'base64'], "must be 'utf8' or 'base64'");
 
 export const escalationSchema = z.strictObject(

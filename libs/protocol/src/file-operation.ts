@@ -10,12 +10,9 @@ export const contentDigestSchema = z.object({
 });
 export type ContentDigest = z.infer<typeof contentDigestSchema>;
 
-/**
- * One entry of a directory that is written. Names are relative to the
- * directory. `data` is base64; for a symbolic link it is the target.
- */
+/** An item to write. `name` is relative to the directory. `data` is base64, and a symbolic link's target. */
 const writtenEntrySchema = z.object({
-  /** What the entry is. An entry of kind `mode` changes only the mode of a file that exists. */
+  /** Kind of the item. `mode` changes only the mode of a file that exists. */
   kind: z.enum(['directory', 'file', 'symlink', 'mode']),
   name: z.string(),
   mode,
@@ -23,12 +20,11 @@ const writtenEntrySchema = z.object({
 });
 export type WrittenEntry = z.infer<typeof writtenEntrySchema>;
 
-/** One step of a file operation; larger files and directories are transferred in several. `data` is base64. */
+/** One step of a file operation. Large files and directories need several. `data` is base64. */
 export const fileOperationSchema = z.discriminatedUnion('name', [
   z.object({ name: z.literal('read'), path, offset: z.number(), length: z.number() }),
   /**
-   * Parts go to a temporary file beside the path, which the last part
-   * renames to the path. Without a mode a replaced file keeps its own.
+   * Parts go to a temporary file that the last part renames to the path. Without a mode a replaced file keeps its own.
    */
   z.object({
     name: z.literal('write'),
@@ -38,24 +34,24 @@ export const fileOperationSchema = z.discriminatedUnion('name', [
     transfer: z.string(),
     data: z.string(),
     mode: mode.optional(),
-    /** Digest of the whole file, where a person was asked about it. Parts that do not add up to it are refused. */
+    /** Digest of the whole file that a person was asked about. Other parts are refused. */
     whole: contentDigestSchema.optional(),
   }),
-  /** A page of a walk: what is below the path down to `depth` (0: everything), after the entry `after`. */
+  /** A page of a walk below the path, down to `depth` (0: everything), after the item `after`. */
   z.object({ name: z.literal('list'), path, depth: z.number().int().min(0), after: z.string() }),
   z.object({ name: z.literal('stat'), path }),
   z.object({ name: z.literal('remove'), path, recursive: z.boolean() }),
   z.object({ name: z.literal('mkdir'), path }),
   z.object({ name: z.literal('rename'), path, to: z.string() }),
   z.object({ name: z.literal('chmod'), path, mode }),
-  /** Writes entries below the path. */
+  /** Writes items below the path. */
   z.object({ name: z.literal('unpack'), path, entries: z.array(writtenEntrySchema) }),
-  /** Reads small files below the path, as far as the answer has room. */
+  /** Reads small files below the path, as far as the reply has room. */
   z.object({ name: z.literal('pack'), path, names: z.array(z.string()) }),
 ]);
 export type FileOperation = z.infer<typeof fileOperationSchema>;
 
-/** Returns whether an operation changes nothing: it has an answer, and may be done twice. */
+/** Tells whether an operation changes nothing, so that it may be done twice. */
 export function onlyReads({ name }: FileOperation): boolean {
   return name === 'read' || name === 'list' || name === 'stat' || name === 'pack';
 }

@@ -11,21 +11,21 @@ export const fileInfoSchema: z.ZodObject<{ [field in keyof FileInfo]: z.ZodType<
 
 /** A file, directory or link in a sandbox. */
 export interface FileInfo {
-  /** Its name in its directory. */
+  /** Name in its directory. */
   name: string;
-  /** Its absolute path. */
+  /** Absolute path. */
   path: string;
-  /** What it is. Links are not followed. */
+  /** Kind of file. Links are not followed. */
   type: 'file' | 'directory' | 'symlink' | 'other';
-  /** In bytes. */
+  /** Size in bytes. */
   size: number;
   /** Permission bits, such as 0o644. */
   mode: number;
-  /** When its content last changed; ISO 8601. */
+  /** Time of the last change of the content; ISO 8601. */
   modifiedAt: string;
 }
 
-/** An entry of a walk. `name` is relative to the path of the walk. */
+/** An item of a walk. `name` is relative to the path of the walk. */
 const fileRecordSchema = z.object({
   name: z.string(),
   type: fileInfoSchema.shape.type,
@@ -46,16 +46,16 @@ const readFileSchema = z.object({
   data: z.string(),
 });
 
-/** The data that a finished file operation returns in addition to its Result. `data` is base64. */
+/** Data of a finished file operation, in addition to its Result. `data` is base64. */
 export const fileAnswerSchema = z.object({
   data: z.string().optional(),
   /** Size of the whole file that was read. */
   size: z.number().optional(),
   mode: z.number().optional(),
   records: z.array(fileRecordSchema).optional(),
-  /** The walk goes on after the last record. */
+  /** Whether the walk continues after the last record. */
   more: z.boolean().optional(),
-  /** Files that were read, in the order in which they were asked for. */
+  /** Files that were read, in the order of the request. */
   files: z.array(readFileSchema).optional(),
 });
 export type FileAnswer = z.infer<typeof fileAnswerSchema>;

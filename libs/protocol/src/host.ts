@@ -7,19 +7,15 @@ import { LIMITS } from './limits.ts';
 import { logPageSchema } from './log.ts';
 import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
 
-/**
- * A host without a heartbeat for this time counts as unreachable.
- * Its sessions are told so within 5 s: the rest is for finding it.
- */
+/** A host without a heartbeat for this time is unreachable. Sessions learn it within 5 s; finding it takes the rest. */
 export const ALIVE_MS = 4_000;
 
 const bytesOrCount = z.number().default(Number.MAX_SAFE_INTEGER);
 
 /**
- * What the operator of a host lets sessions ask for, and what the host has: everything for which it may refuse a
- * session. By default the least. `images`: 'any', or what the operator lists. `users`: beside plain uids. `ownUids`:
- * each session has a uid of its own, which no spec chooses. `controlGroups`, `diskQuota`: whether it can bound sessions
- * without a container, and the disk of a container.
+ * Everything for which a host may refuse a session: its operator's allowances, by default the least, and its abilities.
+ * `images` is 'any' or a list. `users` are those besides plain uids. With `ownUids` each session has a separate uid,
+ * which no spec chooses. `controlGroups` bound sessions without a container, `diskQuota` a container's disk.
  */
 export const hostOfferSchema = z.object({
   modes: z.array(z.string()).default(['read-only', 'workspace-write']),
@@ -31,7 +27,7 @@ export const hostOfferSchema = z.object({
   images: z.union([z.literal('any'), z.array(z.string())]).default('any'),
   workspaces: z.array(z.string()).default([]),
   redactFormats: z.boolean().default(false),
-  /** How many containers it keeps for a post-mortem. */
+  /** How many containers the host keeps for a post-mortem. */
   kept: z.number().default(0),
   memoryBytes: bytesOrCount,
   cpus: bytesOrCount,
@@ -41,63 +37,62 @@ export const hostOfferSchema = z.object({
 });
 export type HostOffer = z.infer<typeof hostOfferSchema>;
 
-/** The heartbeat of a host. Its worker writes it every few seconds, to a key that expires when the worker stops. */
+/** Heartbeat of a host. Its worker writes it every few seconds, to a key that expires when the worker stops. */
 export const hostBeatSchema = z.object({
   slots: z.number(),
   free: z.number(),
   /** Sessions that hold a slot, of all tenants. */
   sessions: z.number().default(0),
-  /** How many of these sessions have a command that runs. */
+  /** How many of these sessions run a command. */
   running: z.number().default(0),
   /** Sessions with a shell whose next command waits for an approval. */
   held: z.number().default(0),
   policies: z.array(z.string()),
   version: z.string(),
   boot: z.string(),
-  /** Ids of the seal keys that it has. */
+  /** Ids of the host's seal keys. */
   sealKeys: z.array(z.string()).default([]),
-  /** The newest schema version of specs and entries that it understands. It understands all older ones. */
+  /** Newest schema version of specs and entries that the host understands. It understands all older ones. */
   schema: z.number().int().min(0).max(1_000).default(0),
-  /** What sessions may ask for on it. */
   allow: hostOfferSchema.prefault({}),
   draining: z.boolean(),
   /** Why the host takes no new session at present, one sentence each. */
   problems: z.array(z.string()).default([]),
-  /** What its operator should mend, one sentence each; it takes sessions all the same. */
+  /** Sentences that tell the operator what to repair. The host takes sessions all the same. */
   warnings: z.array(z.string()).default([]),
   defaultImage: z.string(),
-  /** Median time that its most recent sessions held a slot; absent until the first of them has ended. */
+  /** Median time for which recent sessions held a slot. Absent until the first of them has ended. */
   heldMs: z.number().optional(),
-  /** Its `SHELLFLEET_RETENTION`, of which all live hosts of a fleet have the same. */
+  /** `SHELLFLEET_RETENTION`, which all live hosts of a fleet share. */
   retentionMs: z.number().default(LIMITS.defaultRetentionMs),
 });
 export type HostBeat = z.infer<typeof hostBeatSchema>;
 
 /** A host of the fleet, as its last heartbeat describes it. */
 export interface HostInfo {
-  /** Its name, `SHELLFLEET_HOST_ID`. */
+  /** Name of the host, `SHELLFLEET_HOST_ID`. */
   id: string;
   /** State of the host. `draining`: it takes no new session. `unreachable`: its last heartbeat is too old. */
   state: 'up' | 'draining' | 'unreachable';
-  /** Sessions with a shell that it can have at once, `SHELLFLEET_SLOTS`. */
+  /** Sessions with a shell that the host can have at once, `SHELLFLEET_SLOTS`. */
   slots: number;
-  /** How many of these slots are free. */
+  /** Number of free slots. */
   free: number;
   /** Sessions that hold a slot, of all tenants. */
   sessions: number;
-  /** How many of these sessions have a command that runs. */
+  /** How many of these sessions run a command. */
   running: number;
   /** How many sessions with a shell have a command that waits for an approval. Absent when none does. */
   held?: number;
-  /** The execution policies that its operator allows, `SHELLFLEET_POLICIES`. */
+  /** Execution policies that the operator allows, `SHELLFLEET_POLICIES`. */
   policies: string[];
-  /** Version of its worker. */
+  /** Version of the worker. */
   version: string;
-  /** When its last heartbeat came; ISO 8601. */
+  /** Time of the last heartbeat; ISO 8601. */
   seenAt: string;
   /** Why the host takes no new session at present, one sentence each. Absent when it takes them. */
   problems?: string[];
-  /** What its operator should mend, one sentence each; it takes sessions all the same. Absent when there is nothing. */
+  /** Sentences that tell the operator what to repair, if anything; the host takes sessions all the same. */
   warnings?: string[];
 }
 
@@ -115,9 +110,8 @@ const attachQuestionSchema = z.object({
 export type AttachQuestion = z.infer<typeof attachQuestionSchema>;
 
 /**
- * A file operation beside the entries of the mailbox. `operation`: its
- * id, the same in every question about it; it is done at most once.
- * `sealed`: the FileOperation.
+ * A file operation beside the entries of the mailbox. `operation`: its id, the same in every question about it; it is
+ * done at most once. `sealed`: the FileOperation.
  */
 const fileQuestionSchema = z.object({
   type: z.literal('file'),
@@ -162,9 +156,8 @@ export const hostQuestionSchema = z.discriminatedUnion('type', [
     streams: z.array(z.enum(STREAM_NAMES)).min(1).max(2),
     from: z.object({ stdout: offsetSchema, stderr: offsetSchema }),
     /**
-     * From the reader that is attached to the command, which has everything
-     * before `from`. `reads`: the answer waits a moment for output.
-     * `waits`: a heartbeat only, because the reader cannot take more now; the answer is empty.
+     * From the reader that is attached to the command, which has everything before `from`. `reads`: the answer waits a
+     * moment for output. `waits`: a heartbeat only, because the reader cannot take more now; the answer is empty.
      */
     attached: z.enum(['reads', 'waits']).optional(),
   }),

@@ -22,7 +22,7 @@ export type Namespace = z.infer<typeof namespaceSchema>;
 
 const ENTRY_ID_PATTERN = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
-/** The id of a mailbox entry: a ULID, unique within its session, made by the client. */
+/** The id of a mailbox entry: a ULID from the client, unique within its session. */
 export const entryIdSchema = z.string().regex(ENTRY_ID_PATTERN, 'must be a ULID').brand<'EntryId'>();
 export type EntryId = z.infer<typeof entryIdSchema>;
 
@@ -33,7 +33,7 @@ export function toCommandId(sessionId: string, entryId: string): CommandId {
   return `${sessionId}.${entryId}` as CommandId;
 }
 
-/** Splits a command id into its session and entry. Returns undefined when it is not a command id. */
+/** Splits a command id into its session and entry. Returns undefined for other text. */
 export function parseCommandId(commandId: string): { sessionId: SessionId; entryId: EntryId } | undefined {
   const dot = commandId.lastIndexOf('.');
   const sessionId = sessionIdSchema.safeParse(commandId.slice(0, Math.max(dot, 0)));

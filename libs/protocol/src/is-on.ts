@@ -1,9 +1,6 @@
 const OFF = ['', '0', 'false', 'no', 'off'];
 
-/**
- * Whether the environment variable of a switch turns it on. It is off
- * when it is unset, empty, `0`, `false`, `no` or `off`, in any case.
- */
+/** Tells whether a variable turns a switch on: unset, empty, `0`, `false`, `no` and `off` in any case do not. */
 export function isOn(value: string | undefined): boolean {
   return !OFF.includes((value ?? '').trim().toLowerCase());
 }

@@ -4,8 +4,7 @@ export class NotJsonError extends Error {}
 const DEEPEST = 500;
 
 /**
- * Serializes a value as JSON that parses to an equal value. Anything that JSON would drop or change (undefined, NaN, a
- * Date, a cycle) throws NotJsonError instead. `name`: the name of the value in that message.
+ * Serializes a value exactly. What JSON would drop or change (undefined, NaN, a Date) throws NotJsonError, with `name`.
  */
 export function toJsonText(value: unknown, name: string): string {
   return JSON.stringify(toPlain(value, name, []));
@@ -40,10 +39,7 @@ function describeType(value: unknown): string {
   return typeof value === 'bigint' ? 'a BigInt' : `a ${typeof value}`;
 }
 
-/**
- * Parses JSON from outside of the process, for a schema to check.
- * Returns undefined when the text is not JSON, or missing.
- */
+/** Parses JSON from outside of the process, for a schema to check. Returns undefined for missing or other text. */
 export function tryJson(text: string | null | undefined): unknown {
   try {
     return JSON.parse(text ?? '');

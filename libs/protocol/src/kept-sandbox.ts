@@ -1,18 +1,18 @@
 import { z } from 'zod';
 
-/** A container that its host keeps for a post-mortem: see `keepOnFailure`. It is stopped, and nothing runs in it. */
+/** A stopped container that its host keeps for a post-mortem (`keepOnFailure`). */
 export interface KeptSandbox {
-  /** The host that has it. */
+  /** Id of the host that has the container. */
   hostId: string;
   /** Id of the container, for `docker cp`, `docker diff` and `docker export` on that host. */
   containerId: string;
-  /** Since when; ISO 8601, by the clock of the host. */
+  /** Time of the end; ISO 8601, by the clock of the host. */
   keptAt: string;
-  /** Why, in words. */
+  /** Why the container was kept, in words. */
   reason: string;
 }
 
-/** As it is in `fleetKeys().kept`. `generation`: that of its session. */
+/** The value in `fleetKeys().kept`. `generation` is that of its session. */
 export const keptSandboxSchema = z.object({
   hostId: z.string(),
   containerId: z.string(),
@@ -26,7 +26,7 @@ const FIELD = /^([A-Za-z0-9._-]{1,128}):([A-Za-z0-9._-]{1,128}) ([0-9a-f]{12})$/
 export const keptField = (ref: { tenant: string; session: string }, sandbox: string) =>
   `${ref.tenant}:${ref.session} ${sandbox}`;
 
-/** Parses a field of the kept sandboxes. Returns undefined for a text that no host writes. */
+/** Parses a field of `fleetKeys().kept`. Returns undefined for other text. */
 export function parseKeptField(field: string): { tenant: string; session: string; sandbox: string } | undefined {
   const [, tenant, session, sandbox] = FIELD.exec(field) ?? [];
   if (tenant === undefined || session === undefined || sandbox === undefined) return undefined;

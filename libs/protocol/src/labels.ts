@@ -3,10 +3,7 @@ import { LIMITS } from './limits.ts';
 
 const LABEL_PATTERN = /^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/;
 
-/**
- * Names and values by which sessions are listed; nothing is placed
- * by them. They are stored in clear, so they must hold no secret.
- */
+/** Names and values by which sessions are listed, not placed. They are stored in clear, so they must hold no secret. */
 export const labelsSchema = z
   .record(z.string(), z.string('must be a string'), 'must be an object of strings')
   .superRefine((labels, context) => {

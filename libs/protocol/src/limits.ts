@@ -1,11 +1,8 @@
-/**
- * Limits on the data that a producer may send. Sizes are bytes,
- * times are milliseconds. Every rejection names the limit.
- */
+/** Limits on data from producers, in bytes and milliseconds. Every rejection names the limit. */
 export const LIMITS = {
   idChars: 128,
   scriptBytes: 1_048_576,
-  /** A stdin up to this size is stored with its command; a longer one is streamed by its submitter. */
+  /** The largest stdin that is stored with its command. The submitter streams longer ones. */
   stdinBytes: 1_048_576,
   /** Unread data of an open stdin in bytes and in chunks, and its largest chunk. */
   inputUnreadBytes: 4_194_304,
@@ -13,7 +10,7 @@ export const LIMITS = {
   inputChunkBytes: 262_144,
   /** The most that one call writes to an open stdin. */
   inputWriteBytes: 1_048_576,
-  /** Lease of a submitter that streams a stdin: without a renewal for this long, it counts as gone. */
+  /** A submitter that streams a stdin counts as gone without a renewal for this long. */
   inputLeaseMs: 3_000,
   filePartBytes: 1_048_576,
   envValueBytes: 131_072,
@@ -24,24 +21,21 @@ export const LIMITS = {
   queuedPerSession: 100_000,
   /** Bytes of the sealed scripts, variables, stdins and file parts that wait in one session. */
   queuedBytesPerSession: 268_435_456,
-  /** A longer payload is not carried by the wake-up of its entry: the host reads it from the mailbox. */
+  /** The largest payload that its wake-up carries. The host reads others from the mailbox. */
   wakeUpPayloadBytes: 16_384,
-  /** Commands of one Fleet whose Results have not come, and the characters of their payloads. */
+  /** Commands of one Fleet without a Result, and the characters of their payloads. */
   producerPending: 200_000,
   producerPendingChars: 268_435_456,
   /** How often a command with `retry: 'idempotent'` is started in all. */
   idempotentStarts: 3,
-  /** Questions of one tenant that wait for an answer, where its operator names no other number. */
+  /** Pending questions of one tenant, unless the operator sets another number. */
   pendingApprovals: 10_000,
   /** of a session */
   labels: 32,
   startupCommands: 64,
-  /** The most closed sessions that a fleet lists. Those that were closed before them are still found by their ids. */
+  /** The most closed sessions that a fleet lists. Older ones are still found by their ids. */
   closedSessions: 100_000,
-  /**
-   * How long a finished command, its output and its idempotency
-   * key are kept in a fleet whose workers name no other time.
-   */
+  /** Default of the retention of finished commands, their output and their idempotency keys. */
   defaultRetentionMs: 86_400_000,
   /** The most that one session's stream may hold before its oldest finished commands are trimmed. */
   sessionStreamBytes: 67_108_864,
@@ -57,7 +51,7 @@ export const LIMITS = {
   toolArgumentBytes: 4_194_304,
   toolOutputBytes: 33_554_432,
   toolTimeoutMs: 30_000,
-  /** A tool that no host has offered for this long is unknown: a call of it fails instead of waiting for a host. */
+  /** A tool that no host has offered for this long is unknown, so a call of it fails instead of waiting. */
   toolKnownMs: 86_400_000,
   toolMemoryBytes: 536_870_912,
   secretBytes: 16_384,

@@ -3,24 +3,21 @@ import { STREAM_NAMES, type StreamName } from './events.ts';
 
 /** A piece of a command's full log. It is redacted like the stream. */
 export interface LogChunk {
-  /** Id of the stream entry, when the session's stream has this piece. */
+  /** Id of the event, when the session's stream has this piece. */
   id?: string;
-  /** The stream that it is a part of. */
+  /** The output stream. */
   stream: StreamName;
   /** Offset of `data`, in redacted bytes of its stream. */
   offset: number;
-  /** Its bytes. */
+  /** Redacted bytes. */
   data: Uint8Array;
-  /** Its bytes as UTF-8. A character that was cut between two chunks is in the second one. */
+  /** The bytes as UTF-8. A character that was cut between two chunks is in the second one. */
   text: string;
   /** Bytes before this chunk that no longer exist. */
   omittedBytes?: number;
 }
 
-/**
- * A part of the log as its host returns it; `data` is base64. Bytes
- * that are missing between two pieces of a stream no longer exist.
- */
+/** A page of a host's log; `data` is base64. Bytes that are missing between two chunks no longer exist. */
 export const logPageSchema = z.object({
   pieces: z.array(z.object({ stream: z.enum(STREAM_NAMES), offset: z.number(), data: z.string() })),
   more: z.boolean(),

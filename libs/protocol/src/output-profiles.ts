@@ -5,7 +5,6 @@ import type { OutputOptions, SessionSpec } from './session-spec.ts';
 export const TIMEOUT_PROFILES = {
   /** LangChain's shell tool: 30 s for a command, 30 s for the start, 10 s for the end. */
   langchain: { commandTimeoutMs: 30_000, startupTimeoutMs: 30_000, terminationTimeoutMs: 10_000 },
-  /** Codex gives a command 10 s. */
   codex: { commandTimeoutMs: 10_000 },
 } as const satisfies Record<string, SessionSpec>;
 

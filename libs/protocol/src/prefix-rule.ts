@@ -4,13 +4,13 @@ import { z } from 'zod';
 export interface PrefixRule {
   /** The first words of a command. An element that is a list matches each of its words. */
   pattern: (string | string[])[];
-  /** `prompt` asks a person. Of all rules that match, the strictest wins. */
+  /** Decision about matching commands. `prompt` asks a person. Of all rules that match, the strictest wins. */
   decision: 'allow' | 'prompt' | 'forbid';
-  /** Shown with the decision. Not blank. */
+  /** Text that is shown with the decision. Not blank. */
   justification?: string | undefined;
-  /** Commands that the rule must match. Checked when it is loaded. */
+  /** Examples that the rule must match. Checked when it is loaded. */
   match?: string[] | undefined;
-  /** Commands that it must not match. Checked when it is loaded. */
+  /** Examples that the rule must not match. Checked when it is loaded. */
   notMatch?: string[] | undefined;
 }
 
@@ -48,7 +48,6 @@ export const prefixRuleSchema: z.ZodType<PrefixRule, PrefixRule> = z.strictObjec
   'must be a rule: { pattern, decision, justification?, match?, notMatch? }',
 );
 
-/** The rules of one session. */
 export const sessionRulesSchema = z
   .array(prefixRuleSchema, 'must be a list of rules')
   .max(256, 'must hold at most 256 rules');

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LIMITS } from './limits.ts';
 
-/** What a session replaces or blocks in its output. */
+/** A rule that replaces or blocks text in a session's output. */
 export interface RedactionRule {
   /**
    * A detector (`email`, `credit_card`, `ip`, `mac_address`, `url`), a kind of
@@ -10,8 +10,8 @@ export interface RedactionRule {
    */
   type: string;
   /**
-   * `redact` puts `[REDACTED_TYPE]` in its place, `mask` keeps its last characters, `hash` puts a keyed hash; `block`
-   * withholds the output from there on, and the outcome is `blocked`.
+   * `redact` writes `[REDACTED_TYPE]`, `mask` the last characters, `hash` a keyed hash; `block` withholds all further
+   * output.
    */
   strategy: 'block' | 'redact' | 'mask' | 'hash';
   /**

@@ -12,14 +12,14 @@ export const OUTCOMES = [
 ] as const;
 
 /**
- * How a command ended. `success`, `failure`: by itself, with exit code 0 or another one, or by
- * a signal. `timeout`, `cancellation`: it was stopped, or never started. `denial`: a policy or
- * an approver said no; nothing ran. `blocked`: it ran, and a redaction rule withholds its
- * output. `lost`: it started and its end is not known. `error`: the fleet failed.
+ * How a command ended. `success`, `failure`: by itself, with exit code 0 or another one, or by a signal. `timeout`,
+ * `cancellation`: it was stopped, or never started. `denial`: rules or an approver denied it, and nothing ran.
+ * `blocked`: it ran, and a redaction rule withholds its output. `lost`: it started, and its end is not known. `error`:
+ * the fleet failed.
  */
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** What a command reported, or what is known of it. Which of the types it is, its `outcome` tells. */
+/** Everything known about an ended command. The `outcome` tells which of the types it is. */
 export type Result =
   | SuccessResult
   | FailureResult
@@ -32,95 +32,82 @@ export type Result =
 
 /** The fields of every Result. */
 export interface ResultFields {
-  /** Id of the command, `<session>.<ULID>`, by which `fleet.command` finds it. */
+  /** Id of the command, `<session>.<ULID>`, for `fleet.command`. */
   commandId: string;
-  /** The session in which it ran. */
+  /** The session in which the command ran. */
   sessionId: string;
   /**
-   * The signal that ended it, such as `SIGKILL`, where the shell itself saw it; else null. A program of the command
-   * that dies by a signal is exit code 128 plus its number.
+   * Signal that ended the command, if its shell saw it, such as `SIGKILL`. A program's signal is exit code 128 plus
+   * number.
    */
   signal: string | null;
-  /**
-   * Its stdout after redaction, within `output.maxBytes` and
-   * `output.maxLines` of the session. In `encoding` of its options.
-   */
+  /** Redacted stdout, within the session's `output.maxBytes` and `output.maxLines`, in `encoding` of the options. */
   stdout: string;
-  /** Its stderr, likewise. */
+  /** Redacted stderr, within the same limits. */
   stderr: string;
   /** Both streams in the order in which redaction released them. */
   output: string;
-  /** Whether a text above is shorter than what the command printed. `command.log` has the rest. */
+  /** Whether a text above is shorter than the command's output. `command.log` has the rest. */
   truncated: { bytes: boolean; lines: boolean };
-  /** What the command printed, after redaction: bytes and lines. */
+  /** Bytes and lines of the command's output, after redaction. */
   totals: { stdoutBytes: number; stderrBytes: number; stdoutLines: number; stderrLines: number };
   /** Number of redactions, by the type of their rule. Never a value. */
   redactions: Record<string, number>;
-  /** The idempotency key of the submit stood for this command, which was accepted before. */
+  /** Whether the submit's idempotency key found this command, which was accepted before. */
   deduplicated: boolean;
   /**
-   * The state of the shell after it: `kept`; `partial`: some of it could not be
-   * saved; `lost`: the next command gets a fresh one. `reason` says why, in words.
-   * `epoch` counts the shells of the session, from 1; 0 when no shell is concerned.
+   * State of the shell afterwards. `kept`; `partial`: some of it could not be saved; `lost`: the next command gets a
+   * fresh one. `reason` says why, in words. `epoch` counts the session's shells from 1; it is 0 when no shell is
+   * concerned.
    */
   shell: { state: 'kept' | 'partial' | 'lost'; reason?: string | undefined; epoch: number };
-  /** In ms, from acceptance: waiting for its turn and its slot; opening the shell; running; all three. */
+  /** Times in ms from acceptance: waiting for turn and slot; opening the shell; running; all three. */
   timings: { queuedMs: number; startMs: number; runMs: number; totalMs: number };
-  /** The host that ran it. Null when none did. */
+  /** Id of the host that ran the command, or null. */
   hostId: string | null;
-  /** The digest of the image of the container in which it ran, `sha256:…`. Absent where it ran in none. */
+  /** Digest of the container's image, `sha256:…`. Absent without a container. */
   imageDigest?: string | undefined;
-  /**
-   * How often it was started, when more than once: with `retry: 'idempotent'`, or a second attempt outside its sandbox.
-   */
+  /** Number of starts, if more than one: with `retry: 'idempotent'`, or with a second attempt outside the sandbox. */
   attempts?: number | undefined;
   /** True when the command ran outside the sandbox of its session. */
   outside?: true | undefined;
-  /** What its sandbox seems to have denied it, judged by its output. Only of a `failure` inside the sandbox. */
+  /** Denial by the sandbox, guessed from the output. Only of a `failure` inside the sandbox. */
   denied?: SandboxDenied | undefined;
   /** Why there was no second attempt outside the sandbox, in words, after one was asked for. */
   refused?: string | undefined;
-  /**
-   * Exit code of the first attempt, and the last 500 bytes of its output. The rest of the Result is about the second.
-   */
+  /** Exit code and last 500 bytes of the first attempt. The rest of the Result is about the second. */
   firstAttempt?: FirstAttempt | undefined;
-  /**
-   * The rule that withholds the output from some point on. Always there when
-   * the outcome is `blocked`; also of a command that was stopped or lost.
-   */
+  /** The rule that withholds further output. Always set for `blocked`; a stopped or lost command may have it too. */
   blocked?: BlockedOutput | undefined;
 }
 
-/**
- * What a sandbox has denied a command. A guess from text: a program
- * can print these lines, and can be denied something without one.
- */
+/** A denial by the sandbox, guessed from text that a program may also print without one. */
 export interface SandboxDenied {
   /** What the sandbox withheld. */
   what: 'files' | 'network' | 'system-call';
   /** The line of the output that reports it. */
   line: string;
-  /** The same command with `escalate` would be asked about. */
+  /** Whether the same command with `escalate` would be asked about. */
   mayAsk: boolean;
 }
 
 /** How the first attempt of a command ended. */
 export interface FirstAttempt {
-  /** Its exit code. */
+  /** Exit code. */
   exitCode: number | null;
-  /** The end of what it printed, redacted. */
+  /** End of the output, redacted. */
   output: string;
 }
 
 /** Why output is withheld. */
 export interface BlockedOutput {
-  /** The type of the rule. */
+  /** Type of the rule. */
   type: string;
-  /** Why the rule withholds it. `matched`: it found something. `too-slow`: it could not keep up with the output. */
+  /** Reason. `matched`: the rule found something. `too-slow`: it could not keep up with the output. */
   reason: 'matched' | 'too-slow';
 }
 
-/** Fields of other outcomes, which are absent. They can be read without a look at the outcome. */
+/** Fields of other outcomes, absent here, so that they can be read without a look at the outcome. */
 interface WithoutError {
   error?: undefined;
   cancelReason?: undefined;
@@ -137,9 +124,9 @@ export interface SuccessResult extends ResultFields, WithoutError {
 /** Result of a command that ended with another exit code, by a signal, or because memory ran out. */
 export interface FailureResult extends ResultFields, WithoutError {
   outcome: 'failure';
-  /** 1 to 255; 128 plus the number of the signal when one ended it. */
+  /** 1 to 255; 128 plus the number of the signal when one ended the command. */
   exitCode: number;
-  /** How it ended. `signalled`: by a signal. `oom`: memory ran out, and the kernel killed one of its processes. */
+  /** How the command ended. `oom`: memory ran out, and the kernel killed one of its processes. */
   reason: 'exited' | 'signalled' | 'oom';
 }
 
@@ -149,7 +136,7 @@ export interface TimeoutResult extends ResultFields, WithoutError {
   exitCode: null;
   /** The limit: `timeoutMs` (`wall`), `noOutputTimeoutMs`, or `startDeadlineMs` (`not-started`: it was not run). */
   reason: 'wall' | 'no-output' | 'not-started';
-  /** The limit that ended it, in ms. Absent when it had not started. */
+  /** The limit in ms. Absent when the command had not started. */
   limitMs?: number | undefined;
 }
 
@@ -158,12 +145,12 @@ export interface CancellationResult extends ResultFields {
   outcome: 'cancellation';
   exitCode: null;
   reason: 'cancelled';
-  /** Why, in the words of who cancelled it. */
+  /** Why, in the words of the caller that cancelled the command. */
   cancelReason?: string | undefined;
   error?: undefined;
 }
 
-/** A policy or an approver said no, and nothing ran. `stderr` says why. */
+/** Result of a command that rules or an approver denied, so that nothing ran. `stderr` says why. */
 export interface DenialResult extends ResultFields, WithoutError {
   outcome: 'denial';
   exitCode: null;
@@ -173,7 +160,7 @@ export interface DenialResult extends ResultFields, WithoutError {
 /** Result of a command that ended by itself, and whose output a redaction rule withholds. */
 export interface BlockedResult extends ResultFields, WithoutError {
   outcome: 'blocked';
-  /** Its own, 0 to 255. */
+  /** Exit code of the command, 0 to 255. */
   exitCode: number;
   reason: 'exited' | 'signalled' | 'oom';
   blocked: BlockedOutput;
@@ -187,25 +174,25 @@ export interface LostResult extends ResultFields, WithoutError {
   reason?: 'host-lost' | 'container-removed' | undefined;
 }
 
-/** The fleet failed: it was not run, or its shell was lost while it ran. */
+/** Result when the fleet failed: the command was not run, or its shell was lost while it ran. */
 export interface ErrorResult extends ResultFields {
   outcome: 'error';
   exitCode: null;
-  /** What happened to its sandbox. Absent when nothing did. */
+  /** What happened to the sandbox. Absent when nothing did. */
   reason?: 'oom' | 'disk' | 'container-removed' | undefined;
   /** The error; docs/errors.md lists the codes. */
   error: WireError;
   cancelReason?: undefined;
 }
 
-/** The sentence for a person about withheld output. */
+/** Returns the sentence for a person about withheld output. */
 export function describeBlocked({ type, reason }: BlockedOutput): string {
   return reason === 'matched'
     ? `Output blocked: detected ${type}.`
     : `Output blocked: the rule for ${type} could not keep up with the output.`;
 }
 
-/** The sentence for a person about a denial by the sandbox. */
+/** Returns the sentence for a person about a denial by the sandbox. */
 export function describeDenied({ what, line }: SandboxDenied): string {
   const withheld = { files: 'access to a file', network: 'the network', 'system-call': 'a system call' }[what];
   return `The sandbox seems to have denied it ${withheld}: ${line}`;

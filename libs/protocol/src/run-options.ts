@@ -34,21 +34,19 @@ export interface RunOptionsInput extends ExecutionOptions {
    */
   stdin?: string | Uint8Array | StdinSource | OpenStdin | undefined;
   /**
-   * A second submit with the same key and command in this session returns the
-   * first command. With another command it rejects with IDEMPOTENCY_CONFLICT.
+   * A second submit of the same command and key in this session returns the first command. With another command it
+   * rejects with IDEMPOTENCY_CONFLICT.
    * @default none
    * @limit 1 to 256 visible ASCII characters
    */
   idempotencyKey?: string | undefined;
   /**
-   * Whether `submit` resolves only when the command is on the disk of Redis. Where Redis cannot guarantee that, it
-   * rejects with DURABLE_UNSUPPORTED.
+   * Whether `submit` waits until the command is on the disk of Redis, or rejects with DURABLE_UNSUPPORTED.
    * @default false
    */
   durable?: boolean | undefined;
   /**
-   * Whether the command runs again when its shell or its host was lost while it ran. `'idempotent'`: three times in
-   * all, which `attempts` of the Result counts.
+   * Whether the command runs again when its shell or host was lost while it ran. `'idempotent'`: three starts in all.
    * @default 'never'
    */
   retry?: 'never' | 'idempotent' | undefined;
@@ -58,26 +56,25 @@ export interface RunOptionsInput extends ExecutionOptions {
    */
   encoding?: 'utf8' | 'base64' | undefined;
   /**
-   * Whether `onOutput`, and `output()` of the command that `submit` returns, bring the whole output, whatever its size.
-   * If so, the command is throttled to this one reader, as a program is to the reader of its pipe: it waits in its next
-   * write while more than about 12 MiB over the budget of the stream are unread. It goes on without the reader when
-   * that reads nothing for 60 s (`SHELLFLEET_READER_STALL` of the host), or is gone for 10 s. Bytes that the overflow log
-   * no longer has then are counted in `omittedBytes`. Its `timeoutMs` goes on while it waits.
+   * Whether `onOutput`, or `output()` of the submitted command, yields the whole output, whatever its size. The command
+   * is then throttled to this one reader, as a program is to the reader of its pipe: it waits in its next write while
+   * more than about 12 MiB over the budget of the stream are unread, and its `timeoutMs` continues. It no longer waits
+   * when the reader reads nothing for 60 s (`SHELLFLEET_READER_STALL` of the host), or is gone for 10 s. Bytes that the
+   * overflow log then lacks are counted in `omittedBytes`.
    * @default false
    */
   attachReader?: boolean | undefined;
   /**
-   * Time in ms from acceptance within which the command must start. Else it
-   * is not run, and its outcome is `timeout` with the reason `not-started`.
+   * Time in ms from acceptance within which the command must start, or end as `timeout` (`not-started`).
    * @default no limit
    * @limit 1 to 86,400,000 ms (a day)
    */
   startDeadlineMs?: number | undefined;
   /**
-   * Asks to run outside the sandbox, once: in a shell of its own, in the wider sandbox that the operator of the host
-   * has named. A person is asked, unless the operator's rules allow it. Where nothing may be asked the outcome is
-   * `denial`; without a wider sandbox it is `error` (SANDBOX_UNAVAILABLE).
-   * @default it runs inside
+   * Asks to run once outside the sandbox, in a separate shell in the wider sandbox that the operator of the host has
+   * named. A person is asked, unless the operator's rules allow it. Where nothing may be asked the outcome is `denial`;
+   * without a wider sandbox it is `error` (SANDBOX_UNAVAILABLE).
+   * @default the command runs inside
    * @limit a justification of 1 to 1,024 characters
    */
   escalate?: Escalation | undefined;
@@ -90,7 +87,7 @@ export interface RunOptionsInput extends ExecutionOptions {
 
 /** A request to leave the sandbox. */
 export interface Escalation {
-  /** Why, in the submitter's words. Shown to who answers, as untrusted text. */
+  /** Why, in the submitter's words. The approver sees it as untrusted text. */
   justification: string;
 }
 
@@ -101,7 +98,7 @@ const stdinSourceSchema = z.custom<StdinSource>(
     !ArrayBuffer.isView(value) &&
     (Symbol.asyncIterator in value || Symbol.iterator in value),
 );
-/** A wrong kind of bytes is no object with wrong fields. */
+/** Bytes of a wrong type are not reported as an object with wrong fields. */
 const openStdinSchema = z
   .custom<{ open: true }>((value) => !ArrayBuffer.isView(value))
   .pipe(z.strictObject({ open: z.literal(true, 'must be true') }));
@@ -128,12 +125,10 @@ export function isOpenStdin(stdin: unknown): stdin is OpenStdin {
   return typeof stdin === 'object' && stdin !== null && 'open' in stdin && stdin.open === true;
 }
 
-/** Sent while the command runs. */
+/** Tells whether the stdin is sent while the command runs. */
 const isStreamed = (stdin: unknown) => typeof stdin === 'object' && !(stdin instanceof Uint8Array);
 
-/**
- * The options of one command. Every field is optional. Unknown fields are rejected, so that a misspelt one is noticed.
- */
+/** The options of one command. Unknown fields are rejected, so that a misspelt one is noticed. */
 export const runOptionsSchema = optionsSchema.superRefine(({ stdin, retry, idempotencyKey }, context) => {
   const refuse = (message: string) => context.addIssue({ code: 'custom', path: ['stdin'], message });
   const isLong =

@@ -6,21 +6,21 @@ export type SandboxMode = (typeof SANDBOX_MODES)[number];
 export const NETWORK_ACCESSES = ['restricted', 'limited', 'full'] as const;
 export type NetworkAccess = (typeof NETWORK_ACCESSES)[number];
 
-/** What the sandbox of a session lets it do. What a host cannot enforce it refuses (SANDBOX_UNAVAILABLE). */
+/** What the sandbox of a session allows. A host refuses what it cannot enforce (SANDBOX_UNAVAILABLE). */
 export interface SandboxOptions {
   /**
-   * What it may write: nothing but temporary files; its workspace as well;
-   * anything its user may; or whatever a sandbox around the whole host allows.
+   * Where a session may write: only temporary files; its workspace too; wherever its user may; or `external`, whatever
+   * a sandbox around the host allows.
    * @default the mode of its policy, docs/sandboxes.md
    */
   mode?: SandboxMode | undefined;
   /**
-   * What it may reach: nothing, the `allowedHosts`, or everything that its host reaches.
+   * Which network a session reaches: none, the `allowedHosts`, or all that its host reaches.
    * @default the access of its policy: 'restricted', where the policy can enforce it
    */
   network?: NetworkAccess | undefined;
   /**
-   * Host names that `limited` lets it reach, `example.org` or `*.example.org`, with `:port` if not 80 or 443.
+   * Host names for the network `limited`: `example.org` or `*.example.org`, with `:port` if not 80 or 443.
    * @default none
    * @limit 256 names; only with `network: 'limited'`
    */
@@ -31,8 +31,8 @@ export interface SandboxOptions {
    */
   selection?: 'auto' | 'require' | 'forbid' | undefined;
   /**
-   * Whether a command that the sandbox has denied something may be attempted a second time outside it, when the
-   * session's `approval` asks and a person allows it.
+   * Whether a command that the sandbox denied something may run again outside it, if `approval` asks and a person
+   * allows it.
    * @default true
    */
   escalateOnFailure?: boolean | undefined;

@@ -2,19 +2,17 @@ import type { PolicyName } from './execution-policy.ts';
 import type { FieldIssue } from './field-issues.ts';
 import type { NetworkAccess, SandboxMode, SandboxOptions } from './sandbox-options.ts';
 
-// Sandbox mode × network × policy, as data. A cell says that the policy enforces the
-// combination, or why it is refused: nothing weaker is ever run in its place (invariant 9).
-// docs/sandboxes.md has the same table, and a test compares them. The schema of a spec refuses
-// what no host can enforce; what a host allows of the rest is its operator's (libs/policy).
+// Sandbox mode × network × policy. A cell is the reason of a refusal, or undefined: nothing weaker ever runs instead
+// (invariant 9). Specs that no host can enforce fail the schema; operators allow the rest. docs/sandboxes.md has the
+// table too.
 
-/** Reason of a refusal. Undefined where the policy enforces what is asked. */
 type Refusal = string | undefined;
 
-/** One mode of a policy: what a session may write in it, and whether each network can be had with it. */
+/** One mode of a policy: where a session may write, and each network's refusal. */
 type ModeRow = { writes: string } & Record<NetworkAccess, Refusal>;
 
 interface PolicyTable {
-  /** What a session has whose spec does not say. Its operator allows it by offering the policy. */
+  /** Sandbox of a session whose spec names none. The operator allows it by offering the policy. */
   usual: { mode: SandboxMode; network: NetworkAccess };
   modes: Record<SandboxMode, ModeRow>;
 }
@@ -76,25 +74,19 @@ export const SANDBOX_TABLE: Record<PolicyName, PolicyTable> = {
 export interface ResolvedSandbox {
   mode: SandboxMode;
   network: NetworkAccess;
-  /**
-   * Whether it counts as a sandbox when approvals are decided: in
-   * `danger-full-access` and `external` nothing holds a command back.
-   */
+  /** Whether approvals count it as a sandbox: `danger-full-access` and `external` prevent nothing. */
   sandboxed: boolean;
   /** The names that the network `limited` lets through. */
   allowedHosts: readonly string[];
 }
 
-/** The fields of a spec that say which sandbox it asks for. */
+/** The fields of a spec that choose its sandbox. */
 export interface AskedSandbox {
   policy: { type: PolicyName };
   sandbox?: SandboxOptions | undefined;
 }
 
-/**
- * What the spec asks for, with what its policy gives where the
- * spec does not say. Whether it can be had: `checkSandbox`.
- */
+/** Returns the sandbox of a spec, with the policy's defaults. `checkSandbox` tells whether a host has it. */
 export function resolveSandbox({ policy, sandbox }: AskedSandbox): ResolvedSandbox {
   const { usual } = SANDBOX_TABLE[policy.type];
   const usualMode = sandbox?.selection === 'forbid' && isSandboxed(usual.mode) ? 'danger-full-access' : usual.mode;
@@ -107,7 +99,7 @@ export function resolveSandbox({ policy, sandbox }: AskedSandbox): ResolvedSandb
   };
 }
 
-/** What of it no host can enforce, and why. */
+/** Returns what no host can enforce, and why. */
 export function refusedSandbox(spec: AskedSandbox): FieldIssue[] {
   const asked = resolveSandbox(spec);
   const row = SANDBOX_TABLE[spec.policy.type].modes[asked.mode];

@@ -21,7 +21,7 @@ import { toolCallEventSchema, toolJobSchema, toolOfferSchema, wireToolResultSche
 import { encodeWakeUp, parseWakeUp } from './wake-up.ts';
 import { fromWireResult, newResult, toWireResult, wireResultSchema } from './wire-result.ts';
 
-// Whatever arrives from outside either parses, or is refused by an error that names the field.
+// Input from outside either parses, or is refused with an error that names the field.
 
 const ID = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
 const SPEC = {

@@ -9,31 +9,29 @@ export interface SessionEventData {
   'session.queued': Record<string, never>;
   /** The first shell of the session is ready. */
   'session.opened': ShellEventData;
-  /** Another worker, or a new process of the same one, took its living shell over. */
+  /** Another worker, or a new process of the same one, adopted the living shell. */
   'session.adopted': ShellEventData;
   /** A fresh shell is ready, after a restart or a loss. */
   'session.restarted': ShellEventData;
-  /** Its shell is gone, with everything in it. */
+  /** The shell is gone, with everything in it. */
   'session.lost': {
-    /** Why, in words. */
+    /** Why the shell was lost, in words. */
     reason: string;
-    /** The host that had it. */
+    /** The host that had the shell. */
     hostId?: string | undefined;
   };
   /** The session is closed. No event comes after this one. */
   'session.closed': {
-    /** Why, in words. Absent when a caller closed it. */
+    /** Why, in words. Absent when a caller closed the session. */
     reason?: string | undefined;
   };
-  /** Its host does not answer; `onHostLoss` of its spec applies after `hostGraceMs`. */
+  /** The host does not answer; `onHostLoss` of the spec applies after `hostGraceMs`. */
   'host.unreachable': { hostId: string };
   /** An entry was accepted: a command, a step of a file operation, or a restart. */
   'command.accepted': { kind: 'command' | 'file' | 'restart' };
   /** The command began. `again`: it runs once more, for the `attempt`th time in all. */
   'command.started': { hostId: string; again?: true | undefined; attempt?: number | undefined };
-  /** A piece of the output of a command. */
   'command.output': OutputChunk;
-  /** The command ended. */
   'command.completed': Result;
   /** The command waits for the answer of a person. */
   'approval.requested': ApprovalRequestedData;
@@ -43,11 +41,11 @@ export interface SessionEventData {
 
 /** The shell that an event is about. */
 export interface ShellEventData {
-  /** The host that has it. */
+  /** Id of the shell's host. */
   hostId: string;
   /** Number of shells that the session has had, this one included. */
   epoch: number;
-  /** The image of its container. Absent under the policy `host`, which has none. */
+  /** The image of the container. Absent under the policy `host`, which has none. */
   image?: string | undefined;
   /** The digest of that image, `sha256:…`. */
   imageDigest?: string | undefined;
@@ -57,9 +55,9 @@ export interface ShellEventData {
 export interface ApprovalRequestedData {
   /** Id of the question, as `fleet.approvals` takes it. Sessions that ask the same question share one id. */
   id: string;
-  /** Why it is asked, redacted. */
+  /** Why a person is asked, redacted. */
   reason: string;
-  /** When it expires; ISO 8601, by the clock of Redis. */
+  /** When the question expires; ISO 8601, by the clock of Redis. */
   expiresAt: string;
 }
 
@@ -69,32 +67,25 @@ export interface ApprovalAnsweredData {
   id: string;
   /** Answer to the question. `expired`: nobody answered in time. */
   decision: 'approved' | 'denied' | 'expired';
-  /** How far an approval reaches. */
+  /** Scope of an approval. */
   scope?: ApprovalScope | undefined;
-  /** The key or the name of who answered. */
+  /** Key or name of the person who answered. */
   answeredBy?: string | undefined;
-  /** Why, in the words of who answered. */
+  /** Why, in the words of the person who answered. */
   reason?: string | undefined;
 }
 
-/**
- * The fields of every event. Beside them it has `type`, and `data` as
- * SessionEventData says; events of commands and approvals have a `commandId`.
- */
+/** The fields of every event, besides `type` and `data`. Events of commands and approvals have a `commandId`. */
 export interface SessionEventFields {
-  /** Its place in the session's stream: `events({ after: id })` continues behind it. */
+  /** Position in the session's stream: `events({ after: id })` continues after it. */
   id: string;
-  /** When it happened; ISO 8601, by the clock of Redis. */
+  /** Time of the event; ISO 8601, by the clock of Redis. */
   at: string;
 }
 
-/** Events of one command. */
 export type CommandEventType = Extract<EventType, `command.${string}` | `approval.${string}`>;
 
-/**
- * One event of a session. Its `type` tells the type of its `data`;
- * events of commands and approvals have the id of the command.
- */
+/** One event of a session. Its `type` determines its `data`. Events of commands and approvals have a command's id. */
 export type SessionEvent = {
   [Type in EventType]: SessionEventFields & {
     type: Type;
@@ -102,7 +93,7 @@ export type SessionEvent = {
   } & (Type extends CommandEventType ? { commandId: string } : { commandId?: undefined });
 }[EventType];
 
-/** Events whose data is stored as JSON. The others have data of other schemas: output, and Results. */
+/** Events whose data is stored as JSON. Output and Results have other schemas. */
 export type JsonEventType = Exclude<EventType, 'command.output' | 'command.completed'>;
 
 const shellSchema = z.object({
@@ -113,7 +104,7 @@ const shellSchema = z.object({
 });
 
 const requestSchema = z.object({ id: z.string(), sealedReason: z.string(), expiresAt: z.string() });
-/** `approval.requested` as it is stored: the reason may quote the script, so it is sealed. */
+/** Stored data of `approval.requested`. The reason is sealed, because it may quote the script. */
 export type StoredRequest = z.infer<typeof requestSchema>;
 
 type StoredData = Omit<SessionEventData, 'approval.requested'> & { 'approval.requested': StoredRequest };

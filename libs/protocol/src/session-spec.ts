@@ -4,10 +4,7 @@ import type { PrefixRule } from './prefix-rule.ts';
 import type { RedactionRule } from './redaction.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
 
-/**
- * How a session is set up. Every field is optional; `undefined` is the same
- * as absent. Unknown fields are rejected, so that a misspelt one is noticed.
- */
+/** How a session is set up. `undefined` is the same as absent, and unknown fields are rejected. */
 export interface SessionSpec {
   /**
    * Where the shell runs: the name of a policy, or `{ type: name, … }` with its options.
@@ -27,16 +24,15 @@ export interface SessionSpec {
    */
   env?: Record<string, string> | undefined;
   /**
-   * Directory in which a fresh shell starts; of a session whose `workspace` has a `target`, that one. `image`: the one
-   * that the image names (`WORKDIR`), under the policy `docker`.
+   * Directory in which a fresh shell starts; by default the `target` of a `workspace`. `image`: the image's `WORKDIR`,
+   * under the policy `docker`.
    * @default /workspace
    * @limit an absolute path of at most 4,096 bytes
    */
   cwd?: string | undefined;
   /**
-   * Folder of the host that is mounted at `target`; the operator of the host must
-   * allow it. A missing one below a folder that the operator lists is made.
-   * Read-only, or at another place than `/workspace`, only under the policy `docker`.
+   * Folder of the host that is mounted at `target`, which the operator must allow. A missing one below a folder that
+   * the operator lists is made. Read-only, or at another place than `/workspace`, only under the policy `docker`.
    * @default an empty folder that ends with the sandbox; writable, and mounted at /workspace
    * @limit absolute paths of at most 4,096 bytes; `target` is no folder of the system or the keeper
    */
@@ -91,9 +87,8 @@ export interface SessionSpec {
    */
   redaction?: RedactionRule[] | undefined;
   /**
-   * Whether tokens of well-known formats are replaced in what commands print. With `false`
-   * only the `secrets` and what `redaction` names are, so a patch with a fixture in it
-   * arrives unchanged; the operator of the host must allow it (`allow.redactFormats`).
+   * Whether tokens of well-known formats are replaced in output. With `false`, only `secrets` and `redaction` apply, so
+   * a patch with a fixture in it arrives unchanged; the operator must allow that (`allow.redactFormats`).
    * @default true
    */
   redactFormats?: boolean | undefined;
@@ -103,7 +98,6 @@ export interface SessionSpec {
    * @limit a value at most 16,384 bytes, all of them 1 MiB
    */
   secrets?: Record<string, string> | undefined;
-  /** What the sandbox lets the session do. */
   sandbox?: SandboxOptions | undefined;
   /**
    * Which commands wait for the approval of a person. Absent: only those that a `prompt` rule of the operator names.
@@ -112,8 +106,8 @@ export interface SessionSpec {
   approval?: ApprovalPolicy | undefined;
   /**
    * Which commands `approval` asks about when no rule decides: scripts that cannot be read (`unreadable`), or every
-   * command of a sandbox that is `read-only` or `workspace-write` (`sandboxed`). With `sandboxed`, `unless-trusted`
-   * asks always, and `never` and `on-failure` never.
+   * command of a `read-only` or `workspace-write` sandbox (`sandboxed`). With `sandboxed`, `unless-trusted` asks
+   * always, and `never` and `on-failure` never.
    * @default 'unreadable'
    * @limit only with `approval`
    */
@@ -125,8 +119,7 @@ export interface SessionSpec {
    */
   approvalTimeoutMs?: number | undefined;
   /**
-   * Rules of the session, beside those of the operator. They can
-   * only narrow: an `allow` answers what `approval` would ask.
+   * Rules of the session. They only narrow the operator's: an `allow` answers what `approval` would ask.
    * @default none
    * @limit 256 rules
    */
@@ -134,20 +127,20 @@ export interface SessionSpec {
   /** Resources of the sandbox. */
   limits?: LimitOptions | undefined;
   /**
-   * A session that is idle for this time in ms gives up shell and slot; its next command gets a fresh shell.
+   * Time in ms after which an idle session gives up shell and slot; its next command gets a fresh shell.
    * @default 1,800,000
    * @limit 1 to 86,400,000 ms (a day)
    */
   idleTimeoutMs?: number | undefined;
   /**
-   * A shell of this age in ms is ended, and the next command gets a fresh one.
+   * Age in ms at which a shell is ended; the next command gets a fresh one.
    * @default 86,400,000
    * @limit 1 to 2,592,000,000 ms (30 days)
    */
   maxLifetimeMs?: number | undefined;
   /**
-   * When its host is lost: `fail` ends the waiting commands with an
-   * error, `recreate` continues them in a fresh shell elsewhere.
+   * When the host is lost, `fail` ends the waiting commands as `error`, and `recreate` runs them in a fresh shell
+   * elsewhere.
    * @default 'fail'
    */
   onHostLoss?: 'fail' | 'recreate' | undefined;
@@ -158,20 +151,20 @@ export interface SessionSpec {
    */
   hostGraceMs?: number | undefined;
   /**
-   * Its container stays for a post-mortem, stopped, when the session ends after its last command
-   * failed (`failure`, `timeout`, `lost` or `error`), or when its shell is lost. Its host keeps
-   * as many, and for as long, as its operator allows. Only under the policy `docker`.
+   * Whether the container stays for a post-mortem, stopped, when the session ends after its last command failed
+   * (`failure`, `timeout`, `lost` or `error`), or when its shell is lost. The operator limits how many stay, and for
+   * how long. Only under the policy `docker`.
    * @default false
    */
   keepOnFailure?: boolean | undefined;
   /**
-   * Place in the queue of sessions; 0 is first.
+   * Position in the queue of sessions; 0 is first.
    * @default 0
    * @limit 0 to 2,097,152
    */
   priority?: number | undefined;
   /**
-   * Names and values by which sessions are listed; nothing is placed by them. They are stored in clear.
+   * Names and values by which sessions are listed, not placed. They are stored in clear.
    * @default none
    * @limit 32 labels; names and values of 1 to 63 of `A-Z a-z 0-9 . _ / -`, the first and the last a letter or digit
    */
@@ -205,19 +198,16 @@ export interface OutputOptions {
   streamBytes?: number | undefined;
 }
 
-/**
- * Resources of a sandbox. A host refuses what it cannot enforce. The defaults
- * hold under the policy `docker`; under `host` only what is given holds.
- */
+/** Resources of a sandbox. A host refuses what it cannot enforce. Only policy `docker` has defaults. */
 export interface LimitOptions {
   /**
-   * Memory of all its processes in bytes, the pages of `/tmp` and `/dev/shm` included.
+   * Memory of all processes in bytes, including the pages of `/tmp` and `/dev/shm`.
    * @default 536,870,912
    * @limit 33,554,432 (32 MiB) to 2^50 bytes
    */
   memoryBytes?: number | undefined;
   /**
-   * Processors that it may keep busy; fractions are allowed.
+   * Processors that the sandbox may keep busy; fractions are allowed.
    * @default 1
    * @limit 0.01 to 1,024
    */
@@ -235,13 +225,13 @@ export interface LimitOptions {
    */
   cpuTimeSeconds?: number | undefined;
   /**
-   * Bytes that its files may take. Only on a host whose storage driver has quotas, and refused under the policy `host`.
+   * Bytes of the sandbox's files. Only on a host whose storage driver has quotas, and refused under the policy `host`.
    * @default no quota; the host ends what fills its disk
    * @limit 1 to 2^50 bytes
    */
   diskBytes?: number | undefined;
   /**
-   * Bytes of each file that it writes. A write beyond them fails, and ends a program that does not handle SIGXFSZ.
+   * Bytes of each written file. A longer write fails, and ends a program that does not handle SIGXFSZ.
    * @default no limit
    * @limit 16,777,216 (16 MiB) to 2^50 bytes
    */

@@ -70,7 +70,6 @@ const limitsSchema = z.strictObject(
   'must be an object of limits: memoryBytes, cpus, pids, cpuTimeSeconds, diskBytes, fileSizeBytes',
 );
 
-/** Fills in the three limits that control groups enforce. */
 export function withDefaultLimits(limits: z.infer<typeof limitsSchema>) {
   const { memoryBytes, cpus, pids } = DEFAULTS.limits;
   return {
@@ -94,7 +93,7 @@ const scriptsSchema = z
   .max(LIMITS.startupCommands, `must hold at most ${LIMITS.startupCommands} scripts`);
 
 const { session: defaults } = DEFAULTS;
-/** A `cwd`: the directory that the image names. */
+/** A `cwd` that stands for the directory that the image names. */
 export const IMAGE_CWD = 'image';
 
 const fieldsSchema = z.strictObject({
@@ -138,13 +137,13 @@ const fieldsSchema = z.strictObject({
   labels: labelsSchema.default(defaults.labels),
 });
 
-/** Rejects a name that is in both: otherwise the order of the exports would decide whether its value is a secret. */
+/** Rejects a name in both: otherwise the order of exports would decide whether its value is a secret. */
 function refuseDoubles({ env, secrets }: { env: object; secrets: object }, context: z.RefinementCtx): void {
   for (const name of Object.keys(secrets).filter((secret) => Object.hasOwn(env, secret)))
     context.addIssue({ code: 'custom', path: ['secrets', name], message: 'is in env as well' });
 }
 
-/** The spec of a session. Parsing fills in every default; two specs are the same when they are equal after that. */
+/** The spec of a session. Parsing fills in every default, so equal parsed specs are the same. */
 export const sessionSpecSchema = fieldsSchema
   .check(({ value, issues }) => {
     const { policy, image, user, cwd, workspace, approval, askByDefault, keepOnFailure } = value;
@@ -173,16 +172,15 @@ export const sessionSpecSchema = fieldsSchema
   .superRefine(refuseDoubles)
   .transform((spec) => {
     const { cwd = workspaceOf(spec)?.target ?? defaults.cwd } = spec;
-    // A host without control groups cannot enforce all limits. There,
-    // defaults are not filled in, and limits that were asked for are refused.
+    // A host without control groups cannot enforce all limits. It gets no defaults, and refuses requested limits.
     return { ...spec, cwd, limits: spec.policy.type === 'docker' ? withDefaultLimits(spec.limits) : spec.limits };
   });
 export type ResolvedSessionSpec = z.infer<typeof sessionSpecSchema>;
 
-/** The lowest schema version that understands the spec. */
+/** Returns the lowest schema version that understands the spec. */
 export function specSchema({ sandbox, approval, execPolicy, keepOnFailure }: ResolvedSessionSpec): number {
   return [sandbox, approval, execPolicy, keepOnFailure || undefined].some((field) => field !== undefined) ? 2 : 1;
 }
 
-/** The reason of the event `session.closed` of a driven session that nobody closed. */
+/** Reason of the event `session.closed` of a driven session that nobody closed. */
 export const DRIVER_GONE = 'its driver is gone';

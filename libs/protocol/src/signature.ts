@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What stands before the plain text of a signed value. No field names an algorithm: it is always Ed25519. */
+/** Precedes the plain text of a signed value. No field names an algorithm: it is always Ed25519. */
 export const signatureHeaderSchema = z.strictObject({
   /** Id of the public key. */
   key: z.string(),

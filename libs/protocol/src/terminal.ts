@@ -9,14 +9,13 @@ export const TERMINAL_MESSAGES = 64;
 /** The most bytes that one message carries. */
 export const TERMINAL_MESSAGE_BYTES = 16_384;
 
-/** A ULID. */
 export const terminalIdSchema = z.string().regex(/^[0-9A-HJKMNP-TV-Z]{26}$/);
 
 const side = z.int('must be a whole number').min(1, 'must be at least 1').max(10_000, 'must be at most 10000');
 export const terminalSizeSchema = z.object({ rows: side, columns: side });
 export type TerminalSize = z.infer<typeof terminalSizeSchema>;
 
-/** What the host is asked to open, as its producer signs it. It stands before the first message of the terminal. */
+/** The open request that a producer signs. It precedes the first message of the terminal. */
 export const terminalStartSchema = z.strictObject({
   generation: z.string(),
   ...terminalSizeSchema.shape,
@@ -27,7 +26,7 @@ export type TerminalStart = z.infer<typeof terminalStartSchema>;
 /** Bytes are encoded as the characters U+0000 to U+00FF. */
 const bytesSchema = z.string().max(TERMINAL_MESSAGE_BYTES);
 
-/** A message of a terminal's user. `from`: the number of bytes of input before it. */
+/** A message of a terminal's user. `from` is the number of bytes of input before it. */
 export const terminalInputMessageSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('input'), from: z.int().min(0), data: bytesSchema }),
   z.object({ type: z.literal('resize'), ...terminalSizeSchema.shape }),
@@ -35,9 +34,7 @@ export const terminalInputMessageSchema = z.discriminatedUnion('type', [
 ]);
 export type TerminalInputMessage = z.infer<typeof terminalInputMessageSchema>;
 
-/**
- * How a terminal ended: its shell ended, it was hung up, a rule blocked its output, or it was lost with its sandbox.
- */
+/** How a terminal ended: its shell ended, it was hung up, a rule blocked its output, or its sandbox was lost. */
 export const terminalEndSchema = z.object({
   reason: z.enum(['exited', 'signalled', 'hung-up', 'blocked', 'lost']),
   exitCode: z.int().nullable(),

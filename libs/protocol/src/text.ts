@@ -1,4 +1,4 @@
-/** Bytes of a string in UTF-8, without a copy of it. */
+/** Returns the bytes of a string in UTF-8, without a copy of it. */
 export function byteLength(text: string): number {
   let bytes = text.length;
   for (let index = 0; index < text.length; index++) {
@@ -13,7 +13,7 @@ export function byteLength(text: string): number {
   return bytes;
 }
 
-/** True when the string cannot be written as UTF-8 without changing it. */
+/** Tells whether UTF-8 would change the string. */
 export function hasLoneSurrogate(text: string): boolean {
   return /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/.test(text);
 }

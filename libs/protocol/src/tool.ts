@@ -11,11 +11,11 @@ export const toolNameSchema = z
 export interface ToolOffer {
   /** 1 to 64 of `A-Z a-z 0-9 _ -`. */
   name: string;
-  /** What it does, for a person or a model. */
+  /** Description for a person or a model. */
   description?: string | undefined;
-  /** JSON schema of its arguments. */
+  /** JSON schema of the arguments. */
   inputSchema: Record<string, unknown>;
-  /** JSON schema of its output. */
+  /** JSON schema of the output. */
   outputSchema?: Record<string, unknown> | undefined;
   /** Limit in ms of a call whose caller sets none. */
   timeoutMs: number;
@@ -31,7 +31,7 @@ export const toolOfferSchema = z.object({
 
 /** A tool that live hosts offer. */
 export interface ToolInfo extends ToolOffer {
-  /** Live hosts that offer it. */
+  /** Live hosts that offer the tool. */
   hosts: string[];
   /** The hosts among them whose definition differs from this one. */
   differing: string[];
@@ -84,7 +84,7 @@ export type ToolErrorCode = (typeof TOOL_ERROR_CODES)[number];
 
 /** Why a call failed. */
 export interface ToolError {
-  /** docs/tools.md lists them. */
+  /** A code of docs/tools.md. */
   code: ToolErrorCode;
   /** A sentence for a person. */
   message: string;
@@ -98,10 +98,7 @@ export const toolErrorSchema = z.object({
   context: z.record(z.string(), z.unknown()).optional(),
 });
 
-/**
- * The result of a call. The failure of a call is data, like the failure
- * of a command. `callId`: the caller's own, else one that is made for it.
- */
+/** The result of a call. A call's failure is data, like a command's. `callId` is the caller's own, or a new one. */
 export type ToolResult = { callId: string; hostId: string | null } & (
   | { ok: true; output: unknown }
   | { ok: false; error: ToolError }
@@ -113,22 +110,21 @@ export const wireToolResultSchema = z.discriminatedUnion('ok', [
   z.object({ ok: z.literal(false), hostId: z.string().nullable(), error: toolErrorSchema }),
 ]);
 
-/** The caller's own name of a call. It is told back as it is, and nothing is found by it. */
+/** The caller's own name of a call. It is returned unchanged, and nothing is found by it. */
 export const toolCallIdSchema = z
   .string('must be a string')
   .min(1, 'must not be empty')
   .max(256, 'must be at most 256 characters');
 
 /**
- * What asks about tool calls, in the place of a session: no session
- * has this id. The name of the tool stands in the place of its generation.
+ * Stands for the session in questions of tool calls, and no session has it. The tool's name stands for its generation.
  */
 export const TOOL_ASKER = '@tool';
 
 /** The data of a call's job. The queue of the job determines the tool. */
 export const toolJobSchema = z.strictObject({
   call: entryIdSchema,
-  /** The caller's own name of it, where it has one. */
+  /** The caller's own name of the call. */
   callId: toolCallIdSchema.optional(),
   tenant: tenantIdSchema,
   /** the producer that waits for the result */
@@ -138,7 +134,7 @@ export const toolJobSchema = z.strictObject({
   timeoutMs: z.number().int().positive().max(LIMITS.timeoutMs).optional(),
   /** Time by the clock of Redis (ms) after which the call is not started any more. */
   deadline: z.number().int().positive().optional(),
-  /** How long a question about it may wait for a person. */
+  /** How long a question about the call may wait for a person. */
   approvalTimeoutMs: z.number().int().positive().max(LIMITS.timeoutMs).optional(),
 });
 export type ToolJob = z.infer<typeof toolJobSchema>;

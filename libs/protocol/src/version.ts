@@ -1,11 +1,8 @@
-/**
- * The version of everything that crosses a process boundary. Hosts of one fleet have the same (`PROTOCOL_MISMATCH`).
- */
+/** Version of everything that crosses a process boundary. Hosts of one fleet share it (`PROTOCOL_MISMATCH`). */
 export const PROTOCOL_VERSION = 5;
 
 /**
- * The newest version of the data in sealed specs and entries that this code understands.
- * A change that older code would misunderstand or refuse (a new field of a spec, for
- * example) raises it, and `specSchema` returns it for specs that use the change.
+ * Newest version of sealed specs and entries that this code understands. A change that older code would misunderstand
+ * or refuse, such as a new field, raises it, and `specSchema` returns it for specs with the change.
  */
 export const SCHEMA_VERSION = 2;

@@ -14,36 +14,27 @@ const carriedEntrySchema = z.object({
   inbox: z.string().max(200),
   acceptedAt: decimal,
   retry: z.enum(['never', 'idempotent']),
-  /** Time at which the entry was started (ms). Empty when it was not. */
+  /** Time at which the entry was started (ms), or empty. */
   startedAt: decimal.or(z.literal('')),
-  /** Fence of the owner. */
   fence: decimal,
 });
 export type CarriedEntry = z.infer<typeof carriedEntrySchema>;
 
 const sessionFields = { tenant: tenantIdSchema, session: sessionIdSchema };
 
-/**
- * A pub/sub message to hosts: there may be work. It can be lost, so its receiver also polls. It can be unfounded, so
- * its receiver checks for work before it acts.
- */
+/** A pub/sub message to hosts: there may be work. Receivers also poll, and check for work first. */
 const wakeUpSchema = z.discriminatedUnion('type', [
-  /**
-   * To its host: an idle session has work, or is closing. `entry`:
-   * what was submitted, if it is the head, or was started at once.
-   */
+  /** To its host: an idle session has work, or is closing. `entry` is the submitted head, or was started at once. */
   z.object({ type: z.literal('session'), ...sessionFields, entry: carriedEntrySchema.optional() }),
-  /** To its host: something was written to the stdin of the running command. */
+  /** To its host: data for the stdin of the running command. */
   z.object({ type: z.literal('input'), ...sessionFields }),
   /** To its host: the user of a terminal has typed or read something, or has sent a heartbeat. */
   z.object({ type: z.literal('terminal'), ...sessionFields, terminal: terminalIdSchema }),
-  /** To one host: its stream of calls has entries. */
+  /** To one host: its stream of calls has items. */
   z.object({ type: z.literal('calls') }),
   /** To all hosts: a session job was added. Hosts that do not offer its placement class ignore it. */
   z.object({ type: z.literal('sessions'), placementClass: z.string().max(100) }),
-  /**
-   * To all hosts: there are answers to questions of the tenant. `confirm`: the id of a revocation whose writer waits.
-   */
+  /** To all hosts: questions of the tenant have answers. `confirm` is the id of a revocation whose writer waits. */
   z.object({
     type: z.literal('answers'),
     tenant: tenantIdSchema,
@@ -57,10 +48,10 @@ const wakeUpSchema = z.discriminatedUnion('type', [
 ]);
 export type WakeUp = z.infer<typeof wakeUpSchema>;
 
-/** The only format of a wake-up. Scripts receive it as an argument and publish it unchanged. */
+/** Encodes a wake-up. Scripts receive it as an argument and publish it unchanged. */
 export const encodeWakeUp = (wakeUp: z.input<typeof wakeUpSchema>): string => JSON.stringify(wakeUp);
 
-/** Returns undefined when the message is not a wake-up: any client of Redis can publish. */
+/** Parses a wake-up. Returns undefined for other messages, since any client of Redis can publish. */
 export function parseWakeUp(message: string): WakeUp | undefined {
   try {
     return wakeUpSchema.safeParse(JSON.parse(message)).data;

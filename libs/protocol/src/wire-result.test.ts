@@ -69,7 +69,7 @@ test('a Result has the fields of its outcome: an error exactly for error, an exi
   expectTypeOf<Of<'error'>['error']['code']>().toEqualTypeOf<string>();
   expectTypeOf<Of<Exclude<Result['outcome'], 'error'>>['error']>().toEqualTypeOf<undefined>();
   expectTypeOf<Of<'blocked'>['blocked']['reason']>().toEqualTypeOf<'matched' | 'too-slow'>();
-  // Of a Result that nobody has looked at.
+  // A Result whose outcome was not checked.
   expectTypeOf<Result['exitCode']>().toEqualTypeOf<number | null>();
   expectTypeOf<NonNullable<Result['error']>['message']>().toEqualTypeOf<string>();
   // What is stored and what is returned agree, field by field, for every outcome.

@@ -28,9 +28,7 @@ const fields = {
     .object({ what: z.enum(['files', 'network', 'system-call']), line: z.string(), mayAsk: z.boolean() })
     .optional(),
   refused: z.string().optional(),
-  /**
-   * In place of what is in `stderr` of a denial, in `refused`, or in an `error`: it may quote the script, or the spec.
-   */
+  /** Replaces a denial's `stderr`, `refused`, or the text of an `error`, which may quote the script or the spec. */
   sealedReason: z.string().optional(),
   firstAttempt: firstAttemptSchema.optional(),
 };
@@ -38,10 +36,7 @@ const blockedSchema = z.object({ type: z.string(), reason: z.enum(['matched', 't
 const mayBlock = { blocked: blockedSchema.optional() };
 const ownEnd = z.enum(['exited', 'signalled', 'oom']);
 
-/**
- * A Result as it is stored in the stream, whose entry has the ids.
- * `output` is absent where it equals the only stream with output.
- */
+/** A Result as stored in an event, which has the ids. `output` is absent if it equals the only stream with output. */
 export const wireResultSchema = z.discriminatedUnion('outcome', [
   z.object({ ...fields, outcome: z.literal('success'), exitCode: z.number(), reason: z.literal('exited') }),
   z.object({ ...fields, outcome: z.literal('failure'), exitCode: z.number(), reason: ownEnd }),
@@ -89,10 +84,10 @@ type Optional = 'output' | (typeof OPTIONAL)[number];
 const OPTIONAL = ['imageDigest', 'attempts', 'outside', 'denied', 'refused', 'sealedReason', 'firstAttempt'] as const;
 type OwnFields<T> = T extends unknown ? Omit<T, keyof Fields> : never;
 type WithoutNull<T> = T extends { exitCode: null } ? Omit<T, 'exitCode'> : T;
-/** What its outcome determines. An `exitCode` is given only where there is one. */
+/** The fields that an outcome determines. `exitCode` is given only where there is one. */
 export type ResultEnd = WithoutNull<OwnFields<WireResult>>;
 
-/** The Result of an entry that ended in this way. Without `rest` it never ran, or nothing is known of its run. */
+/** Returns the Result of an entry that ended like this. Without `rest`, it never ran or nothing is known of its run. */
 export function newResult(end: ResultEnd, rest: Partial<WireFields> = {}): WireResult {
   const empty: WireFields = {
     signal: null,
@@ -108,7 +103,7 @@ export function newResult(end: ResultEnd, rest: Partial<WireFields> = {}): WireR
   return { exitCode: null, ...end, ...empty, ...rest } as WireResult;
 }
 
-/** The part of a Result that its outcome does not determine, for a Result of another outcome. */
+/** Returns the fields that the outcome does not determine, for a Result of another outcome. */
 export function fieldsOf(result: WireResult): WireFields {
   const { signal, stdout, stderr, output, truncated, totals, redactions, shell, timings, hostId } = result;
   const optional = OPTIONAL.filter((name) => result[name] !== undefined).map((name) => [name, result[name]]);

@@ -1,13 +1,10 @@
 import { z } from 'zod';
 import { sandboxPathSchema } from './field-schemas.ts';
 
-/** Where a workspace is mounted that names no other place. */
+/** Target of a workspace that names none. */
 const USUAL_TARGET = '/workspace';
 
-/**
- * Nothing is mounted there, in one of them, or above one of them:
- * a session would lose its programs, its devices or its keeper.
- */
+/** Folders in, at or above which nothing is mounted: a session would lose its programs, its devices or its keeper. */
 const PROTECTED_TARGETS = [
   '/.shellfleet',
   '/.shellfleet-run',
@@ -39,7 +36,7 @@ const targetSchema = sandboxPathSchema
       refuse(`is below ${USUAL_TARGET}, which is the home of the session`);
   });
 
-/** The path alone, or with what else is asked for: equal mounts have one form. */
+/** The path alone if nothing else is asked for, so that equal mounts have one form. */
 export const workspaceSchema = z.union(
   [
     sandboxPathSchema,
@@ -55,7 +52,7 @@ export const workspaceSchema = z.union(
 );
 type ParsedWorkspace = z.output<typeof workspaceSchema>;
 
-/** The folder of the host that a spec asks for, and where it is mounted. */
+/** A folder of the host, and where it is mounted. */
 export interface Workspace {
   path: string;
   target: string;
@@ -72,12 +69,12 @@ export function workspaceOf({ workspace }: { workspace?: ParsedWorkspace | undef
   return { path, target, readOnly };
 }
 
-/** A folder of the system or of the keeper, one in it or one above it: nothing else may be mounted there. */
+/** Tells whether a path is a folder of the system or the keeper, in one or above one, where nothing may be mounted. */
 export function isSystemFolder(path: string): boolean {
   return path === '/' || PROTECTED_TARGETS.some((other) => areNested(other, path));
 }
 
-/** As the schema gives it. */
+/** Returns the form that the schema returns. */
 export function toWorkspaceField({ path, target, readOnly }: Workspace): ParsedWorkspace {
   return withoutDefaults(path, target, readOnly);
 }

@@ -1,11 +1,10 @@
 import fc from 'fast-check';
 import { ERRORS, isShellfleetError, type ShellfleetError } from '../src/errors.ts';
 
-// Fuzzing of whatever parses input from outside this process. A failure prints its seed, its path and the smallest
-// value that shows it; `{ seed, path }` as the last argument runs it again.
+// Fuzzing of parsers of outside input. A failure prints its seed, its path and the smallest value that shows it; `{
+// seed, path }` as the last argument runs it again.
 
 const RUNS = 400;
-/** Texts may be long. */
 const TEXT_RUNS = 200;
 const LONGEST_MESSAGE_CHARS = 10_000;
 
@@ -19,7 +18,7 @@ export function fuzz(valid: readonly unknown[], check: (value: unknown) => void,
   );
 }
 
-/** The same for an asynchronous check. */
+/** Calls an asynchronous check in the same way. */
 export async function fuzzAsync(
   valid: readonly unknown[],
   check: (value: unknown) => Promise<void>,
@@ -31,10 +30,7 @@ export async function fuzzAsync(
   );
 }
 
-/**
- * Calls the check with arbitrary texts, with valid ones of which
- * a part was cut or replaced, and with JSON of hostile values.
- */
+/** Calls the check with arbitrary texts, valid texts with changes, and JSON of hostile values. */
 export function fuzzText(valid: readonly string[], check: (text: string) => void, options: FuzzOptions = {}): void {
   const any = fc.oneof(fc.string({ unit: 'binary' }), fc.string(), fc.constantFrom(...TEXTS));
   const cut = fc
@@ -44,7 +40,7 @@ export function fuzzText(valid: readonly string[], check: (text: string) => void
   fc.assert(fc.property(fc.oneof(any, cut, json), check), { numRuns: TEXT_RUNS, ...options });
 }
 
-/** The same with bytes. */
+/** Calls the check with bytes of such texts. */
 export function fuzzBytes(
   valid: readonly Uint8Array[],
   check: (bytes: Uint8Array) => void,
@@ -61,8 +57,8 @@ export function fuzzBytes(
 }
 
 /**
- * Calls, and returns the error if it was a proper refusal: a ShellfleetError with a code of ours and a message of a
- * sensible length, which names every field of its issues. Anything else that is thrown fails the test.
+ * Returns the error of the call if it is a ShellfleetError whose message names every invalid field. Others fail the
+ * test.
  */
 export function refusalOf(call: () => unknown): ShellfleetError | undefined {
   try {
@@ -161,14 +157,14 @@ function mutationOf(valid: readonly unknown[]): fc.Arbitrary<unknown> {
     });
 }
 
-/** As a property of its own, whatever its name is: `__proto__` too. */
+/** Adds an own property of any name, `__proto__` included. */
 function add(inner: unknown, name: string, value: unknown): void {
   if (Array.isArray(inner)) inner.push(value);
   else if (typeof inner === 'object' && inner !== null && !ArrayBuffer.isView(inner))
     Object.defineProperty(inner, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
-/** Every place in a value that can be changed. */
+/** Returns every place in a value that can be changed. */
 function placesOf(holder: Record<string, unknown>): Place[] {
   return Object.keys(holder).flatMap((key) => {
     const inner = holder[key];

@@ -12,7 +12,7 @@ const ENDS: Record<Outcome, ResultEnd> = {
   error: { outcome: 'error', error: { code: 'INTERNAL', message: 'm', retryable: false, context: {} } },
 };
 
-/** A valid Result of an outcome. `own` replaces fields. */
+/** Returns a valid Result of an outcome. `own` replaces fields. */
 export function sampleResult<O extends Outcome>(
   outcome: O,
   own: Partial<Extract<WireResult, { outcome: O }>> = {},
