@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { CountedEvents } from './counted-events.ts';
 
 beforeEach(() => void vi.useFakeTimers());
@@ -13,21 +13,23 @@ function stage() {
   return { written, events };
 }
 
-test('writes each event at once, and its repetitions as a number at the end of the minute', () => {
-  const { written, events } = stage();
-  for (const event of ['a', 'b', 'a', 'a']) events.add(event, event);
-  expect(written).toEqual(['1 a', '1 b']);
-  vi.advanceTimersByTime(60_000);
-  expect(written).toEqual(['1 a', '1 b', '2 a']);
-  events.add('a', 'a');
-  expect(written.at(-1)).toBe('1 a');
-});
+describe('counted events', () => {
+  test('writes an event at once, and the number of its repetitions after a minute', () => {
+    const { written, events } = stage();
+    for (const event of ['a', 'b', 'a', 'a']) events.add(event, event);
+    expect(written).toEqual(['1 a', '1 b']);
+    vi.advanceTimersByTime(60_000);
+    expect(written).toEqual(['1 a', '1 b', '2 a']);
+    events.add('a', 'a');
+    expect(written.at(-1)).toBe('1 a');
+  });
 
-test('a flood of different events is at most seventeen records a minute, and every event is counted', () => {
-  const { written, events } = stage();
-  for (let n = 0; n < 100_000; n += 1) events.add(`${n}`, 'x');
-  events.flush();
-  expect(written).toEqual([...Array(16).fill('1 x'), '99984 others']);
-  vi.advanceTimersByTime(60_000);
-  expect(written).toHaveLength(17);
+  test('writes at most seventeen records a minute, and counts every event', () => {
+    const { written, events } = stage();
+    for (let n = 0; n < 100_000; n += 1) events.add(`${n}`, 'x');
+    events.flush();
+    expect(written).toEqual([...Array(16).fill('1 x'), '99984 others']);
+    vi.advanceTimersByTime(60_000);
+    expect(written).toHaveLength(17);
+  });
 });

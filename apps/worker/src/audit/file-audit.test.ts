@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import type { AuditEvent, AuditHead, AuditRecord } from '@shellfleet/protocol';
 import { auditKeys, createSealKey, verifyAudit } from '@shellfleet/sealing';
 import { pino } from 'pino';
-import { afterAll, expect, test, vi } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { AuditChain } from './audit-chain.ts';
 import { openAudit } from './file-audit.ts';
 
@@ -54,148 +54,150 @@ function verify(folder: string, heads: AuditHead[] = []) {
   return { events, findings };
 }
 
-test('what is recorded is on disk before the call resolves, behind what was noted before it, in files of this user alone', async () => {
-  const folder = freshFolder();
-  const audit = await open(folder);
-  audit.note('t', () => event('a'));
-  await audit.record('t', event('b'));
-  expect(verify(folder)).toEqual({ events: [event('a'), event('b')], findings: [] });
-  const path = join(folder, 't-t');
-  expect(readdirSync(path).map((name) => statSync(join(path, name)).mode & 0o777)).toEqual([0o600]);
-  expect(statSync(path).mode & 0o777).toBe(0o700);
-  await audit.close();
-});
+describe('the audit of a host', () => {
+  test('a recorded event is on disk, behind noted ones, before its call resolves', async () => {
+    const folder = freshFolder();
+    const audit = await open(folder);
+    audit.note('t', () => event('a'));
+    await audit.record('t', event('b'));
+    expect(verify(folder)).toEqual({ events: [event('a'), event('b')], findings: [] });
+    const path = join(folder, 't-t');
+    expect(readdirSync(path).map((name) => statSync(join(path, name)).mode & 0o777)).toEqual([0o600]);
+    expect(statSync(path).mode & 0o777).toBe(0o700);
+    await audit.close();
+  });
 
-test('what is recorded was synced to the disk when its call resolves; what is noted need not be', async () => {
-  const folder = freshFolder();
-  const audit = await open(folder);
-  await using handle = await openFile(join(folder, 'any'), 'w');
-  const synced = vi.spyOn(Object.getPrototypeOf(handle) as FileHandle, 'datasync');
-  try {
-    await audit.record('t', event('a'));
-    expect(synced).toHaveBeenCalledTimes(1);
+  test('a recorded event is synced when its call resolves, a noted one is not', async () => {
+    const folder = freshFolder();
+    const audit = await open(folder);
+    await using handle = await openFile(join(folder, 'any'), 'w');
+    const synced = vi.spyOn(Object.getPrototypeOf(handle) as FileHandle, 'datasync');
+    try {
+      await audit.record('t', event('a'));
+      expect(synced).toHaveBeenCalledTimes(1);
+      audit.note('t', () => event('b'));
+      await audit.close();
+      expect(verify(folder).events).toEqual([event('a'), event('b')]);
+      expect(synced).toHaveBeenCalledTimes(1);
+    } finally {
+      synced.mockRestore();
+    }
+  });
+
+  test('a noted event is written without another call, and at the end', async () => {
+    const folder = freshFolder();
+    const audit = await open(folder);
+    audit.note('t', () => event('a'));
+    await expect.poll(() => verify(folder).events, { timeout: 20_000 }).toEqual([event('a')]);
     audit.note('t', () => event('b'));
     await audit.close();
     expect(verify(folder).events).toEqual([event('a'), event('b')]);
-    expect(synced).toHaveBeenCalledTimes(1);
-  } finally {
-    synced.mockRestore();
-  }
-});
+  });
 
-test('what is noted is written without another call, and at the end', async () => {
-  const folder = freshFolder();
-  const audit = await open(folder);
-  audit.note('t', () => event('a'));
-  await expect.poll(() => verify(folder).events, { timeout: 20_000 }).toEqual([event('a')]);
-  audit.note('t', () => event('b'));
-  await audit.close();
-  expect(verify(folder).events).toEqual([event('a'), event('b')]);
-});
+  test('many noted events are written early, in order, and leave the memory', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    try {
+      const folder = freshFolder();
+      const audit = await open(folder);
+      const events = Array.from({ length: 200 }, (_, n) => event(`${n}`));
+      const describe = vi.fn((noted: AuditEvent) => noted);
+      for (const noted of events) audit.note('t', () => describe(noted));
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(describe.mock.calls).toEqual(events.map((noted) => [noted]));
+      await audit.close();
+      expect(verify(folder)).toEqual({ events, findings: [] });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 
-test('many noted events are written without waiting for the time to write, in their order, and none is kept in memory', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout'] });
-  try {
+  test('another process continues the chain, and reports an incomplete last line', async () => {
+    const folder = freshFolder();
+    const first = await open(folder);
+    await first.record('t', event('a'));
+    const path = join(folder, 't-t', '000000000001.jsonl');
+    appendFileSync(path, '{"mac":"ha');
+    const second = await open(folder);
+    await second.record('t', event('b'));
+    const { events, findings } = verify(folder);
+    expect(events).toEqual([event('a'), { type: 'interrupted' }, event('b')]);
+    expect(findings.map(({ type }) => type)).toEqual(['torn']);
+  });
+
+  test('records that disappear between two processes are reported permanently', async () => {
+    const folder = freshFolder();
+    const first = await open(folder);
+    await first.record('t', event('a'));
+    const path = join(folder, 't-t', '000000000001.jsonl');
+    const { size } = statSync(path);
+    await first.record('t', event('b'));
+    const anchored = new Map(first.heads());
+    truncateSync(path, size);
+    const second = await open(folder, anchored);
+    await second.record('t', event('c'));
+    const { events, findings } = verify(folder);
+    expect(events).toEqual([event('a'), { type: 'cut', anchored: 2, found: 1 }, event('c')]);
+    expect(findings.map(({ type }) => type)).toEqual(['cut-off']);
+  });
+
+  test('an event that cannot be recorded is refused, and noted ones are counted', async () => {
     const folder = freshFolder();
     const audit = await open(folder);
-    const events = Array.from({ length: 200 }, (_, n) => event(`${n}`));
-    const describe = vi.fn((noted: AuditEvent) => noted);
-    for (const noted of events) audit.note('t', () => describe(noted));
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(describe.mock.calls).toEqual(events.map((noted) => [noted]));
-    await audit.close();
-    expect(verify(folder)).toEqual({ events, findings: [] });
-  } finally {
-    vi.useRealTimers();
-  }
-});
+    // A file takes the place of the folder of the records.
+    rmSync(join(folder, 't-t'), { recursive: true, force: true });
+    writeFileSync(join(folder, 't-t'), '');
+    audit.note('t', () => event('a'));
+    await expect(audit.record('t', event('b'))).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' });
+    rmSync(join(folder, 't-t'));
+    await audit.record('t', event('c'));
+    expect(verify(folder).events).toEqual([{ type: 'lost', count: 1 }, event('c')]);
+  });
 
-test('another process goes on with the chain, and reports the half line that the one before left', async () => {
-  const folder = freshFolder();
-  const first = await open(folder);
-  await first.record('t', event('a'));
-  const path = join(folder, 't-t', '000000000001.jsonl');
-  appendFileSync(path, '{"mac":"ha');
-  const second = await open(folder);
-  await second.record('t', event('b'));
-  const { events, findings } = verify(folder);
-  expect(events).toEqual([event('a'), { type: 'interrupted' }, event('b')]);
-  expect(findings.map(({ type }) => type)).toEqual(['torn']);
-});
-
-test('records that were cut off while no worker ran are reported for good', async () => {
-  const folder = freshFolder();
-  const first = await open(folder);
-  await first.record('t', event('a'));
-  const path = join(folder, 't-t', '000000000001.jsonl');
-  const { size } = statSync(path);
-  await first.record('t', event('b'));
-  const anchored = new Map(first.heads());
-  truncateSync(path, size);
-  const second = await open(folder, anchored);
-  await second.record('t', event('c'));
-  const { events, findings } = verify(folder);
-  expect(events).toEqual([event('a'), { type: 'cut', anchored: 2, found: 1 }, event('c')]);
-  expect(findings.map(({ type }) => type)).toEqual(['cut-off']);
-});
-
-test('what cannot be recorded is refused, and what was noted meanwhile is counted', async () => {
-  const folder = freshFolder();
-  const audit = await open(folder);
-  // A file takes the place of the folder of the records.
-  rmSync(join(folder, 't-t'), { recursive: true, force: true });
-  writeFileSync(join(folder, 't-t'), '');
-  audit.note('t', () => event('a'));
-  await expect(audit.record('t', event('b'))).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' });
-  rmSync(join(folder, 't-t'));
-  await audit.record('t', event('c'));
-  expect(verify(folder).events).toEqual([{ type: 'lost', count: 1 }, event('c')]);
-});
-
-test('old files go as a whole, and the rest still verifies', async () => {
-  const folder = join(freshFolder(), 't-t');
-  const [key] = KEYS;
-  if (key === undefined) throw new Error('no key');
-  const chain = new AuditChain({ folder, key, keys: KEYS, retentionMs: 0, segmentBytes: 1 });
-  await chain.open(undefined);
-  for (const entry of ['a', 'b', 'c']) {
-    await chain.write([event(entry)], 'written');
-    await expect
-      .poll(() => Date.now() > statSync(join(folder, readdirSync(folder).sort().at(-1) ?? '')).mtimeMs)
-      .toBe(true);
-  }
-  const { events, findings } = verify(join(folder, '..'), [chain.head]);
-  expect(findings).toEqual([]);
-  expect(events).toEqual([event('b'), { type: 'pruned', through: 1 }, event('c')]);
-});
-
-test('a file stays until its last record is older than the retention, not its first', async () => {
-  vi.useFakeTimers({ now: 1_000_000, toFake: ['Date'] });
-  try {
+  test('old files are removed as a whole, and the other files still verify', async () => {
     const folder = join(freshFolder(), 't-t');
     const [key] = KEYS;
     if (key === undefined) throw new Error('no key');
-    const retentionMs = 24_000;
-    const chain = new AuditChain({ folder, key, keys: KEYS, retentionMs });
+    const chain = new AuditChain({ folder, key, keys: KEYS, retentionMs: 0, segmentBytes: 1 });
     await chain.open(undefined);
-    await chain.write([event('first')], 'written');
-    vi.setSystemTime(Date.now() + 1_000);
-    await chain.write([event('last')], 'written');
-    const lastAt = Date.now();
-    vi.setSystemTime(lastAt + 1_000);
-    // This record goes to a new file: the file that is being written is never removed.
-    await chain.write([event('next')], 'written');
-    vi.setSystemTime(lastAt + retentionMs);
-    await chain.write([event('later')], 'written');
-    const kept = ['first', 'last', 'next', 'later'].map(event);
-    expect(verify(join(folder, '..'), [chain.head]).events).toEqual(kept);
-    vi.setSystemTime(lastAt + retentionMs + 1);
-    await chain.write([event('latest')], 'written');
-    expect(verify(join(folder, '..'), [chain.head])).toEqual({
-      events: [event('next'), event('later'), { type: 'pruned', through: 2 }, event('latest')],
-      findings: [],
-    });
-  } finally {
-    vi.useRealTimers();
-  }
+    for (const entry of ['a', 'b', 'c']) {
+      await chain.write([event(entry)], 'written');
+      await expect
+        .poll(() => Date.now() > statSync(join(folder, readdirSync(folder).sort().at(-1) ?? '')).mtimeMs)
+        .toBe(true);
+    }
+    const { events, findings } = verify(join(folder, '..'), [chain.head]);
+    expect(findings).toEqual([]);
+    expect(events).toEqual([event('b'), { type: 'pruned', through: 1 }, event('c')]);
+  });
+
+  test('a file stays until its last record is older than the retention, not its first', async () => {
+    vi.useFakeTimers({ now: 1_000_000, toFake: ['Date'] });
+    try {
+      const folder = join(freshFolder(), 't-t');
+      const [key] = KEYS;
+      if (key === undefined) throw new Error('no key');
+      const retentionMs = 24_000;
+      const chain = new AuditChain({ folder, key, keys: KEYS, retentionMs });
+      await chain.open(undefined);
+      await chain.write([event('first')], 'written');
+      vi.setSystemTime(Date.now() + 1_000);
+      await chain.write([event('last')], 'written');
+      const lastAt = Date.now();
+      vi.setSystemTime(lastAt + 1_000);
+      // This record goes to a new file: the file that is being written is never removed.
+      await chain.write([event('next')], 'written');
+      vi.setSystemTime(lastAt + retentionMs);
+      await chain.write([event('later')], 'written');
+      const kept = ['first', 'last', 'next', 'later'].map(event);
+      expect(verify(join(folder, '..'), [chain.head]).events).toEqual(kept);
+      vi.setSystemTime(lastAt + retentionMs + 1);
+      await chain.write([event('latest')], 'written');
+      expect(verify(join(folder, '..'), [chain.head])).toEqual({
+        events: [event('next'), event('later'), { type: 'pruned', through: 2 }, event('latest')],
+        findings: [],
+      });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 });

@@ -13,7 +13,7 @@ const eventOf = (script: string) =>
   submissionEvent(about, { acceptedAt: 0 }, { type: 'command', script } as EntryPayload, spec, redaction, undefined);
 
 describe('the audited submission of a command', () => {
-  test('a script is cut after it was redacted: no part of a secret at the cut is left', () => {
+  test('cuts a script after its redaction, so no part of a secret remains', () => {
     const script = `${'#'.repeat(16_384 - 6)}${SECRET} rest`;
     const redacted = `${'#'.repeat(16_384 - 6)}[REDACTED] rest`;
     expect(eventOf(script)).toEqual({
@@ -27,7 +27,7 @@ describe('the audited submission of a command', () => {
     });
   });
 
-  test('a script of the longest length is whole', () => {
+  test('keeps a script of the longest length whole', () => {
     expect(eventOf('#'.repeat(16_384))).not.toHaveProperty('scriptOmitted');
   });
 });

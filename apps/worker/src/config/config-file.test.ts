@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { ConfigError, readConfig } from './config.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'shellfleet-config-'));
@@ -29,13 +29,14 @@ const DEFAULTS = {
   codex: { configOverrides: {} },
 };
 
-test('without a file, and with an empty one, every section has its defaults', () => {
-  expect(readConfig({}).file).toEqual(DEFAULTS);
-  expect(readFile('# nothing yet\n')).toEqual(DEFAULTS);
-});
+describe('the configuration file', () => {
+  test('has defaults for every section when it is missing or empty', () => {
+    expect(readConfig({}).file).toEqual(DEFAULTS);
+    expect(readFile('# nothing yet\n')).toEqual(DEFAULTS);
+  });
 
-test('reads what sessions may ask for, and which rules hold', () => {
-  const text = `
+  test('contains what sessions may ask for, and which rules apply', () => {
+    const text = `
 rules: [/etc/shellfleet/rules.yaml]
 allow:
   modes: [read-only, danger-full-access]
@@ -52,143 +53,152 @@ audit:
 codex:
   configOverrides: { model: of-the-host }
 `;
-  expect(readFile(text)).toEqual({
-    rules: ['/etc/shellfleet/rules.yaml'],
-    allow: {
-      modes: ['read-only', 'danger-full-access'],
-      networks: ['restricted', 'limited'],
-      hosts: ['*.example.org', 'registry.npmjs.org:443'],
-      privateAddresses: ['10.1.0.0/16'],
-      runtimes: ['runsc'],
-      unjudged: ['terminals'],
-    },
-    approvals: { pendingPerTenant: 50 },
-    audit: { retention: 30 * 86_400_000, commands: false },
-    codex: { configOverrides: { model: 'of-the-host' } },
+    expect(readFile(text)).toEqual({
+      rules: ['/etc/shellfleet/rules.yaml'],
+      allow: {
+        modes: ['read-only', 'danger-full-access'],
+        networks: ['restricted', 'limited'],
+        hosts: ['*.example.org', 'registry.npmjs.org:443'],
+        privateAddresses: ['10.1.0.0/16'],
+        runtimes: ['runsc'],
+        unjudged: ['terminals'],
+      },
+      approvals: { pendingPerTenant: 50 },
+      audit: { retention: 30 * 86_400_000, commands: false },
+      codex: { configOverrides: { model: 'of-the-host' } },
+    });
   });
-});
 
-test.each([
-  [
-    'rulez: []',
-    "line 1: must have only these sections: rules, allow, escalation, approvals, keys, audit, codex; it has the unknown field 'rulez'",
-  ],
-  ['rules: rules.yaml', 'line 1: rules must be a list of files'],
-  ['rules:\n  - rules.yaml', 'line 2: rules[0] must be an absolute path'],
-  ['allow:\n  modes: [none]', 'line 2: allow.modes[0] must be one of read-only, workspace-write'],
-  ['allow:\n  hosts: [10.0.0.1]', 'line 2: allow.hosts[0] must be a name, not an address'],
-  ['allow:\n  privateAddresses:\n    - 10.0.0.0', 'line 3: allow.privateAddresses[0] must be a range of addresses'],
-  ['allow: {', 'line 1: '],
-  [
-    'codex:\n  configOverrides: { sandbox_mode: read-only }',
-    'line 2: codex.configOverrides must not name sandbox_mode',
-  ],
-  ['codex:\n  configOverrides: { "a b": 1 }', 'line 2: codex.configOverrides'],
-  ['rules: []\nrules: []', 'line 2: Map keys must be unique'],
-])('refuses %j with the file, the line, the field and what is allowed', (text, message) => {
-  expect(() => readFile(text)).toThrow(ConfigError);
-  expect(() => readFile(text)).toThrow(`SHELLFLEET_CONFIG: ${path}, ${message}`);
-});
-
-test('refuses keys that are none, without an owner, or of both a producer and an approver (case 67)', () => {
-  const publicKey = generateKeyPairSync('ed25519').publicKey.export({ format: 'der', type: 'spki' }).toString('base64');
-  const ofRsa = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'der', type: 'spki' });
-  const read = (key: string, more = '') =>
-    readFile(`keys:\n  producers:\n    - { id: ci, tenants: [t], publicKey: ${key} }\n${more}`).keys;
-  expect(read(publicKey)).toMatchObject({ producers: [{ id: 'ci', tenants: ['t'] }], approvers: [] });
-  for (const wrong of ['none', ofRsa.toString('base64')])
-    expect(() => read(wrong)).toThrow(
-      'line 3: keys.producers[0].publicKey must be an Ed25519 public key as PEM or base64',
-    );
-  const approver = (fields: string) => `  approvers:\n    - { ${fields} }`;
-  expect(() => read(publicKey, approver(`id: ada, tenants: [t], publicKey: ${publicKey}`))).toThrow(
-    'line 5: keys.approvers[0].publicKey is listed twice; a key has one owner, and is either a producer’s or an approver’s',
-  );
-  expect(() => read(publicKey, approver(`id: ada, tenants: [], publicKey: ${publicKey}`))).toThrow(
-    "must name a tenant, or '*'",
-  );
-  expect(() => read(publicKey, approver(`tenants: [t], publicKey: ${publicKey}`))).toThrow(
-    'keys.approvers[0].id must be a string',
-  );
-  expect(() => read(publicKey, '  alg: none')).toThrow('it has the unknown field');
-});
-
-test('a file that is not there is named', () => {
-  expect(() => readConfig({ SHELLFLEET_CONFIG: join(folder, 'absent.yaml') })).toThrow(
-    `SHELLFLEET_CONFIG: ${join(folder, 'absent.yaml')} cannot be read: ENOENT`,
-  );
-});
-
-test('reads the wider sandbox, and refuses one that no session of this host could have (S3-25)', () => {
-  const read = (text: string, env: NodeJS.ProcessEnv = {}) => {
-    writeFileSync(path, text);
-    return readConfig({ SHELLFLEET_CONFIG: path, ...env }).file.escalation;
-  };
-  const mounting = { SHELLFLEET_WORKSPACES: '/srv/workspaces' };
-  expect(read('escalation:\n  network: full', mounting)).toEqual({ network: 'full' });
-  expect(read('escalation: {mode: workspace-write}', { SHELLFLEET_POLICIES: 'bubblewrap' })).toEqual({
-    mode: 'workspace-write',
-  });
-  const refused: [string, NodeJS.ProcessEnv, string][] = [
-    ['escalation: {}', mounting, 'line 1: escalation must name a mode, a network or both'],
-    ['escalation: {to: full}', mounting, 'line 1: escalation must have only these fields: mode, network'],
-    ['escalation: {network: all}', mounting, 'line 1: escalation.network must be one of restricted, limited, full'],
-    ['escalation: {mode: read-only}', mounting, 'SHELLFLEET_CONFIG: escalation: is not wider'],
-    ['escalation: {network: limited}', mounting, "SHELLFLEET_CONFIG: escalation: network 'limited' reaches only"],
-    // Without a workspace a container shares no files with another.
-    ['escalation: {network: full}', {}, 'SHELLFLEET_CONFIG: escalation: no policy of this host'],
-  ];
-  for (const [text, env, message] of refused) {
-    expect(() => read(text, env)).toThrow(ConfigError);
-    expect(() => read(text, env)).toThrow(message);
-  }
-});
-
-test('policies and users are allowed in the file or by their variables, not by both', () => {
-  const text = 'allow: { policies: [docker, bubblewrap], users: [image] }';
-  writeFileSync(path, text);
-  expect(readConfig({ SHELLFLEET_CONFIG: path })).toMatchObject({
-    policies: ['docker', 'bubblewrap'],
-    users: ['image'],
-  });
-  expect(() => readConfig({ SHELLFLEET_CONFIG: path, SHELLFLEET_POLICIES: 'docker' })).toThrow(
-    'SHELLFLEET_POLICIES and allow.policies of SHELLFLEET_CONFIG are both set: keep one',
-  );
-  expect(() => readFile('allow: { policies: [docker, podman] }')).toThrow(
-    "line 1: allow.policies[1] knows 'docker', 'host'",
-  );
-  expect(() => readFile('allow: { policies: [] }')).toThrow('allow.policies must name a policy');
-  expect(() => readFile('allow: { users: [admin] }')).toThrow("allow.users[0] knows 'root' and 'image'");
-});
-
-test('reads where questions are announced, with the secret of the file, and names neither in a message', () => {
-  const secret = 's3cret'.repeat(6);
-  const secretFile = join(folder, 'secret');
-  writeFileSync(secretFile, `${secret}\n`);
-  const short = join(folder, 'short');
-  writeFileSync(short, 's3cret\n');
-  const read = (url: string, file = secretFile, more = '') =>
-    readFile(`approvals:\n  webhook:\n    url: ${url}\n    secretFile: ${file}${more}`).approvals.webhook;
-  for (const url of ['https://u:p@hooks.example/T0KEN', 'http://localhost:8080/', 'http://127.0.0.1/', 'http://[::1]/'])
-    expect(read(url)).toEqual({ url: new URL(url), secret });
-  expect(read('http://hooks.internal/', secretFile, '\n    plainHosts: [hooks.internal]')).toEqual({
-    url: new URL('http://hooks.internal/'),
-    secret,
-  });
-  const refused: [string, string | undefined, string][] = [
+  test.each([
     [
-      'http://hooks.example/T0KEN',
-      undefined,
-      'line 3: approvals.webhook.url must be an https:// URL, or name a host of',
+      'rulez: []',
+      "line 1: must have only these sections: rules, allow, escalation, approvals, keys, audit, codex; it has the unknown field 'rulez'",
     ],
-    ['ftp://hooks.example/T0KEN', undefined, 'line 3: approvals.webhook.url must be an https:// URL'],
-    ['T0KEN', undefined, 'line 3: approvals.webhook.url must be an https:// URL'],
-    ['https://hooks.example/T0KEN', short, 'line 4: approvals.webhook.secretFile must name a file with at least 32'],
-    ['https://hooks.example/T0KEN', '/absent', 'line 4: approvals.webhook.secretFile cannot be read: ENOENT'],
-    ['https://hooks.example/T0KEN', 's3cret', 'line 4: approvals.webhook.secretFile must be an absolute path'],
-  ];
-  for (const [url, file, message] of refused) {
-    expect(() => read(url, file)).toThrow(message);
-    expect(() => read(url, file)).not.toThrow(/T0KEN|s3cret/);
-  }
+    ['rules: rules.yaml', 'line 1: rules must be a list of files'],
+    ['rules:\n  - rules.yaml', 'line 2: rules[0] must be an absolute path'],
+    ['allow:\n  modes: [none]', 'line 2: allow.modes[0] must be one of read-only, workspace-write'],
+    ['allow:\n  hosts: [10.0.0.1]', 'line 2: allow.hosts[0] must be a name, not an address'],
+    ['allow:\n  privateAddresses:\n    - 10.0.0.0', 'line 3: allow.privateAddresses[0] must be a range of addresses'],
+    ['allow: {', 'line 1: '],
+    [
+      'codex:\n  configOverrides: { sandbox_mode: read-only }',
+      'line 2: codex.configOverrides must not name sandbox_mode',
+    ],
+    ['codex:\n  configOverrides: { "a b": 1 }', 'line 2: codex.configOverrides'],
+    ['rules: []\nrules: []', 'line 2: Map keys must be unique'],
+  ])('refuses %j with the file, line, field and allowed values', (text, message) => {
+    expect(() => readFile(text)).toThrow(ConfigError);
+    expect(() => readFile(text)).toThrow(`SHELLFLEET_CONFIG: ${path}, ${message}`);
+  });
+
+  test('refuses invalid keys, keys without an owner, and keys for both roles (case 67)', () => {
+    const publicKey = generateKeyPairSync('ed25519')
+      .publicKey.export({ format: 'der', type: 'spki' })
+      .toString('base64');
+    const ofRsa = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'der', type: 'spki' });
+    const read = (key: string, more = '') =>
+      readFile(`keys:\n  producers:\n    - { id: ci, tenants: [t], publicKey: ${key} }\n${more}`).keys;
+    expect(read(publicKey)).toMatchObject({ producers: [{ id: 'ci', tenants: ['t'] }], approvers: [] });
+    for (const wrong of ['none', ofRsa.toString('base64')])
+      expect(() => read(wrong)).toThrow(
+        'line 3: keys.producers[0].publicKey must be an Ed25519 public key as PEM or base64',
+      );
+    const approver = (fields: string) => `  approvers:\n    - { ${fields} }`;
+    expect(() => read(publicKey, approver(`id: ada, tenants: [t], publicKey: ${publicKey}`))).toThrow(
+      'line 5: keys.approvers[0].publicKey is listed twice; a key has one owner, and is either a producer’s or an approver’s',
+    );
+    expect(() => read(publicKey, approver(`id: ada, tenants: [], publicKey: ${publicKey}`))).toThrow(
+      "must name a tenant, or '*'",
+    );
+    expect(() => read(publicKey, approver(`tenants: [t], publicKey: ${publicKey}`))).toThrow(
+      'keys.approvers[0].id must be a string',
+    );
+    expect(() => read(publicKey, '  alg: none')).toThrow('it has the unknown field');
+  });
+
+  test('names a missing file in the error', () => {
+    expect(() => readConfig({ SHELLFLEET_CONFIG: join(folder, 'absent.yaml') })).toThrow(
+      `SHELLFLEET_CONFIG: ${join(folder, 'absent.yaml')} cannot be read: ENOENT`,
+    );
+  });
+
+  // S3-25
+  test('contains the wider sandbox, and refuses one that no session could have', () => {
+    const read = (text: string, env: NodeJS.ProcessEnv = {}) => {
+      writeFileSync(path, text);
+      return readConfig({ SHELLFLEET_CONFIG: path, ...env }).file.escalation;
+    };
+    const mounting = { SHELLFLEET_WORKSPACES: '/srv/workspaces' };
+    expect(read('escalation:\n  network: full', mounting)).toEqual({ network: 'full' });
+    expect(read('escalation: {mode: workspace-write}', { SHELLFLEET_POLICIES: 'bubblewrap' })).toEqual({
+      mode: 'workspace-write',
+    });
+    const refused: [string, NodeJS.ProcessEnv, string][] = [
+      ['escalation: {}', mounting, 'line 1: escalation must name a mode, a network or both'],
+      ['escalation: {to: full}', mounting, 'line 1: escalation must have only these fields: mode, network'],
+      ['escalation: {network: all}', mounting, 'line 1: escalation.network must be one of restricted, limited, full'],
+      ['escalation: {mode: read-only}', mounting, 'SHELLFLEET_CONFIG: escalation: is not wider'],
+      ['escalation: {network: limited}', mounting, "SHELLFLEET_CONFIG: escalation: network 'limited' reaches only"],
+      // Without a workspace a container shares no files with another.
+      ['escalation: {network: full}', {}, 'SHELLFLEET_CONFIG: escalation: no policy of this host'],
+    ];
+    for (const [text, env, message] of refused) {
+      expect(() => read(text, env)).toThrow(ConfigError);
+      expect(() => read(text, env)).toThrow(message);
+    }
+  });
+
+  test('refuses policies or users that are set in the file and by variables', () => {
+    const text = 'allow: { policies: [docker, bubblewrap], users: [image] }';
+    writeFileSync(path, text);
+    expect(readConfig({ SHELLFLEET_CONFIG: path })).toMatchObject({
+      policies: ['docker', 'bubblewrap'],
+      users: ['image'],
+    });
+    expect(() => readConfig({ SHELLFLEET_CONFIG: path, SHELLFLEET_POLICIES: 'docker' })).toThrow(
+      'SHELLFLEET_POLICIES and allow.policies of SHELLFLEET_CONFIG are both set: keep one',
+    );
+    expect(() => readFile('allow: { policies: [docker, podman] }')).toThrow(
+      "line 1: allow.policies[1] knows 'docker', 'host'",
+    );
+    expect(() => readFile('allow: { policies: [] }')).toThrow('allow.policies must name a policy');
+    expect(() => readFile('allow: { users: [admin] }')).toThrow("allow.users[0] knows 'root' and 'image'");
+  });
+
+  test('contains the webhook and its secret, and no error names either', () => {
+    const secret = 's3cret'.repeat(6);
+    const secretFile = join(folder, 'secret');
+    writeFileSync(secretFile, `${secret}\n`);
+    const short = join(folder, 'short');
+    writeFileSync(short, 's3cret\n');
+    const read = (url: string, file = secretFile, more = '') =>
+      readFile(`approvals:\n  webhook:\n    url: ${url}\n    secretFile: ${file}${more}`).approvals.webhook;
+    for (const url of [
+      'https://u:p@hooks.example/T0KEN',
+      'http://localhost:8080/',
+      'http://127.0.0.1/',
+      'http://[::1]/',
+    ])
+      expect(read(url)).toEqual({ url: new URL(url), secret });
+    expect(read('http://hooks.internal/', secretFile, '\n    plainHosts: [hooks.internal]')).toEqual({
+      url: new URL('http://hooks.internal/'),
+      secret,
+    });
+    const refused: [string, string | undefined, string][] = [
+      [
+        'http://hooks.example/T0KEN',
+        undefined,
+        'line 3: approvals.webhook.url must be an https:// URL, or name a host of',
+      ],
+      ['ftp://hooks.example/T0KEN', undefined, 'line 3: approvals.webhook.url must be an https:// URL'],
+      ['T0KEN', undefined, 'line 3: approvals.webhook.url must be an https:// URL'],
+      ['https://hooks.example/T0KEN', short, 'line 4: approvals.webhook.secretFile must name a file with at least 32'],
+      ['https://hooks.example/T0KEN', '/absent', 'line 4: approvals.webhook.secretFile cannot be read: ENOENT'],
+      ['https://hooks.example/T0KEN', 's3cret', 'line 4: approvals.webhook.secretFile must be an absolute path'],
+    ];
+    for (const [url, file, message] of refused) {
+      expect(() => read(url, file)).toThrow(message);
+      expect(() => read(url, file)).not.toThrow(/T0KEN|s3cret/);
+    }
+  });
 });

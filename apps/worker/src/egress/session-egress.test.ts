@@ -106,8 +106,8 @@ async function during<T>(network: 'limited' | 'restricted', act: () => Promise<T
   return act().finally(end);
 }
 
-describe('while a command runs', () => {
-  test('a request for a listed name is passed on, without the headers of this connection', async () => {
+describe('the proxy while a command runs', () => {
+  test('passes on a request for a listed name, without the headers of its connection', async () => {
     const answer = await during('limited', () =>
       talk(
         `POST http://site.test:${ports.site}/a?b=c HTTP/1.1\r\nHost: other\r\nProxy-Authorization: Basic eDp5\r\nX-Mine: 1\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody`,
@@ -122,7 +122,7 @@ describe('while a command runs', () => {
     });
   });
 
-  test('CONNECT to a listed name and port is a tunnel, and the bytes behind its head are the first in it', async () => {
+  test('opens a tunnel for CONNECT that begins with the bytes behind its head', async () => {
     const [head, rest] = await during('limited', async () => {
       const socket = dial();
       const all = await talk(`CONNECT site.test:${ports.echo} HTTP/1.1\r\n\r\nhello`, 'hello', socket);
@@ -139,14 +139,14 @@ describe('while a command runs', () => {
     ['127.0.0.1:80', 'an address is not let through: name the host'],
     ['[::1]:80', 'an address is not let through: name the host'],
     ['inside.test:80', 'it is at a private address, and the operator of the host does not list that'],
-  ])('CONNECT %s is refused: the status line and the body say why', async (authority, reason) => {
+  ])('refuses CONNECT %s, with the reason in status line and body', async (authority, reason) => {
     const answer = await during('limited', () => talk(`CONNECT ${authority} HTTP/1.1\r\n\r\n`));
     const [head = '', body] = answer.split('\r\n\r\n');
     expect(head.split('\r\n')[0]).toBe(`HTTP/1.1 403 ${authority} refused: ${reason}`);
     expect(body).toBe(`Shellfleet does not let ${authority} through: ${reason}.\n`);
   });
 
-  test('a plain request is refused in the same words', async () => {
+  test('refuses a plain request with the same words', async () => {
     const answer = await during('limited', () => get('http://evil.net/'));
     expect(answer).toMatch(/^HTTP\/1.1 403 evil.net refused: it is not among the session's sandbox.allowedHosts\r\n/);
     expect(answer).toContain("Shellfleet does not let evil.net through: it is not among the session's");
@@ -155,11 +155,11 @@ describe('while a command runs', () => {
   test.each([
     ['none.test:80', /^HTTP\/1.1 502 none.test:80 refused: its name could not be resolved\r\n/],
     ['site.test:1', /^HTTP\/1.1 502 site.test:1 refused: it could not be reached: ECONNREFUSED\r\n/],
-  ])('%s, which does not answer, is told as that', async (authority, expected) => {
+  ])('reports that %s does not reply', async (authority, expected) => {
     expect(await during('limited', () => talk(`CONNECT ${authority} HTTP/1.1\r\n\r\n`))).toMatch(expected);
   });
 
-  test('a name is resolved once: what it resolves to a moment later is never connected to, and no address that is not listed', async () => {
+  test('resolves a name once, and never connects to a later or unlisted address', async () => {
     asked = [];
     const rebinding = await during('limited', async () => {
       const first = tunnel(`mixed.test:${ports.echo}`);
@@ -174,7 +174,7 @@ describe('while a command runs', () => {
     expect(insideConnections).toBe(0);
   });
 
-  test('each request is recorded with its destination and the reason of a refusal, and nothing else of it', async () => {
+  test('records only the destination of each request and the reason of a refusal', async () => {
     events.length = 0;
     await during('limited', async () => {
       await get(`http://site.test:${ports.site}/`);
@@ -190,8 +190,8 @@ describe('while a command runs', () => {
   });
 });
 
-describe('connections and what runs', () => {
-  test('a connection that was opened during a command ends with it', async () => {
+describe('the lifetime of connections through the proxy', () => {
+  test('ends a connection with the command that opened it', async () => {
     const socket = dial();
     const closed = new Promise((resolve) => socket.on('close', resolve));
     const end = egress.begin('limited');
@@ -201,7 +201,7 @@ describe('connections and what runs', () => {
     await closed;
   });
 
-  test('one of which its client has closed its half ends with the command, too', async () => {
+  test('ends a half-closed connection with its command', async () => {
     const arrived = once(waiting, 'connection') as Promise<[Socket]>;
     const socket = dial();
     const end = egress.begin('limited');
@@ -217,7 +217,7 @@ describe('connections and what runs', () => {
     clearInterval(drip);
   });
 
-  test('one whose name is still being resolved at the end of its command is never made', async () => {
+  test('opens no connection when its command ends before its name is resolved', async () => {
     let isAsked = false;
     const pending = new SessionEgress({
       rules: {
@@ -245,7 +245,7 @@ describe('connections and what runs', () => {
     pending.close();
   });
 
-  test('while nothing runs nothing passes, also over a connection that waits for the next command', async () => {
+  test('passes nothing while nothing runs, even over a connection that waits', async () => {
     const early = dial();
     await new Promise((resolve) => early.once('connect', resolve));
     expect(await talk(`CONNECT site.test:${ports.echo} HTTP/1.1\r\n\r\n`)).toMatch(/403 .* no command runs/);
@@ -254,7 +254,7 @@ describe('connections and what runs', () => {
     });
   });
 
-  test('a command whose network is restricted has none, and nor has anything beside it', async () => {
+  test('a restricted command blocks the network of the whole session', async () => {
     await during('restricted', async () => {
       expect(await talk(`CONNECT site.test:${ports.echo} HTTP/1.1\r\n\r\n`)).toMatch(
         /403 .* the command that runs has no network/,
@@ -262,7 +262,7 @@ describe('connections and what runs', () => {
     });
   });
 
-  test("an open terminal has the session's network; a restricted command beside it takes it away, for its time", async () => {
+  test("an open terminal has the session's network, except during a restricted command", async () => {
     egress.setTerminals(1);
     const own = dial();
     const closed = new Promise((resolve) => own.on('close', resolve));

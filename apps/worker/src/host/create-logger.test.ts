@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import { ATTRIBUTES } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createLogger, openLog } from './create-logger.ts';
 
 /** Returns the lines that `log` writes, each as its names and values in order. */
@@ -20,64 +20,68 @@ function linesOf(log: (logger: ReturnType<typeof createLogger>) => void): [strin
   return lines;
 }
 
-test('a name that the logger has already is written once', () => {
-  const [line] = linesOf((logger) => {
-    const child = logger.child({ [ATTRIBUTES.sessionId]: 'a' }).child({}, { formatters: { log: (fields) => fields } });
-    child.warn({ [ATTRIBUTES.sessionId]: 'a', [ATTRIBUTES.commandId]: 'c' }, 'command.completed');
+describe('the log of a worker', () => {
+  test('writes a name once that the logger has already', () => {
+    const [line] = linesOf((logger) => {
+      const child = logger
+        .child({ [ATTRIBUTES.sessionId]: 'a' })
+        .child({}, { formatters: { log: (fields) => fields } });
+      child.warn({ [ATTRIBUTES.sessionId]: 'a', [ATTRIBUTES.commandId]: 'c' }, 'command.completed');
+    });
+    expect(line).toEqual([
+      ['level', 'warn'],
+      ['shellfleet.session.id', 'a'],
+      ['shellfleet.command.id', 'c'],
+      ['msg', 'command.completed'],
+    ]);
   });
-  expect(line).toEqual([
-    ['level', 'warn'],
-    ['shellfleet.session.id', 'a'],
-    ['shellfleet.command.id', 'c'],
-    ['msg', 'command.completed'],
-  ]);
-});
 
-test('another value of a name that is taken has a name of its own', () => {
-  const [line] = linesOf((logger) => {
-    logger.child({ key: 'a' }).info({ key: 'b', level: 'high', msg: 'said' }, 'keeper.reported');
+  test('gives another value of a used name a different name', () => {
+    const [line] = linesOf((logger) => {
+      logger.child({ key: 'a' }).info({ key: 'b', level: 'high', msg: 'said' }, 'keeper.reported');
+    });
+    expect(line).toEqual([
+      ['level', 'info'],
+      ['key', 'a'],
+      ['other.key', 'b'],
+      ['other.level', 'high'],
+      ['other.msg', 'said'],
+      ['msg', 'keeper.reported'],
+    ]);
   });
-  expect(line).toEqual([
-    ['level', 'info'],
-    ['key', 'a'],
-    ['other.key', 'b'],
-    ['other.level', 'high'],
-    ['other.msg', 'said'],
-    ['msg', 'keeper.reported'],
-  ]);
-});
 
-test('an error, and a line without fields, are written as before', () => {
-  const lines = linesOf((logger) => {
-    logger.error(new Error('it broke'));
-    logger.info('worker.started');
+  test('writes errors, and lines without fields, unchanged', () => {
+    const lines = linesOf((logger) => {
+      logger.error(new Error('it broke'));
+      logger.info('worker.started');
+    });
+    expect(lines.map((members) => Object.fromEntries(members))).toMatchObject([
+      { level: 'error', msg: 'it broke', err: { message: 'it broke' } },
+      { level: 'info', msg: 'worker.started' },
+    ]);
   });
-  expect(lines.map((members) => Object.fromEntries(members))).toMatchObject([
-    { level: 'error', msg: 'it broke', err: { message: 'it broke' } },
-    { level: 'info', msg: 'worker.started' },
-  ]);
-});
 
-// Fault 111, in a worker.
-test('LOG-2: a full disk under the log stops nobody, and what waits is bounded', () => {
-  const destination = openLog('/dev/full');
-  const dropped: unknown[] = [];
-  (destination as unknown as EventEmitter).on('drop', (line) => dropped.push(line));
-  const logger = createLogger('info', destination);
-  for (let index = 0; index < 3_000; index += 1) logger.info({ text: 'x'.repeat(1_000) }, 'keeper.reported');
-  expect(dropped.length).toBeGreaterThan(1_900);
-});
+  // Fault 111, in a worker.
+  test('LOG-2: keeps a limited number of lines waiting on a full disk, and stops nothing', () => {
+    const destination = openLog('/dev/full');
+    const dropped: unknown[] = [];
+    (destination as unknown as EventEmitter).on('drop', (line) => dropped.push(line));
+    const logger = createLogger('info', destination);
+    for (let index = 0; index < 3_000; index += 1) logger.info({ text: 'x'.repeat(1_000) }, 'keeper.reported');
+    expect(dropped.length).toBeGreaterThan(1_900);
+  });
 
-test('LOG-3: while Redis is away, an error is its message; any other has its stack', () => {
-  const lines: { err: object }[] = [];
-  const logger = createLogger('warn', { write: (line) => void lines.push(JSON.parse(line)) });
-  const away = new Error("Stream isn't writeable and enableOfflineQueue options is false");
-  logger.warn({ err: away }, 'host.beat-failed');
-  logger.warn({ err: new Error('The call failed.', { cause: away }) }, 'calls.failed');
-  logger.warn({ err: new Error('It is broken.') }, 'upkeep.failed');
-  expect(lines.map(({ err }) => err)).toEqual([
-    { type: 'Error', message: away.message, stack: `Error: ${away.message}` },
-    { type: 'Error', message: 'The call failed.', stack: 'Error: The call failed.' },
-    { type: 'Error', message: 'It is broken.', stack: expect.stringContaining('create-logger.test.ts') },
-  ]);
+  test('LOG-3: writes errors about a missing Redis without their stack, others with it', () => {
+    const lines: { err: object }[] = [];
+    const logger = createLogger('warn', { write: (line) => void lines.push(JSON.parse(line)) });
+    const away = new Error("Stream isn't writeable and enableOfflineQueue options is false");
+    logger.warn({ err: away }, 'host.beat-failed');
+    logger.warn({ err: new Error('The call failed.', { cause: away }) }, 'calls.failed');
+    logger.warn({ err: new Error('It is broken.') }, 'upkeep.failed');
+    expect(lines.map(({ err }) => err)).toEqual([
+      { type: 'Error', message: away.message, stack: `Error: ${away.message}` },
+      { type: 'Error', message: 'The call failed.', stack: 'Error: The call failed.' },
+      { type: 'Error', message: 'It is broken.', stack: expect.stringContaining('create-logger.test.ts') },
+    ]);
+  });
 });

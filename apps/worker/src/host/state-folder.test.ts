@@ -4,7 +4,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openStateFolder, readSealKey } from './state-folder.ts';
 
 let folder: string;
@@ -17,66 +17,68 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-test('a host is the same host in its next run', async () => {
-  const first = await openStateFolder(folder, undefined);
-  await first.close();
-  const second = await openStateFolder(folder, undefined);
-  expect([second.hostId, second.hostKey]).toEqual([first.hostId, first.hostKey]);
-  expect(second.hostId).toMatch(/^host-[0-9a-f]{12}$/);
-  expect(second.hostKey).toHaveLength(32);
-  await second.close();
-});
+describe('the state folder of a host', () => {
+  test('keeps the id and key of the host for its next process', async () => {
+    const first = await openStateFolder(folder, undefined);
+    await first.close();
+    const second = await openStateFolder(folder, undefined);
+    expect([second.hostId, second.hostKey]).toEqual([first.hostId, first.hostKey]);
+    expect(second.hostId).toMatch(/^host-[0-9a-f]{12}$/);
+    expect(second.hostKey).toHaveLength(32);
+    await second.close();
+  });
 
-test('hosts with names of their own share a machine, not a key', async () => {
-  await using one = await openStateFolder(folder, 'one');
-  await using two = await openStateFolder(folder, 'two');
-  expect([one.hostId, two.hostId]).toEqual(['one', 'two']);
-  expect(one.hostKey).not.toEqual(two.hostKey);
-  expect(one.stateFolderId).toMatch(/^[0-9a-f]{16}$/);
-  expect(two.stateFolderId).toBe(one.stateFolderId);
-});
+  test('gives two hosts of one machine different keys', async () => {
+    await using one = await openStateFolder(folder, 'one');
+    await using two = await openStateFolder(folder, 'two');
+    expect([one.hostId, two.hostId]).toEqual(['one', 'two']);
+    expect(one.hostKey).not.toEqual(two.hostKey);
+    expect(one.stateFolderId).toMatch(/^[0-9a-f]{16}$/);
+    expect(two.stateFolderId).toBe(one.stateFolderId);
+  });
 
-test('STATE-1: a second worker with the same id is refused while the first runs', async () => {
-  const first = await openStateFolder(folder, 'one');
-  await expect(openStateFolder(folder, 'one')).rejects.toMatchObject({ code: 'HOST_ID_TAKEN' });
-  await first.close();
-  await using second = await openStateFolder(folder, 'one');
-  expect(second.hostId).toBe('one');
-});
+  test('STATE-1: refuses a second worker with the same id while the first runs', async () => {
+    const first = await openStateFolder(folder, 'one');
+    await expect(openStateFolder(folder, 'one')).rejects.toMatchObject({ code: 'HOST_ID_TAKEN' });
+    await first.close();
+    await using second = await openStateFolder(folder, 'one');
+    expect(second.hostId).toBe('one');
+  });
 
-test('STATE-1: a second worker waits a moment for one that is ending', async () => {
-  const first = await openStateFolder(folder, 'one');
-  const opening = openStateFolder(folder, 'one');
-  await new Promise((resolve) => setTimeout(resolve, 200));
-  await first.close();
-  await using second = await opening;
-  expect(second.hostId).toBe('one');
-});
+  test('STATE-1: lets a second worker wait a moment for one that is ending', async () => {
+    const first = await openStateFolder(folder, 'one');
+    const opening = openStateFolder(folder, 'one');
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await first.close();
+    await using second = await opening;
+    expect(second.hostId).toBe('one');
+  });
 
-test('STATE-1: a worker killed with SIGKILL leaves its folder free at once', async () => {
-  const module = fileURLToPath(new URL('./state-folder.ts', import.meta.url));
-  const script = `const { openStateFolder } = await import(${JSON.stringify(module)});
+  test('STATE-1: is free at once after a worker was killed with SIGKILL', async () => {
+    const module = fileURLToPath(new URL('./state-folder.ts', import.meta.url));
+    const script = `const { openStateFolder } = await import(${JSON.stringify(module)});
     await openStateFolder(${JSON.stringify(folder)}, 'one'); console.log('open'); setInterval(() => {}, 1000);`;
-  const child = spawn(process.execPath, ['--conditions=@shellfleet/source', '--input-type=module', '-e', script]);
-  await once(child.stdout, 'data');
-  await expect(openStateFolder(folder, 'one')).rejects.toMatchObject({ code: 'HOST_ID_TAKEN' });
-  child.kill('SIGKILL');
-  await once(child, 'exit');
-  await using next = await openStateFolder(folder, 'one');
-  expect(next.hostId).toBe('one');
-});
+    const child = spawn(process.execPath, ['--conditions=@shellfleet/source', '--input-type=module', '-e', script]);
+    await once(child.stdout, 'data');
+    await expect(openStateFolder(folder, 'one')).rejects.toMatchObject({ code: 'HOST_ID_TAKEN' });
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    await using next = await openStateFolder(folder, 'one');
+    expect(next.hostId).toBe('one');
+  });
 
-test('STATE-1: holds as well where there is no flock program', async () => {
-  vi.stubEnv('PATH', '/nonexistent');
-  const first = await openStateFolder(folder, 'one');
-  await expect(openStateFolder(folder, 'one')).rejects.toMatchObject({ code: 'HOST_ID_TAKEN' });
-  await first.close();
-  await using second = await openStateFolder(folder, 'one');
-  expect(second.hostId).toBe('one');
-});
+  test('STATE-1: has one holder even without the program flock', async () => {
+    vi.stubEnv('PATH', '/nonexistent');
+    const first = await openStateFolder(folder, 'one');
+    await expect(openStateFolder(folder, 'one')).rejects.toMatchObject({ code: 'HOST_ID_TAKEN' });
+    await first.close();
+    await using second = await openStateFolder(folder, 'one');
+    expect(second.hostId).toBe('one');
+  });
 
-test('STATE-2: keys are readable by their owner alone, and made once', async () => {
-  const keys = await Promise.all(['a', 'b', 'c'].map((key) => readSealKey(folder, () => key)));
-  expect(new Set(keys).size).toBe(1);
-  expect((await stat(join(folder, 'seal-key'))).mode & 0o777).toBe(0o600);
+  test('STATE-2: creates keys once, readable by their owner alone', async () => {
+    const keys = await Promise.all(['a', 'b', 'c'].map((key) => readSealKey(folder, () => key)));
+    expect(new Set(keys).size).toBe(1);
+    expect((await stat(join(folder, 'seal-key'))).mode & 0o777).toBe(0o600);
+  });
 });

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { watchRedisLosses } from './redis-losses.ts';
 
 let folder: string;
@@ -27,33 +27,35 @@ function start(runId: string | undefined) {
   return { history, mayHaveHappened };
 }
 
-test('a Redis that is the same as before, over all processes of the host, has lost nothing', () => {
-  expect(start('a').mayHaveHappened()).toBe(false);
-  begin();
-  expect(start('a').mayHaveHappened()).toBe(false);
-});
+describe('losses of Redis', () => {
+  test('did not happen while all processes of the host saw the same Redis', () => {
+    expect(start('a').mayHaveHappened()).toBe(false);
+    begin();
+    expect(start('a').mayHaveHappened()).toBe(false);
+  });
 
-test('another Redis may lack what this host began, until the retention is over', () => {
-  start('a');
-  begin();
-  expect(start('b').mayHaveHappened()).toBe(true);
-  vi.advanceTimersByTime(RETENTION_MS / 2);
-  const later = start('b');
-  expect(later.mayHaveHappened()).toBe(true);
-  vi.advanceTimersByTime(RETENTION_MS / 2 + 1);
-  expect(later.mayHaveHappened()).toBe(false);
-});
+  test('may have happened in another Redis, until the retention has passed', () => {
+    start('a');
+    begin();
+    expect(start('b').mayHaveHappened()).toBe(true);
+    vi.advanceTimersByTime(RETENTION_MS / 2);
+    const later = start('b');
+    expect(later.mayHaveHappened()).toBe(true);
+    vi.advanceTimersByTime(RETENTION_MS / 2 + 1);
+    expect(later.mayHaveHappened()).toBe(false);
+  });
 
-test('so may one that was replaced while this process runs, and one that does not say which it is', () => {
-  const { history, mayHaveHappened } = start('a');
-  history.changedAt = Date.now();
-  expect(mayHaveHappened()).toBe(true);
-  expect(start(undefined).mayHaveHappened()).toBe(true);
-});
+  test('may have happened in a Redis that was replaced or has no identity', () => {
+    const { history, mayHaveHappened } = start('a');
+    history.changedAt = Date.now();
+    expect(mayHaveHappened()).toBe(true);
+    expect(start(undefined).mayHaveHappened()).toBe(true);
+  });
 
-test('a host that lost that file, but not its journal, takes the Redis for another one', () => {
-  start('a');
-  begin();
-  rmSync(join(folder, 'redis.json'));
-  expect(start('a').mayHaveHappened()).toBe(true);
+  test('may have happened when the host lost the file with the identity', () => {
+    start('a');
+    begin();
+    rmSync(join(folder, 'redis.json'));
+    expect(start('a').mayHaveHappened()).toBe(true);
+  });
 });

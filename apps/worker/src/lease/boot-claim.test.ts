@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type BootClaim, claimHostId, holdsHostId, renewHostId } from './boot-claim.ts';
 
 /** Fakes the two commands that a claim uses. Each write is recorded with its expiry. */
@@ -15,38 +15,40 @@ function fakeRedis(stored: string | null) {
 const claim: BootClaim = { hostId: 'h1', machine: 'm1', boot: 'b2', ttlMs: 5_000 };
 const WRITE = [['ns:{x0}:host:h1:boot', 'm1 b2', 'PX', 5_000]];
 
-test.each([
-  ['nobody has it', null],
-  ['an earlier process of this machine had it', 'm1 b1'],
-])('claims the host id when %s', async (_when, stored) => {
-  const { redis, writes } = fakeRedis(stored);
-  await claimHostId(redis, 'ns', claim);
-  expect(writes).toEqual(WRITE);
-});
-
-test('refuses a host id that another machine holds, and changes nothing', async () => {
-  const { redis, writes } = fakeRedis('m2 b1');
-  await expect(claimHostId(redis, 'ns', claim)).rejects.toMatchObject({
-    code: 'HOST_ID_TAKEN',
-    context: { hostId: 'h1' },
+describe('the claim of a host id', () => {
+  test.each([
+    ['nobody has it', null],
+    ['an earlier process of this machine had it', 'm1 b1'],
+  ])('succeeds when %s', async (_when, stored) => {
+    const { redis, writes } = fakeRedis(stored);
+    await claimHostId(redis, 'ns', claim);
+    expect(writes).toEqual(WRITE);
   });
-  expect(writes).toEqual([]);
-});
 
-test.each([
-  ['a claim of its own', 'm1 b2', true],
-  ['a claim that has expired', null, true],
-  ['the claim of an earlier process of this machine, from an older state of Redis', 'm1 b1', true],
-  ['the claim of a later process of this machine', 'm1 b3', false],
-  ['the claim of another machine', 'm2 b2', false],
-])('%s: the host id is held by this process: %s %s', async (_title, stored, held) => {
-  const { redis, writes } = fakeRedis(stored);
-  expect(await holdsHostId(redis, 'ns', claim)).toBe(held);
-  expect(writes).toEqual([]);
-});
+  test('fails, and changes nothing, while another machine holds the id', async () => {
+    const { redis, writes } = fakeRedis('m2 b1');
+    await expect(claimHostId(redis, 'ns', claim)).rejects.toMatchObject({
+      code: 'HOST_ID_TAKEN',
+      context: { hostId: 'h1' },
+    });
+    expect(writes).toEqual([]);
+  });
 
-test('renews its claim', async () => {
-  const { redis, writes } = fakeRedis('m1 b2');
-  await renewHostId(redis, 'ns', claim);
-  expect(writes).toEqual(WRITE);
+  test.each([
+    ['a claim of its own', 'm1 b2', true],
+    ['a claim that has expired', null, true],
+    ['the claim of an earlier process of this machine, from an older state of Redis', 'm1 b1', true],
+    ['the claim of a later process of this machine', 'm1 b3', false],
+    ['the claim of another machine', 'm2 b2', false],
+  ])('%s (%s) is held by this process: %s', async (_title, stored, held) => {
+    const { redis, writes } = fakeRedis(stored);
+    expect(await holdsHostId(redis, 'ns', claim)).toBe(held);
+    expect(writes).toEqual([]);
+  });
+
+  test('is renewed', async () => {
+    const { redis, writes } = fakeRedis('m1 b2');
+    await renewHostId(redis, 'ns', claim);
+    expect(writes).toEqual(WRITE);
+  });
 });

@@ -1,14 +1,16 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createHeldTimes } from './held-times.ts';
 
-test('the median is that of the last 32 times, in whole milliseconds', () => {
-  const times = createHeldTimes();
-  expect(times.median()).toBe(undefined);
-  times.record(1_000.4);
-  expect(times.median()).toBe(1_000);
-  times.record(100);
-  times.record(5_000);
-  expect(times.median()).toBe(1_000);
-  for (let ms = 1; ms <= 31; ms += 1) times.record(ms);
-  expect(times.median()).toBe(17);
+describe('held times', () => {
+  test('have the median of the last 32 times, in whole milliseconds', () => {
+    const times = createHeldTimes();
+    expect(times.median()).toBe(undefined);
+    times.record(1_000.4);
+    expect(times.median()).toBe(1_000);
+    times.record(100);
+    times.record(5_000);
+    expect(times.median()).toBe(1_000);
+    for (let ms = 1; ms <= 31; ms += 1) times.record(ms);
+    expect(times.median()).toBe(17);
+  });
 });

@@ -1,6 +1,6 @@
 import { fleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { lossOf, Settling } from './settling.ts';
 
 beforeEach(() => vi.useFakeTimers({ now: 1_000_000 }));
@@ -22,72 +22,74 @@ function setUp(beats: Record<string, number>) {
   return { settling, state, beats, onSettled };
 }
 
-test('a host that was never away is settled', () => {
-  expect(setUp({}).settling.settled).toBe(true);
-});
+describe('settling', () => {
+  test('is not needed by a host that was never away', () => {
+    expect(setUp({}).settling.settled).toBe(true);
+  });
 
-test('a fleet of one host settles at once', async () => {
-  const { settling, onSettled } = setUp({ h1: LAST_BEAT });
-  await settling.begin(LAST_BEAT);
-  expect([settling.settled, onSettled.mock.calls.length]).toEqual([true, 1]);
-});
+  test('ends at once in a fleet of one host', async () => {
+    const { settling, onSettled } = setUp({ h1: LAST_BEAT });
+    await settling.begin(LAST_BEAT);
+    expect([settling.settled, onSettled.mock.calls.length]).toEqual([true, 1]);
+  });
 
-test('the fleet has settled when every host that was up before has beaten again', async () => {
-  const { settling, beats } = setUp({ h1: LAST_BEAT, h2: LAST_BEAT + 100, h3: LAST_BEAT - 1_000 });
-  void settling.begin(LAST_BEAT);
-  await vi.advanceTimersByTimeAsync(1_000);
-  beats.h2 = 1_001_000;
-  await vi.advanceTimersByTimeAsync(1_000);
-  expect(settling.settled).toBe(false);
-  beats.h3 = 1_002_000;
-  await vi.advanceTimersByTimeAsync(200);
-  expect(settling.settled).toBe(true);
-});
+  test('ends when every host that was up before has published a heartbeat', async () => {
+    const { settling, beats } = setUp({ h1: LAST_BEAT, h2: LAST_BEAT + 100, h3: LAST_BEAT - 1_000 });
+    void settling.begin(LAST_BEAT);
+    await vi.advanceTimersByTimeAsync(1_000);
+    beats.h2 = 1_001_000;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(settling.settled).toBe(false);
+    beats.h3 = 1_002_000;
+    await vi.advanceTimersByTimeAsync(200);
+    expect(settling.settled).toBe(true);
+  });
 
-test('it waits for a silent host for 5 s, and not for one that was lost long before', async () => {
-  const silent = setUp({ h2: LAST_BEAT });
-  void silent.settling.begin(LAST_BEAT);
-  await vi.advanceTimersByTimeAsync(4_999);
-  expect(silent.settling.settled).toBe(false);
-  await vi.advanceTimersByTimeAsync(1);
-  expect(silent.settling.settled).toBe(true);
+  test('waits 5 s for a silent host, but not for one lost long before', async () => {
+    const silent = setUp({ h2: LAST_BEAT });
+    void silent.settling.begin(LAST_BEAT);
+    await vi.advanceTimersByTimeAsync(4_999);
+    expect(silent.settling.settled).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(silent.settling.settled).toBe(true);
 
-  const lost = setUp({ h2: LAST_BEAT - 10_001 });
-  await lost.settling.begin(LAST_BEAT);
-  expect(lost.settling.settled).toBe(true);
-});
+    const lost = setUp({ h2: LAST_BEAT - 10_001 });
+    await lost.settling.begin(LAST_BEAT);
+    expect(lost.settling.settled).toBe(true);
+  });
 
-test('it waits for the whole 5 s where Redis has lost which hosts were up', async () => {
-  const { settling } = setUp({ h1: 1_000_000 });
-  void settling.begin(LAST_BEAT, true);
-  await vi.advanceTimersByTimeAsync(4_999);
-  expect(settling.settled).toBe(false);
-  await vi.advanceTimersByTimeAsync(1);
-  expect(settling.settled).toBe(true);
-});
+  test('takes 5 s when Redis has lost which hosts were up', async () => {
+    const { settling } = setUp({ h1: 1_000_000 });
+    void settling.begin(LAST_BEAT, true);
+    await vi.advanceTimersByTimeAsync(4_999);
+    expect(settling.settled).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(settling.settled).toBe(true);
+  });
 
-test.each([
-  [String(LAST_BEAT), 'nothing'],
-  [String(LAST_BEAT + 1), 'nothing'],
-  [String(LAST_BEAT - 1), 'newest'],
-  [String(LAST_BEAT - 10_000), 'newest'],
-  [String(LAST_BEAT - 10_001), 'hosts'],
-  [null, 'hosts'],
-])('a Redis that has %s as the last heartbeat has lost %s', (beatAt, loss) => {
-  expect(lossOf(beatAt, LAST_BEAT)).toBe(loss);
-});
+  test.each([
+    [String(LAST_BEAT), 'nothing'],
+    [String(LAST_BEAT + 1), 'nothing'],
+    [String(LAST_BEAT - 1), 'newest'],
+    [String(LAST_BEAT - 10_000), 'newest'],
+    [String(LAST_BEAT - 10_001), 'hosts'],
+    [null, 'hosts'],
+  ])('takes the last heartbeat %s for a loss of %s', (beatAt, loss) => {
+    expect(lossOf(beatAt, LAST_BEAT)).toBe(loss);
+  });
 
-test('when Redis goes away again, it begins anew, and the first wait settles nothing', async () => {
-  const { settling, state, beats, onSettled } = setUp({ h2: LAST_BEAT });
-  void settling.begin(LAST_BEAT);
-  await vi.advanceTimersByTimeAsync(4_000);
-  state.fails = true;
-  void settling.begin(LAST_BEAT);
-  await vi.advanceTimersByTimeAsync(2_000);
-  expect(settling.settled).toBe(false);
-  state.fails = false;
-  await vi.advanceTimersByTimeAsync(200);
-  beats.h2 = 1_006_000;
-  await vi.advanceTimersByTimeAsync(200);
-  expect([settling.settled, onSettled.mock.calls.length]).toEqual([true, 1]);
+  test('begins again when Redis goes away again, and ignores the first wait', async () => {
+    const { settling, state, beats, onSettled } = setUp({ h2: LAST_BEAT });
+    void settling.begin(LAST_BEAT);
+    await vi.advanceTimersByTimeAsync(4_000);
+    state.fails = true;
+    void settling.begin(LAST_BEAT);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(settling.settled).toBe(false);
+    state.fails = false;
+    await vi.advanceTimersByTimeAsync(200);
+    beats.h2 = 1_006_000;
+    await vi.advanceTimersByTimeAsync(200);
+    expect([settling.settled, onSettled.mock.calls.length]).toEqual([true, 1]);
+  });
 });

@@ -54,7 +54,8 @@ function heldLength(text: string): number {
 describe('CleanOutput with a redactor', () => {
   const redacted = { createRedactor: createTestRedactor };
 
-  test('OUTPUT-5: redacts before it cuts, in both streams and in their merged order (S1-49)', () => {
+  // S1-49
+  test('OUTPUT-5: redacts before it cuts, in both streams and in their merged order', () => {
     const steps: Step[] = [
       ['stdout', 'a SEC'],
       ['stderr', 'b SECRET\n'],
@@ -76,7 +77,7 @@ describe('CleanOutput with a redactor', () => {
     });
   });
 
-  test('OUTPUT-2: what is held back is neither covered by an entry nor lost at the end', () => {
+  test('OUTPUT-2: no chunk covers pending bytes, and the end releases them', () => {
     const output = create({ ...OPTIONS, ...redacted });
     output.push('stdout', 0, Buffer.from('quiet SEC'));
     expect(drain(output).entries).toMatchObject([{ rawFrom: 0, rawTo: 6 }]);
@@ -84,7 +85,7 @@ describe('CleanOutput with a redactor', () => {
     expect(drain(output).entries).toMatchObject([{ rawFrom: 6, rawTo: 9, data: Buffer.from('SEC') }]);
   });
 
-  test('OUTPUT-5: what both streams held back does not become a secret side by side', () => {
+  test('OUTPUT-5: pending bytes of both streams do not form a secret when merged', () => {
     const steps: Step[] = [
       ['stdout', 'SEC'],
       ['stderr', 'BLO'],
@@ -97,7 +98,7 @@ describe('CleanOutput with a redactor', () => {
     expect(run(steps, { createRedactor }).texts).toMatchObject({ stdout: 'SEC', stderr: 'BLO', output: '[X]' });
   });
 
-  test('OUTPUT-4: after a restart at any point everything is redacted, and counted, exactly once', () => {
+  test('OUTPUT-4: redacts and counts everything once, with a restart at any point', () => {
     const text = 'one SECRET two\nSECSECRETRET é SECRET\n'.repeat(4);
     const bytes = Buffer.from(text);
     const options = { ...redacted, streamBytes: 60, maxBytes: 100 };
@@ -118,7 +119,7 @@ describe('CleanOutput with a redactor', () => {
     }
   });
 
-  test('OUTPUT-5: nothing of either stream follows a match that blocks, and everything is acknowledged', () => {
+  test('OUTPUT-5: releases nothing after a match that blocks, and acknowledges everything', () => {
     const output = create({ ...OPTIONS, ...redacted });
     feed(output, [
       ['stdout', 'shown\n'],
@@ -158,7 +159,7 @@ describe('CleanOutput with a redactor', () => {
     });
   });
 
-  test('OUTPUT-5: an adopted command stays blocked', () => {
+  test('OUTPUT-5: keeps an adopted command blocked', () => {
     const before = create({ ...OPTIONS, ...redacted });
     feed(before, [['stdout', 'x BLOCK']]);
     const after = create({ ...OPTIONS, ...redacted });
@@ -171,7 +172,7 @@ describe('CleanOutput with a redactor', () => {
     expect(after.texts()).toMatchObject({ stdout: '', stderr: '', redactions: { block: 1 } });
   });
 
-  test('small pushes are joined into entries of at most 64 KiB, and all of them are given out', () => {
+  test('joins small pushes into chunks of at most 64 KiB, without a loss', () => {
     const output = create(OPTIONS);
     feed(
       output,
@@ -183,7 +184,7 @@ describe('CleanOutput with a redactor', () => {
     expect([output.waitingBytes, output.isWaiting]).toEqual([0, false]);
   });
 
-  test('what a rule swallows is acknowledged, though nothing stands for it', () => {
+  test('acknowledges bytes that a rule replaces with nothing', () => {
     const swallow = { push: () => Buffer.alloc(0), end: () => Buffer.alloc(0), heldBytes: 0, counts: {} };
     const output = create({ ...OPTIONS, createRedactor: () => ({ ...swallow, blocked: undefined }) });
     output.push('stdout', 0, Buffer.alloc(500_000, 'x'));

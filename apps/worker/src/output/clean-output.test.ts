@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { create, drain, feed, OPTIONS, run, type Step, textOf } from '../../test-support/clean-output-runs.ts';
 
 describe('CleanOutput', () => {
-  test('joins what belongs together and keeps the order of the streams', () => {
+  test('joins adjacent output of a stream, and keeps the order of the streams', () => {
     const { entries, texts } = run([
       ['stdout', 'a\n'],
       ['stdout', 'b\n'],
@@ -44,7 +44,7 @@ describe('CleanOutput', () => {
     expect(() => output.push('stderr', 5, Buffer.from('x'))).toThrow('stderr continues at 5, but ended at 0');
   });
 
-  test('OUTPUT-2: an entry does not cover the bytes of an unfinished character', () => {
+  test('OUTPUT-2: a chunk does not cover the bytes of an unfinished character', () => {
     const output = create(OPTIONS);
     output.push('stdout', 0, Buffer.from('ab\u20ac').subarray(0, 4));
     expect(drain(output).entries.map(({ rawTo, data }) => [rawTo, Buffer.from(data).toString()])).toEqual([[2, 'ab']]);
@@ -54,7 +54,7 @@ describe('CleanOutput', () => {
     ).toEqual([[2, 5, '€']]);
   });
 
-  test('bounds each entry, and binary stays exact', () => {
+  test('limits each chunk, and keeps binary output exact', () => {
     const bytes = Buffer.from(Array.from({ length: 300_000 }, (_unused, at) => (at * 31) % 256));
     const { entries, texts } = run([['stdout', bytes]], { encoding: 'base64', maxBytes: 1_000_000, maxLines: 100_000 });
     expect(entries.every(({ data }) => data.byteLength <= 65_536)).toBe(true);
@@ -62,7 +62,7 @@ describe('CleanOutput', () => {
     expect(Buffer.from(texts.stdout, 'base64').equals(bytes)).toBe(true);
   });
 
-  test('OUTPUT-3: the stream carries exactly its budget, and one closing entry counts the rest', () => {
+  test('OUTPUT-3: the stream takes exactly its budget, and one closing chunk counts the rest', () => {
     const { entries, overflow, closing, texts } = run(
       [
         ['stdout', 'x\n'.repeat(40)],
@@ -110,7 +110,7 @@ describe('CleanOutput', () => {
     expect(texts.totals).toEqual({ stdoutBytes: 84, stderrBytes: 50, stdoutLines: 41, stderrLines: 1 });
   });
 
-  test('OUTPUT-4: after a restart at any point the Result and the entries are what they would have been', () => {
+  test('OUTPUT-4: a restart at any point changes neither the Result nor the chunks', () => {
     const steps: Step[] = Array.from({ length: 60 }, (_unused, at) => [
       at % 3 === 0 ? 'stderr' : 'stdout',
       `line ${at} €\n`.repeat(at % 5),
@@ -138,7 +138,7 @@ describe('CleanOutput', () => {
     }
   });
 
-  test('OUTPUT-4: counts what the log no longer has', () => {
+  test('OUTPUT-4: counts output that the overflow log has dropped as omitted', () => {
     const whole = run([['stdout', 'y\n'.repeat(5000)]], { streamBytes: 100, maxBytes: 50 });
     const output = create({ ...OPTIONS, streamBytes: 100, maxBytes: 50 });
     for (const entry of whole.entries) output.restoreEntry(entry);
@@ -156,7 +156,7 @@ describe('CleanOutput', () => {
     expect(output.closingEntries()).toMatchObject([{ rawFrom: 100, rawTo: 10_000, omittedBytes: 9900, lines: 5000 }]);
   });
 
-  test('says what was lost with the host log itself', () => {
+  test('counts the output that a removed overflow log lost', () => {
     const output = create(OPTIONS);
     feed(output, [['stdout', 'one\n']]);
     output.lose('stdout', 100);

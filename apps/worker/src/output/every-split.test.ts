@@ -1,5 +1,5 @@
 import { compileRedaction } from '@shellfleet/policy';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { CleanOutput } from './clean-output.ts';
 
 // The whole chain, with the input split in two at every point and into many parts, has the output of an unsplit run.
@@ -43,44 +43,46 @@ const INPUTS: Record<string, Buffer> = {
   'a secret that begins and does not end': Buffer.from(`hunter2-\u20achunter2-${SECRET.slice(0, -1)}`),
 };
 
-test.each(Object.entries(INPUTS))('%s: the same at every split point', (_name, input) => {
-  const whole = run([input]);
-  expect(whole.data.includes(SECRET)).toBe(false);
-  for (let at = 0; at <= input.length; at += 1) {
-    expect(run([input.subarray(0, at), input.subarray(at)]), `split at ${at}`).toEqual(whole);
-  }
-  expect(run(Array.from(input, (_byte, at) => input.subarray(at, at + 1)))).toEqual(whole);
-  if (whole.redactions.secret === undefined) expect(whole.data.equals(input)).toBe(true);
-});
+describe('the output chain at every split point', () => {
+  test.each(Object.entries(INPUTS))('%s: the output does not depend on the split', (_name, input) => {
+    const whole = run([input]);
+    expect(whole.data.includes(SECRET)).toBe(false);
+    for (let at = 0; at <= input.length; at += 1) {
+      expect(run([input.subarray(0, at), input.subarray(at)]), `split at ${at}`).toEqual(whole);
+    }
+    expect(run(Array.from(input, (_byte, at) => input.subarray(at, at + 1)))).toEqual(whole);
+    if (whole.redactions.secret === undefined) expect(whole.data.equals(input)).toBe(true);
+  });
 
-test('bytes that are no text come back exactly in base64', () => {
-  const input = INPUTS['bytes that are no UTF-8']!;
-  for (let at = 0; at <= input.length; at += 1) {
-    const { stdout } = run([input.subarray(0, at), input.subarray(at)], '', 'base64');
-    expect(Buffer.from(stdout, 'base64').equals(input)).toBe(true);
-  }
-});
+  test('returns invalid UTF-8 exactly, in base64', () => {
+    const input = INPUTS['bytes that are no UTF-8']!;
+    for (let at = 0; at <= input.length; at += 1) {
+      const { stdout } = run([input.subarray(0, at), input.subarray(at)], '', 'base64');
+      expect(Buffer.from(stdout, 'base64').equals(input)).toBe(true);
+    }
+  });
 
-test('the merged order has both streams whole, each in its own order, and no secret across their border', () => {
-  const input = Buffer.from(`one ${SECRET} two`);
-  const whole = run([input]);
-  for (let at = 1; at < input.length; at += 1) {
-    const { output, stdout } = run([input.subarray(0, at), input.subarray(at)], '|E|');
-    expect(output.replace('|E|', '')).toBe(whole.stdout);
-    expect(stdout).toBe(whole.stdout);
-  }
-  const halves = run([Buffer.from(SECRET.slice(0, 5)), Buffer.alloc(0)], SECRET.slice(5));
-  expect(halves.output).not.toContain(SECRET);
-});
+  test('merges both streams completely and in order, without a secret across their border', () => {
+    const input = Buffer.from(`one ${SECRET} two`);
+    const whole = run([input]);
+    for (let at = 1; at < input.length; at += 1) {
+      const { output, stdout } = run([input.subarray(0, at), input.subarray(at)], '|E|');
+      expect(output.replace('|E|', '')).toBe(whole.stdout);
+      expect(stdout).toBe(whole.stdout);
+    }
+    const halves = run([Buffer.from(SECRET.slice(0, 5)), Buffer.alloc(0)], SECRET.slice(5));
+    expect(halves.output).not.toContain(SECRET);
+  });
 
-test('a line of 1 MB is whole, with a secret at its end, in chunks of any size', () => {
-  const input = Buffer.from(`${'0123456789abcdef'.repeat(65_536)}${SECRET}\n`);
-  for (const size of [4_096, 65_536, 1_000_003]) {
-    const parts = Array.from({ length: Math.ceil(input.length / size) }, (_, index) =>
-      input.subarray(index * size, (index + 1) * size),
-    );
-    const { data, redactions, totals } = run(parts);
-    expect(data.toString()).toBe(`${'0123456789abcdef'.repeat(65_536)}[REDACTED_SECRET]\n`);
-    expect([redactions, totals.stdoutLines]).toEqual([{ secret: 1 }, 1]);
-  }
+  test('keeps a line of 1 MB whole, with a secret at its end', () => {
+    const input = Buffer.from(`${'0123456789abcdef'.repeat(65_536)}${SECRET}\n`);
+    for (const size of [4_096, 65_536, 1_000_003]) {
+      const parts = Array.from({ length: Math.ceil(input.length / size) }, (_, index) =>
+        input.subarray(index * size, (index + 1) * size),
+      );
+      const { data, redactions, totals } = run(parts);
+      expect(data.toString()).toBe(`${'0123456789abcdef'.repeat(65_536)}[REDACTED_SECRET]\n`);
+      expect([redactions, totals.stdoutLines]).toEqual([{ secret: 1 }, 1]);
+    }
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { decodeUtf8 } from './decode.ts';
 import { firstWithin, jsonSize, lastWithin } from './json-size.ts';
 
@@ -11,27 +11,30 @@ const SAMPLES: [string, Buffer][] = [
   ['NULs', Buffer.alloc(100)],
 ];
 
-test.each(SAMPLES)('the size of %s in JSON is exact', (_, bytes) => {
-  expect(jsonSize(bytes, 'characters')).toBe(inJson(bytes));
-});
+describe('the size of text in JSON', () => {
+  test.each(SAMPLES)('is exact for %s', (_, bytes) => {
+    expect(jsonSize(bytes, 'characters')).toBe(inJson(bytes));
+  });
 
-test('the size of any bytes in JSON is never taken for less', () => {
-  const bytes = Buffer.from(Array.from({ length: 2_000 }, (_, n) => (n * 7919) % 256));
-  expect(jsonSize(bytes, 'characters')).toBeGreaterThanOrEqual(inJson(bytes));
-  expect(jsonSize(bytes, 'bytes')).toBe(bytes.toString('base64').length);
-});
+  test('is never underestimated for any bytes', () => {
+    const bytes = Buffer.from(Array.from({ length: 2_000 }, (_, n) => (n * 7919) % 256));
+    expect(jsonSize(bytes, 'characters')).toBeGreaterThanOrEqual(inJson(bytes));
+    expect(jsonSize(bytes, 'bytes')).toBe(bytes.toString('base64').length);
+  });
 
-test.each(SAMPLES)('the most of %s that fits is found at both ends', (_, bytes) => {
-  for (const unit of ['characters', 'bytes'] as const) {
-    for (let most = 0; most <= jsonSize(bytes, unit) + 4; most += 1) {
-      const first = bytes.subarray(0, firstWithin(bytes, most, unit));
-      const last = bytes.subarray(bytes.length - lastWithin(bytes, most, unit));
-      // A cut inside a character leaves an invalid rest, which the truncation removes.
-      const sizes = (part: Buffer) => (unit === 'bytes' ? jsonSize(part, unit) : Math.min(jsonSize(part, unit), most));
-      expect(sizes(first)).toBeLessThanOrEqual(most);
-      expect(sizes(last)).toBeLessThanOrEqual(most);
+  test.each(SAMPLES)('finds the most of %s that fits, at both ends', (_, bytes) => {
+    for (const unit of ['characters', 'bytes'] as const) {
+      for (let most = 0; most <= jsonSize(bytes, unit) + 4; most += 1) {
+        const first = bytes.subarray(0, firstWithin(bytes, most, unit));
+        const last = bytes.subarray(bytes.length - lastWithin(bytes, most, unit));
+        // A cut inside a character leaves an invalid rest, which the truncation removes.
+        const sizes = (part: Buffer) =>
+          unit === 'bytes' ? jsonSize(part, unit) : Math.min(jsonSize(part, unit), most);
+        expect(sizes(first)).toBeLessThanOrEqual(most);
+        expect(sizes(last)).toBeLessThanOrEqual(most);
+      }
+      expect(firstWithin(bytes, 1e9, unit)).toBe(bytes.length);
+      expect(lastWithin(bytes, 1e9, unit)).toBe(bytes.length);
     }
-    expect(firstWithin(bytes, 1e9, unit)).toBe(bytes.length);
-    expect(lastWithin(bytes, 1e9, unit)).toBe(bytes.length);
-  }
+  });
 });

@@ -46,7 +46,7 @@ describe('Truncate', () => {
 
   // S1-24
   test.each(['head', 'tail', 'head-tail'] as const)(
-    'names the bound on lines alone when what it keeps is within the one on bytes, keeping the %s',
+    'reports only the limit on lines when the bytes are within theirs, keeping the %s',
     (keep) => {
       const input = 'line of twenty bytes\n'.repeat(200);
       const bounds = { keep, maxLines: 100 };
@@ -58,7 +58,7 @@ describe('Truncate', () => {
     },
   );
 
-  test('TRUNCATION-2: a line that the head has in part is one of the lines that come out', () => {
+  test('TRUNCATION-2: a line that the head has in part counts as a kept line', () => {
     const input = `${'x'.repeat(30)}\na\nb\nc\n`;
     expect(cut(input, { maxBytes: 20, maxLines: 3 }).text).toBe(
       'xxxxxxxxxx\n[... 23 bytes, 2 lines omitted ...]\nb\nc\n',
@@ -111,14 +111,14 @@ describe('Truncate', () => {
   });
 });
 
-describe('TRUNCATION-4: cuts text further that is too large in JSON', () => {
+describe('TRUNCATION-4: text that is too large in JSON', () => {
   const end = (input: Buffer, options: Partial<TruncateOptions>, most: number) => {
     const truncate = new Truncate({ maxBytes: 1e6, maxLines: 1e6, keep: 'head-tail', unit: 'characters', ...options });
     truncate.push(input, countNewlines(input));
     return truncate.end(most);
   };
 
-  test.each(['head', 'tail', 'head-tail'] as const)('keeping the %s, at the same ends, counted', (keep) => {
+  test.each(['head', 'tail', 'head-tail'] as const)('cuts at the same ends and counts, keeping the %s', (keep) => {
     const input = Buffer.from(`first\n${'\0'.repeat(10_000)}last\n`);
     const { bytes, cut: was, totalBytes, totalLines } = end(input, { keep }, 3_000);
     const text = bytes.toString();
@@ -136,7 +136,7 @@ describe('TRUNCATION-4: cuts text further that is too large in JSON', () => {
     expect([text.startsWith('first\n'), text.endsWith('last\n')]).toEqual([keep !== 'tail', keep !== 'head']);
   });
 
-  test('also text that was cut before, and bytes for base64', () => {
+  test('cuts text that was cut before, and bytes for base64', () => {
     const cutBefore = end(Buffer.alloc(5_000), { maxBytes: 1_000 }, 3_000);
     expect(cutBefore.bytes.toString()).toMatch(/^\0{241}\n\[\.\.\. 4517 bytes, 0 lines omitted \.\.\.\]\n\0{242}$/);
     const { bytes } = end(Buffer.alloc(5_000), { unit: 'bytes' }, 3_000);
@@ -144,7 +144,7 @@ describe('TRUNCATION-4: cuts text further that is too large in JSON', () => {
     expect(bytes.length).toBeGreaterThan(2_150);
   });
 
-  test('never inside a character', () => {
+  test('never cuts inside a character', () => {
     for (let most = 100; most < 140; most += 1) {
       const { bytes } = end(Buffer.from('😀'.repeat(100)), {}, most);
       expect(bytes.toString()).not.toContain('\uFFFD');
@@ -152,33 +152,36 @@ describe('TRUNCATION-4: cuts text further that is too large in JSON', () => {
   });
 });
 
-test('a tail buffer holds the last bytes however they come', () => {
-  const input = Buffer.from(Array.from({ length: 300 }, (_unused, at) => at % 251));
-  for (const capacity of [0, 1, 7, 64, 299, 300, 5000]) {
-    for (const step of [1, 3, 50, 300]) {
-      const tail = new TailBuffer(capacity);
-      for (let at = 0; at < input.length; at += step) tail.push(input.subarray(at, at + step));
-      expect(tail.bytes()).toEqual(capacity === 0 ? Buffer.alloc(0) : input.subarray(-capacity));
+describe('TailBuffer and lines', () => {
+  test('a tail buffer has the last bytes, however they were pushed', () => {
+    const input = Buffer.from(Array.from({ length: 300 }, (_unused, at) => at % 251));
+    for (const capacity of [0, 1, 7, 64, 299, 300, 5000]) {
+      for (const step of [1, 3, 50, 300]) {
+        const tail = new TailBuffer(capacity);
+        for (let at = 0; at < input.length; at += step) tail.push(input.subarray(at, at + step));
+        expect(tail.bytes()).toEqual(capacity === 0 ? Buffer.alloc(0) : input.subarray(-capacity));
+      }
     }
-  }
+  });
+
+  test.each([
+    ['', 1, 0, 0],
+    ['a\nb\nc', 1, 2, 4],
+    ['a\nb\nc', 2, 4, 2],
+    ['a\nb\nc\n', 1, 2, 4],
+    ['a\nb\nc\n', 9, 6, 0],
+    ['a\nb', 0, 0, 3],
+  ])('finds lines in %j', (text, lines, end, start) => {
+    const bytes = Buffer.from(text);
+    expect([endOfLines(bytes, lines), startOfLastLines(bytes, lines)]).toEqual([end, start]);
+  });
 });
 
-test.each([
-  ['', 1, 0, 0],
-  ['a\nb\nc', 1, 2, 4],
-  ['a\nb\nc', 2, 4, 2],
-  ['a\nb\nc\n', 1, 2, 4],
-  ['a\nb\nc\n', 9, 6, 0],
-  ['a\nb', 0, 0, 3],
-])('finds lines in %j', (text, lines, end, start) => {
-  const bytes = Buffer.from(text);
-  expect([endOfLines(bytes, lines), startOfLastLines(bytes, lines)]).toEqual([end, start]);
-});
-
-describe('the bounds of other systems', () => {
+describe('the limits of other systems', () => {
   const profile = (name: keyof typeof OUTPUT_PROFILES) => OUTPUT_PROFILES[name];
 
-  test('S1-22, S1-23: langchain keeps the first 100 lines, and counts all', () => {
+  // S1-22, S1-23
+  test('langchain keeps the first 100 lines, and counts all', () => {
     const input = 'line\n'.repeat(120);
     expect(cut(input, profile('langchain'))).toEqual({
       text: `${'line\n'.repeat(100)}[... 100 bytes, 20 lines omitted ...]`,
@@ -189,7 +192,8 @@ describe('the bounds of other systems', () => {
     expect(cut('line\n'.repeat(100), profile('langchain')).cut).toEqual({ bytes: false, lines: false });
   });
 
-  test('S2-02, S2-26: codex keeps the first 10 KiB or 256 lines of a stream, whichever comes first, and no half character', () => {
+  // S2-02, S2-26
+  test('codex keeps 10 KiB or 256 lines of a stream, and no half character', () => {
     expect(cut('é'.repeat(6_000), profile('codex'))).toMatchObject({
       text: `${'é'.repeat(5_120)}\n[... 1760 bytes, 0 lines omitted ...]`,
       cut: { bytes: true, lines: false },

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sessionKeys } from '@shellfleet/protocol';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createOverflowLogs, type OverflowLogs } from './overflow-logs.ts';
 import { sweepLogs } from './sweep-logs.ts';
 
@@ -37,58 +37,60 @@ async function left(): Promise<string[]> {
   return (await readdir(folder)).map((name) => name.slice(17)).sort();
 }
 
-test('makes no file for a command that stays within its budget', async () => {
-  const log = overflowLogs.ofCommand(keys, 'a', 10);
-  await log.append([]);
-  expect(await all(log.restore())).toEqual([]);
-  expect(await left()).toEqual([]);
-});
+describe('the overflow logs of a host', () => {
+  test('have no file for a command that stays within its budget', async () => {
+    const log = overflowLogs.ofCommand(keys, 'a', 10);
+    await log.append([]);
+    expect(await all(log.restore())).toEqual([]);
+    expect(await left()).toEqual([]);
+  });
 
-test('gives the next run of the worker what was written', async () => {
-  await write('a', 0);
-  const pieces = await all(overflowLogs.ofCommand(keys, 'a', 10).restore());
-  expect(pieces.map(({ rawFrom, rawTo }) => [rawFrom, rawTo])).toEqual([[0, 1000]]);
-  expect(await all(overflowLogs.ofCommand(sessionKeys('ns', 'acme', 'Agent-42'), 'a', 10).restore())).toEqual([]);
-});
+  test('gives the next run of the worker what was written', async () => {
+    await write('a', 0);
+    const pieces = await all(overflowLogs.ofCommand(keys, 'a', 10).restore());
+    expect(pieces.map(({ rawFrom, rawTo }) => [rawFrom, rawTo])).toEqual([[0, 1000]]);
+    expect(await all(overflowLogs.ofCommand(sessionKeys('ns', 'acme', 'Agent-42'), 'a', 10).restore())).toEqual([]);
+  });
 
-test('sweeps by age, then the oldest by size, and never what is being written', async () => {
-  await write('a', 30 * HOUR_MS);
-  await write('b', 3 * HOUR_MS);
-  await write('c', 2 * HOUR_MS);
-  await write('d', 0);
-  await sweepLogs(folder, { retentionMs: 24 * HOUR_MS, quotaBytes: 1_000_000 });
-  expect(await left()).toEqual(['b', 'c', 'd']);
-  await sweepLogs(folder, { retentionMs: 24 * HOUR_MS, quotaBytes: 2_500 });
-  expect(await left()).toEqual(['c', 'd']);
-  await sweepLogs(folder, { retentionMs: 24 * HOUR_MS, quotaBytes: 0 });
-  expect(await left()).toEqual(['d']);
-});
+  test('sweep by age, then the oldest by size, never one that is being written', async () => {
+    await write('a', 30 * HOUR_MS);
+    await write('b', 3 * HOUR_MS);
+    await write('c', 2 * HOUR_MS);
+    await write('d', 0);
+    await sweepLogs(folder, { retentionMs: 24 * HOUR_MS, quotaBytes: 1_000_000 });
+    expect(await left()).toEqual(['b', 'c', 'd']);
+    await sweepLogs(folder, { retentionMs: 24 * HOUR_MS, quotaBytes: 2_500 });
+    expect(await left()).toEqual(['c', 'd']);
+    await sweepLogs(folder, { retentionMs: 24 * HOUR_MS, quotaBytes: 0 });
+    expect(await left()).toEqual(['d']);
+  });
 
-test('a log is as old as its last write, however old its folder is', async () => {
-  await write('a', HOUR_MS);
-  const name = (await readdir(folder)).find((found) => found.endsWith('a')) ?? '';
-  const longAgo = new Date(Date.now() - 30 * HOUR_MS);
-  await utimes(join(folder, name), longAgo, longAgo);
-  await sweepLogs(folder, { retentionMs: 24 * HOUR_MS, quotaBytes: 1_000_000 });
-  expect(await left()).toEqual(['a']);
-});
+  test('count the age of a log from its last write, however old its folder is', async () => {
+    await write('a', HOUR_MS);
+    const name = (await readdir(folder)).find((found) => found.endsWith('a')) ?? '';
+    const longAgo = new Date(Date.now() - 30 * HOUR_MS);
+    await utimes(join(folder, name), longAgo, longAgo);
+    await sweepLogs(folder, { retentionMs: 24 * HOUR_MS, quotaBytes: 1_000_000 });
+    expect(await left()).toEqual(['a']);
+  });
 
-test('a log goes when it is as old as the retention, and the oldest when all exceed the quota by one byte', async () => {
-  const now = Date.now();
-  const retentionMs = 24 * HOUR_MS;
-  await write('a', retentionMs, now);
-  await write('b', retentionMs - 1, now);
-  await write('c', 300_000, now);
-  await write('d', 299_999, now);
-  const sizes = await Promise.all((await readdir(folder)).map((name) => stat(join(folder, name, 'stdout.0'))));
-  const bytesOfThree = 3 * (sizes[0]?.size ?? 0);
-  await sweepLogs(folder, { retentionMs, quotaBytes: 1_000_000 }, now);
-  expect(await left()).toEqual(['b', 'c', 'd']);
-  await sweepLogs(folder, { retentionMs, quotaBytes: bytesOfThree }, now);
-  expect(await left()).toEqual(['b', 'c', 'd']);
-  await sweepLogs(folder, { retentionMs, quotaBytes: bytesOfThree - 1 }, now);
-  expect(await left()).toEqual(['c', 'd']);
-  // A log that was written to within five minutes may be in use.
-  await sweepLogs(folder, { retentionMs, quotaBytes: 0 }, now);
-  expect(await left()).toEqual(['d']);
+  test("remove a log of the retention's age, and the oldest above the quota", async () => {
+    const now = Date.now();
+    const retentionMs = 24 * HOUR_MS;
+    await write('a', retentionMs, now);
+    await write('b', retentionMs - 1, now);
+    await write('c', 300_000, now);
+    await write('d', 299_999, now);
+    const sizes = await Promise.all((await readdir(folder)).map((name) => stat(join(folder, name, 'stdout.0'))));
+    const bytesOfThree = 3 * (sizes[0]?.size ?? 0);
+    await sweepLogs(folder, { retentionMs, quotaBytes: 1_000_000 }, now);
+    expect(await left()).toEqual(['b', 'c', 'd']);
+    await sweepLogs(folder, { retentionMs, quotaBytes: bytesOfThree }, now);
+    expect(await left()).toEqual(['b', 'c', 'd']);
+    await sweepLogs(folder, { retentionMs, quotaBytes: bytesOfThree - 1 }, now);
+    expect(await left()).toEqual(['c', 'd']);
+    // A log that was written to within five minutes may be in use.
+    await sweepLogs(folder, { retentionMs, quotaBytes: 0 }, now);
+    expect(await left()).toEqual(['d']);
+  });
 });

@@ -128,7 +128,7 @@ export interface Sandboxes {
   limits?(): Promise<HostLimits>;
   /** Returns the listed container runtimes that the host lacked at its last check. Default: none. */
   missingRuntimes?(): string[];
-  /** Fetches an image of a checked spec, possibly for minutes. No limit on opening applies. Throws IMAGE_UNAVAILABLE. */
+  /** Fetches an image of a checked spec. Takes minutes, so no opening limit applies. Throws IMAGE_UNAVAILABLE. */
   pull(image: string, signal?: AbortSignal): Promise<void>;
   /** Returns the ids of the namespace's other fleets with sandboxes here; '' for versions without fleet ids. */
   otherFleets?(): Promise<string[]>;

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { TerminalOutput, type TerminalStage } from './terminal-output.ts';
 
 beforeEach(() => void vi.useFakeTimers());
@@ -41,66 +41,72 @@ function outputOf(options: { createStage?: (before: Uint8Array) => TerminalStage
   return { output, take, onReady, onBlocked };
 }
 
-test('bytes pass at once, in messages that fit, with the raw offset after them', () => {
-  const { output, onReady } = outputOf();
-  output.push(Buffer.alloc(40_000, 'x'));
-  expect(onReady).toHaveBeenCalledTimes(1);
-  const { pieces, rawTo } = output.take();
-  expect([pieces.map((piece) => piece.length), rawTo, output.isEmpty]).toEqual([[16_384, 16_384, 7_232], 40_010, true]);
-});
+describe('the output of a terminal', () => {
+  test('passes bytes at once, in messages that fit, with the raw offset after them', () => {
+    const { output, onReady } = outputOf();
+    output.push(Buffer.alloc(40_000, 'x'));
+    expect(onReady).toHaveBeenCalledTimes(1);
+    const { pieces, rawTo } = output.take();
+    expect([pieces.map((piece) => piece.length), rawTo, output.isEmpty]).toEqual([
+      [16_384, 16_384, 7_232],
+      40_010,
+      true,
+    ]);
+  });
 
-test('text that the redactor holds is not in rawTo, and is released after a time without output', () => {
-  const { output, take } = outputOf({ createStage: () => masks('hunter2') });
-  output.push(Buffer.from('$ hun'));
-  expect(take()).toEqual({ text: '$ ', rawTo: 12 });
-  vi.advanceTimersByTime(49);
-  expect(output.isEmpty).toBe(true);
-  vi.advanceTimersByTime(1);
-  expect(take()).toEqual({ text: 'hun', rawTo: 15 });
-});
+  test('rawTo excludes pending text, which a time without output releases', () => {
+    const { output, take } = outputOf({ createStage: () => masks('hunter2') });
+    output.push(Buffer.from('$ hun'));
+    expect(take()).toEqual({ text: '$ ', rawTo: 12 });
+    vi.advanceTimersByTime(49);
+    expect(output.isEmpty).toBe(true);
+    vi.advanceTimersByTime(1);
+    expect(take()).toEqual({ text: 'hun', rawTo: 15 });
+  });
 
-test('the beginning of a known secret stays held, however long no output follows', () => {
-  const { output, take } = outputOf({ createStage: () => masks('hunter2'), secrets: ['hunter2'] });
-  output.push(Buffer.from('a hunt'));
-  vi.advanceTimersByTime(60_000);
-  expect(take()).toEqual({ text: 'a ', rawTo: 12 });
-  output.push(Buffer.from('er2 b'));
-  expect(take()).toEqual({ text: '* b', rawTo: 21 });
-});
+  test('keeps the beginning of a known secret pending, however long no output follows', () => {
+    const { output, take } = outputOf({ createStage: () => masks('hunter2'), secrets: ['hunter2'] });
+    output.push(Buffer.from('a hunt'));
+    vi.advanceTimersByTime(60_000);
+    expect(take()).toEqual({ text: 'a ', rawTo: 12 });
+    output.push(Buffer.from('er2 b'));
+    expect(take()).toEqual({ text: '* b', rawTo: 21 });
+  });
 
-test('the end releases all held text', () => {
-  const { output, take } = outputOf({ createStage: () => masks('hunter2'), secrets: ['hunter2'] });
-  output.push(Buffer.from('hunter'));
-  output.end();
-  expect(take()).toEqual({ text: 'hunter', rawTo: 16 });
-});
+  test('releases all pending text at its end', () => {
+    const { output, take } = outputOf({ createStage: () => masks('hunter2'), secrets: ['hunter2'] });
+    output.push(Buffer.from('hunter'));
+    output.end();
+    expect(take()).toEqual({ text: 'hunter', rawTo: 16 });
+  });
 
-test('after such a release the new redactor gets the shown text as before', () => {
-  const befores: string[] = [];
-  const createStage = (before: Uint8Array) => {
-    befores.push(Buffer.from(before).toString());
-    return masks('hunter2');
-  };
-  const { output, take } = outputOf({ createStage });
-  output.push(Buffer.from('key: hun'));
-  vi.advanceTimersByTime(50);
-  expect([take(), befores]).toEqual([{ text: 'key: hun', rawTo: 18 }, ['', 'key: hun']]);
-});
+  test('gives the shown text to the next redactor as its context', () => {
+    const befores: string[] = [];
+    const createStage = (before: Uint8Array) => {
+      befores.push(Buffer.from(before).toString());
+      return masks('hunter2');
+    };
+    const { output, take } = outputOf({ createStage });
+    output.push(Buffer.from('key: hun'));
+    vi.advanceTimersByTime(50);
+    expect([take(), befores]).toEqual([{ text: 'key: hun', rawTo: 18 }, ['', 'key: hun']]);
+  });
 
-test('a new connection reads again from the first offset that was not taken', () => {
-  const { output, take } = outputOf({ createStage: () => masks('hunter2') });
-  output.push(Buffer.from('one hun'));
-  expect(take()).toEqual({ text: 'one ', rawTo: 14 });
-  output.push(Buffer.from('gry '));
-  expect(output.restart()).toBe(14);
-  output.push(Buffer.from('hungry two'));
-  vi.advanceTimersByTime(50);
-  expect(take()).toEqual({ text: 'hungry two', rawTo: 24 });
-});
+  test('continues after a reconnection from the first offset that was not taken', () => {
+    const { output, take } = outputOf({ createStage: () => masks('hunter2') });
+    output.push(Buffer.from('one hun'));
+    expect(take()).toEqual({ text: 'one ', rawTo: 14 });
+    output.push(Buffer.from('gry '));
+    expect(output.restart()).toBe(14);
+    output.push(Buffer.from('hungry two'));
+    vi.advanceTimersByTime(50);
+    expect(take()).toEqual({ text: 'hungry two', rawTo: 24 });
+  });
 
-test('a blocking rule calls onBlocked', () => {
-  const createStage = () => ({ push: () => Buffer.alloc(0), end: () => Buffer.alloc(0), heldBytes: 0, blocked: {} });
-  const { output, take, onBlocked } = outputOf({ createStage });
-  output.push(Buffer.from('4111 1111 1111 1111'));
-  expect([take(), onBlocked.mock.calls.length]).toEqual([{ text: '', rawTo: 29 }, 1]);
+  test('calls onBlocked when a rule blocks', () => {
+    const createStage = () => ({ push: () => Buffer.alloc(0), end: () => Buffer.alloc(0), heldBytes: 0, blocked: {} });
+    const { output, take, onBlocked } = outputOf({ createStage });
+    output.push(Buffer.from('4111 1111 1111 1111'));
+    expect([take(), onBlocked.mock.calls.length]).toEqual([{ text: '', rawTo: 29 }, 1]);
+  });
 });

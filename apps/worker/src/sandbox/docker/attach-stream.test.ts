@@ -1,5 +1,5 @@
 import { Duplex } from 'node:stream';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { AttachStream } from './attach-stream.ts';
 
 class FakeSocket extends Duplex {
@@ -18,27 +18,29 @@ function frame(stream: number, text: string): Buffer {
   return Buffer.concat([header, Buffer.from(text)]);
 }
 
-test('gives stdout, and only stdout, for every split point', async () => {
-  const input = Buffer.concat([frame(1, 'one'), frame(2, 'noise'), frame(1, ''), frame(1, 'two')]);
-  for (let at = 0; at <= input.length; at += 1) {
+describe('the attached streams of a container', () => {
+  test('returns stdout without stderr for every split point', async () => {
+    const input = Buffer.concat([frame(1, 'one'), frame(2, 'noise'), frame(1, ''), frame(1, 'two')]);
+    for (let at = 0; at <= input.length; at += 1) {
+      const socket = new FakeSocket();
+      const stream = new AttachStream(socket);
+      socket.push(input.subarray(0, at));
+      socket.push(input.subarray(at));
+      socket.push(null);
+      const parts: Buffer[] = [];
+      for await (const part of stream) parts.push(part);
+      expect(Buffer.concat(parts).toString()).toBe('onetwo');
+    }
+  });
+
+  test('forwards writes, and stops reading while its reader is slow', async () => {
     const socket = new FakeSocket();
     const stream = new AttachStream(socket);
-    socket.push(input.subarray(0, at));
-    socket.push(input.subarray(at));
-    socket.push(null);
-    const parts: Buffer[] = [];
-    for await (const part of stream) parts.push(part);
-    expect(Buffer.concat(parts).toString()).toBe('onetwo');
-  }
-});
-
-test('passes what is written on, and stops reading when nobody reads', async () => {
-  const socket = new FakeSocket();
-  const stream = new AttachStream(socket);
-  await new Promise((done) => stream.write('hello', done));
-  expect(Buffer.concat(socket.written).toString()).toBe('hello');
-  socket.push(frame(1, 'x'.repeat(200_000)));
-  await expect.poll(() => socket.isPaused()).toBe(true);
-  stream.destroy();
-  expect(socket.destroyed).toBe(true);
+    await new Promise((done) => stream.write('hello', done));
+    expect(Buffer.concat(socket.written).toString()).toBe('hello');
+    socket.push(frame(1, 'x'.repeat(200_000)));
+    await expect.poll(() => socket.isPaused()).toBe(true);
+    stream.destroy();
+    expect(socket.destroyed).toBe(true);
+  });
 });

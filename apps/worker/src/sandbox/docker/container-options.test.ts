@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { planDocker } from '@shellfleet/policy';
 import { type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { toContainerOptions } from './container-options.ts';
 
 // Reads the table of docs/sandbox-limits.md, which lists every option of a container.
@@ -48,17 +48,22 @@ const EVERYTHING: SessionSpec = {
   limits: { diskBytes: 2 ** 30, fileSizeBytes: 2 ** 30 },
 };
 
-test('the page names every option that is sent, and no other: none comes from elsewhere (S0-36, S0-37)', async () => {
-  const sent = [...(await readTable())].filter(([, value]) => value !== 'not sent').map(([name]) => name);
-  expect(Object.keys(optionsOf(EVERYTHING)).sort()).toEqual(sent.sort());
-  expect(sent).toEqual(expect.arrayContaining(Object.keys(optionsOf({}))));
-});
-
-test('an option with a value of its own on the page has it in every container', async () => {
-  const fixed = [...(await readTable())].flatMap(([name, value]) => {
-    const [, json] = /^`([^`]+)`$/.exec(value) ?? [];
-    return json === undefined || !/^(?:[{["\d]|true|false)/.test(json) ? [] : [[name, JSON.parse(json)] as const];
+describe('docs/sandbox-limits.md', () => {
+  // S0-36, S0-37
+  test('lists exactly the options that are sent to the engine', async () => {
+    const sent = [...(await readTable())].filter(([, value]) => value !== 'not sent').map(([name]) => name);
+    expect(Object.keys(optionsOf(EVERYTHING)).sort()).toEqual(sent.sort());
+    expect(sent).toEqual(expect.arrayContaining(Object.keys(optionsOf({}))));
   });
-  expect(fixed.map(([name]) => name)).toEqual(expect.arrayContaining(['CapDrop', 'Init', 'OomScoreAdj', 'Privileged']));
-  for (const spec of [{}, EVERYTHING]) expect(optionsOf(spec)).toMatchObject(Object.fromEntries(fixed));
+
+  test('each option with a fixed value on the page has it in every container', async () => {
+    const fixed = [...(await readTable())].flatMap(([name, value]) => {
+      const [, json] = /^`([^`]+)`$/.exec(value) ?? [];
+      return json === undefined || !/^(?:[{["\d]|true|false)/.test(json) ? [] : [[name, JSON.parse(json)] as const];
+    });
+    expect(fixed.map(([name]) => name)).toEqual(
+      expect.arrayContaining(['CapDrop', 'Init', 'OomScoreAdj', 'Privileged']),
+    );
+    for (const spec of [{}, EVERYTHING]) expect(optionsOf(spec)).toMatchObject(Object.fromEntries(fixed));
+  });
 });

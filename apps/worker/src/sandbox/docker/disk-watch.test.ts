@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { DiskWatch } from './disk-watch.ts';
 
 const MIB = 2 ** 20;
@@ -36,63 +36,65 @@ function createDisk() {
   return { disk, sizes, ended, watch, look };
 }
 
-test('DISK-1: containers are measured after the free space fell by an eighth of the limit, and not before', async () => {
-  const { sizes, look } = createDisk();
-  sizes.set('a', 10).set('b', 10);
-  expect(await look()).toEqual(['a', 'b']);
-  sizes.set('a', 100);
-  expect(await look()).toEqual([]);
-  sizes.set('a', 110);
-  expect(await look()).toEqual(['a', 'b']);
-  expect(await look()).toEqual([]);
-  expect(await look(300_000)).toEqual(['a', 'b']);
-});
+describe('the disk watch', () => {
+  test('DISK-1: measures once the free space fell by an eighth of the limit', async () => {
+    const { sizes, look } = createDisk();
+    sizes.set('a', 10).set('b', 10);
+    expect(await look()).toEqual(['a', 'b']);
+    sizes.set('a', 100);
+    expect(await look()).toEqual([]);
+    sizes.set('a', 110);
+    expect(await look()).toEqual(['a', 'b']);
+    expect(await look()).toEqual([]);
+    expect(await look(300_000)).toEqual(['a', 'b']);
+  });
 
-test('DISK-1: measuring takes at most a quarter of the time', async () => {
-  const { disk, sizes, look } = createDisk();
-  sizes.set('a', 10);
-  disk.measuringMs = 2_000;
-  expect(await look()).toEqual(['a']);
-  sizes.set('a', 500);
-  expect(await look(7_000)).toEqual([]);
-  expect(await look(1_000)).toEqual(['a']);
-});
+  test('DISK-1: measures for at most a quarter of the time', async () => {
+    const { disk, sizes, look } = createDisk();
+    sizes.set('a', 10);
+    disk.measuringMs = 2_000;
+    expect(await look()).toEqual(['a']);
+    sizes.set('a', 500);
+    expect(await look(7_000)).toEqual([]);
+    expect(await look(1_000)).toEqual(['a']);
+  });
 
-test('DISK-1: a disk that cannot be seen is no problem; containers are measured once a minute', async () => {
-  const { disk, sizes, ended, watch, look } = createDisk();
-  disk.isVisible = false;
-  sizes.set('a', 10);
-  expect(await look()).toEqual(['a']);
-  sizes.set('a', 801);
-  expect(await look(59_000)).toEqual([]);
-  expect(await look(1_000)).toEqual(['a']);
-  expect([ended, watch.problem]).toEqual([['a'], undefined]);
-});
+  test('DISK-1: measures once a minute when the disk is not visible', async () => {
+    const { disk, sizes, ended, watch, look } = createDisk();
+    disk.isVisible = false;
+    sizes.set('a', 10);
+    expect(await look()).toEqual(['a']);
+    sizes.set('a', 801);
+    expect(await look(59_000)).toEqual([]);
+    expect(await look(1_000)).toEqual(['a']);
+    expect([ended, watch.problem]).toEqual([['a'], undefined]);
+  });
 
-test('DISK-2: a container over its limit is ended, and no other', async () => {
-  const { sizes, ended, look } = createDisk();
-  await look();
-  sizes.set('a', 800).set('b', 801);
-  await look();
-  expect(ended).toEqual(['b']);
-});
+  test('DISK-2: ends only the container that exceeds its limit', async () => {
+    const { sizes, ended, look } = createDisk();
+    await look();
+    sizes.set('a', 800).set('b', 801);
+    await look();
+    expect(ended).toEqual(['b']);
+  });
 
-test('DISK-2: on a disk that is short the container that grew most is ended, until it is not short; then the host has room', async () => {
-  const { disk, sizes, ended, watch, look } = createDisk();
-  sizes.set('large', 700).set('writes', 20).set('small', 5);
-  await look();
-  disk.otherMib = 8_600;
-  sizes.set('writes', 300);
-  await look(2_000);
-  expect(ended).toEqual(['writes']);
-  disk.otherMib = 9_000;
-  sizes.set('small', 20);
-  await look(2_000);
-  expect(ended).toEqual(['writes']);
-  expect(watch.problem).toBe(
-    "The Docker engine's disk has 280 MiB free of 10000 MiB; SHELLFLEET_MIN_FREE_DISK is 500 MiB.",
-  );
-  disk.otherMib = 0;
-  await look();
-  expect(watch.problem).toBe(undefined);
+  test('DISK-2: ends the fastest growing containers until the disk is no longer short', async () => {
+    const { disk, sizes, ended, watch, look } = createDisk();
+    sizes.set('large', 700).set('writes', 20).set('small', 5);
+    await look();
+    disk.otherMib = 8_600;
+    sizes.set('writes', 300);
+    await look(2_000);
+    expect(ended).toEqual(['writes']);
+    disk.otherMib = 9_000;
+    sizes.set('small', 20);
+    await look(2_000);
+    expect(ended).toEqual(['writes']);
+    expect(watch.problem).toBe(
+      "The Docker engine's disk has 280 MiB free of 10000 MiB; SHELLFLEET_MIN_FREE_DISK is 500 MiB.",
+    );
+    disk.otherMib = 0;
+    await look();
+    expect(watch.problem).toBe(undefined);
+  });
 });

@@ -1,29 +1,31 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { planVolumes } from './image-volumes.ts';
 
-test('each volume of an image becomes a folder of its own, once, and where the workspace is mounted that takes its place', () => {
-  expect(planVolumes('redis', ['/data', '/data/', '/var//lib/redis/', '/tmp', '/workspace'], undefined)).toEqual([
-    '/data',
-    '/tmp',
-    '/var/lib/redis',
-    '/workspace',
-  ]);
-  expect(planVolumes('redis', ['/data', '/workspace'], '/data')).toEqual(['/workspace']);
-  expect(planVolumes('redis', ['/srv'], '/srv/project')).toEqual(['/srv']);
-});
+describe('volumes of an image', () => {
+  test('each volume becomes one folder, unless the workspace is mounted there', () => {
+    expect(planVolumes('redis', ['/data', '/data/', '/var//lib/redis/', '/tmp', '/workspace'], undefined)).toEqual([
+      '/data',
+      '/tmp',
+      '/var/lib/redis',
+      '/workspace',
+    ]);
+    expect(planVolumes('redis', ['/data', '/workspace'], '/data')).toEqual(['/workspace']);
+    expect(planVolumes('redis', ['/srv'], '/srv/project')).toEqual(['/srv']);
+  });
 
-test.each([
-  ['/', undefined],
-  ['relative', undefined],
-  ['/usr/local', undefined],
-  ['/run/lock', undefined],
-  ['/etc', undefined],
-  ['/.shellfleet', undefined],
-  ['/var/run/x', undefined],
-  ['/srv/../etc', undefined],
-  ['/workspace/cache', '/workspace'],
-])('an image with the volume %s is refused (workspace at %s)', (volume, workspace) => {
-  expect(() => planVolumes('odd', ['/data', volume], workspace)).toThrow(
-    /^The image odd declares the volume .*, which is a folder of/,
-  );
+  test.each([
+    ['/', undefined],
+    ['relative', undefined],
+    ['/usr/local', undefined],
+    ['/run/lock', undefined],
+    ['/etc', undefined],
+    ['/.shellfleet', undefined],
+    ['/var/run/x', undefined],
+    ['/srv/../etc', undefined],
+    ['/workspace/cache', '/workspace'],
+  ])('refuses an image with the volume %s (workspace at %s)', (volume, workspace) => {
+    expect(() => planVolumes('odd', ['/data', volume], workspace)).toThrow(
+      /^The image odd declares the volume .*, which is a folder of/,
+    );
+  });
 });

@@ -3,7 +3,8 @@ import { beyondBounds, keptAtOf } from './kept-containers.ts';
 
 const kept = [30, 10, 20].map((keptAt) => ({ keptAt }));
 
-describe('containers that are kept for a post-mortem (S0-38)', () => {
+// S0-38
+describe('containers that are kept for a post-mortem', () => {
   test.each([
     ['the newest stay within the number', { containers: 2, ageMs: 1_000 }, [10]],
     ['none stays that has reached the age', { containers: 9, ageMs: 20 }, [20, 10]],
@@ -12,7 +13,7 @@ describe('containers that are kept for a post-mortem (S0-38)', () => {
     expect(beyondBounds(kept, bounds, 40).map(({ keptAt }) => keptAt)).toEqual(gone);
   });
 
-  test('their name has the time; no other name is taken for one', () => {
+  test('reads the time from the name of a kept container, and from no other', () => {
     expect([['/shellfleet-kept-17-0a'], ['/shellfleet-s-kept-17-0a']].map((Names) => keptAtOf({ Names }))).toEqual([
       17,
       undefined,

@@ -1,5 +1,5 @@
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseLabels, type SandboxLabels, toLabels } from './labels.ts';
 
 const LABELS: SandboxLabels = {
@@ -8,26 +8,28 @@ const LABELS: SandboxLabels = {
   image: 'node:24',
 };
 
-test('labels come back as they were written; namespace and fleet are apart', () => {
-  const written = toLabels(LABELS);
-  expect(written).toEqual({
-    'shellfleet.namespace': 'shellfleet',
-    'shellfleet.fleet': '0123456789ab',
-    'shellfleet.tenant': 'default',
-    'shellfleet.session': 'agent-42',
-    'shellfleet.host': 'host-1',
-    'shellfleet.sandbox': '0123456789ab',
-    'shellfleet.transport': 'socket',
-    'shellfleet.keeper-protocol': String(KEEPER_PROTOCOL_VERSION),
-    'shellfleet.image': 'node:24',
+describe('parseLabels', () => {
+  test('returns the written labels, with namespace and fleet apart', () => {
+    const written = toLabels(LABELS);
+    expect(written).toEqual({
+      'shellfleet.namespace': 'shellfleet',
+      'shellfleet.fleet': '0123456789ab',
+      'shellfleet.tenant': 'default',
+      'shellfleet.session': 'agent-42',
+      'shellfleet.host': 'host-1',
+      'shellfleet.sandbox': '0123456789ab',
+      'shellfleet.transport': 'socket',
+      'shellfleet.keeper-protocol': String(KEEPER_PROTOCOL_VERSION),
+      'shellfleet.image': 'node:24',
+    });
+    expect(parseLabels(written)).toEqual(LABELS);
   });
-  expect(parseLabels(written)).toEqual(LABELS);
-});
 
-test.each([
-  ['nothing of ours', { maintainer: 'somebody' }],
-  ['only some of the labels', { 'shellfleet.session': 'agent-42' }],
-  ['the labels of a version without identities of fleets', { ...toLabels(LABELS), 'shellfleet.fleet': '' }],
-])('a container with %s is not ours', (_, labels) => {
-  expect(parseLabels(labels)).toBeUndefined();
+  test.each([
+    ['nothing of ours', { maintainer: 'somebody' }],
+    ['only some of the labels', { 'shellfleet.session': 'agent-42' }],
+    ['the labels of a version without identities of fleets', { ...toLabels(LABELS), 'shellfleet.fleet': '' }],
+  ])('returns undefined for a container with %s', (_, labels) => {
+    expect(parseLabels(labels)).toBeUndefined();
+  });
 });

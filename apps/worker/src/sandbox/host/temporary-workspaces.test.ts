@@ -1,7 +1,7 @@
 import { chmod, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openTemporaryWorkspaces } from './temporary-workspaces.ts';
 
 let parent: string;
@@ -15,27 +15,29 @@ const open = () => {
   return openTemporaryWorkspaces(join(parent, 'w'), { uid, gid, isOurs: true } as never);
 };
 
-// fault 107
-test('a workspace whose paths are longer than any call takes is removed, and nothing that a link leads to', async () => {
-  const workspaces = await open();
-  const workspace = await workspaces.create('deep');
-  const half = Array(30).fill('x'.repeat(100)).join('/');
-  for (const name of ['a', 'b']) await mkdir(join(workspace, name, half), { recursive: true });
-  await writeFile(join(workspace, 'b', half, 'data'), 'secret');
-  await writeFile(join(parent, 'kept'), '');
-  await symlink(parent, join(workspace, 'b', half, 'link'));
-  await rename(join(workspace, 'b'), join(workspace, 'a', half, 'b'));
-  await workspaces.remove('deep');
-  expect(await workspaces.names()).toEqual([]);
-  await rm(join(parent, 'kept')); // it was there
-});
+describe('temporary workspaces', () => {
+  // fault 107
+  test('removes a workspace with overlong paths, and follows no link', async () => {
+    const workspaces = await open();
+    const workspace = await workspaces.create('deep');
+    const half = Array(30).fill('x'.repeat(100)).join('/');
+    for (const name of ['a', 'b']) await mkdir(join(workspace, name, half), { recursive: true });
+    await writeFile(join(workspace, 'b', half, 'data'), 'secret');
+    await writeFile(join(parent, 'kept'), '');
+    await symlink(parent, join(workspace, 'b', half, 'link'));
+    await rename(join(workspace, 'b'), join(workspace, 'a', half, 'b'));
+    await workspaces.remove('deep');
+    expect(await workspaces.names()).toEqual([]);
+    await rm(join(parent, 'kept')); // it was there
+  });
 
-test('a workspace with folders that nobody may enter is removed', async () => {
-  const workspaces = await open();
-  const workspace = await workspaces.create('closed');
-  await mkdir(join(workspace, 'closed', 'below'), { recursive: true });
-  await chmod(join(workspace, 'closed'), 0);
-  await workspaces.remove('closed');
-  await workspaces.remove('closed');
-  expect(await workspaces.names()).toEqual([]);
+  test('removes a workspace with folders that no user may enter', async () => {
+    const workspaces = await open();
+    const workspace = await workspaces.create('closed');
+    await mkdir(join(workspace, 'closed', 'below'), { recursive: true });
+    await chmod(join(workspace, 'closed'), 0);
+    await workspaces.remove('closed');
+    await workspaces.remove('closed');
+    expect(await workspaces.names()).toEqual([]);
+  });
 });

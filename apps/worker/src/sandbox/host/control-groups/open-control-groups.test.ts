@@ -24,7 +24,7 @@ const read = (path: string) => readFile(join(top, path), 'utf8');
 describe('version 2', () => {
   const files = { 'memory.max': '', 'memory.swap.max': '', 'pids.max': '', 'cpu.max': '' };
 
-  test('switches the controllers on from the top down, and writes each limit', async () => {
+  test('enables the controllers from the top down, and writes each limit', async () => {
     await lay('', { 'cgroup.controllers': 'cpu memory pids\n', 'cgroup.subtree_control': 'memory\n' });
     await lay('ours', { 'cgroup.subtree_control': 'cpu memory pids\n' });
     await lay('ours/host', { 'cgroup.subtree_control': '' });
@@ -47,7 +47,7 @@ describe('version 2', () => {
 });
 
 describe('version 1', () => {
-  test('has a folder for each controller, and manages where a kernel does not count swap', async () => {
+  test('has a folder for each controller, and works without a count of swap', async () => {
     for (const controller of ['memory', 'pids', 'cpu']) await lay(controller, { 'cgroup.procs': '' });
     await lay('memory/ours/one', { 'memory.limit_in_bytes': '', 'memory.oom_control': 'under_oom 0\noom_kill 7\n' });
     await lay('pids/ours/one', { 'pids.max': '' });
@@ -68,9 +68,13 @@ describe('version 1', () => {
   });
 });
 
-test('a host without control groups for us is told apart, with the reason, and left as it was', async () => {
-  expect(await openControlGroups(top, 'ours')).toContain('there is no control group for memory');
-  await lay('', { 'cgroup.controllers': 'cpu memory pids\n' });
-  expect(await openControlGroups(top, 'ours')).toContain('cgroup.subtree_control');
-  expect(await readFile(join(top, 'ours'), 'utf8').catch((error: NodeJS.ErrnoException) => error.code)).toBe('ENOENT');
+describe('openControlGroups', () => {
+  test('returns the reason, and changes nothing, when the worker cannot use control groups', async () => {
+    expect(await openControlGroups(top, 'ours')).toContain('there is no control group for memory');
+    await lay('', { 'cgroup.controllers': 'cpu memory pids\n' });
+    expect(await openControlGroups(top, 'ours')).toContain('cgroup.subtree_control');
+    expect(await readFile(join(top, 'ours'), 'utf8').catch((error: NodeJS.ErrnoException) => error.code)).toBe(
+      'ENOENT',
+    );
+  });
 });
