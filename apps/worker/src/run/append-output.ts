@@ -2,16 +2,10 @@ import type { Appended, Fenced, OwnedCalls } from '@shellfleet/mailbox';
 import type { OutputEntry } from '@shellfleet/protocol';
 import { isRedisFull } from '@shellfleet/redis';
 
-/**
- * How long output waits for room in a full Redis. The commands that hold it up may be those whose end would make room.
- */
+/** Time that output waits for room in a full Redis. The blocked commands may be those whose end would make room. */
 const WAIT_FOR_ROOM_MS = 5_000;
 
-/**
- * Returns calls that append output of one entry, for `retry` of the mailbox. When a full Redis has refused output for
- * some seconds, only the size of that output is stored, which a full Redis accepts: the command goes on, and the
- * missing output is counted.
- */
+/** Returns calls that append output of one entry. If Redis stays full, they store only its size, as omitted. */
 export function createAppend(
   entryId: string,
   clock: () => number = () => performance.now(),

@@ -1,25 +1,24 @@
 import { isSignedClose, signedReason } from '@shellfleet/sealing';
 import type { SessionContext } from './session-context.ts';
 
-// The marks in the mailbox by which a caller has cancelled the running entry or closed the session. Where keys are
-// configured, the host acts on a mark only if a known producer signed it, and takes back any other: whoever writes to
-// Redis stops nothing by that.
+// Marks in the mailbox that a caller has cancelled the running entry or closed the session. Where keys are configured,
+// the host obeys a mark only if a known producer signed it, and deletes any other.
 
-/** The reason of a cancellation, as its producer signed it. Undefined: no producer has, and the mark is gone. */
+/** Returns the signed reason of a cancellation. Undefined when no producer signed it; the mark is deleted then. */
 export async function askedToCancel(
   entryId: string,
   reason: string,
   context: SessionContext,
 ): Promise<string | undefined> {
   const { mailbox, owner, sealer, signal } = context;
-  // Ends when the mark is what it was when it was read.
+  // Ends when the mark has not changed since it was read.
   while (sealer.verifies && !signal.aborted) {
     const signed = await mailbox.readCancelRequest(entryId);
     const asked = signed === '' ? undefined : signedReason(sealer, owner.keys, entryId, { reason, signed });
     if (asked !== undefined) return asked;
     // A close cancels what runs.
     if (await isClosing(context)) return reason;
-    // Only now is it known that it is not part of a close: this reports it.
+    // The mark does not belong to a close, so this call reports it as unsigned.
     if (signed === '') signedReason(sealer, owner.keys, entryId, { reason, signed });
     const refused = await mailbox.refuseRequest({ entryId, signed });
     if (refused.type !== 'changed') return undefined;
@@ -27,10 +26,10 @@ export async function askedToCancel(
   return reason;
 }
 
-/** Whether a producer has closed the session, as the mailbox says. Otherwise the generation is open again. */
+/** Returns whether a producer has closed the session. Otherwise deletes the mark, which reopens the generation. */
 export async function askedToClose(context: SessionContext): Promise<boolean> {
   const { mailbox, owner, generation, sealer, signal } = context;
-  // Ends when the mark is what it was when it was read.
+  // Ends when the mark has not changed since it was read.
   while (sealer.verifies && !signal.aborted) {
     const { isClosing, signed } = await mailbox.readCloseRequest();
     if (!isClosing) return false;

@@ -1,25 +1,25 @@
 import { Notifier } from '@shellfleet/concurrency';
 import { STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 
-// The reader that a submitter attached to its command: the command is throttled to it, as a program is throttled to the reader of its pipe.
-//
-// READER-1. While the reader reads, at most UNREAD_BYTES of the output over the stream's budget lie unread on this host before
-//           acknowledgements are held back. Then the keeper's ring buffer fills, and the command waits in its next write.
-// READER-2. A reader that sent no heartbeat for GONE_AFTER_MS, or read nothing for `stallMs` while output was held back, has no effect
-//           on the command. It has one again when it comes back.
+// The reader that a submitter attached to its command, which is throttled to it like a program to its pipe's reader.
+// READER-1. While the reader reads, at most UNREAD_BYTES of the output over the stream's budget are unread on this host
+//           before acknowledgements are held back. Then the keeper's ring buffer fills, and the command blocks in a
+//           write.
+// READER-2. A reader without a heartbeat for GONE_AFTER_MS, or without progress for `stallMs` while output was held
+//           back, no longer affects the command, until it comes back.
 // READER-3. A reader cannot send a heartbeat while Redis is down, so that time does not count.
 // READER-4. Nothing is held back after a cancel, or after the end.
 
 const UNREAD_BYTES = 4 << 20;
 const GONE_AFTER_MS = 10_000;
 const CHECK_EVERY_MS = 500;
-/** A call to Redis that takes longer than this was repeated: Redis was away. */
+/** Duration of a call to Redis above which Redis was down and the call was repeated. */
 const AWAY_AFTER_MS = 1_000;
 
 export type ReadPosition = Readonly<Record<StreamName, number>>;
 
 interface AttachedReaderDeps {
-  /** How long the reader may read nothing while output is held back. */
+  /** Time that the reader may make no progress while output is held back. */
   stallMs: number;
   /** Resolves when Redis answers. */
   reachRedis(): Promise<unknown>;
@@ -34,7 +34,7 @@ export class AttachedReader {
   readonly #stored: Record<StreamName, number> = { stdout: 0, stderr: 0 };
   readonly #read: Record<StreamName, number> = { stdout: 0, stderr: 0 };
   readonly #changes = new Notifier();
-  /** The last heartbeat, and the last time that the reader had read on. */
+  /** Times of the last heartbeat and of the reader's last progress. */
   #seenAt: number;
   #readAt: number;
   #absent: 'gone' | 'stalled' | undefined;
@@ -47,12 +47,12 @@ export class AttachedReader {
     this.#seenAt = this.#readAt = this.#clock();
   }
 
-  /** Whether output that is stored must not be acknowledged yet. */
+  /** Whether stored output must not be acknowledged yet. */
   get holdsBack(): boolean {
     return this.#checking !== undefined;
   }
 
-  /** The overflow log has all cleaned bytes of the stream before `offset`. */
+  /** Records that the overflow log has all cleaned bytes of the stream before `offset`. */
   stored(stream: StreamName, offset: number): void {
     this.#stored[stream] = Math.max(this.#stored[stream], offset);
     this.#changes.notify();
@@ -61,7 +61,7 @@ export class AttachedReader {
     this.#checking = setInterval(() => void this.#check(), CHECK_EVERY_MS);
   }
 
-  /** A heartbeat: the reader has read, or is about to read, up to this position. */
+  /** Records a heartbeat. The reader has read, or is about to read, up to `position`. */
   seen(position: ReadPosition): void {
     this.#seenAt = this.#clock();
     const advanced = STREAM_NAMES.filter((stream) => position[stream] > this.#read[stream]);
@@ -71,7 +71,7 @@ export class AttachedReader {
     if (this.#unreadBytes <= UNREAD_BYTES) this.#release();
   }
 
-  /** Resolves when there is output behind the position, after `timeoutMs`, or when there will be no more. */
+  /** Resolves when there is output behind `position`, when none will follow, or after `timeoutMs`. */
   async untilMore(position: ReadPosition, timeoutMs: number): Promise<void> {
     const until = this.#clock() + timeoutMs;
     while (!this.#closed && STREAM_NAMES.every((stream) => this.#stored[stream] <= position[stream])) {
@@ -81,7 +81,6 @@ export class AttachedReader {
     }
   }
 
-  /** READER-4. */
   close(): void {
     this.#closed = true;
     this.#changes.notify();
@@ -97,7 +96,6 @@ export class AttachedReader {
     if (now - this.#readAt > this.#deps.stallMs) this.#leave('stalled');
     if (now - this.#seenAt <= GONE_AFTER_MS) return;
     await this.#deps.reachRedis().catch(() => {});
-    // READER-3.
     if (this.#clock() - now > AWAY_AFTER_MS) this.#seenAt = this.#clock();
     else if (this.#clock() - this.#seenAt > GONE_AFTER_MS) this.#leave('gone');
   }

@@ -2,7 +2,7 @@ import type { Entry } from '@shellfleet/mailbox';
 import type { SessionKeys } from '@shellfleet/protocol';
 import type { BegunId } from '../journal/journal.ts';
 
-/** The id of an entry in the host's journal. A second attempt has one of its own. */
+/** Returns the id of an entry in the host's journal. A second attempt has a separate one. */
 export function toBegunId(
   { id, first }: Pick<Entry, 'id' | 'first'>,
   { namespace, tenant, session }: SessionKeys,

@@ -8,10 +8,7 @@ import {
 
 const BREADTH: Record<NetworkAccess, number> = { restricted: 0, limited: 1, full: 2 };
 
-/**
- * The network of one command: that of its session, or a narrower one that the proxy of the session enforces. Throws SANDBOX_UNAVAILABLE for a
- * wider one, and where nothing stands between the session and its network.
- */
+/** Returns the session's network, or a narrower one that its proxy can enforce. Throws SANDBOX_UNAVAILABLE. */
 export function networkOf({ network: asked }: CommandPayload, spec: ResolvedSessionSpec): NetworkAccess {
   const { network } = resolveSandbox(spec);
   if (asked === undefined || asked === network) return network;

@@ -3,12 +3,12 @@ import type { CarriedEntry } from '@shellfleet/protocol';
 import type { Journal } from '../journal/journal.ts';
 import { toBegunId } from './begun-id.ts';
 
-// DELEGATION-1. While the delegation holds, `submit` starts the next entry of the session in this host's name, and a wake-up brings it here. A
-//         wake-up can be lost, come late, or twice: what it does not bring, `take` finds as running.
-// DELEGATION-2. The delegation is withdrawn before this host ends or leaves the shell. What was started until then runs, or is
-//         ended, first.
-// DELEGATION-3. A wake-up is believed only if its entry was started under this host's fence and never began here. Else the
-//         mailbox is asked.
+// DELEGATION-1. While the delegation holds, `submit` starts the session's next entry in this host's name, and a wake-up
+//               brings it here. `take` finds it as running if the wake-up is lost, late or repeated.
+// DELEGATION-2. The delegation is withdrawn before this host ends or leaves the shell. First it runs or ends what was
+//               started until then.
+// DELEGATION-3. A wake-up counts only if its entry was started under this host's fence and never began here. Otherwise
+//               the mailbox is asked.
 
 const EMPTY: Taken = { type: 'empty' };
 
@@ -17,41 +17,36 @@ interface DelegationDeps {
   journal: Pick<Journal, 'knows'>;
 }
 
-/** The permission of `submit` to start the next entry in the name of a session's host, and what it has started. */
+/** The permission of `submit` to start the next entry in a host's name, and the entries that it has started. */
 export class Delegation {
   readonly #deps: DelegationDeps;
-  /** The mailbox may have the delegation stored. */
   #mayBeStored = false;
   #rung: Rung | undefined;
-  /** The entry that was run last. Its wake-up may be on its way, on another connection. */
+  /** Id of the last entry that was run. Its wake-up may still arrive, on another connection. */
   #startedId: string | undefined;
-  /** What a withdrawal has returned and nobody has run or ended. */
+  /** An entry that a withdrawal returned and that was not run or ended yet. */
   #kept: Taken | Fenced | undefined;
 
   constructor(deps: DelegationDeps) {
     this.#deps = deps;
   }
 
-  /** A call is made that ends an entry and takes the next one: the mailbox may store the delegation with it. */
+  /** Reports a call that ends an entry and takes the next: the mailbox may store the delegation with it. */
   mayBeStored(): void {
     if (!this.#deps.mailbox.owner.admission) this.#mayBeStored = true;
   }
 
-  /** A wake-up has brought an entry. */
+  /** Receives an entry that a wake-up brought. */
   bring(carried: CarriedEntry): void {
     if (carried.id !== this.#startedId) this.#rung = toRung(carried, this.#deps.mailbox.owner);
   }
 
-  /** Redis came back with other data: the mailbox is asked what was started. */
+  /** Drops a brought entry after Redis lost data. The mailbox is asked instead. */
   forget(): void {
     this.#rung = undefined;
   }
 
-  /**
-   * What a wake-up has brought, or what was started before the delegation was withdrawn: where the host ends the session, and where
-   * it judges entries since (`judges`). An entry that is not started is brought only to a host that `takes` entries and
-   * judges them.
-   */
+  /** Returns an entry that a wake-up brought, or a withdrawal found. An unstarted one needs a host that `judges`. */
   async next(how: 'takes' | 'not-now' | 'ends', judges: boolean): Promise<Taken | Fenced> {
     const rung = this.#takeRung();
     const kept = this.#kept;
@@ -65,19 +60,19 @@ export class Delegation {
     return rung !== undefined && how === 'takes' && judges ? rung : EMPTY;
   }
 
-  /** An entry is run, so a wake-up that brings it again means nothing. */
+  /** Reports that an entry runs, so that another wake-up for it has no effect. */
   started({ id }: Pick<Entry, 'id'>): void {
     this.#startedId = id;
     if (this.#rung?.entry.id === id) this.#rung = undefined;
     if (this.#kept !== undefined && 'entry' in this.#kept && this.#kept.entry.id === id) this.#kept = undefined;
   }
 
-  /** Whoever withdrew does not deal with what was started before: the next step does. The mailbox says it once. */
+  /** Keeps the reply of a withdrawal for the next step, since the mailbox gives it only once. */
   keep(withdrawn: Taken | Fenced): void {
     this.#kept = withdrawn;
   }
 
-  /** Afterwards nothing is started in this host's name. Returns what was started before: `running`, or `empty`. */
+  /** Withdraws the delegation. Returns the entry that was started before, if any. */
   async withdraw(): Promise<Taken | Fenced> {
     if (!this.#mayBeStored) return EMPTY;
     const withdrawn = await this.#deps.mailbox.withdraw();
@@ -85,7 +80,6 @@ export class Delegation {
     return withdrawn;
   }
 
-  /** DELEGATION-3. */
   #takeRung(): Rung | undefined {
     const rung = this.#rung;
     this.#rung = undefined;

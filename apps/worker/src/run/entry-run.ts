@@ -2,22 +2,16 @@ import type { Entry, StoredOutput } from '@shellfleet/mailbox';
 import type { OutputEntry, WireResult } from '@shellfleet/protocol';
 import type { AttachedReader } from './attached-reader.ts';
 
-/** One entry on this host, from started to finished: how it begins, and the calls that reach it while it runs. */
+/** One entry on this host, from started to finished. */
 export class EntryRun {
   readonly entry: Entry;
-  /**
-   * How the entry begins here. It is resumed when an earlier owner, or an earlier process of this worker, has started
-   * it and its shell is alive.
-   */
+  /** How the entry begins here. It resumes if it was started earlier and its shell is alive. */
   readonly from: 'start' | 'resume';
-  /**
-   * Prepares the shell that has replaced the session's shell before the entry began. Resolves to false when there is no
-   * shell, or the session is lost.
-   */
+  /** Prepares a shell that replaced the session's before the entry began. Resolves to false if there is none. */
   readonly makeShellReady: () => Promise<boolean>;
-  /** The output of which Redis has confirmed that it is stored. */
+  /** Output that Redis has confirmed as stored. */
   stored: StoredOutput;
-  /** The reader to which the entry is throttled, if its submitter attached one. */
+  /** Reader to which the entry is throttled, if its submitter attached one. */
   reader: AttachedReader | undefined;
   #isCancelled = false;
   #onCancel: (() => void) | undefined;
@@ -30,7 +24,6 @@ export class EntryRun {
     this.stored = { ...entry.offsets, seq: entry.seq };
   }
 
-  /** A caller has cancelled the entry. */
   get isCancelled(): boolean {
     return this.#isCancelled;
   }
@@ -42,15 +35,12 @@ export class EntryRun {
     this.reader?.close();
   }
 
-  /**
-   * Calls `listener` when the entry is cancelled from now on. There is one listener at a time, and no AbortSignal:
-   * those are slow.
-   */
+  /** Sets the only listener for a cancel from now on. AbortSignals are too slow for this. */
   onCancel(listener: (() => void) | undefined): void {
     this.#onCancel = listener;
   }
 
-  /** Something was written to the entry's open stdin. */
+  /** Reports a write to the entry's open stdin. */
   wakeInput(): void {
     this.#onInput?.();
   }
@@ -65,10 +55,10 @@ export interface EntryResult {
   result: WireResult;
   /** Output that is not stored yet. */
   output: OutputEntry[];
-  /** The end of what a command printed, redacted, whatever part of it the Result keeps. */
+  /** Returns the redacted end of a command's output, independently of what the Result keeps. */
   lastOutput?: () => string;
   /** Answer of a file operation, as JSON. */
   answer?: string;
-  /** The audit has this end already. */
+  /** Set when the audit has this end already. */
   noted?: true;
 }

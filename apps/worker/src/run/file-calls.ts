@@ -21,11 +21,11 @@ import { answerOf, fileTimeoutMs, toFileError, toKeeperOperation } from './keepe
 import { noteFileCall, noteFileEnd } from './note-audit.ts';
 import type { SessionContext } from './session-context.ts';
 
-// The file operations of one session beside the entries of its mailbox.
-//
-// FILES-1. An operation that changes something is done at most once in one sandbox, however often it is asked for: its
-//          id is known here while it is under way, and by the keeper afterwards.
-// FILES-2. At most AT_ONCE operations run at a time, and MOST_WAITING wait; more are refused before they are opened.
+// File operations of one session outside of the mailbox.
+// FILES-1. An operation that changes something is done at most once in one sandbox, however often it is requested: its
+//          id is known here while it runs, and by the keeper afterwards.
+// FILES-2. At most AT_ONCE operations run at a time, and MOST_WAITING wait. Further ones are refused before they are
+//          opened.
 // FILES-3. Nothing is given to the keeper while the lease may have run out.
 
 const AT_ONCE = 4;
@@ -47,7 +47,7 @@ export interface FileToAdmit {
 /** A person has to be asked, or was. */
 export type Asks = { state: 'would-ask' } | Extract<Answer, { state: 'asks' }>;
 
-/** Has an operation begun that is admitted. Throws when it is denied. */
+/** Lets an admitted operation begin. Throws when it is denied. */
 type Admit = <T>(file: FileToAdmit, begin: () => { begun: T }) => Promise<{ begun: T } | { asks: Asks }>;
 
 export interface FileCallsDeps {
@@ -66,12 +66,12 @@ export class FileCalls {
     this.#deps = deps;
   }
 
-  /** When the session's files were last used, by `performance.now()`. */
+  /** Time of the last use of the session's files, by `performance.now()`. */
   get usedAt(): number {
     return this.#underWay.size > 0 ? performance.now() : this.#usedAt;
   }
 
-  /** Throws what the operation fails with, and QUOTA_EXCEEDED. */
+  /** Performs the requested operation. Throws its error, or QUOTA_EXCEEDED. */
   answer({ operation: id, sealed, asks = false }: FileQuestion): Promise<Answer> {
     const asked = this.#underWay.get(id);
     if (asked !== undefined) return asked;
@@ -87,7 +87,7 @@ export class FileCalls {
     return answer;
   }
 
-  /** A path may hold a secret of the session. What is refused for its signature is in the audit first. */
+  /** Throws an error redacted, as a path may hold a secret. A refused signature is recorded in the audit first. */
   async #throwRedacted(error: unknown): Promise<never> {
     const { audit, owner } = this.#deps.context;
     if (isShellfleetError(error) && error.code === 'UNAUTHORIZED') await audit.recorded(owner.keys.tenant);
@@ -126,10 +126,7 @@ export class FileCalls {
     }
   }
 
-  /**
-   * Throws unless the parts of a file have the size and digest that a person was shown. Checked before the last part
-   * puts the file in its place.
-   */
+  /** Throws unless all parts together have the size and digest that a person was shown. Precedes the last part. */
   async #checkWhole(operation: FileOperation): Promise<void> {
     if (operation.name !== 'write' || !operation.last || operation.whole === undefined) return;
     const hash = createHash('sha256');
@@ -162,7 +159,7 @@ export class FileCalls {
     return this.#callKeeper(id, toKeeperOperation(operation, exact), fileTimeoutMs(operation));
   }
 
-  /** Starts the operation in the keeper. Returns undefined when there is no shell: nothing was begun. */
+  /** Starts the operation in the keeper. Returns undefined when there is no shell, so nothing has begun. */
   #callKeeper(id: string, operation: KeeperFileOperation, timeoutMs: number): Promise<FileCallEnd> | undefined {
     const { context, isHeld } = this.#deps;
     const { shell } = context;

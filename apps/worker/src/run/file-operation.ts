@@ -8,13 +8,10 @@ import { reconnect } from './run-on-shell.ts';
 import type { SessionContext } from './session-context.ts';
 
 const BUSY_POLL_MS = 50;
-/** Greatest number of calls for one read whose answers are lost. */
+/** Maximum of calls for one read whose answers are lost. */
 const MOST_READS = 5;
 
-/**
- * Runs an ordered file operation as a file call with the entry's id: however often the keeper is asked, the operation
- * begins at most once. The answer is not streamed; it is stored with the Result, sealed.
- */
+/** Runs an ordered file operation as a file call with the entry's id, so that the keeper begins it at most once. */
 export async function runFileOperation(
   run: EntryRun,
   operation: FileOperation,
@@ -57,7 +54,7 @@ async function answerOfKeeper(run: EntryRun, operation: FileOperation, session: 
       const answer = answerOf(operation, end);
       if (answer !== undefined) return answer;
       if (run.isCancelled) break;
-      // The keeper ran this read for an earlier connection, and its answer is gone.
+      // The keeper did this read for an earlier connection, and no longer has its answer.
       id = ulid();
       reads += 1;
     }

@@ -14,15 +14,10 @@ import { unstoredOutput } from './unstored-output.ts';
 
 const tracer = trace.getTracer('@shellfleet/worker');
 
-/**
- * An entry whose Result is stored. When `triedNext`, an empty `next` means an empty mailbox: the call asked for both.
- */
+/** Reply to a stored Result. With `triedNext`, an empty `next` means an empty mailbox. */
 export type EntryFinished = (Finished | Fenced) & { triedNext: boolean };
 
-/**
- * Stores the Result of an entry, once, over any number of attempts. The only place where this host makes an entry
- * terminal.
- */
+/** Stores the Result of an entry once, in any number of attempts. Nothing else makes an entry terminal on this host. */
 export async function finishEntry(entry: Entry, ended: EntryResult, context: SessionContext): Promise<EntryFinished> {
   const { mailbox, owner, sealer, redaction, shell } = context;
   let { result, output } = ended;
@@ -70,7 +65,7 @@ export async function finishEntry(entry: Entry, ended: EntryResult, context: Ses
   }
 }
 
-/** Paths, scripts and messages of the shell may hold secrets as output does. */
+/** Redacts a Result: paths, scripts and messages of the shell may hold secrets, as output does. */
 export function toStoredResult<R extends WireResult>(
   { starts }: Pick<Entry, 'starts'>,
   result: R,
@@ -81,7 +76,7 @@ export function toStoredResult<R extends WireResult>(
   return { ...result, ...(starts > 1 && { attempts: starts }), ...(texts && redaction.value(texts)) };
 }
 
-/** That something is refused for its signature is in the audit before it is told, or it ends with AUDIT_UNAVAILABLE. */
+/** Records a refused signature in the audit before the Result is stored, or ends the entry with AUDIT_UNAVAILABLE. */
 function auditedFirst(result: WireResult, { audit, owner }: SessionContext): WireResult | Promise<WireResult> {
   if (result.outcome !== 'error' || result.error.code !== 'UNAUTHORIZED') return result;
   return audit.recorded(owner.keys.tenant).then(
@@ -90,7 +85,7 @@ function auditedFirst(result: WireResult, { audit, owner }: SessionContext): Wir
   );
 }
 
-/** The texts of a Result beside its output, which may be any; undefined when there are none. */
+/** Returns the texts of a Result besides its output. Undefined when there are none. */
 function textsOf(result: WireResult) {
   const { outcome, shell, refused } = result;
   const isPlain = shell.reason === undefined && refused === undefined;
@@ -101,10 +96,7 @@ function textsOf(result: WireResult) {
   return { ...texts, cancelReason: result.cancelReason };
 }
 
-/**
- * The call that ended the entry may have sent no notice. It is only a hint and is not awaited: the Result is in the
- * session's stream.
- */
+/** Notifies the producer, as the finish may have sent no notice. Not awaited, since the Result is in the stream. */
 function notifyProducer(entry: Entry, event: string, { redis, keys }: Owner): void {
   const { namespace, tenant, session } = keys;
   void notify(redis, namespace, entry.inbox, { tenant, session, entryId: entry.id, event, result: '' }).catch(() => {});

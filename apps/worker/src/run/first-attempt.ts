@@ -16,19 +16,19 @@ import { sealReason } from './seal-reason.ts';
 import type { SessionContext } from './session-context.ts';
 import { unstoredOutput } from './unstored-output.ts';
 
-// A command that its sandbox has denied something may be attempted a second time, outside the sandbox, when a person says so.
-//
-// ATTEMPT-1. An attempt never runs twice. The first one is over before the second is asked about, and each has a begun id of its own.
-// ATTEMPT-2. Nobody but a person starts a second attempt, and only after the end of the first one was shown.
+// A command that its sandbox denied something may be attempted again outside of it, if a person approves.
+// ATTEMPT-1. An attempt never runs twice. The first one is over before the second is asked about, and both have
+//            separate begun ids.
+// ATTEMPT-2. Only a person starts a second attempt, after seeing how the first one ended.
 // ATTEMPT-3. Without a second attempt the entry ends as its first attempt did, with its output.
 // ATTEMPT-4. There is no third.
 
-/** Most of its output that a person is shown, in bytes. */
+/** Maximum of the output that a person is shown, in bytes. */
 const SHOWN_BYTES = 500;
 
 type Failure = Extract<WireResult, { outcome: 'failure' }>;
 
-/** Adds to a failure inside the sandbox what the sandbox seems to have denied. */
+/** Adds to a failure what the sandbox seems to have denied. */
 export function withDenial(
   { result, lastOutput }: Pick<EntryResult, 'result' | 'lastOutput'>,
   payload: CommandPayload,
@@ -44,7 +44,7 @@ export function withDenial(
   return { ...result, denied: { what: denial.denied, line: denial.line, mayAsk } };
 }
 
-/** Whether a person is to be asked about a second attempt. */
+/** Returns whether to ask a person about a second attempt. */
 export function asksForSecond(
   entry: Entry,
   result: WireResult,
@@ -65,7 +65,7 @@ export function asksForSecond(
 const mayLeave = ({ spec, outside }: SessionContext) =>
   outside.refusal === undefined && spec.sandbox?.selection !== 'require';
 
-/** Ends the first attempt, and makes the entry the head of its mailbox again. `refused`: it was cancelled, or its generation is ending. */
+/** Ends the first attempt, and puts the entry back as head. `refused` if it was cancelled or its generation ends. */
 export async function putBackForSecond(
   entry: Entry,
   { result, output, lastOutput }: EntryResult & { result: Failure },
@@ -89,13 +89,13 @@ export async function putBackForSecond(
   }
 }
 
-/** What a person is shown of the first attempt of an entry. Throws SEAL_KEY_UNKNOWN, and INTERNAL when no host has sealed it. */
+/** Opens what a person is shown of the first attempt. Throws SEAL_KEY_UNKNOWN, or INTERNAL if no host sealed it. */
 export function openFirstAttempt({ id }: Entry, first: string, { owner, sealer }: SessionContext): FirstAttempt {
   const text = sealer.open(first, sealPlace('first-attempt', owner.keys, id));
   return parseOrThrow(firstAttemptSchema, JSON.parse(text), 'INTERNAL', `The first attempt of ${id}`);
 }
 
-/** ATTEMPT-3: the end of an entry whose second attempt does not start. `refused`: why not. Undefined when it had no first one. */
+/** Returns the end of an entry without a second attempt (ATTEMPT-3). Undefined when it had no first one. */
 export async function endOfFirst(
   { id, first }: Entry,
   refused: string,
@@ -107,7 +107,7 @@ export async function endOfFirst(
   return result && { result: { ...result, sealedReason }, output: [], noted: true };
 }
 
-/** Whole characters. */
+/** Returns the end of a text in whole characters. */
 function endOf(text: string, mostBytes: number): string {
   const bytes = Buffer.from(text);
   let from = Math.max(0, bytes.length - mostBytes);

@@ -16,26 +16,23 @@ import type { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
 import type { RunningEntries } from './running-entries.ts';
 
-/** What a worker process has once, for all of its work. It exists before the host takes part in the fleet. */
+/** Services of a worker process for all of its work, before it takes part in the fleet. */
 export interface HostServices {
   readonly settings: WorkerConfig;
   readonly hostId: string;
-  /** Names this process among those that act as this host one after another. */
+  /** Id of this process among those that act as this host one after another. */
   readonly boot: string;
-  /** Names the machine (its state folder), which outlives a process. */
+  /** Id of the machine, which its state folder keeps. */
   readonly machine: string;
-  /** Version of this program. */
   readonly version: string;
-  /** Keyspace of the fleet. */
   readonly namespace: string;
   readonly fleet: FleetKeys;
   readonly connected: Connected;
-  /** The client of `connected`. */
   readonly redis: Redis;
   readonly sealer: Sealer;
   readonly sandboxes: Sandboxes;
   readonly overflowLogs: OverflowLogs;
-  /** The entries and calls that this host began, also before Redis lost its record of them. */
+  /** Entries and calls that this host began, also those that Redis has lost. */
   readonly journal: Journal;
   readonly redisLosses: RedisLosses;
   readonly audit: Audit;
@@ -46,18 +43,16 @@ export interface HostServices {
 export interface SessionHost extends HostServices {
   readonly jobs: SessionJobs;
   readonly leases: Leases;
-  /** The placement classes that this host offers. */
+  /** Placement classes that this host offers. */
   readonly offers: readonly PlacementClass[];
-  /** Returns whether the settings of its operator let this host run what the spec asks for. */
+  /** Returns whether the operator's settings allow this host to run the spec. */
   serves(spec: ResolvedSessionSpec): Promise<boolean>;
-  /** Returns whether this host opens shells at present: not while it drains, nor while its engine does not answer. */
+  /** Returns whether this host opens shells now. It does not while it drains, or while its engine is down. */
   takesNew(): boolean;
   /** Limits how many sandboxes of the host are opened at a time. */
   limitOpening<T>(open: () => Promise<T>): Promise<T>;
   readonly kept: KeptSandboxes;
-  /** The entries that run on this host, in all sessions. */
   readonly hostEntries: RunningEntries;
-  /** What the host admits. */
   readonly hostAdmission: Admission;
   readonly approvals: HostApprovals;
 }

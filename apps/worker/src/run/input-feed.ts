@@ -6,18 +6,16 @@ import type { InputEnd } from '@shellfleet/sealing';
 import type { Shell } from '../shell/shell.ts';
 
 // Forwards the open stdin of one entry from the mailbox to the shell.
-//
-// INPUT-FEED-1. The mailbox deletes a byte only after the shell's pipe has taken it, so a host that takes over
-//          continues at the pipe's position.
-// INPUT-FEED-2. At most one window of the keeper is on its way, plus one read in memory: memory is bounded for input of
-//          any size.
-// INPUT-FEED-3. One read at a time. A wake-up, a position reported by the keeper, or a poll (wake-ups may be lost)
-//          starts the next.
-// INPUT-FEED-4. A submitter that streams is gone when Redis has reported its lease as expired for GONE_AFTER_MS. While
-//          Redis is down the submitter cannot renew the lease, so that time does not count.
+// INPUT-FEED-1. The mailbox deletes a byte only after the shell's pipe has taken it. A host that adopts the session
+//               continues at the pipe's position.
+// INPUT-FEED-2. Memory is bounded for input of any size: at most one window of the keeper and one read are under way.
+// INPUT-FEED-3. One read at a time. A wake-up, a position from the keeper, or a poll (wake-ups may be lost) starts the
+//               next.
+// INPUT-FEED-4. A streaming submitter is gone when its lease has been expired in Redis for GONE_AFTER_MS. Time without
+//               Redis does not count, as the lease cannot be renewed then.
 
 const POLL_MS = 1_000;
-/** While the submitter's lease has expired. */
+/** Interval while the submitter's lease is expired. */
 const LAPSED_POLL_MS = 250;
 const GONE_AFTER_MS = 2_000;
 const NOTHING = new Uint8Array(0);
@@ -25,7 +23,7 @@ const NOTHING = new Uint8Array(0);
 interface InputFeedDeps {
   entryId: string;
   commandId: string;
-  /** Retries while Redis is down, and calls `onAway` then. */
+  /** Reads from the mailbox. Retries while Redis is down, and calls `onAway` then. */
   read(position: { taken: number; from: number; mostBytes: number }, onAway: () => void): Promise<InputRead | Fenced>;
   openChunk(sealed: string): Uint8Array;
   /** Throws when no producer has signed this end. */
@@ -35,14 +33,10 @@ interface InputFeedDeps {
 }
 
 export class InputFeed {
-  /** Why the command was stopped. */
   failure: ShellfleetError | undefined;
   readonly #deps: InputFeedDeps;
   #shell: Shell | undefined;
-  /**
-   * Bytes that the pipe has taken and bytes that were sent, on this connection. Undefined until the keeper has reported
-   * the position.
-   */
+  /** Bytes that the pipe has taken, and bytes that were sent on this connection. Undefined until the keeper reports. */
   #place: { taken: number; sent: number } | undefined;
   #readerClosed = false;
   #endSent = false;
@@ -56,7 +50,7 @@ export class InputFeed {
     void this.#run().catch((error: unknown) => this.#fail(ensureShellfleetError(error)));
   }
 
-  /** The entry was started or resumed on this connection. After a resume the keeper reports the pipe's position. */
+  /** Reports a connection on which the entry was started or resumed. After a resume the keeper reports the position. */
   connected(shell: Shell, how: 'start' | 'resume'): void {
     this.#shell = shell;
     this.#place = how === 'start' ? { taken: 0, sent: 0 } : undefined;
@@ -71,12 +65,11 @@ export class InputFeed {
     this.wakeUp();
   }
 
-  /** Something was written. */
+  /** Reports that something was written. */
   wakeUp(): void {
     this.#wakeUps.notify();
   }
 
-  /** The entry has ended. */
   close(): void {
     this.#closed = true;
     this.wakeUp();
@@ -98,7 +91,7 @@ export class InputFeed {
     const from = place.sent;
     const position = { taken: this.#readerClosed ? Number.MAX_SAFE_INTEGER : place.taken, from, mostBytes };
     const read = await this.#deps.read(position, () => this.#forgetLapse());
-    // The connection broke while reading; the next one reports its position.
+    // The connection broke during the read. The next one reports its position.
     if (this.#closed || this.#place?.sent !== from) return true;
     if (read.type !== 'read') {
       this.close();
@@ -114,7 +107,7 @@ export class InputFeed {
     return false;
   }
 
-  /** Once for each end: it stands there until the command has taken what comes before it. */
+  /** Checks the signature of each end once. The end stays until the command has taken all input before it. */
   #checkEnd(closes: 'end' | 'broken', { written, signed }: Extract<InputRead, { type: 'read' }>): void {
     if (signed === this.#checkedEnd) return;
     this.#deps.checkEnd({ closes, bytes: written }, signed);
@@ -158,7 +151,7 @@ export class InputFeed {
     this.#deps.stop();
   }
 
-  /** None after the end of the stdin was sent: only a new connection makes it necessary to send again. */
+  /** Returns no interval after the end was sent: only a new connection requires another read. */
   get #pollMs(): number | undefined {
     if (this.#endSent) return undefined;
     return this.#lapsedSince === undefined ? POLL_MS : LAPSED_POLL_MS;

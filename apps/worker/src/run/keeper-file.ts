@@ -1,4 +1,4 @@
-// Translates the steps of file operations to the keeper's operations, and its output to their answers.
+// Translates file operations to the keeper's, and its output to their answers.
 import { dirname } from 'node:path/posix';
 import { type PackedEntry, parseFileRecords, parsePackedFiles } from '@shellfleet/keeper';
 import { normalizePath } from '@shellfleet/policy';
@@ -14,18 +14,18 @@ import type { FileFailure, KeeperFileOperation } from '../shell/keeper-operation
 import type { FileCallEnd } from '../shell/shell-files.ts';
 
 const STEP_TIMEOUT_MS = 60_000;
-/** A removal is one step, however much there is. */
+/** Time for a removal, which is one step of any size. */
 const REMOVE_TIMEOUT_MS = 600_000;
-/** Content of small files in one answer. */
+/** Room for the content of small files in one answer. */
 const PACK_ROOM_BYTES = 786_432;
-/** Linux errnos of a file of `pack` that is not there any more: ENOENT and ENOTDIR. */
+/** Linux errnos when a file of `pack` is gone: ENOENT and ENOTDIR. */
 const GONE_ERRNOS = new Set([2, 20]);
-/** Linux errno of a file of `pack` that has no room in the answer: EFBIG. */
+/** Linux errno when a file of `pack` does not fit into the answer: EFBIG. */
 const NO_ROOM_ERRNO = 27;
 
 export const fileTimeoutMs = ({ name }: FileOperation) => (name === 'remove' ? REMOVE_TIMEOUT_MS : STEP_TIMEOUT_MS);
 
-/** Returns the keeper's operation. With `exact` it is done at the path as given, never through a symbolic link. */
+/** Returns the keeper's operation. With `exact`, the keeper follows no symbolic link on the path. */
 export function toKeeperOperation(given: FileOperation, exact: boolean): KeeperFileOperation {
   return exact ? { ...toOperation(atRealPath(given)), exact } : toOperation(given);
 }
@@ -76,10 +76,7 @@ function toPackedEntry({ data, ...entry }: WrittenEntry): PackedEntry {
   return data === undefined ? entry : { ...entry, content: Buffer.from(data, 'base64') };
 }
 
-/**
- * Returns the answer of a call, or undefined when the answer is not known and the operation has to be asked for again.
- * Throws the error of an operation that failed or was stopped.
- */
+/** Returns the answer of a call. Undefined if it is unknown and must be requested again. Throws a failure. */
 export function answerOf(operation: FileOperation, end: FileCallEnd): FileAnswer | undefined {
   switch (end.type) {
     case 'done':
@@ -167,7 +164,6 @@ export function toFileError(
   return new ShellfleetError(code, message, { path: operation.path, operation: operation.name });
 }
 
-/** Returns the error of an operation that was killed. */
 export function stoppedOperation({ path, name }: FileOperation): ShellfleetError {
   return new ShellfleetError(
     'CONTAINER_LOST',
@@ -176,10 +172,7 @@ export function stoppedOperation({ path, name }: FileOperation): ShellfleetError
   );
 }
 
-/**
- * Returns a message like `Permission denied for uid 1000: /etc/new.`, or undefined for other failures. The path is the
- * keeper's, which may be inside a tree; for a write, whose keeper path is a temporary name, it is the operation's.
- */
+/** Returns `Permission denied for uid 1000: /etc/new.`, for example. A write names its path, not the temporary one. */
 function describeDenial({ name, path }: FileOperation, failure: FileFailure | undefined, detail: string) {
   const [, place, reason] = (failure === 'denied' && /^([\s\S]+): ([^:\n]+ for uid \d+)$/.exec(detail)) || [];
   if (place === undefined) return undefined;

@@ -8,7 +8,7 @@ const bytes = (text: string) => Buffer.from(text);
 const chain = (streamBytes = 1_000) => new CleanOutput({ streamBytes });
 const position: LatePosition = { offsets: { stdout: 10, stderr: 0 }, seq: 3, carriedBytes: 10, outcome: 'success' };
 
-/** Stored: the position after the entries. */
+/** Returns the position after the entries. */
 function after(position: LatePosition, entries: OutputEntry[]): LatePosition {
   const offsets = { ...position.offsets };
   for (const { stream, rawTo } of entries) offsets[stream] = rawTo;

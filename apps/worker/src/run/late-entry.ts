@@ -4,7 +4,7 @@ import type { CleanOutput } from '../output/clean-output.ts';
 
 /** Late output of one entry (printed by its processes after its end) until it is stored. */
 export class LateOutputOfEntry {
-  /** Received before the position of the stored output was known. */
+  /** Output that came before the position of the stored output was known. */
   #unplaced: { stream: StreamName; offset: number; bytes: Uint8Array }[] = [];
   #unplacedBytes = 0;
   #clean: CleanOutput | undefined;
@@ -18,7 +18,7 @@ export class LateOutputOfEntry {
     return this.#unplacedBytes + (this.#clean?.waitingBytes ?? 0);
   }
 
-  /** No process of the entry prints any more. */
+  /** Whether no process of the entry prints any more. */
   get ended(): boolean {
     return this.#ended;
   }
@@ -27,12 +27,12 @@ export class LateOutputOfEntry {
     return this.#position !== undefined;
   }
 
-  /** The stream carries nothing more of the entry. */
+  /** Whether the stream stores nothing more of the entry. */
   get isOverBudget(): boolean {
     return this.placed && this.#clean === undefined;
   }
 
-  /** Without `keep` the bytes are only counted, because memory is full. */
+  /** Receives output. Without `keep` the bytes are only counted, because memory is full. */
   push(stream: StreamName, offset: number, bytes: Uint8Array, keep: boolean): void {
     this.#open.add(stream);
     this.#ended = false;
@@ -47,7 +47,7 @@ export class LateOutputOfEntry {
     }
   }
 
-  /** The last process has closed the stream. */
+  /** Reports that the last process has closed the stream. */
   endStream(stream: StreamName): void {
     this.#open.delete(stream);
     this.#ended = this.#open.size === 0;
@@ -57,7 +57,7 @@ export class LateOutputOfEntry {
     this.#ended = true;
   }
 
-  /** Sets where the entry's stored output ends. `clean`: the chain for the rest of its budget; undefined when nothing is left of it. */
+  /** Sets where the stored output ends. `clean` is the chain for the rest of the budget, if any. */
   place(position: LatePosition, clean: CleanOutput | undefined): void {
     this.#position = position;
     this.#clean = clean;
@@ -71,7 +71,7 @@ export class LateOutputOfEntry {
     if (clean !== undefined) for (const { stream, offset, bytes } of unplaced) feed(clean, stream, offset, bytes);
   }
 
-  /** The entries to store next; none when all are stored. */
+  /** Returns the pieces to store next. */
   release(): OutputEntry[] {
     if (this.#clean === undefined) return [];
     if (this.#ended) this.#clean.end();
@@ -80,7 +80,7 @@ export class LateOutputOfEntry {
     return entries;
   }
 
-  /** Entries without data that count the bytes over the budget. */
+  /** Returns pieces without data that count the bytes over the budget. */
   gaps(): OutputEntry[] {
     const position = this.#position;
     if (position === undefined) return [];
@@ -113,7 +113,7 @@ function feed(clean: CleanOutput, stream: StreamName, offset: number, bytes: Uin
   if (offset + bytes.byteLength > received) clean.push(stream, offset, bytes);
 }
 
-/** Makes the chain continue after the stored output. Late output is in no log, so its offset is the raw offset. */
+/** Lets the chain continue after the stored output. Late output is in no log, so its offset is the raw offset. */
 function goOnAt(clean: CleanOutput, stream: StreamName, { offsets, seq }: LatePosition): void {
   const { [stream]: rawTo } = offsets;
   const nothing = { omittedBytes: 0, lines: 0, offset: rawTo, data: new Uint8Array() };

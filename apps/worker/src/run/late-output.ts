@@ -7,25 +7,22 @@ import type { CreateRedactor } from '../output/redactor.ts';
 import { LateOutputOfEntry } from './late-entry.ts';
 
 // Stores late output (printed by processes that outlived their entry) in the session's stream.
-//
-// LATE-OUTPUT-1. It follows the terminal event of its entry, redacted like the entry's own output, in order, each byte
-//                once.
-// LATE-OUTPUT-2. It uses the rest of the entry's budget in the stream. Bytes over the budget are counted by offset,
-//                never dropped uncounted.
-// LATE-OUTPUT-3. It delays nothing else: memory for it is bounded, and reading from the keeper is never paused for it.
+// LATE-OUTPUT-1. It follows the terminal event of its entry, redacted like the entry's own, in order, each byte once.
+// LATE-OUTPUT-2. It uses the rest of the entry's budget in the stream. Bytes over the budget are counted by offset.
+// LATE-OUTPUT-3. It delays nothing else: memory for it is bounded, and reading from the keeper never pauses for it.
 
-/** Bytes of one session in memory. The limit is reached only while Redis is slow or down. */
+/** Maximum of a session's bytes in memory. They reach it only while Redis is slow or down. */
 const MOST_WAITING_BYTES = 1 << 20;
-/** Output is collected this long before a call, so that a process that prints often causes few calls. */
+/** Time for which output is collected, so that a process which prints often causes few calls. */
 const GATHER_MS = 100;
-/** How often bytes over the budget are reported while more come. */
+/** Interval of reports about bytes over the budget. */
 const REPORT_GAPS_MS = 60_000;
-/** Entries with late output at a time; the keeper follows no more of them. */
+/** Maximum of entries with late output. The keeper follows no more of them. */
 const MOST_ENTRIES = 512;
 
 export interface LateOutputDeps {
   mailbox: Pick<HostMailbox, 'addLate'>;
-  /** Budget of an entry in the stream, its own output included. */
+  /** Budget of an entry in the stream, including its own output. */
   streamBytes: number;
   createRedactor: CreateRedactor;
   /** Aborts when this host must not write to the session any more. */
@@ -37,7 +34,7 @@ export class LateOutput {
   readonly #deps: LateOutputDeps;
   readonly #entries = new Map<string, LateOutputOfEntry>();
   readonly #reportedGapsAt = new Map<string, number>();
-  /** One call at a time: a call continues at the position that the one before stored. */
+  /** Serializes the calls, since each continues at the position that the previous one stored. */
   #calls: Promise<unknown> = Promise.resolve();
   #gathering = false;
 
@@ -45,14 +42,14 @@ export class LateOutput {
     this.#deps = deps;
   }
 
-  /** Late output of an entry; empty bytes end the stream. */
+  /** Receives late output of an entry. Empty bytes end the stream. */
   push(entryId: string, stream: StreamName, offset: number, bytes: Uint8Array): void {
     if (bytes.byteLength === 0) this.#entries.get(entryId)?.endStream(stream);
     else this.#entryOf(entryId).push(stream, offset, bytes, this.#hasRoomFor(bytes.byteLength));
     this.#storeSoon();
   }
 
-  /** The processes are gone, or are left to the next owner: stores the received output. Never rejects. */
+  /** Stores the received output when the processes are gone or left to the next owner. Never rejects. */
   async end(): Promise<void> {
     if (this.#entries.size === 0) return;
     for (const entry of this.#entries.values()) entry.end();
@@ -69,7 +66,7 @@ export class LateOutput {
   #entryOf(entryId: string): LateOutputOfEntry {
     const known = this.#entries.get(entryId);
     if (known !== undefined) return known;
-    // The end of the oldest was lost with a connection.
+    // The end of the oldest one was lost with a connection.
     const [oldest] = this.#entries.size < MOST_ENTRIES ? [] : this.#entries.keys();
     if (oldest !== undefined) this.#forget(oldest);
     const entry = new LateOutputOfEntry();
@@ -105,14 +102,14 @@ export class LateOutput {
     return hasMore;
   }
 
-  /** `over`: nothing more of the entry is stored. `waits`: the entry's own Result is not stored yet. */
+  /** Stores output of one entry. Returns `over` if no more will be stored, `waits` before its Result is stored. */
   async #store(entryId: string, entry: LateOutputOfEntry): Promise<'over' | 'waits' | 'goes-on'> {
     if (!entry.placed) {
       const added = await this.#deps.mailbox.addLate(entryId, []);
       if (added.type === 'not-ended') return 'waits';
       if (!('position' in added)) return 'over';
       const { outcome, carriedBytes } = added.position;
-      // When the command's output was withheld, so is its late output.
+      // If the command's output was withheld, its late output is too.
       const left = outcome === 'blocked' ? 0 : this.#deps.streamBytes - carriedBytes;
       entry.place(added.position, left > 0 ? createLateChain(this.#deps.createRedactor, left) : undefined);
     }
@@ -135,7 +132,7 @@ export class LateOutput {
   async #addAll(entryId: string, entry: LateOutputOfEntry, entries: OutputEntry[]): Promise<boolean> {
     if (entries.length === 0) return true;
     const added = await this.#deps.mailbox.addLate(entryId, entries);
-    // Misplaced: this call arrived before and has stored them.
+    // An earlier call with a lost reply has stored these pieces.
     if (!('position' in added)) return false;
     entry.stored(added.position);
     return true;

@@ -4,14 +4,12 @@ import type { Signature } from '@shellfleet/sealing';
 import { type AuditedEntry, endEvent, submissionEvent } from '../audit/session-events.ts';
 import type { SessionContext } from './session-context.ts';
 
-// What a host writes down about its entries, when there is time: nothing here waits for a disk.
+// Notes what happens to entries in the audit, without waiting for a disk.
 
-/**
- * The entry of each session that was noted last. One that a person was asked about is judged again, and is the same.
- */
+/** The last noted entry of each session. Deciding about it again does not note it twice. */
 const submitted = new WeakMap<SessionContext, string>();
 
-/** This host sees an entry before it starts. */
+/** Notes an entry before it starts. */
 export function noteSubmission(
   entry: Entry,
   payload: EntryPayload,
@@ -25,23 +23,23 @@ export function noteSubmission(
   audit.note(session.owner.keys.tenant, () => submissionEvent(about, entry, payload, spec, redaction, producer));
 }
 
-/** The step before the first byte of an entry reaches the shell. */
+/** Notes the start of an entry, before its first byte reaches the shell. */
 export function noteStart(entry: Entry, payload: EntryPayload, outside: boolean, session: SessionContext): void {
   const { owner, audit, shell } = session;
-  // Where entries are judged, that step has seen it.
+  // Where entries are decided about, that step has noted the submission.
   if (owner.admission === undefined || owner.admission === '') noteSubmission(entry, payload, undefined, session);
   const how = { ...(entry.first !== undefined && { attempt: 2 }), ...(outside && { outside: true as const }) };
   const event = { type: 'start', ...aboutOf(entry, session), fence: owner.fence, epoch: shell.epoch, ...how } as const;
   audit.note(owner.keys.tenant, () => event);
 }
 
-/** Its Result is stored. */
+/** Notes an entry's end after its Result is stored. */
 export function noteEnd(entry: Entry, result: WireResult, session: SessionContext): void {
   const about = aboutOf(entry, session);
   session.audit.note(session.owner.keys.tenant, () => endEvent(about, result, session.redaction));
 }
 
-/** A file operation beside the mailbox is about to be judged and done. */
+/** Notes a file operation outside of the mailbox before it is decided about. */
 export function noteFileCall(
   id: string,
   operation: FileOperation,
@@ -55,7 +53,7 @@ export function noteFileCall(
   );
 }
 
-/** Writes down that a file operation beside the mailbox has ended; `error` is what it failed with. */
+/** Notes the end of a file operation outside of the mailbox. */
 export function noteFileEnd(
   id: string,
   error: ShellfleetError | undefined,

@@ -3,12 +3,12 @@ import { type EntryPayload, entryPayloadSchema, parseOrThrow } from '@shellfleet
 import { type Signature, sealPlace } from '@shellfleet/sealing';
 import type { SessionContext } from './session-context.ts';
 
-/** Opens the sealed payload of an entry. Throws SEAL_KEY_UNKNOWN, UNAUTHORIZED, and INTERNAL when it is not a payload. */
+/** Opens the sealed payload of an entry. Throws SEAL_KEY_UNKNOWN, UNAUTHORIZED, or INTERNAL if it is no payload. */
 export function openPayload(entry: Entry, context: SessionContext): EntryPayload {
   return openSignedPayload(entry, context).payload;
 }
 
-/** As openPayload, with who signed it, where keys are configured. */
+/** Opens the payload with its signature, where keys are configured. */
 export function openSignedPayload(
   entry: Entry,
   { owner, generation, spec, sealer }: SessionContext,

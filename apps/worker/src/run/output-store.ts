@@ -7,31 +7,31 @@ import type { CommandLog } from '../overflow-log/overflow-logs.ts';
 import type { AttachedReader } from './attached-reader.ts';
 
 // Stores the output of one entry.
-//
-// STORE-1. A byte is acknowledged to the keeper only after it is stored: in the session's stream, or, over the budget, in the overflow log. When
-//          the log takes nothing, it is acknowledged too: the stream has counted it as omitted.
-// STORE-2. One append at a time. Output that arrives meanwhile is queued, and over a limit reading from the keeper pauses (backpressure).
+// STORE-1. A byte is acknowledged to the keeper only after it is stored: in the session's stream or, over the budget,
+//          in the overflow log. If the log fails, the byte is acknowledged too, and the stream counts it as omitted.
+// STORE-2. One append at a time. Output is queued meanwhile, and above a limit reading from the keeper pauses
+//          (backpressure).
 // STORE-3. Output that is not stored when the entry ends is stored by the step that finishes the entry.
 // STORE-4. The stream is written before the log: a host that adopts the entry continues the stream with the log.
-// STORE-5. While an attached reader holds output back, what is over the budget is stored and not acknowledged: so the keeper stops reading,
-//          and the connection to it stays usable for everything else.
+// STORE-5. While an attached reader holds output back, output over the budget is stored but not acknowledged. So the
+//          keeper stops reading, and its connection stays usable for everything else.
 
 const PAUSE_ABOVE_BYTES = 1 << 20;
 const RESUME_BELOW_BYTES = 1 << 18;
-/** Redaction occupies the processor: after so many bytes of one command, other sessions get a time slice. */
+/** Bytes of one command after which other sessions get a time slice, since redaction occupies the processor. */
 const TIME_SLICE_BYTES = 1 << 16;
-/** While other entries run, output over the budget of the stream is throttled: it pauses so many times as long as its slice took. */
+/** Pause per slice of output over the budget, as a multiple of the slice's duration, while other entries run. */
 const THROTTLE_FACTOR = 5;
-/** The end of a short command follows its output at once: waiting this long for it saves an append, unless 64 KiB have arrived. */
+/** Time to wait for a command's end, which saves an append, unless 64 KiB have arrived. */
 const SETTLE_MS = 2;
 const WORTH_AN_APPEND_BYTES = 1 << 16;
-/** Output that a finish may carry; more is appended first. */
+/** Maximum of the output that a finish may carry. More is appended first. */
 const MOST_IN_FINISH_BYTES = 1 << 18;
 
 export interface OutputStoreDeps {
   clean: CleanOutput;
   log: CommandLog;
-  /** The log cannot be written: the bytes are omitted, as the stream has counted them. */
+  /** Reports that the log cannot be written. Its bytes are omitted, as the stream has counted them. */
   onLogFailed(error: unknown): void;
   /** Retries while Redis is down. */
   append(entries: readonly OutputEntry[]): Promise<Appended | Fenced>;
@@ -40,28 +40,28 @@ export interface OutputStoreDeps {
   resume(): void;
   /** Whether another entry runs on this host now. */
   othersRun(): boolean;
-  /** The reader to which the command is throttled, if its submitter attached one. */
+  /** Reader to which the command is throttled, if its submitter attached one. */
   reader?: AttachedReader | undefined;
-  /** Nothing more can be stored: another host owns the session, or the mailbox and the keeper disagree. */
+  /** Reports that nothing more can be stored: another host is the owner, or mailbox and keeper disagree. */
   onLost(reason: string): void;
 }
 
-/** Redis came back without output that it had stored, and the keeper holds it no more: what follows cannot be stored. */
+/** Thrown when Redis lost stored output that the keeper no longer has, so that later output cannot be stored. */
 export class OutputForgotten extends Error {}
 
 export class OutputStore {
   readonly #deps: OutputStoreDeps;
   #flushing: Promise<void> | undefined;
-  /** Until the output that is to be stored is not followed by more at once. */
+  /** Runs until more output has had time to arrive. */
   #settling: NodeJS.Timeout | undefined;
   readonly #pausedFor = new Set<'room' | 'others'>();
-  /** In the current time slice. */
+  /** Bytes in the current time slice. */
   #sliceBytes = 0;
   #sliceMs = 0;
   #ending = false;
   #lost = false;
   #failure: unknown;
-  /** Raw bytes of each stream that are stored. */
+  /** Number of raw bytes of each stream that are stored. */
   readonly #stored: Partial<Record<StreamName, number>> = {};
 
   constructor(deps: OutputStoreDeps) {
@@ -69,7 +69,7 @@ export class OutputStore {
     if (deps.reader !== undefined) deps.reader.onRelease = () => this.acknowledge();
   }
 
-  /** Acknowledges what is stored, unless the reader holds it back. Also for a new connection: the keeper may have missed it. */
+  /** Acknowledges what is stored, unless the reader holds it back. Repeated on new connections of the keeper. */
   acknowledge(offsets: Partial<Record<StreamName, number>> = this.#stored): void {
     if (this.#deps.reader?.holdsBack) return;
     for (const stream of STREAM_NAMES) {
@@ -78,7 +78,7 @@ export class OutputStore {
     }
   }
 
-  /** What an earlier process of this worker has stored. */
+  /** Sets what an earlier process of this worker has stored. */
   restore(stored: Readonly<Record<StreamName, number>>): void {
     Object.assign(this.#stored, stored);
   }
@@ -97,7 +97,7 @@ export class OutputStore {
     if (this.#settling !== undefined && clean.waitingBytes > WORTH_AN_APPEND_BYTES) this.#startFlush();
   }
 
-  /** The entry has ended. Stores the output over the limit of a finish, and returns the rest. Throws the error that prevented storing. */
+  /** Stores output until a finish can carry the rest, which it returns. Throws the error that prevented storing. */
   async end(): Promise<OutputEntry[]> {
     this.#ending = true;
     clearTimeout(this.#settling);
@@ -110,7 +110,7 @@ export class OutputStore {
     while (clean.isWaiting) {
       const released = clean.release();
       entries.push(...released.entries);
-      // No acknowledgement: the keeper holds nothing of an entry that has ended.
+      // Not acknowledged, as the keeper holds nothing of an entry that has ended.
       if (released.overflow.length === 0) continue;
       await this.#store({ ...released, entries });
       entries = [];
@@ -176,7 +176,7 @@ export class OutputStore {
     this.acknowledge(released.upTo);
   }
 
-  /** A full disk does not end a command. */
+  /** Writes to the log. A full disk does not end a command. */
   async #log({ overflow }: Released): Promise<void> {
     await this.#deps.log.append(overflow).catch((error: unknown) => this.#deps.onLogFailed(error));
   }
@@ -186,7 +186,7 @@ export class OutputStore {
     this.#lose('failed');
   }
 
-  /** Stores nothing more and resumes reading: the end of the entry comes over the same connection. */
+  /** Stores nothing more and resumes reading, as the end of the entry comes over the same connection. */
   #lose(reason: string): void {
     this.#lost = true;
     this.#deps.onLost(reason);
@@ -194,7 +194,7 @@ export class OutputStore {
   }
 }
 
-/** Stored by this call, or by an earlier one whose reply was lost: then the stored offsets are at or past the entries. */
+/** Returns whether this call stored the pieces, or an earlier one whose reply was lost. */
 function isStored(stored: Appended | Fenced, entries: readonly OutputEntry[]): boolean {
   if (stored.type === 'stored') return true;
   return stored.type === 'misplaced' && entries.every((entry) => entry.rawTo <= stored.offsets[entry.stream]);

@@ -2,16 +2,12 @@ import type { CommandPayload, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { EntryResult, EntryRun } from './entry-run.ts';
 import type { SessionContext } from './session-context.ts';
 
-/** The wider sandbox of a session's commands. What may leave, and when, is decided before. */
+/** The wider sandbox of a session's commands, for those that may leave. */
 export interface Outside {
-  /** Why none of them can leave the session's sandbox, the end of a sentence; undefined when they can. */
+  /** Why no command can leave the session's sandbox, if so, as the end of a sentence. */
   readonly refusal: string | undefined;
-  /** The wider sandbox. Undefined: none of them can leave. */
+  /** The wider sandbox. Undefined when no command can leave. */
   readonly sandbox: ResolvedSessionSpec['sandbox'];
-  /**
-   * Runs one command in a shell of its own in the wider sandbox, which is removed afterwards. The shell
-   * of the session has to be ready and idle, and is kept. What keeps the wider one from starting is an error in the
-   * Result: then nothing was run.
-   */
+  /** Runs one command in a fresh shell, while the session's is idle. Its failure to start is an error in the Result. */
   run(run: EntryRun, payload: CommandPayload, session: SessionContext): Promise<EntryResult>;
 }

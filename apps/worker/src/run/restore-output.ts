@@ -7,9 +7,7 @@ import type { AttachedReader } from './attached-reader.ts';
 const PAGE = 200;
 
 /**
- * Restores the chain of an adopted entry from its stored output: first from the session's stream, then from the host's
- * log. What the log has counts as unread until the attached reader says what it has, so that the command does not run
- * ahead of it meanwhile.
+ * Restores an adopted entry's chain from stream and log. The log counts as unread until the attached reader reports.
  */
 export async function restoreOutput(
   clean: CleanOutput,

@@ -18,17 +18,17 @@ import type { EntryResult } from './entry-run.ts';
 import { sealReason } from './seal-reason.ts';
 import type { SessionContext } from './session-context.ts';
 
-/** The fields that every Result of an entry has, however it ended. */
+/** Fields of every Result. */
 export interface ResultBase {
   sessionId: string;
   hostId: string;
-  /** Digest of the image of the container, if the session has one. */
+  /** Digest of the container's image, if the session has one. */
   imageDigest: string | undefined;
   shell: WireResult['shell'];
   timings: WireResult['timings'];
 }
 
-/** Returns what all Results of an entry have; `end` is the end that its shell reported, if it did. */
+/** Returns the fields of every Result. `end` is the end that the shell reported, if any. */
 export function resultBase(entry: Entry, session: SessionContext, end?: ShellEnd): ResultBase {
   const { shell } = session;
   return {
@@ -40,12 +40,12 @@ export function resultBase(entry: Entry, session: SessionContext, end?: ShellEnd
   };
 }
 
-/** An entry that ends with an error of the fleet, without output or answer. */
+/** Returns an entry that ends with an error of the fleet, without output. */
 export function failedEntry(entry: Entry, error: ShellfleetError, session: SessionContext): EntryResult {
   return { result: toErrorResult(error, resultBase(entry, session)), output: [] };
 }
 
-/** An entry that a rule or a person denied. `reason` is redacted. `by`: who denied it, if the rules did not. */
+/** Returns an entry that a rule or a person (`by`) denied. Redacts `reason`. */
 export function deniedEntry(
   entry: Entry,
   { reason, by }: { reason: string; by?: 'approver' },
@@ -56,39 +56,32 @@ export function deniedEntry(
   return { result: newResult({ outcome: 'denial', reason: by ?? 'rules' }, rest), output: [] };
 }
 
-/** An entry that started and whose end is not known, without output or answer. */
+/** Returns an entry that started and whose end is not known, without output. */
 export function lostEntry(entry: Entry, reason: LossReason, session: SessionContext): EntryResult {
   return { result: toLostResult(resultBase(entry, session), reason), output: [] };
 }
 
-/**
- * The error of an entry of which nothing was run, since its shell ended before it began and no other could be opened.
- */
+/** Returns the error of an entry whose shell ended before it began and could not be replaced. */
 export function neverBegun({ owner }: Pick<SessionContext, 'owner'>): ShellfleetError {
   const message = `The shell of session ${owner.keys.session} ended before this command began, and no other could be opened, so nothing was run.`;
   return new ShellfleetError('SESSION_START_FAILED', message);
 }
 
-/**
- * Splits the time since acceptance into queueing, opening the shell and running. Clocks of Redis and of the host may
- * differ, so each is at least 0.
- */
+/** Splits the time since acceptance into queueing, opening and running. Clocks may differ, so each is at least 0. */
 function toTimings(entry: Entry, opened: SessionShell['opened'], runMs: number): WireResult['timings'] {
   const waited = Math.max(0, entry.startedAt - entry.acceptedAt);
   const startMs = Math.min(waited, Math.max(0, opened.to - Math.max(entry.acceptedAt, opened.from)));
   return { queuedMs: waited - startMs, startMs, runMs, totalMs: waited + runMs };
 }
 
-/** What of a command its Result may name. */
 type Asked = Pick<CommandPayload, 'cwd' | 'timeoutMs' | 'noOutputTimeoutMs'>;
 
-/** The Result of a command that its shell ended. */
 export function toCommandResult(end: ShellEnd, texts: CleanTexts, base: ResultBase, asked: Asked): WireResult {
   const { sessionId, shell, timings, hostId, imageDigest } = base;
   const { stdout, stderr, output, truncated, totals, redactions } = texts;
   const ended = toResultEnd(end, sessionId, asked);
   const exitCode = 'exitCode' in ended ? ended.exitCode : null;
-  // Nearly every entry ends here, and named fields take half the time of several spreads.
+  // Almost every entry ends here, and named fields take half the time of several spreads.
   const said = { stdout, stderr, output, truncated, totals, redactions };
   return { ...ended, exitCode, signal: end.signal, ...said, shell, timings, hostId, imageDigest } as WireResult;
 }
@@ -115,12 +108,12 @@ function toResultEnd(end: ShellEnd, sessionId: string, { cwd = '', timeoutMs, no
   }
 }
 
-/** A shell that a signal ended has none of its own: it is 128 plus the number of the signal, as shells report it. */
+/** Returns 128 plus the number of the signal that ended the shell, as shells do, or the exit code. */
 function exitCodeOf({ exitCode, signal }: ShellEnd): number {
   return exitCode ?? 128 + (constants.signals[(signal ?? 'SIGKILL') as NodeJS.Signals] ?? constants.signals.SIGKILL);
 }
 
-/** The Result of an entry that ends with an error of the fleet, with its output so far. */
+/** Returns the Result of an entry that ends with an error of the fleet, with its output so far. */
 export function toErrorResult(
   error: ShellfleetError,
   { shell, timings, hostId, imageDigest }: ResultBase,
@@ -129,12 +122,12 @@ export function toErrorResult(
 ): WireResult {
   return newResult(
     { outcome: 'error', error: error.toJSON(), ...(reason !== undefined && { reason }) },
-    // Without texts nothing was run.
+    // Without texts nothing has run.
     { ...texts, shell, timings, hostId, ...(texts !== undefined && { imageDigest }) },
   );
 }
 
-/** The Result of an entry that a cancel ended, although it ended otherwise at the same time. */
+/** Turns a Result into `cancellation`, after a cancel at the same time as another end. */
 export function toCancelled(result: WireResult, cancelReason: string): WireResult {
   const blocked = 'blocked' in result ? result.blocked : undefined;
   return withBlocked(
@@ -159,13 +152,9 @@ function missingCwd(sessionId: string, cwd: string) {
   ).toJSON();
 }
 
-/**
- * Why the end of an entry is not known. With `begun-before` an earlier start of it is known, and nothing else, because
- * Redis lost the rest. Such a Result has no reason.
- */
+/** Why the end of an entry is not known. `begun-before` means that Redis lost all else; it is not in the Result. */
 export type LossReason = 'host-lost' | 'container-removed' | 'begun-before';
 
-/** The Result of an entry that started and whose end is not known. */
 export function toLostResult(base: ResultBase, reason: LossReason): WireResult {
   const { shell, timings, hostId, imageDigest } = base;
   return newResult(

@@ -16,7 +16,7 @@ import { resultBase, toCommandResult, toErrorResult, toLostResult, withBlocked }
 import { type RunEnd, runOnShell } from './run-on-shell.ts';
 import type { SessionContext } from './session-context.ts';
 
-/** Runs one command: its output into the session's stream, its stdin to the shell, and both into its Result. */
+/** Runs one command with its output and stdin, and returns how it ended. */
 export async function runCommand(
   run: EntryRun,
   payload: CommandPayload,
@@ -56,7 +56,7 @@ export async function runCommand(
     const base = resultBase(entry, session, end.type === 'ended' ? end.end : undefined);
     if (end.type === 'lost') return { ...toLostResult(base, 'begun-before'), ...texts };
     if (end.type === 'failed') return toErrorResult(end.error, base, texts, end.reason);
-    // Redis had forgotten that it runs. A cancellation that somebody asked for is applied when the Result is stored.
+    // Redis had forgotten the running command. A requested cancel takes effect when the Result is stored.
     if (end.end.reason === 'cancelled' && session.stoppedUnstored.has(entry.id))
       return { ...toLostResult(base, 'begun-before'), ...texts };
     if (input?.failure !== undefined && end.end.reason === 'cancelled')

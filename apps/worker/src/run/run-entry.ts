@@ -25,22 +25,19 @@ import { runRestart } from './run-restart.ts';
 import { runsOutside } from './runs-outside.ts';
 import type { SessionContext } from './session-context.ts';
 
-/** Its shell was lost while it ran, and its submitter allowed another run. Nothing is stored. */
+/** The shell was lost during a run, and the submitter allowed another one. Nothing is stored. */
 export interface ShellLost {
   type: 'shell-lost';
-  /** of the run that was lost */
+  /** Result of the lost run. */
   result: WireResult;
 }
 
-/**
- * Its sandbox has denied it something: it is the head of its mailbox again, for a second attempt that a person is asked
- * about.
- */
+/** The entry is the head of its mailbox again, for a second attempt that a person is asked about. */
 export interface PutBack {
   type: 'put-back';
 }
 
-/** Runs one entry of the mailbox that is durably started, and stores its Result unless it may run again. */
+/** Runs one durably started entry, and stores its Result unless it may run again. */
 export async function runEntry(
   run: EntryRun,
   session: SessionContext,
@@ -63,23 +60,23 @@ export async function runEntry(
 const mayRunAgain = ({ entry, isCancelled }: EntryRun) =>
   entry.retry === 'idempotent' && entry.starts < LIMITS.idempotentStarts && !isCancelled;
 
-/** A command that runs out of memory would do so again. */
+/** A command that ran out of memory would do so again. */
 const isShellLost = (result: WireResult) =>
   result.outcome === 'error' &&
   result.reason !== 'oom' &&
   (result.error.code === 'CONTAINER_LOST' || result.error.code === 'SHELL_UNRESPONSIVE');
 
-/** Ends an entry whose run was lost, when it cannot run again after all. */
+/** Ends an entry whose run was lost and which cannot run again after all. */
 export function finishNotAgain(entry: Entry, result: WireResult, session: SessionContext) {
   return finishEntry(entry, { result, output: [] }, session);
 }
 
-/** Ends an entry as `lost`: its shell is gone, and whether it ran is not known, so it is never run again. */
+/** Ends an entry as `lost`: its shell is gone, and it may have run, so it never runs again. */
 export function finishLost(entry: Entry, reason: LossReason, session: SessionContext) {
   return finishEntry(entry, lostEntry(entry, reason, session), session);
 }
 
-/** Ends an entry of which nothing has run with an error of the fleet. Also for the head of the mailbox, unstarted. */
+/** Ends an entry, or the unstarted head, of which nothing has run, with an error of the fleet. */
 export async function finishFailed(
   entry: Entry,
   error: ShellfleetError,
@@ -89,12 +86,12 @@ export async function finishFailed(
   return finishEntry(entry, first ?? failedEntry(entry, error, session), session);
 }
 
-/** Ends an entry whose shell ended before it began, and for which no other shell could be opened. */
+/** Ends an entry whose shell ended before it began and could not be replaced. */
 export function finishNeverBegun(entry: Entry, session: SessionContext) {
   return finishFailed(entry, neverBegun(session), session);
 }
 
-/** Ends an entry that may not run: why is in the audit. */
+/** Ends an entry that may not run. The audit has the reason. */
 export function finishUnauthorized(entry: Entry, session: SessionContext) {
   return finishFailed(entry, unauthorized(), session);
 }
@@ -106,16 +103,13 @@ export function finishOverdue(entry: Entry, session: SessionContext) {
   return finishEntry(entry, { result, output: [] }, session);
 }
 
-/**
- * Ends the unstarted head of the mailbox as `denial`. `reason` is redacted before it is stored. `by`: who denied it, if
- * the rules did not.
- */
+/** Ends the unstarted head as `denial` by the rules, or by a person (`by`). Redacts `reason`. */
 export async function finishDenied(entry: Entry, denial: { reason: string; by?: 'approver' }, session: SessionContext) {
   const first = await endOfFirst(entry, denial.reason, session);
   return finishEntry(entry, first ?? deniedEntry(entry, denial, session), session);
 }
 
-/** The end of an entry that ran in the wider sandbox (`outside`) or, with its `payload`, in the session's own. */
+/** End of an entry that ran in the wider sandbox (`outside`) or, with its `payload`, in the session's own. */
 interface Executed extends EntryResult {
   outside?: true;
   payload?: CommandPayload;
@@ -131,13 +125,13 @@ async function execute(run: EntryRun, session: SessionContext): Promise<Executed
     if (outside) return await executeOutside(run, payload, session);
     if (payload.type === 'command') networkOf(payload, session.spec);
     begun = true;
-    // Before its first byte reaches the shell.
+    // Done before its first byte reaches the shell.
     if (run.from === 'start') noteBegun(run, payload, false, session);
     const ended = await executePayload(run, payload, session);
     if (payload.type !== 'command') return ended;
     return { ...ended, result: withDenial(ended, payload, session), payload };
   } catch (error) {
-    // It may still run on this shell, and the next entry must not run beside it.
+    // The entry may still run on this shell, where the next one must not run at the same time.
     if (begun) await session.shell.abandon();
     throw error;
   }
@@ -148,7 +142,7 @@ function noteBegun({ entry }: EntryRun, payload: EntryPayload, outside: boolean,
   noteStart(entry, payload, outside, session);
 }
 
-/** What leaves its sandbox was admitted for that: in a session whose entries nobody judges, nothing is. */
+/** Runs a command outside its sandbox. Only the admission can allow that, so a session needs one. */
 async function executeOutside(run: EntryRun, payload: CommandPayload, session: SessionContext): Promise<Executed> {
   const { entry } = run;
   const { outside, owner } = session;

@@ -27,15 +27,12 @@ interface RunFailed {
   reason?: ErrorResult['reason'];
 }
 
-/** Greatest number of reconnections in a row without new output; then the keeper is considered unresponsive. */
+/** Maximum of reconnections in a row without new output. After them the keeper counts as unresponsive. */
 const MOST_IDLE_CONNECTIONS = 5;
 
 type ShellSession = Pick<SessionContext, 'owner' | 'spec' | 'shell'>;
 
-/**
- * Starts an entry on the session's shell, or resumes one that runs, and follows it over broken connections until it has
- * ended. A cancel of the entry stops it, on every connection anew, also when the cancel came before the start.
- */
+/** Starts or resumes an entry, and follows it over broken connections to its end. A cancel applies to all of them. */
 export async function runOnShell(
   start: ShellStart,
   run: Pick<EntryRun, 'from' | 'isCancelled' | 'onCancel' | 'makeShellReady'>,
@@ -60,7 +57,7 @@ export async function runOnShell(
   }
 }
 
-/** EPOCH-2, also when the shell dies while the start is on its way. */
+/** Binds a command to the prepared shell (EPOCH-2), which may die while the start is under way. */
 function onPrepared(start: ShellStart, { preparedShellNumber }: SessionShell): ShellStart {
   return start.type === 'command' ? { ...start, shellNumber: preparedShellNumber } : start;
 }
@@ -85,7 +82,7 @@ async function follow(
       }
       case 'refused':
         if (ended.reason === 'other-shell') {
-          // Outside the sandbox it is not this shell that was made ready.
+          // A wider sandbox has another shell than the one that was made ready.
           if (!(await makeShellReady()) || !shell.ready) return { type: 'failed', error: neverBegun(session) };
           ended = await begin('start');
           break;
@@ -106,10 +103,7 @@ async function follow(
   }
 }
 
-/**
- * Connects again after the connection broke. `idleConnections` is how many connections in a row have broken without new
- * output or an answer.
- */
+/** Connects again. `idleConnections` counts the connections in a row that broke without new output or an answer. */
 export async function reconnect(
   idleConnections: number,
   session: ShellSession,

@@ -4,7 +4,6 @@ import { resultBase } from './results.ts';
 import { runOnShell } from './run-on-shell.ts';
 import type { SessionContext } from './session-context.ts';
 
-/** Replaces the shell by a fresh one, at the caller's request. */
 export async function runRestart(run: EntryRun, session: SessionContext): Promise<EntryResult> {
   const { entry } = run;
   const { shell } = session;
@@ -14,7 +13,7 @@ export async function runRestart(run: EntryRun, session: SessionContext): Promis
     onOutput: (stream, offset, bytes) => shell.live?.ack(entry.id, stream, offset + bytes.byteLength),
     received: () => ({ stdout: 0, stderr: 0 }),
   });
-  // However the old shell ended, the next entry gets a fresh one, as requested.
+  // The next entry gets a fresh shell, as requested, however the old one ended.
   if (end.type !== 'ended') await shell.abandon();
   const base = resultBase(entry, session, end.type === 'ended' ? end.end : undefined);
   const fresh = { ...base.shell, state: 'lost', reason: 'restarted' } as const;

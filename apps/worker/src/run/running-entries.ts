@@ -1,7 +1,7 @@
-/** A session whose command ended this recently counts as running: its next command probably follows. */
+/** Time for which a session counts as running after a command's end, since another one probably follows. */
 const RECENT_MS = 250;
 
-/** The entries that run on this host, for deciding whether one of them must share the processor. */
+/** The running entries of this host. They decide whether one must share the processor. */
 export class RunningEntries {
   readonly #running = new Set<string>();
   #endedAt = Number.NEGATIVE_INFINITY;
@@ -20,7 +20,7 @@ export class RunningEntries {
     return this.#running.size;
   }
 
-  /** For an entry that runs: whether another runs too, or ran until just now. */
+  /** Whether another entry runs, or ran until just now. */
   get hasOthers(): boolean {
     return this.#running.size > 1 || performance.now() - this.#endedAt < RECENT_MS;
   }

@@ -4,7 +4,7 @@ import type { EntryPayload } from '@shellfleet/protocol';
 import { openPayload } from './open-payload.ts';
 import type { SessionContext } from './session-context.ts';
 
-/** Whether an entry runs in the wider sandbox, if at all: a second attempt does, and a command that asks to leave the sandbox that it has. */
+/** Returns whether an entry would run in the wider sandbox: second attempts, and commands that ask to leave, do. */
 export function runsOutside(
   { first }: Pick<Entry, 'first'>,
   payload: EntryPayload,
@@ -14,13 +14,13 @@ export function runsOutside(
   return first !== undefined || (payload.escalate !== undefined && resolveSandbox(spec).sandboxed);
 }
 
-/** Of an entry that counts as running: the session's own shell has never begun it then. */
+/** Returns whether a running entry is in the wider sandbox, so that the session's own shell never began it. */
 export function ranOutside(entry: Entry, session: SessionContext): boolean {
   if (entry.first !== undefined) return true;
   try {
     return runsOutside(entry, openPayload(entry, session), session);
   } catch {
-    // It ends with that error where it is run.
+    // The entry ends with this error where it is run.
     return false;
   }
 }

@@ -4,7 +4,7 @@ import type { SessionContext } from './session-context.ts';
 
 type Sealing = Pick<SessionContext, 'sealer' | 'owner'>;
 
-/** Why an entry waits for a person or is denied: redacted, and sealed because it may quote the script. */
+/** Redacts the reason of a question or denial, and seals it because it may quote the script. */
 export function sealReason(
   entryId: string,
   reason: string,
@@ -18,7 +18,7 @@ const QUOTING: readonly string[] = ['SESSION_START_FAILED', 'RULES_INVALID'];
 
 const SEALED = 'The message is sealed with a key that this process does not have.';
 
-/** The Result as it may stand in Redis: an error that quotes the spec is sealed. `result` is redacted. */
+/** Seals the error of a redacted Result if it quotes the spec. */
 export function sealError<R extends WireResult>(entryId: string, result: R, sealing: Sealing): R {
   if (result.outcome !== 'error' || !QUOTING.includes(result.error.code)) return result;
   const sealedReason = seal('error', entryId, JSON.stringify(result.error), sealing);

@@ -7,28 +7,28 @@ import type { Delegation } from './delegation.ts';
 import type { SessionHost } from './host-services.ts';
 import type { Outside } from './outside.ts';
 
-/** Everything of a session that stays the same while this host owns it, and its host. The logger redacts. */
+/** What stays the same while this host owns a session. The logger redacts. */
 export interface SessionContext extends SessionHost {
   readonly mailbox: HostMailbox;
-  /** The owner as which `mailbox` calls. */
+  /** Owner in whose name `mailbox` calls. */
   readonly owner: Owner;
-  /** Names this generation of the session id. */
+  /** Id of this generation of the session. */
   readonly generation: string;
   readonly spec: ResolvedSessionSpec;
   readonly redaction: SessionRedaction;
-  /** Entries that this host stopped because it could store nothing of them. Nobody asked for that: they end as lost. */
+  /** Entries that this host stopped because it could not store their output. They end as lost, not cancelled. */
   readonly stoppedUnstored: Set<string>;
   /** Returns whether the session may start entries now: it is served, and its lease is held (SESSION-2). */
   mayTakeNext(): boolean;
   readonly delegation: Delegation;
-  /** Returns whether the path of a file operation was judged, so that it must not lead through a link. */
+  /** Returns whether the path of a file operation was decided about, so that no link may be followed. */
   takesRealPaths(operation: FileOperation): boolean;
-  /** The proxy of its network, where that is limited. */
+  /** Proxy of the session's network, if that is limited. */
   readonly egress?: SessionEgress | undefined;
-  /** Is to be called with each request that a proxy of the session refuses. */
+  /** Receives each request that a proxy of the session refuses. */
   onEgressRefused(refused: RefusedEgress): void;
   readonly outside: Outside;
   readonly shell: SessionShell;
-  /** Aborts when this host lost the session: it must not write to it any more. */
+  /** Aborts when this host lost the session and must not write to it any more. */
   readonly signal: AbortSignal;
 }

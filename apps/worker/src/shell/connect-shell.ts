@@ -13,22 +13,19 @@ import { listenForKeeper } from './transport/socket.ts';
 export interface ConnectShellOptions {
   fence: number;
   deadlineMs: number;
-  /** Start the sandbox, after its keeper can reach this host. */
+  /** Whether to start the sandbox, once its keeper can reach this host. */
   start: boolean;
-  /** Receives the messages of the keeper's own log, as long as the shell is connected. */
+  /** Receives the messages of the keeper's own log while the shell is connected. */
   onMessage: (message: string) => void;
 }
 
-/**
- * Rejects with PROTOCOL_MISMATCH, without a connection, when a worker of another version made the sandbox. Also rejects
- * when the sandbox dies, when its keeper does not answer in time, and when a higher fence owns it (FencedOff).
- */
+/** Connects to the shell. Rejects with PROTOCOL_MISMATCH for another version's sandbox, and with FencedOff. */
 export async function connectShell(sandbox: Sandbox, options: ConnectShellOptions): Promise<Shell> {
   if (sandbox.keeperProtocol !== KEEPER_PROTOCOL_VERSION) throw protocolMismatch(sandbox.keeperProtocol);
   const giveUp = new AbortController();
   const setDeadline = () => setTimeout(() => giveUp.abort(tooLate(sandbox, options.deadlineMs)), options.deadlineMs);
   let timer = setDeadline();
-  // The engine has a deadline of its own; the keeper's begins when the sandbox runs.
+  // The engine has a separate deadline. The keeper's begins when the sandbox runs.
   const start = async () => {
     clearTimeout(timer);
     await sandbox.start();
@@ -64,7 +61,7 @@ async function connect(
     if (!link.opensAfterStart) await start?.();
     return openKeeperShell({ ...claim, transport });
   }
-  // It listens only until the keeper has connected: later connections from user code are refused.
+  // Closed after the keeper has connected, so that user code cannot connect later.
   const listener = await listenForKeeper({ path: link.path, token });
   try {
     await start?.();
@@ -73,7 +70,7 @@ async function connect(
       try {
         return await openKeeperShell({ ...claim, transport });
       } catch (error) {
-        // The keeper ends a connection on which it receives nothing, for example while this process stands still, and connects again at once.
+        // The keeper ends a silent connection, for example while this process stands still, and connects again at once.
         if (!(error instanceof EndedUnclaimed) || transport.isLast || signal.aborted) throw error;
       }
     }
@@ -82,7 +79,7 @@ async function connect(
   }
 }
 
-/** Waits for the stream until the signal aborts. A stream that is opened after that is closed at once. */
+/** Waits for the stream until the signal aborts. A stream that opens later is closed at once. */
 function unlessAborted(opening: Promise<Duplex>, signal: AbortSignal): Promise<Duplex> {
   const closeIfLate = (stream: Duplex) => {
     if (signal.aborted) stream.destroy();

@@ -2,10 +2,7 @@ import type { WireResult } from '@shellfleet/protocol';
 import type { SessionShell } from './session-shell.ts';
 import type { ShellEnd } from './shell.ts';
 
-/**
- * The `shell` field of a Result: whether variables, directory and functions of the session were kept. A loss is reported once, in the first
- * Result after it (invariant 5). `end`: of the entry, when its shell reported one.
- */
+/** Returns the `shell` field of a Result: whether its state was kept. One Result reports each loss (invariant 5). */
 export function describeShell(shell: SessionShell, end?: ShellEnd): WireResult['shell'] {
   const { epoch, reportedEpoch } = shell;
   const isGone = shell.death !== undefined || (!shell.hasSandbox && epoch > 0);

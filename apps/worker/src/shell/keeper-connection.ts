@@ -17,7 +17,7 @@ import type { DisconnectReason } from './shell.ts';
 import { isToken } from './transport/socket.ts';
 import type { Transport } from './transport/transport.ts';
 
-/** A keeper that receives nothing for 6 s treats its worker as gone: it stops its clocks when its ring buffer is full. */
+/** Interval of pings. After 6 s without any, the keeper stops its clocks when its ring buffer is full. */
 const PING_EVERY_MS = 2_000;
 const SILENT_AFTER_MS = 15_000;
 const CLAIM_AGAIN_MS = 500;
@@ -32,7 +32,7 @@ export interface ClaimOptions {
   fence: number;
   token: string;
   signal?: AbortSignal;
-  /** A message of the keeper's own log, also before the claim is answered. It holds no script, output or secret. */
+  /** Receives messages of the keeper's own log, even before the claim. They contain no script, output or secret. */
   onMessage?: (message: string) => void;
 }
 
@@ -45,10 +45,10 @@ export class FencedOff extends Error {
   }
 }
 
-/** The keeper ended the connection before it was claimed, or died. One that is alive connects again. */
+/** Rejection of a claim whose connection the keeper ended before. A living keeper connects again. */
 export class EndedUnclaimed extends ShellfleetError {}
 
-/** Claims the keeper under this fence and waits for its hello. Rejects with FencedOff when a worker with a higher fence owns it. */
+/** Claims the keeper and waits for its hello. Rejects with FencedOff when a worker with a higher fence owns it. */
 export function claimKeeper(
   options: ClaimOptions,
 ): Promise<{ connection: KeeperConnection; hello: Hello; id: Uint8Array }> {
@@ -99,7 +99,7 @@ export function claimKeeper(
   });
 }
 
-/** The sandbox was created by a worker of another version: its keeper cannot be used, so its shell is lost. */
+/** Returns the error for a sandbox of another version. Its keeper cannot be used, so its shell is lost. */
 export function protocolMismatch(keeper: number): ShellfleetError {
   const worker = KEEPER_PROTOCOL_VERSION;
   const message = `Its keeper uses protocol version ${keeper}, and this worker uses version ${worker}.`;
@@ -176,7 +176,7 @@ export class KeeperConnection {
     try {
       const frames = this.#decoder.push(bytes);
       for (const frame of frames) this.#deliver(frame);
-      // Output is copied by whoever receives it. Other frames may be kept, and over attach the decoder keeps the input.
+      // The receiver copies output. Other frames may be kept, and over attach the decoder keeps the input.
       if (this.#transport.sync === undefined && frames.every(({ type }) => type === FrameType.output))
         for (const memory of [bytes, ...frames.map(({ payload }) => payload)]) freeBytes(memory);
     } catch (error) {
@@ -201,7 +201,7 @@ export class KeeperConnection {
     }
   }
 
-  /** Closes the connection at a malformed frame. The keeper connects again; the shell is not affected. Throws any other error. */
+  /** Closes the connection at a malformed frame. The keeper then connects again with the same shell. */
   #closeIfMalformed(error: unknown): void {
     if (!(error instanceof MalformedFrame)) throw error;
     this.close('malformed');

@@ -1,19 +1,13 @@
-// File operations as the keeper does them, and their encoding as the payload of FILE_CALL.
+// File operations of the keeper, and their encoding as the payload of FILE_CALL.
 import { encodeEntries, encodeFileCall, FileFlag, type PackedEntry } from '@shellfleet/keeper';
 
-/**
- * One file operation of the keeper, done as the container's user. Paths are absolute. With `exact`, a symbolic link or `..`
- * on a path is refused.
- */
+/** One file operation of the keeper, on absolute paths. `exact` refuses a symbolic link or `..` on a path. */
 export type KeeperFileOperation = Operation & { exact?: boolean };
 
 type Operation =
-  /** Prints the bytes from offset, at most length, to stdout, and size and mode (octal) of the whole file to stderr. */
+  /** Prints at most `length` bytes from `offset` to stdout, and size and mode (octal) of the whole file to stderr. */
   | { type: 'read'; path: string; offset: number; length: number }
-  /**
-   * Writes at an offset of `path`, and then renames the file to `renameTo` if that is given: the parts of a file are
-   * written under a temporary name, and the last part renames it.
-   */
+  /** Writes at an offset of `path`. The last part of a file then renames it to `renameTo`. */
   | {
       type: 'write';
       path: string;
@@ -24,15 +18,11 @@ type Operation =
       renameTo?: string;
       mode?: number;
     }
-  /**
-   * Prints records for parseFileRecords() of @shellfleet/keeper to stdout, about `pageBytes` of them, and `more` to
-   * stderr when others follow. `depth` is 1 by default, and 0 for no limit. `after` is the name of the last record of the
-   * page before.
-   */
+  /** Prints about `pageBytes` of records after the name `after` to stdout. `depth` is 1 by default, 0 for no limit. */
   | { type: 'list'; path: string; depth?: number; after?: string; pageBytes?: number }
   | { type: 'stat'; path: string }
   | { type: 'remove'; path: string; recursive?: boolean }
-  /** Makes a directory and its parents. One that exists is no error. */
+  /** Makes a directory and its parents. An existing one is no error. */
   | { type: 'mkdir'; path: string }
   | { type: 'rename'; path: string; renameTo: string }
   | { type: 'chmod'; path: string; mode: number }
@@ -48,13 +38,13 @@ export type FileFailure =
   | 'too-large'
   | 'no-space'
   | 'too-slow'
-  /** The parts before this one are not there: the sandbox is another one. */
+  /** The previous parts are missing, since the sandbox is another one. */
   | 'parts-missing'
   /** A symbolic link is on the path and is not followed. */
   | 'link'
   | 'other';
 
-/** The failures by Linux errno, which the keeper reports. The worker itself may run on another system. */
+/** Failures by Linux errno, which the keeper reports even to a worker on another system. */
 const fileFailures = new Map<number, FileFailure>([
   [1, 'denied'],
   [2, 'not-found'],
@@ -80,7 +70,6 @@ export const toFileFailure = (errno: number): FileFailure => fileFailures.get(er
 const NOTHING = new Uint8Array(0);
 const PAGE_BYTES = 524_288;
 
-/** Returns the payload of FILE_CALL. */
 export function toFilePayload(operation: KeeperFileOperation, timeoutMs: number): Buffer {
   const fields = { flags: 0, renameTo: '', offset: 0, length: 0, data: NOTHING, ...toFields(operation) };
   if (operation.exact) fields.flags |= FileFlag.exact;

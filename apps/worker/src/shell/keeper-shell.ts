@@ -36,7 +36,7 @@ import { KeeperFiles } from './shell-files.ts';
 import { KeeperTerminals } from './shell-terminals.ts';
 import { toShellEnd } from './to-shell-end.ts';
 
-/** Time beyond the termination timeout of end() in which the keeper ends all other processes and itself. */
+/** Time after the termination timeout of end() in which the keeper ends all other processes and itself. */
 const GONE_WITHIN_MS = 5_000;
 
 /** Claims the keeper at the other end of the transport. Its shell may be new or have run entries (see `hello`). */
@@ -45,7 +45,6 @@ export async function openKeeperShell(options: ClaimOptions): Promise<Shell> {
   return new KeeperShell(connection, toShellHello(hello, id));
 }
 
-/** The entry that is followed. */
 interface CurrentEntry {
   id: Uint8Array;
   handlers: EntryHandlers;
@@ -64,7 +63,7 @@ class KeeperShell implements Shell {
   #lastQuestion = 0;
   readonly #questions = new Map<number, Resolvers<Uint8Array>>();
   readonly #disconnected = withResolvers<void>();
-  /** Why the connection is gone. */
+  /** Reason of a broken connection. */
   #gone: DisconnectReason | undefined;
 
   constructor(connection: KeeperConnection, hello: ShellHello) {
@@ -216,7 +215,7 @@ class KeeperShell implements Shell {
         events.onShell({ shellNumber: frame.offset, reason: Buffer.from(frame.payload).toString() });
         break;
       case FrameType.pong:
-        // The bytes of a frame are its own only until this returns.
+        // The frame owns its bytes only until this returns.
         this.#questions.get(frame.offset)?.resolve(Uint8Array.from(frame.payload));
         break;
       case FrameType.terminalOutput:
@@ -241,7 +240,7 @@ class KeeperShell implements Shell {
 
   /** Returns the current entry, unless the frame belongs to an earlier one. */
   #currentOf({ id }: Frame): CurrentEntry | undefined {
-    // The ids are compared as bytes: the text of one takes longer than all else of a frame.
+    // Compared as bytes, since making the text of an id takes longer than all else of a frame.
     return this.#current !== undefined && Buffer.compare(this.#current.id, id) === 0 ? this.#current : undefined;
   }
 

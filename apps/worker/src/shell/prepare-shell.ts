@@ -10,10 +10,7 @@ import { createOwnCommandChain } from '../output/output-chains.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import type { CommandStart, Shell, ShellEnd } from './shell.ts';
 
-/**
- * Sets the session's variables and directory in a fresh shell, and runs the startup commands. Throws SESSION_START_FAILED, also when one of
- * them ended on another shell than `shellNumber`: a replacement lacks the earlier steps.
- */
+/** Prepares a fresh shell by the spec. Throws SESSION_START_FAILED, also when another shell replaces it meanwhile. */
 export async function prepareShell(
   live: Shell,
   spec: ResolvedSessionSpec,
@@ -55,12 +52,11 @@ function toSetUp(spec: ResolvedSessionSpec): string {
     ([name, value]) => `export ${name}=${quoteWord(value)}`,
   );
   // A variable that cannot be set (readonly) fails the preparation.
-  // The keeper is in the directory of the image, and so is its shell.
   const enter = spec.cwd === IMAGE_CWD ? ':' : `cd -- ${quoteWord(spec.cwd)}`;
   return [...exports, enter].join(' &&\n');
 }
 
-/** Runs a startup or shutdown command, which is no entry of the mailbox. The signal stops it. */
+/** Runs a startup or shutdown command, which is not in the mailbox. */
 async function runOwn(
   live: Shell,
   redaction: SessionRedaction,
@@ -95,7 +91,7 @@ async function runOwn(
   throw fail(`${what} ${how}.${kept === '' ? '' : ` Its output: ${kept}`}`);
 }
 
-/** Undefined when the command succeeded. */
+/** Describes how a command failed. Undefined when it succeeded. */
 function describeFailure({ reason, exitCode, signal }: ShellEnd, timeoutMs?: number): string | undefined {
   if (reason === 'wall') return `took longer than ${timeoutMs} ms`;
   if (reason === 'oom') return 'ran out of memory';

@@ -16,16 +16,15 @@ import type { Shell, ShellEvents, ShellHello } from './shell.ts';
 import type { ShellTerminals } from './shell-terminals.ts';
 
 // The shell of one session on this host: its sandbox, the connection to it, and the count of shells so far.
-//
-// EPOCH-1. The epoch counts shells over all sandboxes of the session: `epochBase` plus the number that the keeper gives the shell.
-// EPOCH-2. A shell is prepared (variables, directory, startup commands) once, before any entry of the mailbox starts on it.
+// EPOCH-1. The epoch counts shells over all sandboxes of the session: `epochBase` plus the keeper's number.
+// EPOCH-2. A shell is prepared (variables, directory, startup commands) once, before any entry starts on it.
 
-/** Outcomes after which a sandbox is worth a look. */
+/** Outcomes after which an inspection of the sandbox can help. */
 const FAILURES: ReadonlySet<Outcome> = new Set(['failure', 'timeout', 'lost', 'error']);
 
-/** A living keeper connects within milliseconds; on a busy machine it may take seconds. */
+/** Time for a keeper to connect: normally milliseconds, on a busy machine seconds. */
 const CONNECT_DEADLINE_MS = 15_000;
-/** The keeper answers from memory of the kernel. */
+/** Time for the keeper to answer from the kernel's memory. */
 const DIRECTORY_WITHIN_MS = 10_000;
 
 export interface SessionShellDeps {
@@ -34,19 +33,19 @@ export interface SessionShellDeps {
   redaction: SessionRedaction;
   fence: number;
   sandboxes: Pick<Sandboxes, 'create' | 'pull'>;
-  /** The proxy of its network, where that is limited. */
+  /** Proxy of the session's network, if that is limited. */
   egress?: SessionEgress | undefined;
-  /** Limits how many sandboxes this host starts at a time: many at once make all of them late. */
+  /** Limits how many sandboxes this host starts at a time. Too many delay each other. */
   limitOpening<T>(open: () => Promise<T>): Promise<T>;
   logger: Logger;
-  /** Keeps its sandbox for a post-mortem, and says whether it could. Absent: it is removed. */
+  /** Keeps a sandbox for a post-mortem, and returns whether it could. Without it, the sandbox is removed. */
   keep?(sandbox: Sandbox, reason: string): Promise<boolean>;
   onLate: ShellEvents['onLate'];
-  /** The sandbox is given up: no more late output comes from it. */
+  /** Reports that the sandbox is given up, so no more late output comes from it. */
   onAbandoned(): void;
-  /** The shell ended while no entry of the mailbox ran. */
+  /** Reports that the shell ended while no entry of the mailbox ran. */
   onGone(): void;
-  /** A connection was made; without terminals: the sandbox is gone. */
+  /** Reports a new connection or, without terminals, that the sandbox is gone. */
   onConnected(terminals: ShellTerminals | undefined): Promise<void>;
 }
 
@@ -54,7 +53,7 @@ export class SessionShell {
   readonly #deps: SessionShellDeps;
   #sandbox: Sandbox | undefined;
   #death: SandboxDeath | undefined;
-  /** This host ended the sandbox because its keeper did not answer. */
+  /** Whether this host ended the sandbox because its keeper did not answer. */
   #unresponsive = false;
   #live: Shell | undefined;
   #epochBase: number;
@@ -63,12 +62,12 @@ export class SessionShell {
   #lossReason: string;
   #reportedEpoch: number;
   #opened = { from: 0, to: 0 };
-  /** That of its last command, if that failed. */
+  /** Outcome of the last command, if it failed. */
   #failure: Outcome | undefined;
-  /** The image of its last sandbox. */
+  /** Image of the last sandbox. */
   #image: SandboxImage | undefined;
 
-  /** `lossReason`: why the last of the shells so far is gone, unless it is adopted. */
+  /** `lossReason` tells why the session's previous shell is gone, unless it is adopted. */
   constructor(
     deps: SessionShellDeps,
     {
@@ -98,24 +97,24 @@ export class SessionShell {
     return this.#reportedEpoch;
   }
 
-  /** When the last opening of a shell began and ended, by the host's clock; zeros when this host has opened none. */
+  /** Times of the last opening's begin and end, by the host's clock. Zeros when this host has opened no shell. */
   get opened(): { from: number; to: number } {
     return this.#opened;
   }
 
-  /** Why the shell before this one is gone, in words for a Result. */
+  /** Why the previous shell is gone, in words for a Result. */
   get lossReason(): string {
     return this.#death === undefined ? this.#lossReason : this.#describeEnd();
   }
 
-  /** An entry can be started on it now. */
+  /** Whether an entry can be started on the shell now. */
   get ready(): boolean {
     return (
       this.#live?.connected === true && this.#death === undefined && this.#preparedShellNumber === this.#shellNumber
     );
   }
 
-  /** The shell on which the entries of the mailbox run; 0 before the first was prepared. */
+  /** Number of the shell on which entries run. 0 before the first one was prepared. */
   get preparedShellNumber(): number {
     return this.#preparedShellNumber;
   }
@@ -124,12 +123,12 @@ export class SessionShell {
     return this.#sandbox?.id;
   }
 
-  /** That of its sandbox, or of the last one when it has none. A new sandbox has the same, where the host still has it. */
+  /** Image of the sandbox, or of the last one. A new sandbox has the same, if the host still has it. */
   get image(): SandboxImage | undefined {
     return this.#image;
   }
 
-  /** Its living shell was ready for commands, so what they changed is in it. */
+  /** Whether commands may have changed the living shell. */
   get hasState(): boolean {
     return this.#sandbox !== undefined && this.#death === undefined && this.#preparedShellNumber !== 0;
   }
@@ -138,7 +137,7 @@ export class SessionShell {
     return this.#sandbox !== undefined;
   }
 
-  /** When its sandbox was created, also by an earlier process of this worker. */
+  /** Time when the sandbox was created, also by an earlier process of this worker. */
   get openedAt(): number {
     return this.#sandbox?.createdAt ?? Date.now();
   }
@@ -147,20 +146,16 @@ export class SessionShell {
     return this.#death;
   }
 
-  /** This host ended the sandbox because its keeper did not answer. */
   get unresponsive(): boolean {
     return this.#unresponsive;
   }
 
-  /** The last connection to the shell, possibly broken; a reconnection replaces it. Undefined without a sandbox. */
+  /** The last connection, which may be broken until a reconnection replaces it. Undefined without a sandbox. */
   get live(): Shell | undefined {
     return this.#live;
   }
 
-  /**
-   * The directory in which a command would run: that of the shell, or the one to which `path` leads from there, without links. Undefined when
-   * it is not known: there is no such directory or no shell that is ready, or its keeper does not answer.
-   */
+  /** Returns the shell's directory, or the one to which `path` leads from it, without links, if it is known. */
   async directory(path?: string): Promise<string | undefined> {
     if (this.#live === undefined || !this.ready) return undefined;
     const signal = AbortSignal.timeout(DIRECTORY_WITHIN_MS);
@@ -170,12 +165,12 @@ export class SessionShell {
     });
   }
 
-  /** A Result with the current epoch is stored. */
+  /** Records that a Result with the current epoch is stored. */
   recordReported(): void {
     this.#reportedEpoch = this.epoch;
   }
 
-  /** A command has ended. What was denied or cancelled says nothing about the sandbox. */
+  /** Records a command's end. A denial or cancellation tells nothing about the sandbox. */
   recordOutcome(outcome: Outcome): void {
     if (outcome !== 'denial' && outcome !== 'cancellation') this.#failure = FAILURES.has(outcome) ? outcome : undefined;
   }
@@ -184,7 +179,7 @@ export class SessionShell {
     this.#opened = opened;
   }
 
-  /** Opens and prepares the shell as far as needed, so that an entry can be started. Throws the error for Results of waiting entries. */
+  /** Opens and prepares the shell as needed to start an entry. Throws the error for Results of waiting entries. */
   async makeReady(signal: AbortSignal): Promise<void> {
     if (this.#sandbox !== undefined && (this.#death !== undefined || this.#live?.connected !== true)) {
       if (this.#death !== undefined || (await this.reconnect()) === undefined) await this.abandon();
@@ -193,7 +188,7 @@ export class SessionShell {
     if (this.#preparedShellNumber !== this.#shellNumber) await this.#prepare(signal);
   }
 
-  /** EPOCH-2: throws when another shell replaces this one meanwhile, since that one is not prepared. */
+  /** Prepares the shell (EPOCH-2). Throws when another, unprepared one replaces it meanwhile. */
   async #prepare(signal: AbortSignal): Promise<void> {
     const shellNumber = this.#shellNumber;
     const { session } = this.#deps.ref;
@@ -206,12 +201,12 @@ export class SessionShell {
     this.#preparedShellNumber = shellNumber;
   }
 
-  /** Takes over a sandbox that is alive. `epochBase` and `preparedEpoch`: as announced when it was opened. */
+  /** Adopts a living sandbox. `epochBase` and `preparedEpoch` were stored when it was opened. */
   async adopt(sandbox: Sandbox, epochBase: number, preparedEpoch: number): Promise<ShellHello> {
     this.#hold(sandbox);
     await this.#offerEgress(sandbox);
     return this.#connect(sandbox, CONNECT_DEADLINE_MS, {
-      // Until then the session's earlier shells count: the next shell must not have the epoch of one that was lost.
+      // The session's earlier shells count until then, since the next shell must not reuse a lost one's epoch.
       onHello: () => {
         this.#epochBase = epochBase;
         // A shell that replaced another while no worker was connected is not prepared.
@@ -220,7 +215,7 @@ export class SessionShell {
     });
   }
 
-  /** After a broken connection: the keeper's hello, or undefined when the sandbox is gone. */
+  /** Connects again. Returns the keeper's hello, or undefined when the sandbox is gone. */
   async reconnect(): Promise<ShellHello | undefined> {
     const sandbox = this.#sandbox;
     if (sandbox === undefined || this.#death !== undefined) return undefined;
@@ -230,7 +225,7 @@ export class SessionShell {
     return hello ?? this.giveUp();
   }
 
-  /** Ends a sandbox whose keeper does not answer, unless it is gone already. */
+  /** Ends a sandbox whose keeper does not answer. */
   async giveUp(): Promise<undefined> {
     if (this.#sandbox === undefined || this.#death !== undefined) return;
     this.#deps.logger.warn(describe(this.#sandbox), 'shell.unresponsive');
@@ -239,19 +234,19 @@ export class SessionShell {
     this.#death ??= { reason: 'killed', exitCode: null };
   }
 
-  /** Ends the sandbox while it may be in use; its users see the connection break. Never rejects. */
+  /** Ends the sandbox, even while it is in use, which breaks the connection of its users. Never rejects. */
   async discard(): Promise<void> {
     if (this.#sandbox !== undefined) await this.#remove(this.#sandbox);
   }
 
-  /** Records which shell an entry ended on. Another number than before: a fresh shell, which has to be prepared. */
+  /** Records on which shell an entry ended. A new number is a fresh shell, which has to be prepared. */
   recordShell(shellNumber: number, reason: string): void {
     if (shellNumber === this.#shellNumber) return;
     this.#shellNumber = shellNumber;
     this.#lossReason = reason;
   }
 
-  /** Ends the shell in order, then its sandbox. `reason`: why, in words for a later Result, unless the sandbox has died by itself. */
+  /** Ends the shell in order, then its sandbox. `reason` is for a later Result, unless the sandbox died by itself. */
   async end(terminationTimeoutMs: number, reason: string): Promise<void> {
     const live = this.#live?.connected === true && this.#death === undefined ? this.#live : undefined;
     await live
@@ -262,7 +257,7 @@ export class SessionShell {
     });
   }
 
-  /** Ends the sandbox without ending the shell in order. Never rejects. `reason`: why the shell is lost, when the sandbox is alive. */
+  /** Ends the sandbox at once. `reason` tells why a living shell is lost. Never rejects. */
   async abandon(reason = this.#describeEnd(), { inOrder = false } = {}): Promise<void> {
     const sandbox = this.#sandbox;
     if (sandbox === undefined) return;
@@ -286,14 +281,14 @@ export class SessionShell {
     this.#deps.egress?.close();
   }
 
-  /** Queueing does not use up startupTimeoutMs: its clock begins with the start of the container. */
+  /** Opens the shell. Queueing does not use up startupTimeoutMs, which begins with the start of the container. */
   async #open(signal: AbortSignal): Promise<void> {
     const open = () => this.#deps.limitOpening(() => this.#openNow(signal));
     try {
       await open();
     } catch (error) {
       if (!(error instanceof MissingImage)) throw error;
-      // Outside the limit: a slow registry delays no other session.
+      // Outside the limit, so that a slow registry delays no other session.
       await this.#deps.sandboxes.pull(error.image, signal);
       await open();
     }
@@ -317,7 +312,7 @@ export class SessionShell {
     await this.#deps.egress.listen(egressPath);
   }
 
-  /** Why the sandbox stays for a post-mortem, in words; undefined when it does not. */
+  /** Returns why to keep the sandbox for a post-mortem, if so, in words. */
   #whyKeep(reason: string, inOrder: boolean): string | undefined {
     if (this.#deps.keep === undefined || this.#preparedShellNumber === 0) return undefined;
     if (!inOrder) return reason;

@@ -13,29 +13,25 @@ import {
 import { STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 import { type FileFailure, type KeeperFileOperation, toFileFailure, toFilePayload } from './keeper-operation.ts';
 
-/** How a call ended. */
 export type FileCallEnd =
   | { type: 'done'; stdout: Buffer; stderr: Buffer }
   | { type: 'failed'; failure: FileFailure; stderr: Buffer }
-  /** The call ended on an earlier connection. What it printed is gone. */
+  /** The call ended on an earlier connection. Its output is gone. */
   | { type: 'done-before'; failure: FileFailure | undefined }
-  /** A signal ended the call: the operation may have been done in part. */
+  /** A signal ended the call. The operation may be done in part. */
   | { type: 'killed' }
-  /** A call with this id runs already, or as many calls run as may run at a time. */
+  /** A call with this id runs already, or the maximum of calls runs. */
   | { type: 'busy' }
   | { type: 'invalid' }
-  /** The connection broke: the operation may have been done. */
+  /** The connection broke. The operation may be done. */
   | { type: 'gone' };
 
 export interface ShellFiles {
-  /**
-   * Has the keeper do an operation. `id` is a ULID, which the keeper begins at most once and which no other call on this
-   * connection uses. A keeper runs at most five calls at a time.
-   */
+  /** Lets the keeper do an operation. It begins each ULID at most once, and runs at most five calls at a time. */
   call(id: string, operation: KeeperFileOperation, timeoutMs: number): Promise<FileCallEnd>;
   /** Returns whether the keeper has begun the id. False also when the connection breaks. */
   hasBegun(id: string): Promise<boolean>;
-  /** Kills a call that runs: it ends as `killed`. */
+  /** Kills a running call, which ends as `killed`. */
   stop(id: string): void;
 }
 
@@ -45,7 +41,7 @@ interface Called {
   ended: Resolvers<FileCallEnd>;
 }
 
-/** No operation that this worker asks for prints more. */
+/** Limit above the output of every operation. */
 const MOST_BYTES = 4 << 20;
 
 export class KeeperFiles implements ShellFiles {
@@ -62,7 +58,7 @@ export class KeeperFiles implements ShellFiles {
     return payload.length > MAX_TO_KEEPER ? Promise.resolve({ type: 'invalid' }) : this.#call(id, payload);
   }
 
-  /** A call without a payload begins nothing: an id that the keeper does not know is refused as invalid. */
+  /** Sends a call without a payload, which begins nothing. The keeper refuses an unknown id as invalid. */
   async hasBegun(id: string): Promise<boolean> {
     const { type } = await this.#call(id, new Uint8Array(0));
     return type !== 'invalid' && type !== 'gone';
@@ -107,7 +103,6 @@ export class KeeperFiles implements ShellFiles {
     called.ended.resolve(toCallEnd(end, called));
   }
 
-  /** The connection ended. */
   gone(): void {
     this.#isGone = true;
     for (const called of this.#calls.values()) called.ended.resolve({ type: 'gone' });

@@ -1,4 +1,4 @@
-// The terminals on one connection to a keeper. Each has a shell of its own at a pseudo-terminal.
+// The terminals on one connection to a keeper. Each has its own shell at a pseudo-terminal.
 import {
   decodeTerminalEnd,
   decodeTerminalOutput,
@@ -15,33 +15,32 @@ import {
   TERMINAL_WINDOW_BYTES,
 } from '@shellfleet/keeper';
 
-/** A ULID, like an entry's id. */
+/** ULID, like the id of an entry. */
 export type TerminalId = string;
 
 export interface ShellTerminalStart extends KeeperTerminalSize {
   id: TerminalId;
   env: Record<string, string>;
-  /** Output before this offset is stored. */
+  /** Offset before which output is stored. */
   from: number;
-  /** The terminal was open before: a keeper that does not have it must not create one. */
+  /** Whether the terminal was open before. A keeper that lacks it must not create it. */
   resumeOnly: boolean;
 }
 
 export interface TerminalHandlers {
-  /** In order and without gaps. `typed`: input bytes that the terminal has taken. The first call reports that the terminal is open. */
+  /** Receives output in order, without gaps, once empty at the opening. `typed` counts input that the terminal took. */
   onOutput(offset: number, bytes: Uint8Array, typed: number): void;
   /** Called after the last output, or at once when the terminal cannot be opened. */
   onEnd(end: KeeperTerminalEnd): void;
 }
 
-/** One terminal on this connection. */
 export interface ShellTerminal {
-  /** Bytes that were sent before are ignored, by offset. */
+  /** Sends input. Bytes that were sent before are ignored, by offset. */
   input(offset: number, bytes: Uint8Array): void;
   resize(size: KeeperTerminalSize): void;
-  /** Output before `offset` is stored. */
+  /** Reports that output before `offset` is stored. */
   ack(offset: number): void;
-  /** Ends the terminal. After its end: lets the keeper delete it. */
+  /** Ends the terminal. After its end, lets the keeper delete it. */
   close(): void;
 }
 
@@ -85,14 +84,14 @@ export class KeeperTerminals implements ShellTerminals {
     const followed = this.#followed.get(entryIdFromBytes(frame.id));
     if (followed === undefined) return;
     const { typed, bytes } = decodeTerminalOutput(frame.payload);
-    // A keeper that has dropped acknowledged output begins later than asked.
+    // A keeper that has dropped acknowledged output begins later than requested.
     if (followed.next === undefined) followed.acked = Math.max(followed.acked, frame.offset);
     const next = followed.next ?? frame.offset;
     if (frame.offset !== next) {
       throw new MalformedFrame(`Output of a terminal at ${frame.offset} where ${next} comes next.`);
     }
     followed.next = next + bytes.length;
-    // The keeper never sends more than its window ahead of what is stored. Something else would fill this process's memory.
+    // The keeper stays within its window ahead of stored output. More would fill this process's memory.
     if (followed.next - followed.acked > TERMINAL_WINDOW_BYTES) {
       throw new MalformedFrame(`Output of a terminal ${followed.next - followed.acked} bytes ahead of what is stored.`);
     }

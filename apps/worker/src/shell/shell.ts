@@ -1,19 +1,16 @@
 // One persistent shell in a sandbox, as the worker uses it. The shell outlives this process.
-//
 // SHELL-1. One entry at a time: start() while an entry runs is refused (`busy`).
 // SHELL-2. An entry begins at most once: a second start() of its id is refused.
-// SHELL-3. Output arrives in order, per stream, without gaps or repetition: after start() from 0, after resume() from
-//          the bytes that were received. The keeper holds bytes until ack() reports them as stored, so nothing is lost
-//          when this process dies.
-// SHELL-4. An entry's end follows its last output. Output of its background processes after that arrives through
-//          onLate.
+// SHELL-3. Each stream's output arrives in order, without gaps or repetition, from 0 after start(), from the received
+//          bytes after resume(). The keeper keeps bytes until ack(), so nothing is lost when this process dies.
+// SHELL-4. An entry's end follows its last output. Later output of its background processes arrives through onLate.
 // SHELL-5. After onGone no other handler is called. The shell stays alive and can be adopted.
 
 import type { ExecutionOptions, StreamName } from '@shellfleet/protocol';
 import type { ShellFiles } from './shell-files.ts';
 import type { ShellTerminals } from './shell-terminals.ts';
 
-/** The ULID of a command id (`<sessionId>.<ULID>`): 26 characters. Startup and shutdown commands have new ones. */
+/** ULID of a command id (`<sessionId>.<ULID>`): 26 characters. Startup and shutdown commands have new ones. */
 export type EntryUlid = string;
 
 export interface StreamOffsets {
@@ -21,24 +18,18 @@ export interface StreamOffsets {
   stderr: number;
 }
 
-/**
- * A script for the shell. Without a `timeoutMs` there is no limit. A `cwd` that does not exist ends the entry with the
- * reason `cwd`, and nothing runs.
- */
+/** A script for the shell, without a time limit if `timeoutMs` is absent. A missing `cwd` ends it unrun, as `cwd`. */
 export interface CommandStart extends ExecutionOptions {
   type: 'command';
   entryId: EntryUlid;
   script: string | Uint8Array;
-  /** The script's stdin: these bytes, those that input() sends (`open`), or /dev/null when it is absent. */
+  /** Stdin of the script: these bytes, or those of input() (`open`). Absent means /dev/null. */
   stdin?: Uint8Array | 'open' | undefined;
-  /** Number of the only shell on which the command may run: on another it is refused (`other-shell`). */
+  /** Number of the only shell on which the command may run. Another one refuses it (`other-shell`). */
   shellNumber?: number;
 }
 
-/**
- * Ends the shell, then all other processes of the sandbox, and starts a fresh shell. Output of the EXIT trap belongs to
- * this entry.
- */
+/** Ends the shell, then all other processes, and starts a fresh one. Output of the EXIT trap belongs to the entry. */
 export interface RestartStart {
   type: 'restart';
   entryId: EntryUlid;
@@ -58,28 +49,25 @@ export type ShellEndReason =
   | 'wall'
   | 'no-output'
   | 'cancelled'
-  /** The cwd does not exist or may not be entered: nothing was run. */
+  /** The cwd does not exist or may not be entered. Nothing has run. */
   | 'cwd'
-  /** The script ends inside a here-document or another open construct: nothing was run. */
+  /** The script ends inside a here-document or another open construct. Nothing has run. */
   | 'syntax';
 
 export interface ShellEnd {
   reason: ShellEndReason;
   exitCode: number | null;
-  /** `SIGKILL`, …: only when the keeper itself observed it. */
+  /** `SIGKILL` etc., only if the keeper itself observed it. */
   signal: string | null;
-  /** Since the end of the previous entry. */
+  /** State of the shell since the end of the previous entry. */
   shell: { state: ShellState; reason?: string; shellNumber: number };
   totals: StreamOffsets;
   runMs: number;
 }
 
-/** The keeper's report when a connection is made. */
+/** The keeper's report at the beginning of a connection. */
 export interface ShellHello {
-  /**
-   * State of the shell. When it is `ended`, no entry has started since the last one ended, and resume() repeats that
-   * one's end and its output from the received bytes on.
-   */
+  /** State of the shell. If `ended`, the last entry has ended and none followed, so resume() repeats its end. */
   state: 'idle' | 'running' | 'ended' | 'no-shell';
   /** The entry that runs, or that ran last. */
   entryId: EntryUlid | null;
@@ -105,7 +93,7 @@ export type RefusalReason =
   | 'running'
   /** This id ran last and has ended: resume() sends its output and end. */
   | 'ended'
-  /** This id began earlier; its fate is not known here. */
+  /** This id began earlier, and how it ended is unknown here. */
   | 'begun-before'
   /** Another entry runs. */
   | 'busy'
@@ -116,35 +104,29 @@ export type RefusalReason =
   /** A fresh shell has replaced the one that the command is for. */
   | 'other-shell';
 
-/** How an entry ended on one connection. `gone`: the connection broke, and the fate of the entry is not known here. */
+/** How an entry ended on one connection. `gone` means that the connection broke, so that this is unknown. */
 export type EntryEnd =
   | { type: 'ended'; end: ShellEnd }
   | { type: 'refused'; reason: RefusalReason }
   | { type: 'gone'; reason: DisconnectReason };
 
-/** Receives what one entry does while it runs, on one connection after another. */
+/** Receives the events of a running entry, on one connection after another. */
 export interface EntryHandlers {
   /** Receives raw output. `bytes` are freed when it returns. */
   onOutput(stream: StreamName, offset: number, bytes: Uint8Array): void;
-  /** Returns how many raw bytes of each stream were received so far: resume() continues there. */
+  /** Returns the number of received raw bytes of each stream, from which resume() continues. */
   received(): StreamOffsets;
-  /** The entry was started or resumed on this connection. */
+  /** Reports that the entry was started or resumed on this connection. */
   onFollowed?(shell: Shell, how: 'start' | 'resume'): void;
-  /**
-   * The pipe of an open stdin has taken the bytes before `offset`. `readerClosed`: no process reads it any more.
-   * Also called after every resume().
-   */
+  /** Reports up to which offset the pipe of an open stdin has taken bytes. Also called after every resume(). */
   onInputTaken?(offset: number, readerClosed: boolean): void;
 }
 
-/** Receives what happens on a connection beside the entry that runs. */
+/** Receives events of a connection that do not belong to the running entry. */
 export interface ShellEvents {
   /** Late output. Its offsets continue those of the command; a jump means lost bytes. Empty bytes end the stream. */
   onLate(entryId: EntryUlid, stream: StreamName, offset: number, bytes: Uint8Array): void;
-  /**
-   * A fresh shell replaced one that died while no entry ran, or at a restart.
-   * Also called before every refusal as `other-shell`.
-   */
+  /** Reports a fresh shell after a restart or a death without an entry, and before each refusal as `other-shell`. */
   onShell(shell: { shellNumber: number; reason: string }): void;
   onGone(reason: DisconnectReason): void;
 }
@@ -166,44 +148,30 @@ export interface Shell {
   readonly connected: boolean;
   /** Terminals and entries do not wait for each other. */
   readonly terminals: ShellTerminals;
-  /** File operations: each is a call that waits neither for the entry nor for other calls. */
+  /** File operations, which wait neither for the entry nor for each other. */
   readonly files: ShellFiles;
-  /** To be called once, directly after opening. Events are held until then. */
+  /** Sets the handlers, once, directly after opening. Events are held until then. */
   on(events: ShellEvents): void;
   /** Starts an entry, and resolves with its end. */
   start(entry: ShellStart, handlers: EntryHandlers): Promise<EntryEnd>;
-  /** Output before `offset` is stored durably: the keeper may delete it. */
+  /** Reports that output before `offset` is stored durably, so that the keeper may delete it. */
   ack(entryId: EntryUlid, stream: StreamName, offset: number): void;
-  /**
-   * Follows an entry that runs, or that ended last, and resolves with its end. Its output goes on where `handlers`
-   * have received it, or at the acknowledged offsets if those are higher: the keeper has deleted the bytes before.
-   */
+  /** Follows an entry that runs, or ended last, to its end. Output continues after received or acknowledged bytes. */
   resume(entryId: EntryUlid, handlers: EntryHandlers): Promise<EntryEnd>;
-  /**
-   * Cancels an entry: it ends as `cancelled` within killGraceMs and keeps its output so far. Ignored when it has ended.
-   */
+  /** Cancels an entry: it ends as `cancelled` within killGraceMs and keeps its output. Ignored after its end. */
   stop(entryId: EntryUlid, options: { killGraceMs: number }): void;
-  /**
-   * Sends bytes of an open stdin from `offset` on; bytes sent before are ignored. At most INPUT_WINDOW_BYTES beyond the
-   * last offset of onInputTaken. `end` closes the stdin. Ignored when the entry does not run.
-   */
+  /** Sends bytes of an open stdin, at most INPUT_WINDOW_BYTES beyond onInputTaken. `end` closes the stdin. */
   input(entryId: EntryUlid, offset: number, bytes: Uint8Array, end: boolean): void;
   /** Stops the keeper's clocks while storage is away. */
   storage(state: 'away' | 'back'): void;
   /** Lists the processes in the sandbox besides shell and keeper. */
   background(options?: { signal?: AbortSignal }): Promise<BackgroundProcess[]>;
-  /**
-   * Returns the directory of the shell or, with a `path`, the one to which that leads from there: as the kernel has it,
-   * without links. Undefined when there is no such directory.
-   */
+  /** Returns the shell's directory, or the one to which `path` leads from it, without links, if there is one. */
   directory(options?: { path?: string; signal?: AbortSignal }): Promise<string | undefined>;
   /** Stops reading from the keeper until resumeReading() (backpressure). */
   pause(): void;
   resumeReading(): void;
-  /**
-   * Runs the EXIT trap, ends all processes of the sandbox, then the keeper. Resolves when the keeper is gone; rejects
-   * at the deadline.
-   */
+  /** Runs the EXIT trap, ends all processes, then the keeper. Resolves when it is gone; rejects at the deadline. */
   end(options: { terminationTimeoutMs: number }): Promise<void>;
   /** Leaves the shell alive for the next owner. */
   disconnect(): void;

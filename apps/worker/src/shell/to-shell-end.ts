@@ -1,4 +1,3 @@
-// Translates the keeper's END message.
 import { constants } from 'node:os';
 import type { decodeEnd } from '@shellfleet/keeper';
 import type { ShellEnd } from './shell.ts';

@@ -1,9 +1,9 @@
-// Connects to the keeper's stdin and stdout through the engine's attach, where no host folder can be mounted. Closing the stream does not
-// end the container.
+// Connects to the keeper by the engine's attach, where no host folder can be mounted. Closing does not end the
+// container.
 import type { Duplex } from 'node:stream';
 import type { Transport } from './transport.ts';
 
-/** `stream`: writes to the keeper's stdin, reads from its stdout only. */
+/** Wraps a stream to the keeper's stdin and from its stdout only. */
 export function attachTransport(stream: Duplex, sync: Uint8Array): Transport {
   return new AttachTransport(stream, sync);
 }

@@ -8,21 +8,20 @@ import { openDocker, type SandboxFolders } from '../../sandbox/open-policies.ts'
 import type { Sandboxes, SandboxTransport } from '../../sandbox/sandbox.ts';
 import { connectShell } from '../connect-shell.ts';
 
-// The socket is the faster transport. It needs an engine whose containers run on the worker's own kernel: Docker Desktop shares the
-// files of a folder with its virtual machine, but no container there can connect to a socket in it. So the socket is tried once, with a
-// container as a session has it, and where that fails and attach works, attach is used. The answer is kept in the host's state folder.
+// The socket is faster, but needs containers on the worker's own kernel: those of Docker Desktop cannot connect to a
+// socket in a shared folder. So a container tries the socket, then attach. The state folder remembers the answer.
 
-/** A keeper connects within milliseconds; a machine under load may take seconds. */
+/** Time for a keeper to connect: normally milliseconds, under load seconds. */
 const CONNECT_WITHIN_MS = 10_000;
-/** An image that has to be pulled is not waited for: the next start tries again. */
+/** Time to create the container. A missing image is not waited for; the next start tries again. */
 const CREATE_WITHIN_MS = 10_000;
 const PROBE_SESSION = 'transport-probe';
-/** A name that the removal of old session folders passes over. */
+/** A name that the removal of old session folders skips. */
 const MEMORY_FILE = '.transport.json';
 
 const memorySchema = z.object({ engine: z.string(), transport: z.enum(['socket', 'attach']) });
 
-/** The transport that the operator chose, else the first of socket and attach that works with the engine. */
+/** Returns the operator's transport, or the first of socket and attach that works with the engine. */
 export async function chooseTransport(
   config: WorkerConfig,
   folders: SandboxFolders,
@@ -40,7 +39,7 @@ export async function chooseTransport(
   return works;
 }
 
-/** Undefined: no container could be tried, for instance because the default image is not on this host yet. */
+/** Returns the first transport over which a container connects. Undefined if none can be created, for example. */
 async function firstThatWorks(
   config: WorkerConfig,
   folders: SandboxFolders,

@@ -1,9 +1,8 @@
 // The worker's end of the unix socket to which the keeper of one session connects.
-//
-// SOCKET-1. A connection is accepted only after a hello with the token. User code in the container can connect too (the folder is mounted
-//           there, read-only), so connections without a hello are limited in number and time.
-// SOCKET-2. Every user may write to the socket, because the container's user has any uid. Other sessions and users of the host are kept out by
-//           a folder above it, which only the worker may enter (0700).
+// SOCKET-1. A connection is accepted only after a hello with the token. User code in the container can connect too (the
+//           folder is mounted there, read-only), so connections without a hello are limited in number and time.
+// SOCKET-2. Every user may write to the socket, because the container's user has any uid. A folder above it that only
+//           the worker may enter (0700) keeps out other sessions and users of the host.
 import { timingSafeEqual } from 'node:crypto';
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -15,13 +14,13 @@ const MAX_WITHOUT_HELLO = 4;
 const HELLO_WITHIN_MS = 1_000;
 
 export interface KeeperListener {
-  /** The next authenticated connection. A keeper that lost its connection connects again at once. */
+  /** Returns the next authenticated connection. A keeper that lost its connection connects again at once. */
   accept(options?: { signal?: AbortSignal }): Promise<SocketTransport>;
   /** Stops accepting connections. Accepted ones stay open. */
   close(): void;
 }
 
-/** Listens at the path. A socket that an earlier worker left there is replaced. */
+/** Listens at the path, and replaces a socket that an earlier worker left there. */
 export async function listenForKeeper(options: { path: string; token: string }): Promise<KeeperListener> {
   const { path, token } = options;
   if (Buffer.byteLength(path) > MAX_SOCKET_PATH) {
@@ -30,7 +29,7 @@ export async function listenForKeeper(options: { path: string; token: string }):
     );
   }
   await rm(path, { force: true });
-  // A Buffer would be a part of Node's pool, and keep 64 KiB of it as long as the session exists.
+  // A Buffer would keep 64 KiB of Node's pool as long as the session exists.
   const listener = new UnixListener(new TextEncoder().encode(token));
   await listener.listen(path);
   await chmod(path, 0o666);
@@ -82,7 +81,7 @@ class UnixListener implements KeeperListener {
 
   #receive(socket: Socket): void {
     socket.on('error', () => socket.destroy());
-    // Closes the oldest connection, not the newest: a keeper sends its hello at once, so idle connections cannot keep it out.
+    // The oldest connection is closed, since a keeper sends its hello at once. Idle connections cannot keep it out.
     const [oldest] = this.#withoutHello;
     if (oldest && this.#withoutHello.size >= MAX_WITHOUT_HELLO) {
       this.#withoutHello.delete(oldest);
@@ -109,7 +108,7 @@ class UnixListener implements KeeperListener {
     socket.once('close', forget);
   }
 
-  /** The first frame must be a HELLO with the token, or the connection is closed. Returns how many frames came; 0: none yet, or closed. */
+  /** Returns the number of frames so far. Closes the connection unless the first is a HELLO with the token. */
   #framesOfKeeper(decoder: FrameDecoder, bytes: Buffer, socket: Socket): number {
     try {
       const frames = decoder.push(bytes);
@@ -136,7 +135,7 @@ class UnixListener implements KeeperListener {
   }
 }
 
-/** The field is zero-padded. */
+/** Compares a zero-padded field with the token. */
 export function isToken(field: Uint8Array, token: Uint8Array): boolean {
   const expected = new Uint8Array(field.length);
   if (token.length > field.length) return false;
@@ -147,7 +146,7 @@ export function isToken(field: Uint8Array, token: Uint8Array): boolean {
 class SocketTransport implements Transport {
   readonly #socket: Socket;
   readonly #early: Uint8Array[];
-  /** A keeper that cannot start sends its last messages with the HELLO, and ends. They can be read after that. */
+  /** Whether the keeper has ended after its HELLO because it cannot start. Its last messages can still be read. */
   readonly isLast: boolean;
 
   constructor(socket: Socket, early: Uint8Array[], isLast: boolean) {
