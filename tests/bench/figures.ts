@@ -5,30 +5,30 @@ import type { FloodFigures } from './parts/floods.ts';
 import type { OutputFigures } from './parts/output.ts';
 import type { RowName, Script } from './rows/row.ts';
 
-/** The figures of one row, over all rounds. */
+/** Figures of one row, over all rounds. */
 export interface RowFigures {
-  /** milliseconds, one command at a time */
+  /** latency of one command at a time, in milliseconds */
   idle: Record<Script, { p50: Spread; p99: Spread }>;
-  /** `echo hi` in a few sessions, and in many; undefined where the row is not measured so */
+  /** load of `echo hi` in a few sessions, and in many; undefined where the row is not measured in this way */
   few: LoadSpreads | undefined;
   many: LoadSpreads | undefined;
 }
 
-/** `undefined` where there is nothing to measure: no Redis, or no worker process of the row. */
+/** Spreads of the load's figures. A figure is undefined when the row has no Redis, or no worker process of its own. */
 export type LoadSpreads = { [figure in keyof LoadFigures]: Spread | undefined };
 
 /** Figures that only Shellfleet has. */
 interface SessionFigures {
   startColdMs: Spread;
   redisBytesPerIdleSession: number;
-  /** microseconds of Redis' processor time in a second, less those of an empty fleet */
+  /** microseconds of Redis' processor time per second, without those of an empty fleet */
   redisCpuUsPerIdleSession: number;
   redisCpuUsOfEmptyFleet: number;
   connections: { worker: number; producer: number; unnamed: number };
   workerRssBytes: number | undefined;
 }
 
-/** Undefined where a part was not measured. */
+/** Figures of the parts besides the rows. A part that was not measured is undefined. */
 export interface ExtraFigures {
   floods: FloodFigures | undefined;
   toolCallMs: Spread | undefined;
@@ -37,7 +37,7 @@ export interface ExtraFigures {
 }
 
 export interface Figures {
-  /** without the rows that were not measured */
+  /** figures by row; rows that were not measured are left out */
   rows: Partial<Record<RowName, RowFigures>>;
   sessions: SessionFigures;
   extra: ExtraFigures;

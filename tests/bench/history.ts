@@ -3,11 +3,14 @@ import { z } from 'zod';
 import type { MachineFacts } from './machine.ts';
 import type { Target } from './targets.ts';
 
-/** The runs that were recorded, the oldest first, kept in the repository. Ratios only: absolute figures depend on the machine. */
+/**
+ * Recorded runs, the oldest first, as the repository keeps them. They have ratios only, because absolute figures
+ * depend on the machine.
+ */
 export type History = z.infer<typeof historySchema>;
 export type HistoryEntry = History[number];
 
-/** A ratio of this run beside the history's. */
+/** A ratio of this run, compared with that of the history. */
 export interface Comparison {
   id: string;
   name: string;
@@ -17,9 +20,12 @@ export interface Comparison {
 }
 
 const MOST_ENTRIES = 20;
-/** Fewer would make one lucky run the measure of all later ones; with more, an improvement is not defended for long. */
+/**
+ * Number of recorded runs to compare with. With fewer, one lucky run would be the standard for all later ones; with
+ * more, an improvement would be protected late.
+ */
 const COMPARED_WITH = 3;
-/** A ratio fails when it is worse than its reference by more than a quarter. */
+/** Factor beyond which a ratio fails: it is worse than its reference by more than a quarter. */
 const WORST = 1.25;
 
 const text = z.string().min(1).max(200);
@@ -34,7 +40,7 @@ const historySchema = z
   )
   .max(MOST_ENTRIES);
 
-/** Empty where nothing was recorded yet. */
+/** Reads the history, which is empty before the first recorded run. */
 export async function readHistory(path: string): Promise<History> {
   const json = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '[]';
@@ -64,7 +70,10 @@ export function append(history: History, entry: HistoryEntry): History {
   return [...history, entry].slice(-MOST_ENTRIES);
 }
 
-/** Compares ratios with the median of the last runs on as many processors. A ratio that these runs do not have is not compared. */
+/**
+ * Compares ratios with the median of the last runs on as many processors. A ratio that these runs do not have is not
+ * compared.
+ */
 export function compare(targets: readonly Target[], history: History, cpus: number): Comparison[] {
   const alike = history.filter(({ machine }) => machine.cpus === cpus).slice(-COMPARED_WITH);
   return targets.filter(isRatio).flatMap(({ id, name, value, bound }) => {

@@ -3,7 +3,7 @@ import { cpus, release, totalmem } from 'node:os';
 import { promisify } from 'node:util';
 import { checkoutRoot } from '@shellfleet/setup';
 
-/** The machine and the versions that were measured. Figures mean nothing without them. */
+/** The machine and the versions of a run. Figures mean nothing without them. */
 export interface MachineFacts {
   commit: string | null;
   cpus: number;

@@ -10,8 +10,8 @@ import { startRows } from './start-rows.ts';
 import { takeFigures } from './take-figures.ts';
 import { judge } from './targets.ts';
 
-// `npm run bench -- [--quick] [--no-gate] [--record] [--only PART,…]`: every row in one run, figures to bench-results/ and stdout, then the
-// targets and the comparison with the runs that were recorded.
+// `npm run bench -- [--quick] [--no-gate] [--record] [--only PART,…]`: measures every row in one run, writes the
+// figures to bench-results/ and stdout, and checks the targets and the comparison with recorded runs.
 
 const docs = join(checkoutRoot, 'docs');
 

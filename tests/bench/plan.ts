@@ -2,28 +2,31 @@ import { parseArgs } from 'node:util';
 import type { FloodAmounts } from './parts/floods.ts';
 import { ROW_NAMES, type RowName } from './rows/row.ts';
 
-/** The amount of measuring. */
+/** The parts of a run, and the amounts of work in each. */
 export interface Plan {
   quick: boolean;
   /** Whether a missed target, or a ratio that is worse than the recorded ones, is a failure. */
   gate: boolean;
   /** Whether the run is written to docs/. */
   record: boolean;
-  /** What is measured. The row of Shellfleet always is. */
+  /** Parts that are measured. The row of Shellfleet always is. */
   parts: readonly Part[];
   rounds: number;
-  /** Commands that a row runs before its first measured round: first as a load of few sessions, then one at a time. */
+  /**
+   * Number of commands that a row runs before its first measured round: first as a load of few sessions, then one at a
+   * time.
+   */
   warmUp: Record<RowName, { perSession: number; idle: number }>;
-  /** Commands of one script in one round, one at a time. */
+  /** Number of commands of one script in one round, one at a time. */
   idleSamples: Record<RowName, number>;
   coldStarts: number;
   few: Load;
   many: Load;
   idleSeconds: number;
   floods: FloodAmounts;
-  /** calls of a tool in one round, one at a time */
+  /** number of calls of a tool in one round, one at a time */
   toolCalls: number;
-  /** processes of each program in one round */
+  /** number of processes of each program in one round */
   cliCalls: number;
 }
 
@@ -33,16 +36,19 @@ export interface Load {
   perSession: Partial<Record<RowName, number>>;
 }
 
-/** The rows beside Shellfleet's. */
+/** The rows other than that of Shellfleet. */
 export const OTHER_ROWS = ROW_NAMES.filter((name) => name !== 'shellfleet');
-/** What is measured besides the rows. */
+/** The parts that are measured besides the rows. */
 const EXTRAS = ['floods', 'tool-calls', 'cli', 'output'] as const;
 const PARTS = [...OTHER_ROWS, ...EXTRAS];
 export type Part = (typeof PARTS)[number];
 
 type Amounts = Omit<Plan, 'quick' | 'gate' | 'record' | 'parts'>;
 
-/** In its first 15,000 commands a worker is slower by up to a half, because V8 still compiles it. The rows with Redis get equal numbers. */
+/**
+ * Warm-up of the rows with Redis. A worker is slower by up to a half in its first 15,000 commands, while V8 compiles
+ * it.
+ */
 const compiled = { perSession: 950, idle: 2_000 };
 const program = { perSession: 0, idle: 10 };
 const pipe = { perSession: 100, idle: 500 };
@@ -89,7 +95,7 @@ const full: Amounts = {
 
 const little = { perSession: 1, idle: 1 };
 
-/** Only to see that everything works: its figures mean nothing. */
+/** Amounts that only show that everything works. The figures mean nothing. */
 const quick: Amounts = {
   rounds: 1,
   warmUp: {
@@ -130,7 +136,7 @@ const quick: Amounts = {
   cliCalls: 1,
 };
 
-/** They compile the packages, or have amounts of their own. */
+/** Parts that compile the packages, or have amounts of their own. */
 const slowToPrepare = new Set<Part>(['cli', 'output']);
 
 export function readPlan(args: string[]): Plan {

@@ -8,7 +8,7 @@ export const exactly = (value: number): Spread => toSpread([value]);
 
 export const rate = (value: number): Ratio => ({ value, min: value, max: value });
 
-/** A row in which each kind of figure is the same everywhere: ms, commands/s, µs. */
+/** Returns a row in which each kind of figure is the same everywhere: ms, commands/s, µs. */
 export function sampleRow(latencyMs: number, perSecond: number, redisCpuUs: number, workerCpuUs: number): RowFigures {
   const both = { p50: exactly(latencyMs), p99: exactly(latencyMs) };
   const load = {
@@ -43,7 +43,7 @@ export function sampleExtra(): ExtraFigures {
 
 export const noExtra: ExtraFigures = { floods: undefined, toolCallMs: undefined, cli: undefined, output: undefined };
 
-/** Every row, each slower than the one before it. */
+/** Returns figures of every row, each slower than the one before it. */
 export function sampleFigures(): Figures {
   const rows = ROW_NAMES.map((name, index) => [name, sampleRow(0.2 * 2 ** index, 8_000 / 2 ** index, 50, 60)]);
   return { rows: Object.fromEntries(rows), sessions: sampleSessions(), extra: sampleExtra() };

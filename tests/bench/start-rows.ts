@@ -28,7 +28,7 @@ export async function startRows(
 ): Promise<Bench> {
   const folder = await mkdtemp(join(tmpdir(), 'shellfleet-bench-'));
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
-  // Two servers, so that background work of the worker does not count for the other rows.
+  // The rows use two servers, so that background work of the worker does not count for the other rows.
   const startRedis = async (name: string): Promise<string> => {
     const own = join(folder, name);
     await mkdir(own, { mode: 0o700 });
@@ -71,7 +71,7 @@ export async function startRows(
 
 type Other = (typeof OTHER_ROWS)[number];
 
-/** The rows of the plan, without those that start the docker program where only an engine is installed. */
+/** Returns the rows of the plan, without those that start the docker program where only an engine is installed. */
 async function possible(parts: readonly Part[], report: (line: string) => void): Promise<Other[]> {
   const wanted = OTHER_ROWS.filter(
     (name) => parts.includes(name) || (name === 'docker-exec-cli' && parts.includes('cli')),

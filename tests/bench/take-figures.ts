@@ -17,19 +17,22 @@ import type { WorkerOptions } from './rows/worker-process.ts';
 export interface Bench {
   rows: Row[];
   shellfleet: ShellfleetRow;
-  /** of the Redis that Shellfleet has for itself */
+  /** probe of the Redis that Shellfleet has for itself */
   probe: RedisProbe;
-  /** of the Redis of the rows without Shellfleet */
+  /** probe of the Redis of the rows without Shellfleet */
   bareProbe: RedisProbe;
-  /** How the worker for tool calls is started. */
+  /** Options of the worker for tool calls. */
   toolWorker: WorkerOptions;
   report(line: string): void;
 }
 
-/** Sessions that are opened to measure the cost of an idle one, besides those that have run commands. */
+/** Number of sessions that are opened to measure the cost of an idle one, besides those that have run commands. */
 export const IDLE_SESSIONS = 100;
 
-/** Rows alternate within each round, so that other load on the machine affects all of them equally. */
+/**
+ * Takes the figures of a plan. Rows alternate within each round, so that other load on the machine affects all of them
+ * equally.
+ */
 export async function takeFigures(bench: Bench, plan: Plan): Promise<Figures> {
   const { shellfleet, probe, report } = bench;
   const redisCpuUsOfEmptyFleet = await idleCpu(probe, plan.idleSeconds);
@@ -88,7 +91,7 @@ export async function takeFigures(bench: Bench, plan: Plan): Promise<Figures> {
   return { rows: Object.fromEntries(bench.rows.map(toRow)), sessions, extra: await takeExtra(bench, plan) };
 }
 
-/** After the rows, so that a flood's memory does not count as the worker's. */
+/** Measures the other parts after the rows, so that a flood's memory does not count as the worker's. */
 async function takeExtra({ rows, shellfleet, toolWorker, report }: Bench, plan: Plan): Promise<ExtraFigures> {
   const ifWanted = async <T>(part: Part, measure: () => Promise<T>): Promise<T | undefined> => {
     if (!plan.parts.includes(part)) return undefined;
@@ -105,10 +108,13 @@ async function takeExtra({ rows, shellfleet, toolWorker, report }: Bench, plan: 
   };
 }
 
-/** Rows with Redis have a pipeline of JavaScript; all rows have files and connections that the first commands open. */
+/**
+ * Warms a row up. In rows with Redis, V8 compiles the pipeline; in all rows, the first commands open files and
+ * connections.
+ */
 async function warmUp(row: Row, { few, warmUp }: Plan): Promise<void> {
   const { perSession, idle } = warmUp[row.name];
-  // In batches of the size that is measured.
+  // The batches have the size that is measured.
   for (let left = perSession; left > 0; ) {
     const batch = Math.min(left, few.perSession[row.name] ?? left);
     await row.many(few.sessions, batch);
@@ -124,7 +130,7 @@ async function measure(bench: Bench, row: Row, { sessions, perSession }: Load, i
   into.add(row.name, 'load', await measureLoad(row, redis, sessions, commands));
 }
 
-/** Microseconds of Redis' processor time in a second without requests. */
+/** Returns the microseconds of Redis' processor time per second without requests. */
 async function idleCpu(probe: RedisProbe, seconds: number): Promise<number> {
   await delay(500); // writes of the last results may not be finished
   const before = await probe.cpuUs();

@@ -4,21 +4,21 @@ import type { Rates } from './parts/output.ts';
 
 /** One figure of a run against its limit. */
 export interface Target {
-  /** stable, because the history names ratios by it */
+  /** stable id, by which the history names ratios */
   id: string;
   name: string;
   value: number;
   /** the lowest and the highest of the rounds; undefined for a figure that is taken once */
   range: { min: number; max: number } | undefined;
   limit: number;
-  /** whether the value may be at most the limit, or must be at least it */
+  /** direction of the limit: the value may be at most that, or must be at least that */
   bound: 'at most' | 'at least';
-  /** `×` for a ratio of two figures of this run */
+  /** unit of the value; `×` for a ratio of two figures of this run */
   unit: string;
   passed: boolean;
 }
 
-/** The targets whose figures this run has. */
+/** Returns the targets whose figures this run has. */
 export function judge({ rows, sessions, extra: { floods, toolCallMs, cli, output } }: Figures): Target[] {
   const { bullmq, shellfleet } = rows;
   const dockerExec = rows['docker-exec'];
@@ -110,7 +110,7 @@ export function judge({ rows, sessions, extra: { floods, toolCallMs, cli, output
 const asIs = ({ median, min, max }: Spread): Ratio => ({ value: median, min, max });
 const slowest = (rates: Rates): Ratio | undefined => Object.values(rates).toSorted((a, b) => a.value - b.value)[0];
 
-/** A figure without rounds. */
+/** Wraps a figure that was taken once. */
 const once = (value: number): Ratio => ({ value, min: value, max: value });
 
 type Judge = (id: string, name: string, ratio: Ratio | undefined, limit: number, unit?: string) => Target | undefined;

@@ -12,7 +12,8 @@ import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
 import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// The admit step, with a worker whose trial rule holds, admits or denies by the first line of a script, and kills itself between the steps.
+// The admit step, with a worker whose trial rule holds, admits or denies by the first line of a script. The worker can
+// kill itself between the parts of the step.
 
 const program = fileURLToPath(new URL('../fixtures/worker-with-trial-rule.ts', import.meta.url));
 const UID = 4_717;
@@ -50,7 +51,7 @@ describe.runIf(isRoot)('the decision about an entry', () => {
   const keysOf = (session: Session) => sessionKeys(stack.keyspace, 'default', session.id);
   const entryOf = (command: Command) => command.id.slice(command.sessionId.length + 1);
 
-  /** Types of the events of one command, in order, without its output. */
+  /** Returns the types of one command's events, in order, without output. */
   async function typesOf(command: Command): Promise<string[]> {
     const events = await inspect.events(command.sessionId);
     const own = events.filter(({ entryId, type }) => entryId === entryOf(command) && type !== 'command.output');
@@ -77,7 +78,7 @@ describe.runIf(isRoot)('the decision about an entry', () => {
     await worker.start();
   }
 
-  /** The trial rule admits what was released after this. */
+  /** Answers the question about a command: from then on the trial rule admits it or denies it. */
   async function answer(session: Session, command: Command, how: HeldDecision) {
     if (how.type === 'release') await writeFile(join(folder, `${entryOf(command)}.granted`), '');
     return answerHeld(inspect.redis, keysOf(session), entryOf(command), how, {});
@@ -158,7 +159,7 @@ describe.runIf(isRoot)('the decision about an entry', () => {
     const other = await open('other');
     expect((await other.run('echo other')).stdout).toBe('other\n');
     await other.close();
-    // Three rounds of upkeep.
+    // The loop lasts for three rounds of upkeep.
     for (let index = 0; index < 60; index += 1) {
       expect(await jobKeys()).toEqual([]);
       await delay(100);

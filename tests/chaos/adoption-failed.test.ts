@@ -4,7 +4,7 @@ import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fle
 import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Invariant 5 where a worker comes back and its sandboxes cannot be adopted: a fresh shell is never presented as the old one.
+// Invariant 5 when a restarted worker cannot adopt its sandboxes: a fresh shell is never reported as the old one.
 
 let stack: TestFleet;
 let worker: TestWorker;
@@ -26,7 +26,7 @@ describe('a restarted worker', () => {
     await Promise.all(paused.map((container) => container.pause()));
     await worker.start();
     const shell = { state: 'lost', epoch: 2, reason: 'its keeper did not answer when its worker came back' };
-    // The keeper has 15 s.
+    // The keeper has 15 s to answer.
     const [first, lost, second] = await Promise.all([
       idle.run('echo "[$kept]"'),
       command.result(),

@@ -24,7 +24,7 @@ describe('a host', () => {
       const withoutSessions = () =>
         until(
           () => treeOf(folder),
-          // The audit is written within a second.
+          // The host writes its audit within a second.
           (tree) => !tree.some((path) => /\/s\/[^.]/.test(path)) && tree.some((path) => path.endsWith('.jsonl')),
         );
       const before = { folder: await withoutSessions(), descriptors: await countDescriptors(worker) };
@@ -58,7 +58,7 @@ describe('a host', () => {
           keys.map(async ({ member, state }) => ({ member, state: await inspect.redis.hgetall(state) })),
         );
       };
-      // Upkeep pauses after each time that Redis was out of reach, as it may seem to be on a busy machine.
+      // Upkeep pauses after each outage of Redis, and a busy machine may look like one.
       await expect.poll(indexed, { timeout: 60_000 }).toEqual([]);
       await expect.poll(() => inspect.redis.hgetall(`${stack.keyspace}:{x0}:owners`)).toEqual({});
       expect(await countDescriptors(worker)).toBeLessThan(before.descriptors + 10);
@@ -77,7 +77,7 @@ async function countDescriptors(pid: number): Promise<number> {
   return (await readdir(`/proc/${pid}/fd`)).length;
 }
 
-/** Processes of this machine that were started from the folder, or work in it. */
+/** Returns the processes of this machine that were started from the folder, or work in it. */
 async function keepersBelow(folder: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const found = await Promise.all(

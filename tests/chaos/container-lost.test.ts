@@ -5,7 +5,8 @@ import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fle
 import type { TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: container OOM, killed or removed: terminal event within 2 s with the reason; the next Result reports a new shell.
+// Promise: when a container runs out of memory, is killed or is removed, the terminal event with the reason follows
+// within 2 s, and the next Result reports a new shell.
 
 const REPORTED_WITHIN_MS = 2_000;
 
@@ -58,7 +59,7 @@ describe.each(['socket', 'attach'] as const)('a container over %s', (transport) 
     const queued = await session.submit('echo after');
     await inspect.untilOutput('again');
     await (await inspect.container('again')).remove({ force: true });
-    // Its first container is gone.
+    // The first container is gone.
     await until(
       () => inspect.containers('again'),
       ([next]) => next?.state === 'running',
@@ -104,7 +105,7 @@ describe.each(['socket', 'attach'] as const)('a container over %s', (transport) 
       `over ${transport}: out of memory, reported after ${Math.round(tookMs)} ms: ${result.outcome} ${result.reason}`,
     );
     expect(tookMs).toBeLessThan(REPORTED_WITHIN_MS);
-    // The kernel kills the process that has the memory, which is not the shell.
+    // The kernel kills the process that has the most memory, which is not the shell.
     expect(result).toMatchObject({
       outcome: 'failure',
       exitCode: 137,

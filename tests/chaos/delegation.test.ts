@@ -4,7 +4,7 @@ import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fle
 import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// A command that is submitted to an idle session is started in the name of its host. What becomes of it when the host is not there.
+// A command that is submitted to an idle session is started in the name of its host. These tests stop or end that host.
 
 let stack: TestFleet;
 let worker: TestWorker;

@@ -6,7 +6,7 @@ import { startInspectedFleet } from '../support/inspected-fleet.ts';
 import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// No engine supervises a shell on the host. It outlives its worker all the same, and the next worker adopts it.
+// No engine supervises a shell of policy host. It outlives its worker nevertheless, and the next worker adopts it.
 
 const UID = 4713;
 describe.runIf(isRoot)('a shell of policy host', () => {

@@ -8,8 +8,8 @@ import { residentBytes } from '../support/resident-bytes.ts';
 import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Invariant 8: memory is bounded whatever a command prints. Whatever user code in a sandbox prints, or does to the worker's socket, its
-// own session and the others go on.
+// Invariant 8: memory is bounded for any output of a command. User code in a sandbox can print anything and send
+// anything to the worker's socket: its own session and the others go on.
 
 const MIB = 1 << 20;
 const FLOOD_BYTES = Number(process.env.SHELLFLEET_FLOOD_MB ?? 200) * MIB;
@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(() => endInspectedFleet(stack, inspect));
 
-/** Durations of small commands of a session until the signal aborts, ms, in ascending order. */
+/** Runs small commands in a session until the signal aborts. Returns their durations in ms, in ascending order. */
 async function answerTimes(session: Session, stop: AbortSignal): Promise<number[]> {
   const took: number[] = [];
   while (!stop.aborted) {

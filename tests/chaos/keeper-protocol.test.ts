@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { isRoot } from '../support/host-leftovers.ts';
 import { startFleet } from '../support/start-fleet.ts';
 
-// A worker is replaced by one of another version while a shell runs. The record of a host sandbox is a file, which stands in here
-// for the label of a container.
+// A worker is replaced by one of another version while a shell runs. The sandbox is one of policy host, because its
+// record is a file, which the test can change, and not the label of a container.
 
 describe('a keeper of another protocol', () => {
   test.runIf(isRoot)('loses its shell, and Result and log give the reason', async () => {

@@ -5,8 +5,8 @@ import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fle
 import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Invariant 1 and the promises about a lost host: its loss is reported within seconds, nothing is moved before its lease ends, and a host
-// that comes back writes nothing more.
+// Invariant 1 and the promises about a lost host: its loss is reported within seconds, nothing moves before its lease
+// ends, and a host that comes back writes nothing more.
 
 let stack: TestFleet;
 let inspect: FleetInspector;
@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => endInspectedFleet(stack, inspect));
 
-/** The worker that holds a session, and the other one. */
+/** Returns the worker that holds a session, and the other one. */
 async function hostsOf(session: Session): Promise<{ holder: TestWorker; other: TestWorker }> {
   const { hostId } = await session.run('true');
   const holder = stack.workers.find((worker) => worker.hostId === hostId) as TestWorker;
@@ -30,7 +30,10 @@ async function eventTypes(sessionId: string): Promise<string[]> {
 }
 
 const NO_GRACE = { hostGraceMs: 0 };
-/** The last heartbeat counts for 4 s, and the hosts look at least every 0.6 s; the rest is for a busy machine. */
+/**
+ * Time in which a lost host is reported. The last heartbeat counts for 4 s, and hosts check at least every 0.6 s; the
+ * rest is for a busy machine.
+ */
 const REPORTED_WITHIN_MS = 6_000;
 
 describe('a worker stopped with SIGSTOP past its lease', () => {
@@ -205,7 +208,8 @@ describe('a lost host', () => {
   // invariant 3
   test("has a command marked 'idempotent' run again, and no other", async () => {
     const session = await fleet.session('again', { ...NO_GRACE, onHostLoss: 'recreate' });
-    // It prints before its host is lost, so the output of the second run has to follow that of the first in the stream.
+    // The command prints before its host is lost, so the second run's output has to follow the first one's in the
+    // stream.
     const script = 'for i in 1 2 3; do echo $i; sleep 0.2; done; [ -e /tmp/go ] || sleep 4';
     const command = await session.submit(script, { retry: 'idempotent', timeoutMs: 60_000 });
     const never = await session.submit('echo never ran before');

@@ -11,8 +11,8 @@ import { ROUND_KINDS, type RoundKind } from './plan/rounds.ts';
 import { renderHtml } from './report/render-html.ts';
 import { summarize } from './report/summarize.ts';
 
-// `npm run chaos -- [--minutes 30] [--seed N] [--round N] [--seconds 60] [--restart-engine]`: rounds of random faults until the time is over. The exit code is 1
-// when a promise was broken.
+// `npm run chaos -- [--minutes 30] [--seed N] [--round N] [--seconds 60] [--restart-engine]`: runs rounds of random
+// faults until the time is over. The exit code is 1 when a promise was broken.
 
 async function main(plan: ChaosPlan, cleanup: AsyncDisposableStack): Promise<number> {
   const machine = await ensureMachine(process.env, console.error);
@@ -35,7 +35,7 @@ async function main(plan: ChaosPlan, cleanup: AsyncDisposableStack): Promise<num
     const report = await runRound({ kind, seed, seconds: plan.seconds, machine: ground, client, ...engine });
     reports.push(report);
     describe(round, report);
-    // A history that breaks a promise is kept whole, with the logs of its workers.
+    // A history with a broken promise is kept whole, with the logs of its workers.
     if (report.violations.length > 0) await write(results, `round-${round}.json`, report);
     const summary = summarize(plan.seed, reports);
     await write(results, 'report.json', { machine: facts, ...summary });

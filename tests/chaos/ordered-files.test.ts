@@ -5,8 +5,8 @@ import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
 
-// Promise: an ordered file operation whose worker is killed goes on with the next one: a change is done once, a read is
-// done again, and both keep their place among the commands.
+// Promise: an ordered file operation whose worker is killed is continued by the next worker: a change is done once, a
+// read is repeated, and both keep their place among the commands.
 
 const KILLS = 3;
 const FILE_BYTES = 12 << 20;

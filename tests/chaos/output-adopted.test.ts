@@ -6,8 +6,8 @@ import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fle
 import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: a command whose worker dies goes on until its ring buffer is full, then waits. Adoption loses nothing, whatever the size, also
-// when the dead worker left half a frame in either direction.
+// Promise: a command whose worker dies goes on until its ring buffer is full, then waits. Adoption loses no output of
+// any size, also when the dead worker left half a frame in either direction.
 
 const BYTES = 30_000_000;
 const SCRIPT = `echo ran >> /tmp/runs; seq 1 10000000 | head -c ${BYTES}`;
@@ -115,7 +115,7 @@ describe.each(['socket', 'attach'] as const)('30 MB of output over %s', (transpo
       omitted += chunk.omittedBytes ?? 0;
     }
     expect(carried + omitted).toBe(BYTES);
-    // Less the bytes that the redactor held back at the limit.
+    // The stream may lack the bytes that the redactor kept pending at the limit.
     expect(carried).toBeLessThanOrEqual(1 << 20);
     expect(carried).toBeGreaterThan((1 << 20) - 100);
     expect(await inspect.broken('over', [command.id])).toEqual([]);
@@ -147,7 +147,7 @@ async function tailOf(session: { run(script: string): Promise<{ stdout: string }
   return (await session.run(`seq 1 10000000 | head -c ${BYTES} | tail -c 4000`)).stdout;
 }
 
-/** Whether the printing process waits for room in its pipe: the keeper reads no more. */
+/** Returns whether the printing process waits for room in its pipe, because the keeper has stopped reading. */
 async function isStuck(inspect: FleetInspector, sessionId: string): Promise<boolean> {
   const [container] = await inspect.containers(sessionId);
   const { Processes } = await inspect.docker.getContainer(container?.id ?? '').top({ ps_args: '-o pid,wchan:20,comm' });

@@ -7,11 +7,11 @@ import { idsOf } from '../support/invariants.ts';
 import type { TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: when a producer dies, accepted commands run, and their results and output can be read later by id.
-// No accepted command waits for ever, between whichever two steps its producer died.
+// Promise: when a client dies, accepted commands run, and their Results and output can be read later by id. No accepted
+// command waits for ever, between whichever two steps the client died.
 
 const submitsAndDies = fileURLToPath(new URL('../fixtures/submits-and-dies.ts', import.meta.url));
-/** Upkeep runs every two seconds; a session then has to be opened. */
+/** Time in which upkeep, which runs every two seconds, finds the command and a host opens its session. */
 const FOUND_WITHIN_MS = 20_000;
 const MOST_CALLS = 60;
 const AT_ONCE = 3;
@@ -27,13 +27,13 @@ afterAll(() => endInspectedFleet(stack, inspect));
 interface Death {
   sessionId: string;
   signal: string | null;
-  /** Empty when it died before it had printed it. */
+  /** Id of the command; empty when the client died before it had printed the id. */
   commandId: string;
-  /** that it had made by then */
+  /** Number of calls to Redis that the client had made when it died. */
   calls: number;
 }
 
-/** A real process of its own. */
+/** Runs a client as a real process, which submits a command and dies. */
 function submitAndDie(sessionId: string, when: 'before' | 'after', point: number): Promise<Death> {
   const flags = ['--conditions=@shellfleet/source', '--no-warnings'];
   const args = [...flags, submitsAndDies, stack.redisUrl, stack.namespace, stack.sealKey, sessionId, when, `${point}`];
@@ -54,7 +54,7 @@ describe('a client killed with SIGKILL', () => {
         const points = Array.from({ length: AT_ONCE }, (_, index) => point + index);
         const batch = await Promise.all(points.map((at) => submitAndDie(`${when}-${at}`, when, at)));
         for (const [index, death] of batch.entries()) {
-          // It survived all of its calls: there are no more points.
+          // The client survived all of its calls, so there are no more points to die at.
           const lived = death.commandId !== '' && point + index >= death.calls;
           if (!lived) expect(death.signal).toBe('SIGKILL');
           over ||= lived;

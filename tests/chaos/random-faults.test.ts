@@ -7,8 +7,8 @@ import { bundleInto } from '../support/programs.ts';
 import { CLIENT_PROGRAM, type RoundReport, runRound } from './drive/run-round.ts';
 import { ROUND_KINDS } from './plan/rounds.ts';
 
-// Every promise of docs/reliability.md under random faults, for as long as a run of all tests allows. The same rounds, longer and with other
-// seeds: npm run chaos -- --minutes 30 --seed N
+// Every promise of docs/reliability.md under random faults, for as long as a run of all tests allows. `npm run chaos --
+// --minutes 30 --seed N` runs the same rounds for longer and with other seeds.
 
 let folder: string;
 let client: string;
@@ -37,12 +37,12 @@ describe('random faults', () => {
       expect(violations.map(({ rule, session, text }) => `${rule} ${session}: ${text}`)).toEqual([]);
       expect(commands).toBeGreaterThan(0);
     },
-    // Longer than a round, which reports by itself that it does not end.
+    // The time limit is longer than a round, which reports by itself that it does not end.
     400_000,
   );
 });
 
-/** The whole histories, with the logs of the workers. */
+/** Writes the whole histories and the logs of the workers to a file. */
 async function keep(report: RoundReport): Promise<void> {
   const folder = fileURLToPath(new URL('../../chaos-results/in-tests', import.meta.url));
   await mkdir(folder, { recursive: true });

@@ -5,8 +5,8 @@ import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fle
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: every new shell has the session's variables and directory, and its startup commands have run, before it runs a command of a
-// caller. (Where they run only once, the first timeout leaves a session without its virtualenv.)
+// Promise: every new shell has the session's variables and directory, and has run the startup commands, before it runs
+// a submitted command. (If they ran only once, the first timeout would leave a session without its virtualenv.)
 
 let stack: TestFleet;
 let inspect: FleetInspector;

@@ -7,7 +7,7 @@ import type { TestFleet } from '../support/start-fleet.ts';
 
 // Promise: while Redis is away, for however long, no session of a live host changes hands.
 
-/** Longer than the leases of sessions without grace: the fault itself. */
+/** Duration of the fault, longer than the leases of sessions without grace. */
 const AWAY_MS = 10_000;
 const SESSIONS = 8;
 

@@ -5,8 +5,8 @@ import { keyspaceOf } from '../support/keyspace.ts';
 import { startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';
 
-// Promise: when Redis comes back without a session, its host declares it, however much sooner a client has noticed the loss. The host
-// stands still until then.
+// Promise: when Redis comes back without a session, its host declares the session, even if a client has noticed the
+// loss much sooner. The host stands still until then.
 
 const SCRIPT = 'echo ran >> /tmp/runs; until [ -e /tmp/go ]; do sleep 0.1; done; echo over';
 
@@ -32,7 +32,7 @@ describe('a session', () => {
         const host = await owner();
         host?.signal('SIGSTOP');
         await own.restart();
-        // What a client does first when a command that was accepted is gone.
+        // When an accepted command is gone, the client first opens the session again, which adds it to the index.
         await until(
           () => own.redis.zscore(keys.index, 'default:s'),
           (score) => score !== null,

@@ -8,8 +8,8 @@ import { startSessionLoad } from '../support/session-load.ts';
 import type { TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: when the primary of a Redis with sentinels dies, the fleet goes on with the promoted replica. Every command of a caller ends once
-// or its caller is told, no command runs twice, and shells keep their state.
+// Promise: when the primary of a Redis with sentinels dies, the fleet goes on with the promoted replica. Every command
+// ends once or its loss is reported, no command runs twice, and shells keep their state.
 
 describe.each(redisVersions)('Redis with sentinels: %s', (version) => {
   let own: OwnSentinels;

@@ -6,11 +6,12 @@ import { residentBytes } from '../support/resident-bytes.ts';
 
 // Promise: the memory of a worker does not grow while Redis is away, whatever its commands print (invariant 8).
 // Five minutes with 32 sessions:
-// SHELLFLEET_TEST_NOISY=32 SHELLFLEET_TEST_FROZEN_MS=300000 vitest run --project chaos tests/chaos/redis-frozen-memory.test.ts
+// SHELLFLEET_TEST_NOISY=32 SHELLFLEET_TEST_FROZEN_MS=300000 vitest run --project chaos
+// tests/chaos/redis-frozen-memory.test.ts
 
 const SESSIONS = Number(process.env.SHELLFLEET_TEST_NOISY ?? 8);
 const FROZEN_MS = Number(process.env.SHELLFLEET_TEST_FROZEN_MS ?? 15_000);
-/** Until then every session has filled what it may keep in memory while nothing can be stored. */
+/** Time in which every session has filled its buffers, while nothing can be stored. */
 const FILLED_MS = 5_000;
 const MOST_GROWTH_BYTES = 64 << 20;
 

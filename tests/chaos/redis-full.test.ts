@@ -5,8 +5,9 @@ import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import type { TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: a full Redis (maxmemory) refuses new commands by name. Commands that run come to their end, with output that is cut and counted
-// where it does not fit; hosts stay alive and keep their leases; sessions close. When there is room again, all goes on by itself.
+// Promise: a full Redis (maxmemory) refuses new commands by name. Running commands end, and output that does not fit is
+// cut and counted. Hosts stay alive and keep their leases; sessions close. When there is room again, all goes on
+// without help.
 
 let redis: OwnRedis;
 let stack: TestFleet;

@@ -6,9 +6,9 @@ import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import type { TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: when Redis comes back with an older state, each host declares what it runs. A shell that is alive goes on under its fence, and a
-// command that had begun ends once.
-// `SAVE` keeps the state to which `restart` returns.
+// Promise: when Redis comes back with an older state, each host declares the sessions and commands that it runs. A
+// living shell goes on under its fence, and a command that had begun ends once. `SAVE` keeps the state to which
+// `restart` returns.
 
 const SCRIPT = 'echo begun; echo ran >> /tmp/runs; until [ -e /tmp/go ]; do sleep 0.1; done; echo over';
 

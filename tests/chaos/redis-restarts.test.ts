@@ -7,8 +7,9 @@ import { startSessionLoad } from '../support/session-load.ts';
 import type { TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: Redis with an append-only file is killed and started again, under load: every command of a caller ends once or its caller is told,
-// none runs twice, and shells keep their state. With appendfsync always nothing that was acknowledged is lost, and the fleet goes on within 8 s.
+// Promise: when Redis with an append-only file is killed and restarted under load, every command ends once or its loss
+// is reported, none runs twice, and shells keep their state. With appendfsync always no acknowledged write is lost, and
+// the fleet goes on within 8 s.
 
 const RESTARTS = 3;
 const GOES_ON_WITHIN_MS = 8_000;

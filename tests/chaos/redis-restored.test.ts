@@ -9,8 +9,9 @@ import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: when Redis comes back with an older state (a restored backup, a failover to a replica that lagged, a lost tail), what this host
-// has begun since then does not begin again, also when its session was closed and its sandbox is gone.
+// Promise: when Redis comes back with an older state (a restored backup, a failover to a replica that lagged, a lost
+// tail), commands that this host has begun since then do not begin again, even if their session was closed and their
+// sandbox is gone.
 
 let redis: OwnRedis;
 let stack: TestFleet;
@@ -56,7 +57,7 @@ describe('a command in a Redis that is restored from a copy', () => {
         (all) => all.size === 2,
       );
       expect([...outcomes.values()]).toEqual(['lost', 'success']);
-      // Once before, and the idempotent one before and after.
+      // The command ran once before, and the idempotent one before and after.
       expect(readFileSync(join(folder, 'ws', 'count'), 'utf8')).toBe('ran\nran\nran\n');
       expect(await inspect.broken('x', [command.id, again.id])).toEqual([]);
     },
@@ -117,7 +118,10 @@ describe('a command in a Redis that is restored from a copy', () => {
   });
 });
 
-/** A gap is what this Redis is to have: readers get it as a number of bytes. */
+/**
+ * Returns the broken invariants of a session except gaps, which the lost state causes and readers receive as a number
+ * of bytes.
+ */
 async function brokenBesideGaps(session: string, commandId: string): Promise<string[]> {
   return (await inspect.broken(session, [commandId])).filter((problem) => !/ where \d+ follows$/.test(problem));
 }

@@ -8,8 +8,9 @@ import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: while Redis is away, commands go on until their ring buffer is full, then wait; ends and output are delivered afterwards; submit
-// fails within 2 s with a clear error. After a restart with appendfsync always every acknowledged write is kept, and nothing runs twice.
+// Promise: while Redis is away, commands go on until their ring buffer is full, then wait. Ends and output are
+// delivered afterwards. Submit fails within 2 s with a clear error. After a restart with appendfsync always every
+// acknowledged write is kept, and nothing runs twice.
 
 const SUBMIT_FAILS_WITHIN_MS = 2_500;
 // Lengths of the fault itself, which no condition could replace.

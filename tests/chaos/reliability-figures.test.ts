@@ -8,8 +8,9 @@ import { residentBytes } from '../support/resident-bytes.ts';
 import { startFleet, type TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// The figures of docs/reliability.md. In a run of all tests they are small, and show that nothing is lost; their times count on a quiet machine only:
-// SHELLFLEET_FIGURES=full npx vitest run --project chaos tests/chaos/reliability-figures.test.ts
+// The figures of docs/reliability.md. A run of all tests takes small ones, which show that nothing is lost. Times count
+// on a quiet machine only: `SHELLFLEET_FIGURES=full npx vitest run --project chaos
+// tests/chaos/reliability-figures.test.ts`
 
 const FULL = process.env.SHELLFLEET_FIGURES === 'full';
 const TIMEOUT_MS = FULL ? 900_000 : 240_000;
@@ -45,13 +46,13 @@ describe('a fleet under load', () => {
           const worker = random.pick(stack.workers as [TestWorker]);
           await worker.kill();
           kills += 1;
-          // The next kill may come before it is ready.
+          // The next kill may come before the restarted worker is ready.
           starting.set(
             worker,
             worker.start().catch(() => {}),
           );
         }
-        // A worker ends its sessions when it is asked to, not before it is ready.
+        // A worker ends its sessions on request only once it is ready.
         await Promise.all(starting.values());
       })();
       const from = performance.now();
@@ -204,7 +205,7 @@ describe('a fleet under load', () => {
   );
 });
 
-/** Undefined when it was refused, because Redis is away: another command is sent then. */
+/** Submits a command. Undefined when it was refused because Redis is away; the caller then sends another one. */
 async function submitAgain(session: Session, script: string): Promise<Command | undefined> {
   return session.submit(script).catch(async () => {
     await delay(100);
@@ -238,7 +239,7 @@ describe('readers', () => {
         for (let ended = false; !ended; ) {
           ended = true;
           for await (const chunk of command.output(after === undefined ? {} : { after })) {
-            // Compared at once, so that no reader keeps what it has read.
+            // Each chunk is compared at once, so that no reader keeps its output.
             if (expected.slice(position, position + chunk.text.length) !== chunk.text)
               wrong.push(`${reader} at ${position}`);
             position += chunk.text.length;
@@ -281,7 +282,7 @@ describe('a fleet at ten times its capacity', () => {
       let [commands, rejected, waited] = [0, 0, 0];
       const problems: string[] = [];
       const user = async (index: number) => {
-        // A session that is closed frees its slot for one that waits.
+        // Sessions are closed in turn, so that each frees its slot for one that waits.
         for (let turn = 0; turn === 0 || Date.now() < until; turn += 1) {
           const id = `u${index}-${turn}`;
           const session = await stack.fleet.session(id, SMALL_SESSION);

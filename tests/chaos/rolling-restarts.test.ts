@@ -8,7 +8,10 @@ import { unowned } from '../support/unowned.ts';
 const ROUNDS = Number(process.env.SHELLFLEET_TEST_RESTARTS ?? 3);
 const SESSIONS = 6;
 
-/** Runs commands one after another until told to stop: each counts one up in its shell, so a lost shell shows. */
+/**
+ * Runs commands one after another until told to stop. Each counts in a variable of its shell, so a lost shell is
+ * noticed.
+ */
 async function load(session: Session, stopped: () => boolean): Promise<{ result: Result; counted: string }[]> {
   const results: { result: Result; counted: string }[] = [];
   while (!stopped()) {
@@ -26,7 +29,7 @@ describe('rolling restarts', () => {
     const sessions = await Promise.all(ids.map((id) => stack.fleet.session(id)));
     let stopped = false;
     const loads = Promise.all(sessions.map((session) => load(session, () => stopped)));
-    // Sessions that come and go meanwhile.
+    // Short-lived sessions run at the same time.
     const shortLived = (async () => {
       const results: Result[] = [];
       while (!stopped) results.push(await stack.fleet.run('echo short'));

@@ -10,13 +10,13 @@ import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import type { TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: stdin reaches its command once and whole, also when a worker or Redis dies in between. Only the death of the process that
-// streams it ends it.
+// Promise: stdin reaches its command once and whole, also when a worker or Redis dies in between. Only the death of the
+// streaming process ends it.
 
-/** The length of the fault itself, which no condition could replace. */
+/** Duration of the fault itself, which no condition could replace. */
 const AWAY_MS = 3_000;
 const bytes = randomBytes(50_000_000);
-/** Reads slowly, so that faults happen in the middle. */
+/** Script that reads slowly, so that faults happen in the middle. */
 const SCRIPT =
   '{ i=0; while [ $i -lt 40 ]; do head -c 1000000; sleep 0.05; i=$((i+1)); done; cat; } | md5sum | cut -c1-32';
 

@@ -12,7 +12,7 @@ import { startFleet, type TestFleet, type TestWorker } from '../support/start-fl
 import { until } from '../support/until.ts';
 
 const attaches = fileURLToPath(new URL('../fixtures/attaches-and-waits.ts', import.meta.url));
-/** The length of the fault itself: longer than the deadline of a call to Redis. */
+/** Duration of the fault itself, longer than the deadline of a call to Redis. */
 const AWAY_MS = 3_000;
 
 describe.each(['socket', 'attach'] as const)('a terminal over %s', (transport) => {

@@ -10,7 +10,8 @@ import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// stranger.md, wrong 1: two fleets of one namespace on one engine, here with equal host ids, and in two databases of one Redis.
+// stranger.md, wrong 1: two fleets of one namespace on one engine, here with equal host ids and in two databases of one
+// Redis.
 
 const program = (name: string) => fileURLToPath(new URL(`../fixtures/${name}.ts`, import.meta.url));
 const docker = new Docker({ socketPath: inject('dockerHost').replace(/^unix:\/\//, '') });
@@ -36,11 +37,14 @@ afterEach(async () => {
 });
 
 const workerOf = ({ workers }: TestFleet) => workers[0] as TestWorker;
-/** The process that serves, below its supervisor. */
+/** Returns the pid of the serving process, below its supervisor. */
 const servingPid = () => Number(/^worker (\d+)$/m.exec(workerOf(fleets.killed).log)?.[1]);
 const fleetIdOf = ({ keyspace }: TestFleet) => parseKeyspace(keyspace).fleetId;
 
-/** A container as a host of the fleet left it that the fleet does not know any more. Without a fleet: of a version before identities. */
+/**
+ * Creates a container like one of a host that the fleet no longer lists. Without a fleet id, it is like one of a
+ * version before identities.
+ */
 async function plant(fleetId?: string): Promise<void> {
   const labels = {
     namespace: fleets.killed.namespace,
@@ -62,7 +66,7 @@ async function planted(): Promise<Docker.ContainerInfo[]> {
   return docker.listContainers({ all: true, filters });
 }
 
-/** Waits until the reaper of the other fleet has removed what it may remove: containers of hosts that are gone, of its own fleet. */
+/** Waits until the reaper of the other fleet has removed the containers of its own fleet whose hosts are gone. */
 async function untilReaped(): Promise<void> {
   await plant(fleetIdOf(fleets.other));
   await until(planted, (left) => left.every(({ Labels }) => Labels['shellfleet.fleet'] !== fleetIdOf(fleets.other)));
@@ -113,7 +117,7 @@ describe('two fleets of one namespace, with equal host ids', () => {
       expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'still alive\n' });
       expect(await session.run('echo $X')).toMatchObject({ stdout: 'alive\n', shell: { state: 'kept', epoch: 1 } });
     }
-    // What no fleet carries stays for `prune`.
+    // A container without a fleet id stays for `prune`.
     expect((await planted()).map(({ Labels }) => Labels['shellfleet.fleet'])).toEqual([undefined]);
     if (part === SUPERVISOR) await endAlone(servingPid());
   });
@@ -174,7 +178,7 @@ describe('a worker in a namespace of two fleets', () => {
   });
 });
 
-/** A worker without a supervisor, which nobody else ends. */
+/** Ends a worker without a supervisor, which no other process would end. */
 async function endAlone(pid: number): Promise<void> {
   process.kill(pid, 'SIGINT');
   await until(

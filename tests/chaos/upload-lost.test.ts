@@ -5,7 +5,7 @@ import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import type { TestFleet } from '../support/start-fleet.ts';
 
-// Promise: a file upload whose sandbox is lost meanwhile: the file is there whole, or the call fails.
+// Promise: when the sandbox is lost during an upload, the file is whole, or the call fails.
 
 const UPLOADS = 6;
 const FILE_BYTES = 24 << 20;
@@ -30,13 +30,13 @@ describe('an upload', () => {
         () => 'whole',
         ({ code }) => code,
       );
-      // At other places of the upload each time.
+      // The delays differ, so that the container is removed at different points of the upload.
       await delay(60 + 15 * index);
       await container.remove({ force: true });
       const end = await upload;
       if (end !== 'whole') failed += 1;
       expect(['whole', 'CONTAINER_LOST']).toContain(end);
-      // When it was whole before the container was removed, the fresh one has no file.
+      // The fresh container has no file if the upload was complete before the removal.
       const found = await session.run('md5sum < /workspace/target.bin 2> /dev/null | cut -c1-32');
       expect(['', `${wanted}\n`]).toContain(found.stdout);
       await session.run('rm -f /workspace/target.bin');

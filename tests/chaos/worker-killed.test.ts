@@ -9,15 +9,18 @@ import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
 
-// Promise: worker `kill -9` or upgrade, host alive: shells live on; the running command is adopted: complete output, right exit
-// code, once; answers again within 1.5 s.
+// Promise: when a worker is killed or upgraded on a living host, shells live on. The running command is adopted with
+// its complete output and exit code, and runs once. Shells answer again within 1.5 s.
 
-/** Of every restart, on a machine where Node starts within NODE_START_MS; on a slower or busier one in proportion. */
+/**
+ * Time in which a shell answers after a restart, on a machine where Node starts within NODE_START_MS. A slower or
+ * busier machine gets more in proportion.
+ */
 const ANSWERS_WITHIN_MS = 1_500;
 const NODE_START_MS = 50;
 const RESTARTS = 3;
 
-/** How many times longer than NODE_START_MS Node takes to start now. */
+/** Returns the factor by which Node starts slower than NODE_START_MS now. */
 async function slowdown(): Promise<number> {
   const from = performance.now();
   for (let start = 0; start < 3; start += 1) await run(process.execPath, ['--eval', '']);
@@ -52,7 +55,7 @@ describe.each(['socket', 'attach'] as const)('a worker killed with SIGKILL over 
       expect(result).toMatchObject({ outcome: 'success', shell: { state: 'kept', epoch: 1 } });
       expect(result.stdout).toBe('f:before\ntoo /tmp 2\nbackground lives\n');
       await started;
-      // The machine may have become slower or faster meanwhile.
+      // The machine may have become slower or faster during the test.
       const factor = Math.max(before, await slowdown());
       restarts.push({ tookMs, allowedMs: Math.round(ANSWERS_WITHIN_MS * factor) });
     }

@@ -4,7 +4,8 @@ import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fle
 import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: a worker that gets SIGTERM takes nothing new, finishes or hands over within its grace, and state is kept. SIGINT ends sessions.
+// Promise: a worker that gets SIGTERM takes nothing new, finishes or hands over within its grace, and keeps state.
+// SIGINT ends sessions.
 
 let stack: TestFleet;
 let worker: TestWorker;

@@ -61,7 +61,7 @@ describe('the packages', () => {
         const own = files
           .filter((path) => !/^docs\/(reference\/)?[\w-]+\.md$/.test(path) || path === 'docs/operations.md')
           .filter((path) => !/^dist\/.*(?<!\.(test|bench))\.(js|d\.ts)$/.test(path));
-        // The keeper for the other architecture is there if this machine has a compiler for it.
+        // The keeper of the other architecture is built only if this machine has a compiler for it.
         const elsewhere = new RegExp(`^(dist/.*[.]lua|prebuilt/linux-(?!${process.arch}/).*)$`);
         return [tarball.replace(/-\d.*/, ''), own.filter((path) => !elsewhere.test(path)).sort()];
       }),
@@ -158,7 +158,7 @@ describe.each(versions)('plain Node %s', (nodeVersion) => {
         isCached: !nodeVersion.startsWith('20.'),
       });
     } finally {
-      // As Ctrl-C at a terminal does: its sessions end with it.
+      // The signal goes to the whole group, like Ctrl-C at a terminal; the sessions end with the worker.
       process.kill(-(worker.pid ?? 0), 'SIGINT');
       await ended;
     }

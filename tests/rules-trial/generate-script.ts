@@ -1,10 +1,10 @@
 import type { Random } from '../support/random.ts';
 import { ARGUMENTS, BLANKS, PIECES, SEPARATORS, WRAPPERS } from './hostile-pieces.ts';
 
-// Scripts that try to run more than they seem to. Most begin with commands that the rules of the trial allow, in some spelling, and then
-// something is put in, taken out or wrapped around; the rest are tokens in any order.
+// Scripts that try to run more than they seem to. Most begin with commands that the rules of the trial allow, in some
+// spelling, in which pieces are inserted, removed or wrapped around. The others are tokens in any order.
 
-/** What the rules of the trial allow, and what they do not. */
+/** Commands that the rules of the trial allow, and commands that they do not. */
 const COMMANDS: readonly [string[], ...string[][]] = [
   ['git', 'status'],
   ['git', 'log', '-n', '1'],
@@ -45,7 +45,7 @@ function tokens(random: Random): string {
 }
 
 function commandText(random: Random): string {
-  // The first ten are those that are allowed.
+  // The rules allow the first ten.
   const words = random.chance(0.85) ? COMMANDS[random.below(12)] : random.pick(COMMANDS);
   const extra = Array.from({ length: random.chance(0.5) ? 0 : random.below(3) }, () => random.pick(ARGUMENTS));
   return [...(words ?? ['git', 'status']), ...extra]
@@ -53,7 +53,7 @@ function commandText(random: Random): string {
     .join('');
 }
 
-/** A word as the script writes it: bare, or quoted in one of the ways, or in several. */
+/** Spells a word for a script: bare, or quoted in one way or in several. */
 function spelled(word: string, random: Random): string {
   if (random.chance(0.6)) return word;
   const at = random.below(word.length + 1);

@@ -1,8 +1,9 @@
-// What scripts of the trial are made of beside the commands. One list, one piece in a line or between two blanks.
+// The pieces of which scripts of the trial consist, besides the commands. Pieces are separated by line ends or by two
+// blanks.
 
 type List<T> = readonly [T, ...T[]];
 
-/** Pieces of one line of source are separated by two blanks: none of them holds two. */
+/** Splits lines of source into pieces, which two blanks separate. No piece contains two blanks. */
 function list(...lines: string[]): List<string> {
   const [first = '', ...rest] = lines.flatMap((line) => line.split('  '));
   return [first, ...rest];
@@ -110,7 +111,7 @@ export const PIECES: List<string> = [
   ...["''", "'g'it", "$'git'", "$'\\x67it'", "$'", '\\\n', '\\\r\n', '\\\\\n', "'\"'", '"\'"', '"$\'x\'"', '"a\\\nb"'],
 ];
 
-/** Put around a command. */
+/** Text before and after a command. */
 export const WRAPPERS: List<readonly [before: string, after: string]> = [
   ['( ', ' )'],
   ['{ ', '; }'],

@@ -4,9 +4,9 @@ import { runTrial } from './run-trial.ts';
 import { runSafeTrial } from './safe-programs/run-safe-trial.ts';
 import { trialShells } from './trial-shells.ts';
 
-// `npm run rules-trial -- [--count 100000] [--safe-count 20000] [--seed 1]`: generated scripts that the rules allow, in real shells, and generated
-// commands that are called safe, as real programs. The exit code is 1 when a script started a program that the rules do not allow, or a safe
-// program wrote or started something.
+// `npm run rules-trial -- [--count 100000] [--safe-count 20000] [--seed 1]`: runs generated scripts that the rules
+// allow in real shells, and generated commands that are called safe as real programs. The exit code is 1 when a script
+// started a program that the rules do not allow, or when a safe program wrote or started something.
 
 async function main(count: number, safeCount: number, seed: number): Promise<number> {
   const machine = await ensureMachine(process.env, console.error);

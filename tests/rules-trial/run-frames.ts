@@ -7,11 +7,11 @@ interface FramedRun {
   entrypoint: string[];
   env: string[];
   binds?: string[];
-  /** Each is written to its stdin behind its length. */
+  /** Frames, each of which is written to stdin after its length. */
   frames: readonly Buffer[];
 }
 
-/** Runs a trial's program (`run` in `folder`) in a container that reaches nothing. Returns what it has written to /trial/out/log. */
+/** Runs a trial's program (`run` in `folder`) in a container without network. Returns the content of /trial/out/log. */
 export async function runFrames(
   docker: Docker,
   folder: string,

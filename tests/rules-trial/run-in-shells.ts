@@ -9,11 +9,11 @@ import { PROGRAMS, PROGRAMS_PATH } from './trial-rules.ts';
 export interface TrialShell {
   name: string;
   image: string;
-  /** The shell, without the script. */
+  /** Command line of the shell, without the script. */
   command: [string, ...string[]];
 }
 
-/** The arguments of each program that a script has started. */
+/** Arguments of each program that a script has started. */
 export type Executed = string[][];
 
 const SCRIPT_PATH = '/tmp/script';

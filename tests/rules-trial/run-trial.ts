@@ -8,9 +8,9 @@ export interface TrialOptions {
   dockerHost: string;
   shells: readonly TrialShell[];
   seed: number;
-  /** Scripts that the rules allow. Others are generated and counted, but not run. */
+  /** Number of scripts that the rules allow. Others are generated and counted, but not run. */
   count: number;
-  /** Which scripts run. Default: those that need no question. */
+  /** Decides which scripts run. Default: those that need no question. */
   admits?: (script: string, decision: Decision) => boolean;
   report?: (line: string) => void;
 }
@@ -18,7 +18,7 @@ export interface TrialOptions {
 export interface TrialReport {
   generated: number;
   allowed: number;
-  /** Programs that were started, in all shells. */
+  /** Number of programs that were started, in all shells. */
   executed: number;
   wronglyAllowed: WronglyAllowed[];
 }
@@ -36,7 +36,9 @@ interface Admitted {
 
 const BATCH = 5_000;
 
-/** Generates scripts, runs what the rules allow in real shells, and compares each program that was started with the rules. */
+/**
+ * Generates scripts, runs those that the rules allow in real shells, and compares each started program with the rules.
+ */
 export async function runTrial({
   dockerHost,
   shells,
@@ -80,7 +82,10 @@ function add(totals: TrialReport, { name }: TrialShell, { script, decision }: Ad
       totals.wronglyAllowed.push({ shell: name, script, argv });
 }
 
-/** Where the shell expands nothing, the rules have read exactly the words that were executed. */
+/**
+ * Returns whether the executed words are those of a segment that the rules have read, which they are when the shell
+ * expands nothing.
+ */
 function isSegment(argv: readonly string[], { segments }: Decision): boolean {
   const text = JSON.stringify(argv);
   return segments.some(

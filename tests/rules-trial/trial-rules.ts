@@ -1,10 +1,10 @@
 import { compileRules, type Decision, decide } from '@shellfleet/policy';
 import type { PrefixRule } from '@shellfleet/protocol';
 
-/** Where the programs of the trial lie. */
+/** Folder of the trial's programs. */
 export const PROGRAMS_PATH = '/trial/programs';
 
-/** Programs that record their arguments. Those of `PATH` are no others. */
+/** Programs that record their arguments. `PATH` has no other programs. */
 export const PROGRAMS = 'git cargo tool say cat find sed uniq grep rm wipe evil status log head ls x a look'.split(' ');
 
 const allow = (...pattern: PrefixRule['pattern']): PrefixRule => ({ pattern, decision: 'allow' });
@@ -14,12 +14,15 @@ const compiled = compileRules(RULES, {
   hostExecutables: [{ name: 'tool', paths: [`${PROGRAMS_PATH}/tool`] }],
 });
 
-/** What the worker decides about a script of a session that asks about all that is not known. */
+/** Decides about a script like a worker, in a session that asks about every unknown command. */
 export function judge(script: string): Decision {
   return decide(script, { operator: [compiled], approval: 'unless-trusted', sandboxed: true, escalate: false });
 }
 
-/** Whether the rules allow what was executed. It reads words, not scripts, so it shares no parser with what it judges. */
+/**
+ * Returns whether the rules allow the executed words. It reads words, not scripts, so it shares no parser with the
+ * rules that it checks.
+ */
 export function isCovered(argv: readonly string[], { bypassSandbox }: Decision): boolean {
   const [path = '', ...args] = argv;
   const name = path === `${PROGRAMS_PATH}/tool` ? 'tool' : path;
@@ -32,7 +35,7 @@ export function isCovered(argv: readonly string[], { bypassSandbox }: Decision):
 function isSafe(name: string, args: readonly string[]): boolean {
   if (['cat', 'grep', 'head', 'ls', 'rev'].includes(name)) return true;
   if (name === 'find') return !args.some((arg) => /^-(exec|ok|delete|f(ls|print))/.test(arg));
-  // Among the options that the trial gives, `-s` takes a value for uniq and none for sed.
+  // Of the trial's options, `-s` takes a value for uniq and none for sed.
   const isOption = (arg: string): boolean => ['-n', '-r', '-s', '--'].includes(arg);
   const read = name === 'uniq' ? args.filter((_, index) => args[index - 1] !== '-s') : args;
   const known = read.every((arg) => isOption(arg) || arg === '-' || !arg.startsWith('-'));

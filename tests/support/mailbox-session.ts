@@ -83,7 +83,8 @@ export async function submitSome(
 }
 
 /**
- * Gives the session's job lock to a host, as BullMQ does when it hands out the job, and acquires and adopts the session.
+ * Gives the session's job lock to a host, as BullMQ does when it hands out the job, and acquires and adopts the
+ * session.
  */
 export async function own(redis: Redis, keys: SessionKeys, host = 'h1'): Promise<Owner> {
   const owner = await acquireFor(redis, keys, host);

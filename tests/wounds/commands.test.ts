@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 
-/** Far below the default timeout of a command. */
+/** Time limit of these commands, far below the default. */
 const AT_ONCE_MS = 3_000;
 
 describe('a command', () => {
@@ -36,8 +36,8 @@ describe('a command', () => {
     expect(running.sort()).toEqual(['sleep 4321', 'sleep 4322']);
   });
 
-  // The keeper checks a script before it runs when more parentheses are opened than closed, or when it has a here-document. Every row does.
-  // SWE-ReX#286: a syntax check of its own refuses what the shell would run.
+  // The keeper checks the syntax of a script with unbalanced parentheses or a here-document before it runs. Each row
+  // has one. SWE-ReX#286: a syntax check of its own refuses what the shell would run.
   test.each([
     [
       'globs of an option that an earlier command has switched on',

@@ -10,7 +10,10 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 
-/** Longer than every deadline between a reader and a shell; the longest are 15 s at the link of the keeper. */
+/**
+ * Silence of the command, longer than every deadline between a reader and a shell. The longest are 15 s at the
+ * keeper's connection.
+ */
 const SILENT_SECONDS = 17;
 
 const textOf = (chunks: OutputChunk[]) => chunks.map(({ text }) => text).join('');
@@ -45,7 +48,7 @@ describe('a command after lost contact', () => {
       exitCode: 7,
       stdout: '1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n',
     });
-    // After the end: a third process resumes where the second stopped reading.
+    // After the end, a third process resumes where the second stopped reading.
     const third = await (await stack.connect()).command(id);
     const rest = await Array.fromAsync(third.output({ after: chunks.at(-1)?.id as string }));
     expect(textOf(rest)).toBe('6\n7\n8\n9\n10\n');

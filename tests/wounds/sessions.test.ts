@@ -18,7 +18,7 @@ describe('a session', () => {
     await before.close();
     const after = await stack.fleet.session('cf-333', { env: { RUN: '2' }, shutdownCommands: ['sleep 1'] });
     expect(await after.run('echo $RUN; ls /workspace')).toEqual(expectedResult('cf-333', { stdout: '2\n' }));
-    // From another process, while the session closes, with a third spec.
+    // Another process opens the session with a third spec while it closes.
     const other = await stack.connect();
     const closing = after.close();
     await until(

@@ -14,7 +14,10 @@ afterAll(() => endInspectedFleet(stack, inspect));
 
 const timedOut = { outcome: 'timeout', exitCode: null, reason: 'wall' } as const;
 
-/** Processes of the session besides its shell, by the process table of the machine; the session has to report the same ones. */
+/**
+ * Returns the processes of the session besides its shell, by the process table of the machine. The session has to
+ * report the same ones.
+ */
 async function leftIn(session: Session): Promise<string[]> {
   const left = await inspect.processes(session.id);
   const info = await session.info();
@@ -28,7 +31,7 @@ describe('a timeout', () => {
   test('ends a stuck command, and the next runs in its shell (cloudflare/sandbox-sdk#438)', async () => {
     const session = await stack.fleet.session('cf-438');
     await session.run('kept=yes; cd /tmp');
-    // Ignores all signals but SIGKILL, and blocks on a pipe without a writer.
+    // Script that ignores all signals but SIGKILL, and blocks on a pipe without a writer.
     const stuck = `trap '' INT TERM HUP; mkfifo pipe; sh -c 'trap "" INT TERM HUP; read x < pipe'`;
     const from = performance.now();
     expect(await session.run(stuck, { timeoutMs: 500 })).toMatchObject(timedOut);
@@ -90,7 +93,7 @@ os.wait(); time.sleep(4321)'`;
     };
     const before = await micros();
     await session.run('sleep 1');
-    // A loop that ran on would have had most of that second.
+    // A loop that ran on would have used most of that second.
     expect((await micros()) - before).toBeLessThan(400_000);
   });
 

@@ -1,7 +1,7 @@
 import type { Row, Script } from '../rows/row.ts';
 import { percentile } from './spread.ts';
 
-/** Latency of one command at a time, from the call to its result, in milliseconds. */
+/** Measures the latency of one command at a time, from the call to its result, in milliseconds. */
 export async function measureIdle(row: Row, script: Script, samples: number): Promise<{ p50: number; p99: number }> {
   const latencies: number[] = [];
   for (let turn = 0; turn < samples; turn++) {

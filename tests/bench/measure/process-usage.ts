@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 /** The unit of processor times in /proc, on every Linux that Node runs on. */
 const TICK_US = 10_000;
 
-/** Processor time of another process since its start, or undefined without /proc. */
+/** Returns the processor time of another process since its start, or undefined without /proc. */
 export async function readCpuUs(pid: number | undefined): Promise<number | undefined> {
   const stat = await readProc(pid, 'stat');
   if (stat === undefined) return undefined;

@@ -3,7 +3,10 @@ import { Redis } from 'ioredis';
 
 const PROBE = 'bench-probe';
 
-/** Reads the resource usage of Redis. Its own calls cost Redis about 0.1 ms each, and are outside the measured intervals where possible. */
+/**
+ * Reads the resource usage of Redis. Each of its own calls costs Redis about 0.1 ms, and is made outside the measured
+ * intervals where possible.
+ */
 export class RedisProbe {
   readonly #redis: Redis;
 
@@ -11,13 +14,13 @@ export class RedisProbe {
     this.#redis = new Redis(url, { connectionName: PROBE });
   }
 
-  /** Processor time of the whole server since its start. */
+  /** Returns the processor time of the whole server since its start. */
   async cpuUs(): Promise<number> {
     const info = await this.#info('cpu');
     return Math.round((Number(info.get('used_cpu_user')) + Number(info.get('used_cpu_sys'))) * 1e6);
   }
 
-  /** Memory in use when it no longer changes. */
+  /** Returns the memory in use once it no longer changes. */
   async settledMemoryBytes(): Promise<number> {
     let before = Number.NaN;
     for (let turn = 0; turn < 20; turn++) {
@@ -29,7 +32,7 @@ export class RedisProbe {
     return before;
   }
 
-  /** Number of connections by owner: `worker`, `producer`, and those without a name. */
+  /** Counts connections by owner: `worker`, `producer`, and those without a name. */
   async connections(): Promise<{ worker: number; producer: number; unnamed: number }> {
     const list = (await this.#redis.client('LIST')) as string;
     const counted = { worker: 0, producer: 0, unnamed: 0 };

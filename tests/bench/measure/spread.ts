@@ -7,7 +7,10 @@ export interface Spread {
   rounds: readonly number[];
 }
 
-/** The ratio of two medians, and the range of the ratios of each round. Both figures of a round were measured within seconds. */
+/**
+ * The ratio of two medians, and the range of the ratios of each round. Both figures of a round were measured within
+ * seconds.
+ */
 export interface Ratio {
   value: number;
   min: number;
@@ -27,7 +30,7 @@ export function toRatio(dividend: Spread, divisor: Spread): Ratio {
   return { value: dividend.median / divisor.median, min: Math.min(...each), max: Math.max(...each) };
 }
 
-/** The smallest value that at least this share of all values does not exceed. */
+/** Returns the smallest value that at least this share of all values does not exceed. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;

@@ -10,14 +10,17 @@ import type { ShellfleetRow } from '../rows/shellfleet.ts';
 const run = promisify(execFile);
 
 export interface CliFigures {
-  /** milliseconds of a whole process: `shellfleet exec SESSION -- true`, and the docker program's `docker exec CONTAINER sh -c true` */
+  /** milliseconds of the whole process `shellfleet exec SESSION -- true`, and of `docker exec CONTAINER sh -c true` */
   execMs: Spread;
   dockerExecMs: Spread;
-  /** `node -e 0`, which no program in Node can be faster than */
+  /** milliseconds of `node -e 0`, the least that any program in Node needs */
   nodeMs: Spread;
 }
 
-/** The command line as it is published (bundled), with Node's compile cache, in an open session: median per round, the programs in turn. */
+/**
+ * Measures the command line as it is published (bundled), with Node's compile cache, in an open session. The programs
+ * alternate; each round gives a median.
+ */
 export async function measureCli(
   shellfleet: ShellfleetRow,
   dockerExecCli: Row,

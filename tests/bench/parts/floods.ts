@@ -4,12 +4,15 @@ import { type Spread, toSpread } from '../measure/spread.ts';
 import type { ShellfleetRow } from '../rows/shellfleet.ts';
 
 export interface FloodFigures {
-  /** p95 of a small command, ms, while another session's `yes` prints to /dev/null, and while it prints to its output */
+  /**
+   * p95 of a small command in ms, while `yes` in another session prints to /dev/null, and while it prints to its
+   * output
+   */
   besideMs: Spread;
   duringMs: Spread;
-  /** from the call to the result of the flood */
+  /** throughput from the call to the result of the flood */
   megabytesPerSecond: Spread;
-  /** of one round */
+  /** bytes of one round */
   bytes: number;
 }
 
@@ -18,7 +21,10 @@ export interface FloodAmounts {
   besideSeconds: number;
 }
 
-/** Latency in one session beside a flood in another, and without: `yes` takes a processor in both cases, and only its output differs. */
+/**
+ * Measures the latency in one session during a flood in another, and without it. `yes` uses a processor in both cases;
+ * only its output differs.
+ */
 export async function measureFloods(
   shellfleet: ShellfleetRow,
   rounds: number,

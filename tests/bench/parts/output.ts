@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { checkoutRoot } from '@shellfleet/setup';
 import type { Ratio } from '../measure/spread.ts';
 
-/** Megabytes per second of processor time, by what flows: the median and the range over rounds. */
+/** Megabytes per second of processor time, by the kind of text: the median and the range over rounds. */
 export type Rates = Record<string, Ratio>;
 
 export interface OutputFigures {
@@ -14,7 +14,7 @@ export interface OutputFigures {
   hostile: Rates;
 }
 
-/** Each in a process of its own, because the code of this one is compiled for other work. */
+/** Measures each program in its own process, because this process has compiled its code for other work. */
 export async function measureOutput(): Promise<OutputFigures> {
   const chain = ratesOf(await runBench('apps/worker/src/output/output-chain.bench.ts', 'all built-in rules'));
   const hostile: Rates = {};
@@ -23,7 +23,7 @@ export async function measureOutput(): Promise<OutputFigures> {
   return { chain, hostile };
 }
 
-/** From lines of `NAME: 12 MB/s [11–13]`. */
+/** Reads rates from lines such as `NAME: 12 MB/s [11–13]`. */
 export function ratesOf(text: string): Rates {
   const found = text.split('\n').flatMap((line): [string, Ratio][] => {
     const [, name, ...rates] = /^(.+): ([\d.]+) MB\/s \[([\d.]+)–([\d.]+)\]$/.exec(line) ?? [];

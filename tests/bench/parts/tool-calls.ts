@@ -6,7 +6,10 @@ import { until } from '../../support/until.ts';
 import { percentile, type Spread, toSpread } from '../measure/spread.ts';
 import { startWorker, type WorkerOptions } from '../rows/worker-process.ts';
 
-/** Milliseconds of a call of a tool that does nothing, one at a time, on a worker of its own: median per round. */
+/**
+ * Measures calls of a tool that does nothing, one at a time, on a worker of its own. Returns the median of each round,
+ * in milliseconds.
+ */
 export async function measureToolCalls(options: WorkerOptions, rounds: number, calls: number): Promise<Spread> {
   const sealKeys = [createSealKey()];
   const tools = [fileURLToPath(new URL('./noop-tool.ts', import.meta.url))];

@@ -6,7 +6,7 @@ import { renderChart } from './chart.ts';
 
 const plan = readPlan([]);
 
-/** Names of the elements in order; throws where the text is not well-formed XML. */
+/** Returns the names of the elements in order. Throws when the text is not well-formed XML. */
 function elementsOf(xml: string): string[] {
   const open: string[] = [];
   const seen: string[] = [];

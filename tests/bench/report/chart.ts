@@ -3,13 +3,14 @@ import type { Spread } from '../measure/spread.ts';
 import type { Plan } from '../plan.ts';
 import { ROW_NAMES, type RowName } from '../rows/row.ts';
 
-// The figures as one SVG: latency of one command at a time, commands/s, processor time per command. Colours hold on light and dark pages.
+// The figures as one SVG: latency of one command at a time, commands/s, and processor time per command. The colours
+// suit light and dark pages.
 
 type NamedRow = RowFigures & { name: RowName };
 
 const WIDTH = 760;
 const LEFT = 130;
-/** right of the axis: room for a value and its range */
+/** room for a value and its range, right of the axis */
 const RIGHT = 150;
 const ROW_HEIGHT = 24;
 const PARTS = [
@@ -24,7 +25,7 @@ text{font:12px system-ui,sans-serif;fill:#1f2328}.h{font-weight:600;font-size:14
 .r{stroke:#0969da;stroke-width:2}.c1{fill:#0969da}.c2{fill:#bc4c00}.c3{fill:#1a7f37}
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}.n{fill:#9198a1}.r{stroke:#58a6ff}.c1{fill:#58a6ff}.c2{fill:#f0883e}.c3{fill:#3fb950}}`;
 
-/** `made` names the run: its date, commit and machine. */
+/** Renders the chart. `made` names the run: its date, commit and machine. */
 export function renderChart({ rows }: Figures, plan: Plan, made: string): string {
   const measured = ROW_NAMES.flatMap((name) => (rows[name] ? [{ name, ...rows[name] }] : []));
   const panels = [
@@ -55,7 +56,7 @@ interface Panel {
   body: string;
 }
 
-/** Points with ranges on a logarithmic axis. */
+/** Returns the panel of points with ranges on a logarithmic axis. */
 function latencyPanel(rows: NamedRow[]): Panel {
   const spreads = rows.map(({ idle }) => idle['echo hi'].p50);
   const [lowest, highest] = [
@@ -88,7 +89,10 @@ function speedPanel(rows: NamedRow[], sessions: number): Panel {
   return { height: 14 + found.length * ROW_HEIGHT, body: [head, ...bars].join('') };
 }
 
-/** Only rows with a Redis and a worker process of their own: what the Docker engine spends for the others is not known. */
+/**
+ * Returns the panel of processor times. It has only rows with a Redis and a worker process of their own, because the
+ * engine's time for the others is unknown.
+ */
 function cpuPanel(rows: NamedRow[], sessions: number): Panel {
   const found = rows.flatMap(({ name, few }) => {
     const costs = PARTS.map(({ figure }) => few?.[figure]?.median);

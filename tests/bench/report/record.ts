@@ -7,7 +7,7 @@ import type { Plan } from '../plan.ts';
 import type { Target } from '../targets.ts';
 import { renderChart } from './chart.ts';
 
-/** One run, as it is written down. */
+/** A run, as it is recorded. */
 export interface Run {
   at: string;
   machine: MachineFacts;
@@ -23,7 +23,7 @@ const CHART = 'benchmarks.svg';
 export const HISTORY = 'benchmarks.json';
 const [BEGIN, END] = ['<!-- figures -->', '<!-- /figures -->'];
 
-/** Writes a run to the documentation: the figures of its page, the chart beside it, and an entry of the history. */
+/** Writes a run to the documentation: the figures of its page, the chart next to it, and an item of the history. */
 export async function record(run: Run, history: History, docs: string): Promise<string[]> {
   const { at, machine, plan, figures, targets } = run;
   const page = join(docs, PAGE);
@@ -38,7 +38,7 @@ export async function record(run: Run, history: History, docs: string): Promise<
   return [PAGE, CHART, HISTORY].map((name) => join(docs, name));
 }
 
-/** The page with other figures between its two marks. */
+/** Returns the page with other figures between its two marks. */
 export function withFigures(page: string, figures: string): string {
   const [before, rest, more] = page.split(BEGIN);
   const [, after, again] = rest?.split(END) ?? [];

@@ -5,7 +5,7 @@ import type { Plan } from '../plan.ts';
 import { ROW_NAMES } from '../rows/row.ts';
 import type { Target } from '../targets.ts';
 
-/** The figures as Markdown tables: median [min–max] over the rounds. */
+/** Renders the figures as Markdown tables: median [min–max] over the rounds. */
 export function renderFigures({ rows, sessions, extra }: Figures, plan: Plan): string {
   const measured = ROW_NAMES.flatMap((name) => {
     const row = rows[name];

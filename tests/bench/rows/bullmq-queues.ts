@@ -18,7 +18,10 @@ export const bellOf = (session: string): string => `bull:bell:${session}`;
 
 export type Backend = BackendFactory<RedisQueueBackend, ConnectionOptions>;
 
-/** One connection for any number of Queue and Worker objects: each has no connection of its own, sends no INFO, and adds no listeners. */
+/**
+ * Returns one connection for any number of Queue and Worker objects. They have no connections of their own, send no
+ * INFO, and add no listeners.
+ */
 export function sharedBackend(redis: Redis): Backend {
   const connection = new RedisConnection(redis, { shared: true, blocking: false });
   return (name, options) => {

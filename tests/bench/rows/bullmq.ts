@@ -16,9 +16,10 @@ import { expectOutput, outputOf, type Row, type Script } from './row.ts';
 const removed = { removeOnComplete: true, removeOnFail: true };
 
 /**
- * BullMQ without a shell. One command at a time: one queue, one Worker, results over a stream of the bench.
- * Many: a queue per session on a shared connection, as a session service would be built on BullMQ alone: session job with
- * a lease, start mark and result in the session's stream, wake-up, inbox. The CPU of Redis per command is compared with this.
+ * The row of BullMQ without a shell. One command at a time uses one queue, one Worker and a stream of the bench for
+ * results. The load uses a queue per session on a shared connection, like a session service on BullMQ alone: a session
+ * job with a lease, start mark and result in the session's stream, wake-up, inbox. Shellfleet's processor time of
+ * Redis per command is compared with this.
  */
 export async function createBullmqRow(redisUrl: string): Promise<Row> {
   const redis = new Redis(redisUrl, { maxRetriesPerRequest: null });
@@ -46,7 +47,10 @@ export async function createBullmqRow(redisUrl: string): Promise<Row> {
     expectOutput(JSON.parse(await result).stdout, script);
   };
 
-  /** Adds the job, sends the wake-up and reads whether the session has a host, in one round trip, as BullMQ itself adds in bulk. */
+  /**
+   * Adds the job, sends the wake-up and reads whether the session has a host in one round trip, like BullMQ's own bulk
+   * calls.
+   */
   const addInOneTrip = async (session: string, data: object): Promise<unknown> => {
     const queue = queueOf(session);
     const client = await queue.getBackend().connection.client;

@@ -8,8 +8,8 @@ const run = promisify(execFile);
 let compiled: Promise<string> | undefined;
 
 /**
- * Compiles the worker, as it is published, and returns its program. Run from its source, it would hold Node's TypeScript compiler, which is a
- * sixth of its memory.
+ * Compiles the worker, as it is published, and returns its program. A worker that ran from source would hold Node's
+ * TypeScript compiler, which takes a sixth of its memory.
  */
 export function compileWorker(): Promise<string> {
   compiled ??= compile();

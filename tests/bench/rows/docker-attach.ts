@@ -5,7 +5,10 @@ import { createKeptShellsRow } from './kept-shells.ts';
 import { MarkedShell } from './marked-shell.ts';
 import type { Row } from './row.ts';
 
-/** A shell kept open per session without a fleet: bash as the main process of a container, through the streams of `docker attach` in this process. */
+/**
+ * The row of one open shell per session without a fleet: bash is the main process of a container, and this process
+ * uses the streams of `docker attach`.
+ */
 export function createDockerAttachRow(docker: Docker, image: string): Promise<Row> {
   const containers: Docker.Container[] = [];
   const open = async (): Promise<MarkedShell> => {

@@ -6,7 +6,10 @@ import { eachInTurn, expectOutput, type Row, type Script } from './row.ts';
 
 const run = promisify(execFile);
 
-/** What scripts and agents do: `docker exec CONTAINER sh -c SCRIPT`, the docker program as a fresh process for each command. */
+/**
+ * The row of scripts and agents that run `docker exec CONTAINER sh -c SCRIPT`: a fresh process of the docker program
+ * for each command.
+ */
 export async function createDockerExecCliRow(docker: Docker, image: string, dockerHost: string): Promise<Row> {
   const container = await startBenchContainer(docker, image, ['sleep', 'infinity']);
   const env = { ...process.env, DOCKER_HOST: dockerHost };

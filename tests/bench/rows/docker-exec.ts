@@ -4,7 +4,10 @@ import type Docker from 'dockerode';
 import { startBenchContainer } from './bench-container.ts';
 import { eachInTurn, expectOutput, type Row, type Script } from './row.ts';
 
-/** The usual way without a fleet: a fresh `docker exec` per command in a running container; output demultiplexed, exit code by inspect. */
+/**
+ * The row of the usual way without a fleet: a fresh `docker exec` per command in a running container, with
+ * demultiplexed output and the exit code by inspect.
+ */
 export async function createDockerExecRow(docker: Docker, image: string): Promise<Row> {
   const container = await startBenchContainer(docker, image, ['sleep', 'infinity']);
 

@@ -6,7 +6,10 @@ import { expectOutput, outputOf, type Row, type Script } from './row.ts';
 export const FLOOR_QUEUE = 'floor:queue';
 export const FLOOR_INBOX = 'floor:inbox';
 
-/** The minimum with Redis: a list to the host (LPUSH, BRPOP), a stream back (XADD, XREAD). No shell, no guarantees. */
+/**
+ * The row of the minimum with Redis: a list to the host (LPUSH, BRPOP) and a stream back (XADD, XREAD), without shell
+ * and guarantees.
+ */
 export async function createFloorRow(redisUrl: string): Promise<Row> {
   const redis = new Redis(redisUrl);
   const inbox = new Inbox(redisUrl, FLOOR_INBOX);

@@ -2,7 +2,10 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** Starts a row's own host as a process, and resolves when it reports that it is ready. The URL has a password, so it is no argument. */
+/**
+ * Starts a row's own host as a process, and resolves when it reports that it is ready. The URL has a password, so it
+ * is not passed as an argument.
+ */
 export async function startHostProcess(file: string, redisUrl: string): Promise<HostProcess> {
   const env = { ...process.env, BENCH_REDIS_URL: redisUrl };
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), { env });

@@ -13,7 +13,7 @@ export class Inbox {
     void this.#read();
   }
 
-  /** An id, and the result that will arrive under it. */
+  /** Returns a new id, and the result that will arrive under it. */
   expect(): { id: string; result: Promise<string> } {
     const id = String(this.#next++);
     return { id, result: new Promise((resolve) => this.#waiting.set(id, resolve)) };

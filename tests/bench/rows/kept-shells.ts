@@ -1,7 +1,10 @@
 import type { MarkedShell } from './marked-shell.ts';
 import { eachInTurn, type Row } from './row.ts';
 
-/** The row of a way to keep shells. `open` starts one: a row has one from the beginning, and the others when they are first needed, in the warm-up. */
+/**
+ * Creates the row of a way to keep shells. `open` starts a shell: one at the beginning, and the others when they are
+ * first needed, in the warm-up.
+ */
 export async function createKeptShellsRow(
   name: Row['name'],
   open: () => Promise<MarkedShell>,

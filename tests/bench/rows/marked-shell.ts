@@ -1,9 +1,9 @@
 import { expectOutput, type Script } from './row.ts';
 
 /**
- * A shell behind a pipe or a terminal, as it is written by hand: the script goes to the standard input, followed by a line that prints a
- * mark with the exit code, and everything before the mark is the output. A script that prints the mark, reads its standard input or
- * ends the shell breaks it, and nothing limits its time or its output.
+ * A hand-written shell behind a pipe or a terminal. The script goes to the standard input, followed by a line that
+ * prints a mark with the exit code; everything before the mark is the output. A script that prints the mark, reads its
+ * standard input or ends the shell breaks this, and nothing limits time or output.
  */
 export class MarkedShell {
   readonly #write: (text: string) => void;
@@ -27,12 +27,12 @@ export class MarkedShell {
     else settle.reject(new Error(`the script ended with ${found[1]}`));
   }
 
-  /** One at a time. Resolves with what the shell printed. */
+  /** Runs one script at a time. Resolves with the shell's output. */
   send(script: string): Promise<string> {
     const settle = Promise.withResolvers<string>();
     const turn = ++this.#turn;
     this.#waiting = { mark: new RegExp(`end-of-command-${turn} (\\d+)\\r?\\n`), settle };
-    // A terminal may echo the line, so it does not have the mark in one piece.
+    // A terminal may echo the line, so the line does not contain the mark in one piece.
     this.#write(`${script}\nprintf 'end-of-%s-%s %s\\n' command ${turn} $?\n`);
     return settle.promise;
   }

@@ -5,7 +5,10 @@ import { createKeptShellsRow } from './kept-shells.ts';
 import { MarkedShell } from './marked-shell.ts';
 import type { Row } from './row.ts';
 
-/** A shell kept open per session on a terminal: node-pty runs `docker exec -it CONTAINER bash`, and commands are typed into it. */
+/**
+ * The row of one open shell per session on a terminal: node-pty runs `docker exec -it CONTAINER bash`, and commands
+ * are typed into it.
+ */
 export async function createNodePtyRow(docker: Docker, image: string, dockerHost: string): Promise<Row> {
   const container = await startBenchContainer(docker, image, ['sleep', 'infinity']);
   const terminals: IPty[] = [];
@@ -15,7 +18,7 @@ export async function createNodePtyRow(docker: Docker, image: string, dockerHost
     terminals.push(terminal);
     const shell = new MarkedShell((text) => terminal.write(text));
     terminal.onData((text) => shell.receive(text));
-    // Without it every command would come back with the output, and each line with a carriage return.
+    // Without this, the terminal would echo every command, and end each line with a carriage return.
     await shell.send('PS1= PS2=; stty -echo -onlcr');
     return shell;
   };

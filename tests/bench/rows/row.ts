@@ -4,11 +4,11 @@ export interface Row {
   /** Runs one no-op command and waits for its result; `turn` counts from 0. Checks the result. */
   one(script: Script, turn: number): Promise<void>;
   /**
-   * Runs `perSession` commands of `echo hi` in each of the first `sessions` sessions, and reads every result. Rows with a queue submit
-   * all at once; in the others each session is a caller who runs one command after the other.
+   * Runs `perSession` commands of `echo hi` in each of the first `sessions` sessions, and reads every result. Rows with
+   * a queue submit all at once; in the others each session is a caller who runs one command after the other.
    */
   many(sessions: number, perSession: number): Promise<void>;
-  /** The process that does the work; undefined if it is not the bench's own. */
+  /** Process that does the work; undefined if it is not the bench's own. */
   workerPid: number | undefined;
   close(): Promise<void>;
 }
@@ -33,7 +33,7 @@ export function expectOutput(found: string, script: Script): void {
   if (found !== outputOf(script)) throw new Error(`${script} gave ${JSON.stringify(found)}`);
 }
 
-/** The load of a row without a queue: each session is a caller who runs one command after the other. */
+/** Runs the load of a row without a queue: each session is a caller who runs one command after the other. */
 export async function eachInTurn(
   sessions: number,
   perSession: number,

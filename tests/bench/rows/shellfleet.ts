@@ -9,21 +9,23 @@ export interface ShellfleetOptions extends WorkerOptions {
   docker: Docker;
 }
 
-/** The complete system: the public SDK in this process, a real worker process, a container per session. */
+/** The row of the complete system: the public SDK in this process, a real worker process, a container per session. */
 export interface ShellfleetRow extends Row {
   /** Opens sessions up to this number. Each has then run one command. */
   openSessions(count: number): Promise<void>;
-  /** A session of its own, which has run one command. */
+  /** Opens a session of its own, which has run one command. */
   openSession(): Promise<Session>;
   /** Variables that connect another process to the fleet as a producer. */
   environment: Record<string, string>;
-  /** Milliseconds from nothing to the result of the first command of a new session. */
+  /** Opens a new session, and returns the milliseconds until the result of its first command. */
   startCold(): Promise<number>;
 }
 
-/** Limits the load on the machine: containers that are started at a time. */
+/** Number of containers that are started at a time, to limit the load on the machine. */
 const OPENING_AT_ONCE = 5;
-/** A submit must be accepted within two seconds, and this process makes all submits and reads all results. */
+/**
+ * Number of submits at a time. A submit must be accepted within two seconds, and this process also reads all results.
+ */
 const ACCEPTED_AT_ONCE = 1_000;
 const MEMORY_BYTES = 64 * 1024 * 1024;
 

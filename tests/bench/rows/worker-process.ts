@@ -30,7 +30,8 @@ export async function startWorker(options: WorkerOptions, sealKeys: string[]): P
     ...(options.tools && { SHELLFLEET_TOOLS: options.tools.join(',') }),
   };
   const program = await compileWorker();
-  // As the command line starts it. The conditions of this process would make it load its packages from source.
+  // Options as on the command line. With the conditions of this process, the worker would load its packages from
+  // source.
   const execArgv = ['--max-semi-space-size=16', '--no-warnings'];
   const worker = fork(program, [], { env, execArgv, stdio: ['ignore', 2, 2, 'ipc'] });
   const ended = once(worker, 'exit').then(() => {

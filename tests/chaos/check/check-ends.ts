@@ -4,14 +4,17 @@ import type { OperationHistory } from '../history/operation-history.ts';
 import type { Case } from './check.ts';
 import { isCutShort, resultOf, START_FAILED } from './permits.ts';
 
-/** The session itself went with the tail of Redis, if it had been opened just before. */
+/** Codes of a session that is lost with the tail of Redis because it had been opened just before. */
 const SESSION_GONE = ['SESSION_NOT_FOUND', 'SESSION_CLOSED'];
 
-/** Every accepted command has one Result and one terminal event, and a submit is refused only while something is out of reach. */
+/**
+ * Checks that every accepted command has one Result and one terminal event, and that submits are refused only while
+ * something is out of reach.
+ */
 export function checkEnds(history: Case): void {
   const { session, operations, permits, forgets, report } = history;
   const terminals = Map.groupBy(session.terminals, ({ commandId }) => commandId);
-  // Streams are cut from their oldest entry on, so behind the first event that is there none is missing.
+  // Streams are cut at their oldest end, so no event is missing after the first remaining one.
   let isBeforeFirstEvent = true;
   for (const own of operations) {
     checkRefusals(own, permits, report);
@@ -50,7 +53,7 @@ function checkRefusals({ operation, refusals }: OperationHistory, permits: Case[
   }
 }
 
-/** A loss is reported only when a shell or a host, or the tail of Redis, was lost. */
+/** Checks that a loss is reported only when a shell, a host or the tail of Redis was lost. */
 function checkLosses({ session, operations, permits, forgets, begun, report }: Case): void {
   const hostIds = new Set<string>();
   let since = Number.NEGATIVE_INFINITY;
@@ -58,7 +61,7 @@ function checkLosses({ session, operations, permits, forgets, begun, report }: C
     const result = resultOf(own);
     if (result === undefined) continue;
     const { id, expect } = own.operation;
-    // The host that reports a loss is not the one that was lost, so before the first Result of its own the host is not known.
+    // The host that reports a loss is not the lost one, so the lost host is unknown before the session's first Result.
     const isUnopened = result.errorCode === START_FAILED && permits.startRefused(own.submittedAt, own.endedAt);
     const permitted = isUnopened || permits.shellLost(session, hostIds, since, own.endedAt);
     if (isCutShort(result)) {

@@ -1,7 +1,7 @@
 import type { Case } from './check.ts';
 import { isCutShort, mayHaveRun, resultOf } from './permits.ts';
 
-/** What ran in the sandbox: everything that has a Result of its own, once, in the order of the submits, one at a time. */
+/** Checks that commands with a Result of their own ran once, one at a time, in the order of their submits. */
 export function checkMarks(history: Case): void {
   const { session, operations, permits, report } = history;
   const begins = session.marks.filter(({ type }) => type === 'begin').map(({ op }) => op);
@@ -25,7 +25,7 @@ export function checkMarks(history: Case): void {
       report('lost', `${id} has the Result ${result.outcome} and did not run`);
   }
 
-  // A submit that Redis has lost is repeated later, and then it is a later one.
+  // A submit that Redis has lost is repeated later, and takes its place in the order then.
   const ordered = [...counts.keys()].filter((op) => {
     const own = byId.get(op);
     return own !== undefined && !permits.tailLost(own.submittedAt, own.endedAt);
@@ -50,7 +50,7 @@ function checkOverlaps({ session, operations, report }: Case): void {
       if (running === op) running = undefined;
       continue;
     }
-    // A command on a host that was lost may run on there until the host stops it.
+    // A command may run on at a lost host until that host stops it.
     if (running !== undefined && running !== op && !cutShort.has(running) && !endsShell.has(running))
       report('overlapping', `${op} began while ${running} ran`);
     running = op;

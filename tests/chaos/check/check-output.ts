@@ -2,10 +2,10 @@ import type { Expectation, Printed, SeenOutput } from '../history/history.ts';
 import type { Case } from './check.ts';
 import { isCutShort } from './permits.ts';
 
-/** The bytes of Results and readers equal what the command printed. */
+/** Checks that the bytes of Results and readers equal the command's output. */
 export function checkOutput({ operations, permits, report }: Case): void {
   for (const { operation, results, outputs, submittedAt, endedAt } of operations) {
-    // What Redis had acknowledged and lost is gone from its output, too.
+    // Output that Redis had acknowledged and lost is missing, too.
     if (permits.tailLost(submittedAt, endedAt)) continue;
     const { id, expect } = operation;
     for (const result of results) {

@@ -1,16 +1,16 @@
 import type { Case } from './check.ts';
 import { isCutShort, mayHaveRun, reportsLoss, resultOf } from './permits.ts';
 
-/** Commands that Redis may have forgotten and that run again behind later ones. */
+/** Upper bound of commands that Redis may have forgotten and that run again after later ones. */
 const MOST_FORGOTTEN = 20;
 
 /**
- * State lives on from command to command, and a fresh shell is reported as one. Every command counts in a variable of its shell and prints
- * the count, so a shell that was replaced counts from 1 again.
+ * Checks that state lasts from command to command, and that a fresh shell is reported as fresh. Every command counts
+ * in a variable of its shell and prints the count, so a replaced shell counts from 1 again.
  */
 export function checkShells({ session, operations, permits, report }: Case): void {
   let count = 0;
-  /** Commands of which it is not known whether they counted. */
+  /** Number of commands that may or may not have counted. */
   let unsure = 0;
   let lossReported = true;
   let epoch = 0;
@@ -20,7 +20,7 @@ export function checkShells({ session, operations, permits, report }: Case): voi
     const result = resultOf(own);
     const { id, expect } = own.operation;
     const isReadable = result?.head.startsWith(`${id} `) === true;
-    // Without its first line, which went with the tail of Redis, the count is not known.
+    // The count is unknown when the first line of the output was lost with the tail of Redis.
     const isGone = !isReadable && permits.tailLost(own.submittedAt, own.endedAt);
     if (result === undefined || isCutShort(result) || isGone) {
       unsure += result === undefined || mayHaveRun(result) ? 1 : 0;
@@ -30,7 +30,8 @@ export function checkShells({ session, operations, permits, report }: Case): voi
     const counted = Number(result.head.slice(id.length + 1));
     const isFresh = counted <= 1 + unsure && (lossReported || result.shell.state === 'lost');
     const isNext = counted > count && counted <= count + 1 + unsure;
-    // What Redis forgot may have been submitted again, behind later commands; and what reported the loss of a shell may be forgotten.
+    // A command that Redis forgot may have been submitted again after later ones, and a forgotten Result may have
+    // reported the loss of a shell.
     const isForgotten = permits.tailLost(own.submittedAt, own.endedAt);
     if (!isNext && !isFresh && !isForgotten)
       report(

@@ -14,7 +14,7 @@ import {
   setResult,
 } from './good-history.ts';
 
-// The checker itself: a good history passes, and each planted fault is found.
+// Tests of the check itself: a good history passes, and each planted fault is found.
 
 describe('the check of a history', () => {
   test('finds no violation in a good history', () => {

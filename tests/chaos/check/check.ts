@@ -6,7 +6,7 @@ import { checkOutput } from './check-output.ts';
 import { checkShells } from './check-shells.ts';
 import { Permits } from './permits.ts';
 
-/** One session, and the faults that may have affected it. */
+/** A session and the faults that may have affected it, as the checks read them. */
 export interface Case {
   session: SessionHistory;
   operations: OperationHistory[];
@@ -20,7 +20,7 @@ export interface Case {
 
 const RULES = [checkEnds, checkMarks, checkOutput, checkShells];
 
-/** Everything in which the history breaks a promise. */
+/** Returns every violation of a promise in the history. */
 export function check(history: History): Violation[] {
   const violations: Violation[] = [];
   const permits = new Permits(history.faults);

@@ -51,7 +51,7 @@ export const LOST: Partial<SeenResult> = {
 };
 
 export const SECONDS = 1_000;
-/** Four commands, one after the other, a second each, from second 100 on. */
+/** Returns a history of four commands, one after the other, of a second each, from second 100 on. */
 export function good(): History {
   const operations = [0, 1, 2, 3].map(operation);
   const clientEvents = operations.flatMap(({ id, index }): ClientEvent[] => {
@@ -86,7 +86,7 @@ export function good(): History {
 export type Session = History['sessions'][number];
 const sessionOf = (history: History): Session => history.sessions[0] as Session;
 
-/** The history after a change of it. */
+/** Returns the good history with a change. */
 export function planted(change: (history: History, session: Session) => void): History {
   const history = good();
   change(history, sessionOf(history));

@@ -3,7 +3,7 @@ import type { History, Operation } from '../history/history.ts';
 import { check } from './check.ts';
 import { fault, LOST, planted, rulesOf, SECONDS, type Session, setResult } from './good-history.ts';
 
-// What the faults of a round permit is no violation.
+// A deviation that a fault of the round permits is no violation.
 
 describe('a fault permits, as its row of the promises says,', () => {
   test.each<[string, (history: History, session: Session) => void]>([

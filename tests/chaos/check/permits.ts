@@ -2,16 +2,19 @@ import type { Fault, SeenResult } from '../history/history.ts';
 import type { OperationHistory } from '../history/operation-history.ts';
 import { type FaultKind, type Permit, PROMISES } from './promises.ts';
 
-/** Effects may be seen this long after the fault was healed: a lease that ends, a client that retries. */
+/** Time after the end of a fault in which its effects may still be seen: a lease ends, a client retries. */
 const SETTLE_MS = 20_000;
 
-/** A host may be relied on for this long after its last heartbeat; and a client and the fault do not see the same moment. */
+/**
+ * Time after its last heartbeat in which a host is still taken for alive, with the difference between the clocks of
+ * client and fault.
+ */
 const UNHEARD_MS = 1_500;
 
-/** What a host needs after a fault, on a busy machine, until it renews its leases again. */
+/** Time that a host on a busy machine needs after a fault until it renews its leases again. */
 const RECOVERY_MS = 2_500;
 
-/** The code of a command that waited for a sandbox that could not be made. */
+/** Code of a command whose sandbox could not be created. */
 export const START_FAILED = 'SESSION_START_FAILED';
 
 interface Interval {
@@ -19,7 +22,7 @@ interface Interval {
   to: number;
 }
 
-/** Answers whether some fault permits a deviation. */
+/** Decides whether some fault permits a deviation. */
 export class Permits {
   readonly #faults: readonly Fault[];
 
@@ -27,7 +30,10 @@ export class Permits {
     this.#faults = faults.filter(({ notRun }) => notRun === undefined);
   }
 
-  /** `hostIds`: the hosts that the session may have been on since it was last seen in order; none when that is not known. */
+  /**
+   * Returns whether the session's shell may have been lost. `hostIds` are the hosts that it may have been on since its
+   * last regular Result; it is empty when they are unknown.
+   */
   shellLost({ session, leaseMs }: LosableSession, hostIds: ReadonlySet<string>, since: number, until: number): boolean {
     const byFault = this.#between(since, until).some(
       (fault) =>
@@ -50,26 +56,32 @@ export class Permits {
     return this.tailLost(from, until) || this.#between(from, until).some((fault) => has(fault, 'results-expired'));
   }
 
-  /** Whether the oldest entries of a stream may have been removed after `from`. */
+  /** Returns whether the oldest events of a stream may have been removed after `from`. */
   streamCut(from: number): boolean {
     return this.#faults.some((fault) => has(fault, 'streams-cut') && fault.to + SETTLE_MS >= from);
   }
 
-  /** Whether its submitter fell asleep before it had the answer, and repeated it when its idempotency key was forgotten. */
+  /** Returns whether the submitter slept until the idempotency key had expired, and then repeated its submit. */
   keyForgotten({ submittedAt, acceptedAt }: OperationHistory): boolean {
     return this.#faults.some(
       (fault) => has(fault, 'results-expired') && submittedAt <= fault.from && acceptedAt >= fault.to,
     );
   }
 
-  /** Whether a state in which the operation was accepted, ran or ended may have been replaced by an older one. */
+  /**
+   * Returns whether a state of Redis in which the operation was accepted, ran or ended may have been replaced by an
+   * older one.
+   */
   tailLost(from: number, until: number): boolean {
     return this.#faults.some(
       (fault) => has(fault, 'tail') && from <= fault.to && until >= (fault.restoredTo ?? fault.from),
     );
   }
 
-  /** Whether Redis may have forgotten that the operation began, on a host whose worker was not there to say so. */
+  /**
+   * Returns whether Redis may have forgotten the operation's begin while the host's worker was away and could not
+   * declare it.
+   */
   beginForgotten({ submittedAt, endedAt }: OperationHistory): boolean {
     return this.#faults.some((fault) => {
       const restoredTo = fault.restoredTo ?? fault.from;
@@ -79,7 +91,10 @@ export class Permits {
     });
   }
 
-  /** Whether it was submitted when its host had just stopped to answer: until its heartbeat is too old, it starts in the host's name. */
+  /**
+   * Returns whether the operation was submitted when its host had just stopped: until the heartbeat is too old, it
+   * starts in the host's name.
+   */
   unheard({ submittedAt, acceptedAt }: OperationHistory): boolean {
     return this.#faults.some(
       (fault) =>
@@ -87,12 +102,15 @@ export class Permits {
     );
   }
 
-  /** Whether a host may have had no room for a sandbox. */
+  /** Returns whether a host may have had no room for a sandbox. */
   startRefused(from: number, until: number): boolean {
     return this.#between(from, until).some((fault) => has(fault, 'starts-refused'));
   }
 
-  /** When a host was out of reach, faults that followed each other at once taken together. Redis alone counts for none. */
+  /**
+   * Returns the intervals in which a host was out of reach. Faults that follow each other directly are merged. An
+   * outage of Redis alone does not count.
+   */
   #away(host: string): Interval[] {
     const own = this.#faults.filter((fault) => awayOf(fault) === 'host' && fault.target === host);
     const all = [...own, ...this.#faults.filter((fault) => awayOf(fault) === 'redis')].sort((a, b) => a.from - b.from);
@@ -130,18 +148,18 @@ function has({ kind }: Fault, permit: Permit): boolean {
   return PROMISES[kind as FaultKind].permits.includes(permit);
 }
 
-/** The Result of a command whose shell, or host, was lost before or while it ran. */
+/** Returns whether a Result reports that shell or host was lost before or during the command. */
 export function reportsLoss({ outcome, errorCode, shell }: SeenResult): boolean {
   return isCutShort({ outcome, errorCode }) || shell.state === 'lost';
 }
 
-/** A Result that is not the command's own, because its shell or host was lost. */
+/** Returns whether a Result is not the command's own, because its shell or host was lost. */
 export function isCutShort({ outcome, errorCode }: { outcome: string; errorCode?: string | undefined }): boolean {
   const codes = ['CONTAINER_LOST', 'SESSION_LOST', 'SHELL_UNRESPONSIVE', START_FAILED];
   return outcome === 'lost' || (outcome === 'error' && codes.includes(errorCode ?? ''));
 }
 
-/** The command may have run, but not necessarily to its end. */
+/** Returns whether the command may have run, though not necessarily to its end. */
 export function mayHaveRun({ outcome, errorCode }: SeenResult): boolean {
   return !(outcome === 'error' && ['SESSION_LOST', START_FAILED].includes(errorCode ?? ''));
 }

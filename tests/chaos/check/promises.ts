@@ -1,4 +1,5 @@
-// What each fault may do, by its row of the promises in docs/reliability.md. What no fault permits is a violation.
+// The deviations that each fault permits, by its row of the promises in docs/reliability.md. Every other deviation is a
+// violation.
 
 const FAULT_KINDS = [
   'worker-kill',
@@ -31,7 +32,8 @@ const FAULT_KINDS = [
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
 /**
- * - `shell-of-session`, `every-shell`: the shell may be lost, and with it its running command; waiting ones may end with SESSION_LOST.
+ * - `shell-of-session`, `every-shell`: the shell may be lost, and with it its running command; waiting ones may end
+ * with SESSION_LOST.
  * - `submits-refused`: a submit may be refused with a code that allows a retry.
  * - `tail`: what was accepted, or ended, since the state that Redis was restored to may be gone.
  * - `results-expired`: a client that slept longer than the retention may find no Result.
@@ -48,12 +50,12 @@ export type Permit =
   | 'starts-refused';
 
 export interface FaultPromise {
-  /** The event as the table of promises names it. */
+  /** Name of the event in the table of promises. */
   event: string;
   permits: readonly Permit[];
   /**
-   * What the fault takes away. A host that is away for longer than the lease of a session, however many faults that took, may lose its shell.
-   * Redis alone may be away for however long.
+   * The part that is away during the fault. A host that is away for longer than a session's lease, by one fault or
+   * several, may lose the shell. An outage of Redis alone may last for any time.
    */
   away?: 'host' | 'redis';
 }

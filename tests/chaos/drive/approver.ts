@@ -6,19 +6,21 @@ import { seedOf } from '../plan/operations.ts';
 const LOOK_EVERY_MS = 150;
 
 export interface Approver {
-  /** How many questions it has approved, and how many approvals it has taken back. */
+  /** Numbers of approved questions and of revoked approvals. */
   readonly counts: { approved: number; revoked: number };
   close(): Promise<void>;
 }
 
-/** Someone who approves what is asked, sooner or later and in one scope or another, and takes approvals back again. */
+/**
+ * Starts an approver, which approves questions after various times and in various scopes, and revokes some approvals.
+ */
 export function startApprover({ approvals }: Pick<Fleet, 'approvals'>, seed: number): Approver {
   const random = createRandom(seedOf(seed, 'approver'));
   const stop = new AbortController();
   const counts = { approved: 0, revoked: 0 };
   const attempt = (call: () => Promise<void>, counted: () => void = () => {}) =>
     call().then(counted, (error: unknown) => {
-      // Redis is away, or the question has ended meanwhile. What waits still is listed again.
+      // Redis is away, or the question has ended. A question that still waits is listed again.
       if (!isShellfleetError(error)) throw error;
     });
   const look = async () => {

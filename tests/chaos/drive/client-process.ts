@@ -1,4 +1,4 @@
-// A client in a process of its own, which faults kill, stop and restart. It records what it sees before it goes on.
+// A client in its own process, which faults kill, stop and restart. It records each observation before it goes on.
 import { appendFileSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Command, Fleet, isShellfleetError, type Session, type SessionSpec } from '@shellfleet/client';
@@ -10,7 +10,7 @@ import { readOutput } from './read-output.ts';
 import { toSeenResult } from './seen-result.ts';
 
 const task: ClientTask = JSON.parse(process.argv[2] ?? '{}');
-/** Commands of one session that have no Result yet. */
+/** Most commands of one session without a Result. */
 const MOST_OPEN = 6;
 const RETRY_AFTER_MS = 250;
 const SESSION_GONE = ['SESSION_NOT_FOUND', 'SESSION_CLOSED'];
@@ -71,7 +71,7 @@ async function drive({ id, spec }: ClientSession): Promise<void> {
   await Promise.all(open);
 }
 
-/** Repeated with the same idempotency key until it is accepted, or refused for good. */
+/** Submits a command, and repeats that with the same idempotency key until it is accepted or refused for good. */
 async function submit(
   opened: { session: Session },
   spec: SessionSpec,
@@ -92,7 +92,7 @@ async function submit(
       const { code, retryable } = describeError(error);
       record({ type: 'refused', op: id, code, retryable });
       explainRetry(error);
-      // A session that went with the tail of Redis is opened again.
+      // A session that was lost with the tail of Redis is opened again.
       if (SESSION_GONE.includes(code)) opened.session = await openSession(operation.session, spec);
       else if (!retryable) return undefined;
       await delay(RETRY_AFTER_MS);
@@ -119,7 +119,7 @@ async function follow(command: Command, operation: Operation, random: () => numb
   );
   try {
     const result = await untilReachable(() => command.result());
-    // Before the Result: a client that has recorded the Result does not read again.
+    // The output is recorded before the Result, because a client that has recorded the Result does not read again.
     const output = await reading;
     if (output !== undefined) record({ type: 'output', op: operation.id, ...output });
     record({ type: 'result', op: operation.id, result: toSeenResult(result) });
@@ -141,7 +141,7 @@ async function untilReachable<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** For the report of a round that does not end. */
+/** Prints why a call is repeated, for the report of a round that does not end. */
 function explainRetry(error: unknown): void {
   const explanation = String(error);
   if (explanation === lastExplanation) return;

@@ -2,15 +2,18 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { ClientTask } from './client-task.ts';
 
-/** A client process that is started again when a fault has ended it, until it has every Result. */
+/** Supervisor of a client process, which it restarts after each fault until the client has every Result. */
 export interface ClientSupervisor {
   readonly name: string;
   signal(signal: NodeJS.Signals): void;
-  /** Resolves when it has ended by itself. Rejects when it has ended with an error that is none of its faults. */
+  /**
+   * Resolves when the client has ended by itself. Rejects when the client has ended with an error that no fault
+   * caused.
+   */
   readonly ended: Promise<void>;
-  /** The end of what its process has reported: why it repeats its calls. */
+  /** Last part of the client's stderr, which tells why it repeats its calls. */
   readonly errors: string;
-  /** For a run that is given up. */
+  /** Ends the client of a run that is given up. */
   stop(): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 import type { SessionSpec } from '@shellfleet/client';
 
-/** What a client process is started with, as JSON. */
+/** Argument of a client process, as JSON. */
 export interface ClientTask {
   name: string;
   redisUrl: string;
@@ -8,17 +8,17 @@ export interface ClientTask {
   sealKey: string;
   seed: number;
   sessions: ClientSession[];
-  /** The client submits until this time, and then waits for every Result. Milliseconds of the wall clock. */
+  /** Time until which the client submits, in milliseconds of the wall clock. It then waits for every Result. */
   until: number;
-  /** It appends what it sees to this file, and continues from it when it is started again. */
+  /** File to which the client appends its observations, and from which it continues after a restart. */
   historyPath: string;
 }
 
 export interface ClientSession {
   id: string;
-  /** How long its host may be away before its shell counts as lost. */
+  /** Time for which the host may be away before the shell counts as lost. */
   leaseMs: number;
-  /** A folder of the host, which outlives the sandbox. */
+  /** Folder of the host, which outlives the sandbox. */
   workspace?: string;
   spec: SessionSpec;
 }

@@ -8,7 +8,7 @@ import type { ClientSession } from './client-task.ts';
 
 const READ_WITHIN_MS = 60_000;
 
-/** What the sessions themselves show after the run: their marks, and their terminal events. */
+/** Reads the marks and the terminal events of the sessions after the run. */
 export function collectSessions(
   fleet: Fleet,
   seed: number,
@@ -19,7 +19,7 @@ export function collectSessions(
   return Promise.all(
     sessions.map(async ({ id, leaseMs, workspace, spec }) => {
       const session = await fleet.session(id, spec);
-      // First: reading the file is a command, too.
+      // The terminal events are read first, because reading the file is a command, too.
       const terminals = await readTerminals(session);
       const text =
         workspace === undefined

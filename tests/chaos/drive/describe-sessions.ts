@@ -8,7 +8,7 @@ import { keyspaceOf } from '../../support/keyspace.ts';
 const TENANT = 'default';
 const ANSWER_WITHIN_MS = 5_000;
 
-/** For the report of a round that does not end: by session, where it stands in Redis. Never rejects. */
+/** Returns the state of each session in Redis, for the report of a round that does not end. Never rejects. */
 export function describeSessions(
   redis: Redis,
   namespace: string,

@@ -5,7 +5,10 @@ import { describe } from '../plan/operations.ts';
 
 type Streams = Record<OutputChunk['stream'], { pieces: Uint8Array[]; omittedBytes: number }>;
 
-/** The whole streamed output of a command, without the first line of stdout; undefined for a reader that reads nothing. */
+/**
+ * Reads the whole streamed output of a command, without the first line of stdout. Undefined for a reader that reads
+ * nothing.
+ */
 export async function readOutput(
   command: Command,
   reader: ReaderKind,

@@ -24,12 +24,12 @@ import { describeSessions } from './describe-sessions.ts';
 export interface RoundOptions {
   kind: RoundKind;
   seed: number;
-  /** How long clients submit and faults are injected. */
+  /** Time in which clients submit and faults are injected. */
   seconds: number;
   machine: Omit<FleetMachine, 'redisUrl'>;
   /** Path of the client program. */
   client: string;
-  /** Only for an engine that this run has started. */
+  /** Restarts the engine. Present only if this run has started it. */
   restartEngine?: () => Promise<void>;
 }
 
@@ -40,34 +40,37 @@ export interface RoundReport {
   endedAt: number;
   history: History;
   violations: Violation[];
-  /** What its workers have logged, by host. */
+  /** Logs of the workers, by host. */
   logs: Record<string, string>;
 }
 
-/** For bundleInto(). */
+/** Source of the client program, for bundleInto(). */
 export const CLIENT_PROGRAM = 'tests/chaos/drive/client-process.ts';
 
 const HOSTS = ['h1', 'h2'];
 const CLIENTS = ['c1', 'c2'];
 const SESSIONS_OF_CLIENT = 5;
-/** Exposed sessions have their marks on the host, and a short grace period. */
+/** Number of exposed sessions of a client. They have their marks on the host, and a short grace period. */
 const EXPOSED = 3;
-/** Every command of the last session of a client waits for an approval. */
+/** End of the id of each client's last session. Every command of it waits for an approval. */
 const ASKS = `-${SESSIONS_OF_CLIENT - 1}`;
 const GRACE_MS = 3_000;
-/** A lease without grace. */
+/** Duration of a lease without grace. */
 const LEASE_MS = 5_000;
 const DEFAULT_GRACE_MS = 60_000;
-/** After the time of the last fault, all are healed within this time: a worker that was ended is up again. */
+/** Time after the last fault in which all faults are healed, and every ended worker runs again. */
 const HEAL_WITHIN_MS = 60_000;
-/** That of Redis has room for the log of a whole round, and for the copy that rewriting it makes. */
+/**
+ * Sizes of the small file systems. That of Redis has room for the log of a whole round, and for the copy while it is
+ * rewritten.
+ */
 const DISK_SIZE: Readonly<Record<SmallDisk, string>> = { redis: '256m', host: '64m' };
-/** After the last fault was healed every command has its Result within this time. */
+/** Time after the end of the last fault in which every command has its Result. */
 const END_WITHIN_MS = 120_000;
-/** Then everything that the sessions show is read within this time. */
+/** Time in which the marks and events of all sessions are read afterwards. */
 const COLLECT_WITHIN_MS = 60_000;
 
-/** One fleet, its load and its faults, from the start to the check of everything that was seen. */
+/** Runs one fleet with its load and its faults, and checks everything that clients and sandboxes recorded. */
 export async function runRound({
   kind,
   seed,
@@ -102,7 +105,7 @@ export async function runRound({
       SHELLFLEET_CHAOS_ORDER: orderPaths.get(hostId) as string,
     })),
   });
-  // A worker that did not end is a violation, reported below; what is left is removed all the same.
+  // A worker that did not end is a violation, reported below. Its leftovers are removed in any case.
   cleanup.defer(async () => void (await Promise.allSettled([fleet[Symbol.asyncDispose]()])));
   const startedAt = Date.now();
   const until = startedAt + seconds * 1_000;
@@ -210,7 +213,7 @@ async function readBegun(stateFolder: string): Promise<string[]> {
   );
 }
 
-/** Undefined when it takes longer. */
+/** Resolves with the work's value, or with undefined when it takes longer. */
 function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   return Promise.race([work, delay(ms, undefined, { ref: false })]);
 }
@@ -260,7 +263,7 @@ async function readEvents(paths: string[]): Promise<ClientEvent[]> {
   );
 }
 
-/** After the end of the fleet nothing is left that nobody owns. */
+/** Returns a violation for everything that remains after the end of the fleet without an owner. */
 async function findLeftovers({ fleet, docker, smallDisks }: Stage): Promise<Violation[]> {
   const filters = { label: [`shellfleet.namespace=${fleet.namespace}`] };
   const containers = await docker.listContainers({ all: true, filters });

@@ -2,7 +2,7 @@ import type { Result } from '@shellfleet/client';
 import type { SeenResult } from '../history/history.ts';
 import { describe } from '../plan/operations.ts';
 
-/** A Result, short enough to be recorded. */
+/** Shortens a Result so that it can be recorded. */
 export function toSeenResult(result: Result): SeenResult {
   const { outcome, exitCode, reason, error, stdout, stderr, truncated, totals, shell, hostId } = result;
   const end = stdout.indexOf('\n') + 1;

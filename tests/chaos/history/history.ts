@@ -1,27 +1,28 @@
-// The two histories of a run: what clients saw, and what commands wrote in their sandboxes. Nothing here depends on how Shellfleet works.
+// The two histories of a run: the observations of clients, and the marks of commands in their sandboxes. Nothing here
+// depends on the way in which Shellfleet works.
 
 /** One command of the workload. Its id is derived from the seed, and is its idempotency key. */
 export interface Operation {
   id: string;
   session: string;
-  /** Place among the commands of its session, from 0. */
+  /** Index among the commands of its session, from 0. */
   index: number;
   script: string;
   stdin?: string;
   expect: Expectation;
   reader: ReaderKind;
-  /** Whether the client waits for its Result before it submits the next one. */
+  /** Whether the client waits for the Result before it submits the next command. */
   waits: boolean;
   pauseMs: number;
 }
 
-/** What the command does when nothing ends it. The first line of stdout, `<id> <count>`, is not counted in `stdout`. */
+/** Expected end of the command when nothing else ends it. `stdout` leaves out the first line, `<id> <count>`. */
 export interface Expectation {
   outcome: 'success' | 'failure';
   exitCode: number | null;
   stdout: Printed;
   stderr: Printed;
-  /** It ends its own shell. */
+  /** Whether the command ends its own shell. */
   endsShell: boolean;
 }
 
@@ -30,7 +31,10 @@ export interface Printed {
   sha256: string;
 }
 
-/** How the client reads the streamed output: not at all, from the start to the end, slowly, with disconnections, or after the end. */
+/**
+ * Ways to read the streamed output: not at all, from the start to the end, slowly, with disconnections, or after the
+ * end.
+ */
 export const READERS = ['absent', 'steady', 'slow', 'leaving', 'late'] as const;
 export type ReaderKind = (typeof READERS)[number];
 
@@ -56,9 +60,9 @@ export interface SeenResult {
   reason?: string;
   errorCode?: string;
   errorMessage?: string;
-  /** First line of stdout. */
+  /** First line of stdout, `<id> <count>`. */
   head: string;
-  /** Without the first line. */
+  /** Stdout without its first line. */
   stdout: Printed;
   stderr: Printed;
   truncated: boolean;
@@ -67,7 +71,7 @@ export interface SeenResult {
   hostId: string | null;
 }
 
-/** A line that a command appended to the file of its session: that it began, or that it came to its end. */
+/** A line that a command appended to the file of its session, at its begin or its end. */
 export interface Mark {
   type: 'begin' | 'end';
   op: string;
@@ -75,12 +79,12 @@ export interface Mark {
 
 export interface SessionHistory {
   session: string;
-  /** How long its host may be away before its shell counts as lost. */
+  /** Time for which the host may be away before the shell counts as lost. */
   leaseMs: number;
-  /** In the order of their submits. */
+  /** Operations in the order of their submits. */
   operations: Operation[];
   marks: Mark[];
-  /** The terminal events in the session's stream after the run. */
+  /** Terminal events in the session's stream after the run. */
   terminals: { commandId: string; outcome: string }[];
 }
 
@@ -98,13 +102,13 @@ export interface Fault {
   kind: string;
   /** A host, a session, a client, or `redis`. */
   target: string;
-  /** When it was injected. */
+  /** Time at which the fault was injected. */
   from: number;
-  /** When it was healed. */
+  /** Time at which the fault was healed. */
   to: number;
-  /** It was planned, and could not be injected here. */
+  /** Reason why a planned fault could not be injected here. */
   notRun?: string;
-  /** For a Redis that was restored: the time of the state that it was restored to. */
+  /** Time of the state to which Redis was restored, if it was. */
   restoredTo?: number;
 }
 

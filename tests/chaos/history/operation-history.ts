@@ -1,21 +1,23 @@
 import type { ClientEvent, History, Operation, SeenOutput, SeenResult } from './history.ts';
 
-/** What clients saw of one operation. A client that was restarted may have seen it twice. */
+/** Observations of clients about one operation. A restarted client may have seen it twice. */
 export interface OperationHistory {
   operation: Operation;
   submittedAt: number;
-  /** When the first acceptance was seen; the end of time when none was. */
+  /** Time of the first acceptance that was seen, or infinity. */
   acceptedAt: number;
   commandIds: string[];
   refusals: { at: number; code: string; retryable: boolean }[];
   results: SeenResult[];
   outputs: { stdout: SeenOutput; stderr: SeenOutput }[];
   expired: boolean;
-  /** When the first Result, or its absence, was seen; the end of time when neither was. */
+  /** Time at which the first Result, or its expiry, was seen, or infinity. */
   endedAt: number;
 }
 
-/** By session, in the order of the submits. Operations that were never submitted are left out. */
+/**
+ * Returns the operations by session, in the order of their submits. Operations that were never submitted are left out.
+ */
 export function operationsOf(history: History): Map<string, OperationHistory[]> {
   const events = Map.groupBy(history.clientEvents, ({ op }) => op);
   return new Map(

@@ -4,7 +4,7 @@ import type { Injection, Stage } from './stage.ts';
 const pickClient = ({ clients }: Stage, choice: number): ClientSupervisor =>
   clients[Math.floor(choice * clients.length)] as ClientSupervisor;
 
-/** Its supervisor starts it again at once. */
+/** Ends a client process, which its supervisor starts again at once. */
 const end =
   (signal: NodeJS.Signals): Injection =>
   async (stage, choice) => {

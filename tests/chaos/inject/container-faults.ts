@@ -1,7 +1,7 @@
 import type Docker from 'dockerode';
 import type { Injection, Stage } from './stage.ts';
 
-/** A container of an exposed session that runs now. */
+/** Returns a running container of an exposed session. */
 async function pickContainer(
   { fleet, docker, exposedSessions }: Stage,
   choice: number,
@@ -16,7 +16,7 @@ async function pickContainer(
   return picked && { session: picked.session, container: docker.getContainer(picked.id) };
 }
 
-/** The container may end, for another reason, before the fault reaches it. */
+/** Injects a fault of one call. The container may end for another reason before the fault reaches it. */
 const once =
   (act: (container: Docker.Container) => Promise<unknown>): Injection =>
   async (stage, choice) => {

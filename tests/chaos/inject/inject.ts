@@ -16,7 +16,7 @@ const restartEngine: Injection = async ({ restartEngine }) => {
   return { target: 'engine', heal: async () => {} };
 };
 
-/** A test of its own has sentinels. */
+/** Names the test that has sentinels instead of injecting a failover. */
 const failOver: Injection = async () => 'tests/chaos/redis-failover.test.ts has it';
 
 const INJECTIONS: Readonly<Record<FaultKind, Injection>> = {
@@ -35,7 +35,7 @@ export async function injectLane(stage: Stage, lane: PlannedFault[], faults: Fau
   for (const { kind, atMs, lastsMs, choice } of lane) {
     await delay(Math.max(0, from + atMs - Date.now()));
     const began = Date.now();
-    // Its effects are seen while it is injected.
+    // The fault is recorded before it is injected, because its effects can be seen while it is injected.
     const fault: Fault = { kind, target: '', from: began, to: Number.POSITIVE_INFINITY };
     faults.push(fault);
     const ongoing = await INJECTIONS[kind](stage, choice);

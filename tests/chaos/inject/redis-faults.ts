@@ -25,7 +25,10 @@ const restart: Injection = async ({ redis }) => {
 
 const REWIND_MS = 1_500;
 
-/** What it acknowledged in the last moments is gone, as after a failover to a replica that lagged behind. */
+/**
+ * Returns Redis to an earlier state. Its last acknowledged writes are lost, as after a failover to a replica that
+ * lagged behind.
+ */
 const restore: Injection = async ({ redis, redisFolder }) => {
   const data = join(redisFolder, 'appendonlydir');
   const older = join(redisFolder, 'older');
@@ -39,7 +42,7 @@ const restore: Injection = async ({ redis, redisFolder }) => {
   return { target: 'redis', restoredTo, heal: () => redis.start() };
 };
 
-/** Writes that need memory are refused; reads, and writes that free memory, are not. */
+/** Fills Redis: it refuses writes that need memory, but neither reads nor writes that free memory. */
 const full: Injection = async ({ redis }) => {
   await redis.redis.config('SET', 'maxmemory', '1mb');
   return {

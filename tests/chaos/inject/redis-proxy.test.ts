@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import { type RedisProxy, startRedisProxy } from './redis-proxy.ts';
 
-/** Stands for Redis: sends back what arrives. */
+/** Server in place of Redis, which sends back all data that arrives. */
 const echo = createServer((socket) => socket.on('error', () => {}).pipe(socket));
 const arrived: string[] = [];
 let proxy: RedisProxy;

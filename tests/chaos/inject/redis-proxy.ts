@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import { createServer, connect as dial, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** The way of one process to Redis, on which a fault can delay, drop and cut. */
+/** The connection of one process to Redis, in which a fault can delay, drop and cut. */
 export interface RedisProxy extends AsyncDisposable {
   readonly url: string;
-  /** Nothing arrives in either direction, and nothing is reported as closed, until mend(). */
+  /** Stops all data in both directions until mend(). No connection is closed. */
   cut(): void;
-  /** Connections that were open during a cut are reset: what was sent on them is lost. */
+  /** Ends a cut, and resets the connections that were open during it: data sent on them is lost. */
   mend(): void;
-  /** Each way takes this long from now on. */
+  /** Delays data in each direction by this time from now on. */
   delay(ms: number): void;
-  /** The next reply is dropped, and its connection closed: Redis has run the call, and its caller does not know. */
+  /** Drops the next reply and closes its connection: Redis has run the call, and the caller cannot tell. */
   loseReply(): void;
 }
 
@@ -46,7 +46,7 @@ export async function startRedisProxy(redisUrl: string): Promise<RedisProxy> {
     });
   });
 
-  /** In order, also when the latency has become shorter meanwhile. */
+  /** Forwards data in order, also when the latency has become shorter. */
   const forward = (from: Socket, to: Socket, drops: () => boolean = () => false) => {
     let arrived = Promise.resolve();
     from.on('data', (data: Buffer) => {

@@ -4,16 +4,16 @@ import type { TestFleet, TestWorker } from '../../support/start-fleet.ts';
 import type { ClientSupervisor } from '../drive/client-supervisor.ts';
 import type { RedisProxy } from './redis-proxy.ts';
 
-/** What faults act on. */
+/** The processes and files that faults act on. */
 export interface Stage {
   fleet: TestFleet;
   docker: Docker;
   redis: OwnRedis;
-  /** Its data. */
+  /** Folder with the data of Redis. */
   redisFolder: string;
-  /** By host id. */
+  /** Proxies by host id. */
   proxies: ReadonlyMap<string, RedisProxy>;
-  /** Where a worker reads what its hooks should do, by host id. */
+  /** Files from which the hooks of a worker read their orders, by host id. */
   orderPaths: ReadonlyMap<string, string>;
   clients: ClientSupervisor[];
   /** Sessions whose containers may be ended, because their marks are on the host. */
@@ -22,19 +22,22 @@ export interface Stage {
   smallDisks: { redis?: string; host?: string };
   /** Absent when this run has not started the engine, or was not asked to restart it. */
   restartEngine: (() => Promise<void>) | undefined;
-  /** Hosts whose worker a fault has ended now. */
+  /** Hosts whose worker is ended by a fault at the moment. */
   down: Set<string>;
 }
 
 /** A fault that is going on. */
 interface OngoingFault {
   target: string;
-  /** When a fault is over at once. */
+  /** Time of the state to which Redis was restored, for a fault that is over at once. */
   restoredTo?: number;
   heal(): Promise<void>;
 }
 
-/** Undefined when there is nothing now that it could act on; a text when it cannot be injected on this machine. */
+/**
+ * Injects a fault. Returns undefined when it has no target at the moment, and a text when this machine does not allow
+ * it.
+ */
 export type Injection = (stage: Stage, choice: number) => Promise<OngoingFault | undefined | string>;
 
 export const pickWorker = ({ fleet }: Stage, choice: number): TestWorker =>

@@ -7,7 +7,7 @@ import type { HookOrder } from './worker-hooks.ts';
 const HOUR_MS = 3_600_000;
 const START_AGAIN_AFTER_MS = 300;
 
-/** Its process ends, and a new one is started when the fault is healed. */
+/** Ends a worker, and starts a new one when the fault is healed. */
 const end =
   (signal: NodeJS.Signals): Injection =>
   async (stage, choice) => {
@@ -18,7 +18,7 @@ const end =
     return { target: worker.hostId, heal: () => startAgain(stage, worker) };
   };
 
-/** As a supervisor would: a worker that finds no Redis at its start may end. */
+/** Starts a worker repeatedly, like a supervisor: a worker that finds no Redis at its start may end. */
 async function startAgain(stage: Stage, worker: TestWorker): Promise<void> {
   for (;;) {
     const started = await worker.start().then(
@@ -59,7 +59,7 @@ const stall =
     return { target: worker.hostId, heal: () => delay(0) };
   };
 
-/** The clock of one process, forward or back. */
+/** Moves the clock of one process, forward or back. */
 const jump: Injection = async (stage, choice) => {
   const worker = pickWorker(stage, choice);
   if (stage.down.has(worker.hostId)) return undefined;
@@ -68,7 +68,7 @@ const jump: Injection = async (stage, choice) => {
   return {
     target: worker.hostId,
     async heal() {
-      // A process that was started since has the right time.
+      // A process that has been started since then has the right time.
       if (worker.pid === pid && !stage.down.has(worker.hostId)) await order(stage, worker, { clockOffsetMs: 0 });
     },
   };

@@ -1,10 +1,10 @@
-// Loaded into a worker. SIGUSR2 makes it read what should happen: its clock jumps, or its event loop stands still.
+// Module that is loaded into a worker. On SIGUSR2 it reads an order: the clock jumps, or the event loop stands still.
 import { readFileSync } from 'node:fs';
 
 export interface HookOrder {
   /** Difference between the clock of this process and that of the machine. */
   clockOffsetMs?: number;
-  /** How long the event loop stands still; other threads go on. */
+  /** Time for which the event loop stands still; other threads go on. */
   stallMs?: number;
 }
 

@@ -1,13 +1,13 @@
 import { parseArgs } from 'node:util';
 
-/** How much of it, and which. */
+/** Duration and choice of the rounds of one run. */
 export interface ChaosPlan {
-  /** New rounds are started for this long. */
+  /** Time in which new rounds are started. */
   minutes: number;
   seed: number;
-  /** Only this round of the seed. */
+  /** The only round of the seed that runs, if one is given. */
   round: number | undefined;
-  /** How long each round injects faults. */
+  /** Time in which each round injects faults. */
   seconds: number;
   /** Whether the engine may be restarted, if this run has started it. */
   restartEngine: boolean;

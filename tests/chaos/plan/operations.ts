@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { createRandom, type Random } from '../../support/random.ts';
 import { type Expectation, type Operation, type Printed, READERS } from '../history/history.ts';
 
-// The workload of a seed: the same commands in every process that plans it, so a client that was killed continues where it was.
+// The workload of a seed. Every process plans the same commands, so a killed client continues where it was.
 
-/** Below the working directory of every session: in its sandbox, or in its workspace on the host. */
+/** File with a session's marks, below the working directory in its sandbox or in its workspace on the host. */
 export const MARKS_FILE = '/workspace/marks';
 
-/** What a command does between its first mark and its last one. `end` appends the last mark. */
+/** Work of a command between its first mark and its last one. `end` appends the last mark. */
 interface Deed {
   script: (end: string, random: Random, id: string) => string;
   expect: (random: Random, id: string) => Partial<Omit<Expectation, 'stdout' | 'stderr'>> & Texts;
@@ -40,13 +40,13 @@ const DEEDS: readonly [Deed, ...Deed[]] = [
   },
 ];
 
-/** Rare: it ends its own shell, and the state with it. */
+/** Rare command that ends its own shell, and the state with it. */
 const SUICIDE: Deed = {
   script: (end) => `${end}; kill -9 $$`,
   expect: () => ({ outcome: 'failure', exitCode: 137, endsShell: true }),
 };
 
-/** All commands of a session, in order, without an end. */
+/** Yields the commands of a session, in order, without an end. */
 export function* operationsOf(seed: number, session: string): Generator<Operation, never> {
   const random = createRandom(seedOf(seed, session));
   for (let index = 0; ; index += 1) yield toOperation(random, session, index);
@@ -81,7 +81,7 @@ export function describe(data: string | Uint8Array): Printed {
   return { bytes: Buffer.byteLength(data), sha256: createHash('sha256').update(data).digest('hex').slice(0, 16) };
 }
 
-/** A seed for a part of the run, so that parts do not depend on how much randomness the others use. */
+/** Returns the seed of a part of the run, so that no part depends on the amount of randomness in the others. */
 export function seedOf(seed: number, part: string): number {
   return createHash('sha256').update(`${seed} ${part}`).digest().readUInt32LE();
 }

@@ -4,14 +4,14 @@ import { seedOf } from './operations.ts';
 
 export interface PlannedFault {
   kind: FaultKind;
-  /** After the start of the load. */
+  /** Time after the start of the load. */
   atMs: number;
   lastsMs: number;
-  /** 0 ≤ choice < 1: picks the target among those that there are then. */
+  /** Number from 0 to less than 1 that picks the target among those of that moment. */
   choice: number;
 }
 
-/** How long a fault lasts, from and to. */
+/** Shortest and longest duration of a fault. */
 type Lengths = readonly [leastMs: number, mostMs: number];
 export type Lane = Partial<Record<FaultKind, Lengths>>;
 
@@ -21,8 +21,8 @@ interface LanesPlan {
 }
 
 /**
- * Every kind once by itself, and then the lanes beside each other until the time is over. Faults of one lane follow each other; a fault is
- * planned only when it ends in time.
+ * Plans every kind of fault once by itself, and then the lanes in parallel until the time is over. Faults of one lane
+ * follow each other. A fault is planned only when it ends in time.
  */
 export function planFaults(seed: number, { lanes, gapMs }: LanesPlan, totalMs: number): PlannedFault[][] {
   const gap = () => gapMs[0] + random.below(gapMs[1] - gapMs[0] + 1);

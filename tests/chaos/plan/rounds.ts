@@ -5,18 +5,18 @@ export type SmallDisk = 'redis' | 'host';
 /** A kind of round: the settings of its fleet, and the faults that it mixes. */
 export interface RoundKind {
   name: string;
-  /** Settings of its Redis, besides those of every round. */
+  /** Settings of Redis, in addition to those of every round. */
   redis: string[];
-  /** The short one of `npm test`. */
+  /** The short round of this kind in `npm test`. */
   inTests?: { seed: number; seconds: number };
-  /** Marks of every session are on the host: any sandbox may be lost. */
+  /** Whether the marks of every session are on the host, so that any sandbox may be lost. */
   marksOnHost?: boolean;
-  /** What is on a small file system of its own, which a fault fills. */
+  /** Parts that are on a small file system of their own, which a fault fills. */
   smallDisks: readonly SmallDisk[];
   lanes: Lane[];
-  /** Of the fleet. Default: longer than the round. */
+  /** Retention of the fleet. Default: longer than the round. */
   retention?: string;
-  /** Between two faults of a lane, from and to. */
+  /** Shortest and longest time between two faults of a lane. */
   gapMs: readonly [least: number, most: number];
 }
 
@@ -58,7 +58,7 @@ export const ROUND_KINDS: readonly RoundKind[] = [
     name: 'lost hosts',
     redis: SYNCED,
     smallDisks: [],
-    // Long enough for a host that is killed and one that is frozen.
+    // 30 s are enough for a host that is killed and one that is frozen.
     inTests: { seed: 8, seconds: 30 },
     lanes: [lostHosts, clients, containers],
     gapMs: SHORT_GAP,

@@ -1,6 +1,6 @@
 import type { Counts, KindSummary, RoundSummary, Summary } from './summarize.ts';
 
-/** One page without references to other files: what was injected, when, what it cost, and what broke. */
+/** Renders one page without references to other files: the faults, their times, their cost and the violations. */
 export function renderHtml(summary: Summary): string {
   const { totals, seed } = summary;
   const verdict = totals.violations === 0 ? 'No promise was broken' : `${totals.violations} violations`;
@@ -71,7 +71,7 @@ const WIDTH = 1_000;
 const ROW = 18;
 const CHART = 70;
 
-/** A row for each kind of fault, and below it the number of Results in each second. */
+/** Renders a row for each kind of fault, and below them the number of Results in each second. */
 function renderTimeline({ timeline, startedAt, endedAt, resultsPerSecond }: RoundSummary): string {
   const kinds = [...new Set(timeline.map(({ kind }) => kind))].sort();
   const seconds = Math.max(1, (endedAt - startedAt) / 1_000);

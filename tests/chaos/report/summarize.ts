@@ -2,7 +2,7 @@ import { type FaultKind, PROMISES } from '../check/promises.ts';
 import type { RoundReport } from '../drive/run-round.ts';
 import type { ClientEvent, Fault, Violation } from '../history/history.ts';
 
-/** What a run shows, without its histories. */
+/** Summary of a run, without its histories. */
 export interface Summary {
   seed: number;
   startedAt: string;
@@ -28,7 +28,7 @@ export interface RoundSummary extends Counts {
   startedAt: number;
   endedAt: number;
   timeline: Fault[];
-  /** Results in each second. */
+  /** Number of Results in each second. */
   resultsPerSecond: number[];
   broken: Violation[];
 }
@@ -112,8 +112,8 @@ function summarizeKind(kind: FaultKind, event: string, reports: RoundReport[]): 
 }
 
 /**
- * For every session that the fault may have touched and that had work when it was healed: how long until its next Result. The time that the
- * command itself takes, up to 1.5 s, is included.
+ * Returns the time until the next Result for every session that the fault may have affected and that had work when the
+ * fault was healed. The command's own time, up to 1.5 s, is included.
  */
 function recoveriesFrom(fault: Fault, events: ClientEvent[]): number[] {
   return [...Map.groupBy(events, ({ op }) => sessionOf(op))].flatMap(([session, own]) => {

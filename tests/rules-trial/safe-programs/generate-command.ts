@@ -2,7 +2,7 @@ import type { Random } from '../../support/random.ts';
 
 type List = readonly [string, ...string[]];
 
-/** Those that the lists of @shellfleet/policy have, those that they had, and those that somebody might put there. */
+/** Programs that the lists of @shellfleet/policy have, that they had, and that somebody might add. */
 export const PROGRAMS: List = [
   'sed',
   ...`find uniq base64 cat cut echo expr false grep head id ls nl numfmt paste pwd rev seq stat tac tail tr true uname wc which whoami cd rg
@@ -27,7 +27,10 @@ export function parseHelp(name: string, help: string): { long: string[]; short: 
   return { long: [...long, ...words], short };
 }
 
-/** Names of files in the folder of the trial, and texts that some program takes for a script, a number, a mode or a command. */
+/**
+ * Names of files in the folder of the trial, and texts that programs may take for a script, a number, a mode or a
+ * command.
+ */
 const VALUES: List = [
   'a',
   ...['b', 'f', '1p', '1,2p', '-', 'dir', 'dir/a', 'missing', './-x', 'made', '.', '/dev/null', '/dev/stdin'],
@@ -69,9 +72,11 @@ const VALUES: List = [
 ];
 const STARTS: readonly string[][] = [['-n', '1p'], ['-n', '1,2p'], ['-n', '-e', '1p'], ['.'], ['-c'], ['a'], []];
 
-/** A command of one of these programs: options of its help, spelled in every way, and operands, in any order. */
+/**
+ * Generates a command of one of these programs, with options of its help in every spelling and operands, in any order.
+ */
 export function generateCommand(random: Random, helps: HelpOptions, programs: List = PROGRAMS): string[] {
-  // The first four read their operands or options in a way of their own.
+  // The first four read their operands or options in unusual ways, so they are chosen more often.
   const name = random.chance(0.4) ? programs[random.below(4)]! : random.pick(programs);
   const help = helps.get(name) ?? { long: [], short: [] };
   const start = ['sed', 'find', 'uniq'].includes(name) ? random.pick(STARTS as [string[], ...string[][]]) : [];

@@ -98,7 +98,8 @@ static void guard(int may_write) {
   add(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
   answer(kill);
   load(offsetof(struct seccomp_data, nr));
-  // Their arguments are in memory, which a filter cannot read: without them the C library calls those before them.
+  // The arguments of these calls are in memory, which a filter cannot read. When they fail, the C library uses older
+  // calls.
   for (int call = 0; call < 3; call++)
     answer_to((int[]){SYS_clone3, SYS_openat2, SYS_io_uring_setup}[call], refuse | ENOSYS);
   for (size_t at = 0; at < sizeof STARTS / sizeof *STARTS; at++) answer_to(STARTS[at], kill);
@@ -140,7 +141,7 @@ static void write_file(const char *name, const char *text) {
   close(file);
 }
 
-/** Files with names that a program may take for an option's value or a script, and with scripts in them. */
+/** Creates files with names that a program may take for an option's value or a script, and with scripts in them. */
 static void make_folder(void) {
   if (chdir(BESIDE) != 0) exit(BROKEN);
   nftw(FOLDER, remove_one, 8, FTW_DEPTH | FTW_PHYS);
@@ -182,7 +183,7 @@ static void run_guarded(char letter, char **arguments) {
   setitimer(ITIMER_REAL, &timer, NULL); // kept by exec: a program that waits ends
   setrlimit(RLIMIT_FSIZE, &size);
   static char *environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", NULL, NULL};
-  // Some of them read their options in the way of POSIX.
+  // Some runs read their options in the way of POSIX.
   if (strlen(arguments[1] ? arguments[1] : "") % 2 == 1) environment[2] = "POSIXLY_CORRECT=1";
   guard(letter == 'n');
   syscall(SYS_execveat, PROGRAM_FD, "", argv, environment, AT_EMPTY_PATH);

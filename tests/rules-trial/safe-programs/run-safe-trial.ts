@@ -8,7 +8,7 @@ import { buildStatic } from '../build-static.ts';
 import { runFrames } from '../run-frames.ts';
 import { generateCommand, type HelpOptions, PROGRAMS, parseHelp } from './generate-command.ts';
 
-/** What is claimed about a command: that it writes nothing and starts nothing, or that it starts nothing. */
+/** Claim about a command: that it writes nothing and starts nothing, or that it starts nothing. */
 type Claim = 'safe' | 'starts-nothing';
 
 interface Claimed {
@@ -20,16 +20,16 @@ export interface SafeTrialOptions {
   dockerHost: string;
   images: readonly string[];
   seed: number;
-  /** Commands of which something is claimed. Others are generated and not run. */
+  /** Number of commands with a claim. Others are generated and not run. */
   count: number;
-  /** What is claimed about a command. Default: what `evaluate` says. */
+  /** Returns the claim about a command. Default: the result of `evaluate`. */
   claimOf?: (argv: readonly string[]) => Claim | undefined;
   report?: (line: string) => void;
 }
 
 export interface SafeTrialReport {
   generated: number;
-  /** Programs that were run, in all images. */
+  /** Number of programs that were run, in all images. */
   run: number;
   /** Names of the programs that were run. */
   programs: string[];
@@ -37,10 +37,13 @@ export interface SafeTrialReport {
 }
 
 const BATCH = 5_000;
-/** Builtins of every shell: a session runs these, and not the programs of these names. */
+/** Builtins of every shell. A session runs these instead of the programs with these names. */
 const BUILTINS = new Set(['cd', 'echo', 'false', 'pwd', 'true']);
 
-/** Generates commands, runs those that are called safe as real programs under a guard, and finds each that writes or starts something. */
+/**
+ * Generates commands, runs those that are called safe as real programs under a guard, and reports each that writes or
+ * starts something.
+ */
 export async function runSafeTrial(options: SafeTrialOptions): Promise<SafeTrialReport> {
   const { dockerHost, images, seed, count, claimOf = claimOfPolicy, report = () => {} } = options;
   await using folder = await openFolder();
@@ -101,7 +104,7 @@ async function runGuarded(docker: Docker, folder: string, image: string, claimed
   return log.toString();
 }
 
-/** What each program prints about its own options. */
+/** Returns the help of each program about its options. */
 async function readHelps(docker: Docker, image: string): Promise<HelpOptions> {
   const script = `for p in ${PROGRAMS.join(' ')}; do echo "@@ $p"; timeout 2 "$p" --help < /dev/null 2>&1 | head -c 20000; echo; done`;
   const container = await docker.createContainer({
