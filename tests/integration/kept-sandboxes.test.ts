@@ -28,7 +28,7 @@ describe('the list of kept containers', () => {
       { ...common, sandbox: LISTED, containerId: 'c1' },
       { ...common, sandbox: UNLISTED, containerId: 'c3' },
     ];
-    await new KeptSandboxes({ redis, fleet, hostId: 'h1', sandboxes: { listKept }, logger: silent }).look();
+    await new KeptSandboxes({ redis, fleet, hostId: 'h1', sandboxes: { listKept }, logger: silent }).refresh();
     const listed = Object.entries(await redis.hgetall(fleet.kept)).map(([field, text]) => [field, JSON.parse(text)]);
     expect(Object.fromEntries(listed)).toEqual({
       [fieldOf(LISTED)]: ours,

@@ -22,7 +22,7 @@ const VERSION = (JSON.parse(manifest) as { version: string }).version;
 /** How long running commands may continue after a request to stop. */
 const GRACE_MS = 30_000;
 /** Additional time for an engine or Redis that does not reply. Then the process exits, and its next start cleans up. */
-const LAST_MS = 10_000;
+const EXIT_MS = 10_000;
 
 /** Parts that a program gives its worker instead of the defaults. */
 export interface WorkerParts {
@@ -68,7 +68,7 @@ function untilAskedToStop(): Promise<Stop> {
   const stop = (how: Stop) => {
     if (stopping) process.exit(1);
     stopping = true;
-    setTimeout(() => process.exit(1), GRACE_MS + LAST_MS).unref();
+    setTimeout(() => process.exit(1), GRACE_MS + EXIT_MS).unref();
     asked.resolve(how);
   };
   process.on('SIGTERM', () => stop('hand-over'));

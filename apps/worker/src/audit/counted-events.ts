@@ -1,5 +1,5 @@
 /** Most events of one source that are written one by one in one period. */
-const MOST = 16;
+const MOST_SEPARATE = 16;
 const PERIOD_MS = 60_000;
 
 interface CountedEventsDeps<Event> {
@@ -28,7 +28,7 @@ export class CountedEvents<Event> {
     this.#timer ??= setTimeout(() => this.flush(), PERIOD_MS).unref();
     const seen = this.#seen.get(key);
     if (seen !== undefined) seen.again += 1;
-    else if (this.#seen.size >= MOST) this.#others += 1;
+    else if (this.#seen.size >= MOST_SEPARATE) this.#others += 1;
     else {
       this.#seen.set(key, { event, again: 0 });
       this.#deps.write(event, 1);

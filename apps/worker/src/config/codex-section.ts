@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const KEY = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/;
 /** Settings that follow from the sandbox of each session. */
-const OF_A_SESSION = ['sandbox_mode', 'sandbox_workspace_write.network_access'];
+const SESSION_SETTINGS = ['sandbox_mode', 'sandbox_workspace_write.network_access'];
 
 /** `codex:`, settings of the Codex CLI for all sessions under the `codex` policy. */
 export const codexSchema = z.strictObject(
@@ -12,8 +12,8 @@ export const codexSchema = z.strictObject(
         error: ({ code }) => (code === 'invalid_key' ? 'must be a dotted key' : 'must be an object'),
       })
       .refine(
-        (overrides) => !OF_A_SESSION.some((key) => key in overrides),
-        `must not name ${OF_A_SESSION.join(' or ')}: each session's sandbox decides about them`,
+        (overrides) => !SESSION_SETTINGS.some((key) => key in overrides),
+        `must not name ${SESSION_SETTINGS.join(' or ')}: each session's sandbox decides about them`,
       )
       .default({})
       .describe('Settings of Codex by dotted key; what a session gives comes before them'),

@@ -33,7 +33,7 @@ const HOP_BY_HOP = [
   'upgrade',
 ];
 /** Headers that decide where a message ends and whom it is for, so Connection cannot name them (EGRESS-HTTP-4). */
-const OF_THE_MESSAGE = ['content-length', 'host'];
+const MESSAGE_HEADERS = ['content-length', 'host'];
 
 /** Opens the outward connection for a request, or returns why it is refused. */
 export type OpenOutward = (destination: Destination, client: Socket) => Promise<Socket | ProxyRefusal>;
@@ -48,7 +48,7 @@ export function createEgressServer(open: OpenOutward, headWithinMs = HEAD_WITHIN
     highWaterMark: BUFFER_BYTES,
   };
   const asked = new WeakSet<Socket>();
-  /** EGRESS-HTTP-3 */
+  /** Tells whether a request is the first of its connection (EGRESS-HTTP-3). */
   const isFirst = (client: Socket) => {
     const isNew = !asked.has(client);
     asked.add(client);
@@ -141,7 +141,7 @@ function onwardHeaders({ headers, headersDistinct }: IncomingMessage): Record<st
     .toLowerCase()
     .split(',')
     .map((name) => name.trim())
-    .filter((name) => !OF_THE_MESSAGE.includes(name));
+    .filter((name) => !MESSAGE_HEADERS.includes(name));
   const dropped = new Set([...HOP_BY_HOP, ...named]);
   return Object.fromEntries(Object.entries(headersDistinct).filter(([name]) => !dropped.has(name))) as Record<
     string,

@@ -32,7 +32,7 @@ export interface SessionEgressDeps {
 }
 
 /** A command or the terminals, while they run. Their connections end with them. */
-class Use {
+class NetworkUse {
   readonly #connections = new Set<Socket>();
   readonly #ended = new AbortController();
   readonly network: NetworkAccess;
@@ -59,10 +59,10 @@ class Use {
 
 export class SessionEgress {
   readonly #deps: SessionEgressDeps;
-  readonly #uses = new WeakMap<Socket, Use>();
+  readonly #uses = new WeakMap<Socket, NetworkUse>();
   #server: Server | undefined;
-  #command: Use | undefined;
-  #terminals: Use | undefined;
+  #command: NetworkUse | undefined;
+  #terminals: NetworkUse | undefined;
 
   constructor(deps: SessionEgressDeps) {
     this.#deps = deps;
@@ -90,12 +90,12 @@ export class SessionEgress {
   /** Registers that something runs in the session, with its network, until the returned function is called. */
   begin(network: NetworkAccess): () => void {
     this.#command?.end();
-    const use = new Use(network);
+    const use = new NetworkUse(network);
     this.#command = use;
     // EGRESS-3: a connection cannot be attributed to one process of the sandbox.
     if (network === 'restricted' && this.#terminals !== undefined) {
       this.#terminals.end();
-      this.#terminals = new Use('limited');
+      this.#terminals = new NetworkUse('limited');
     }
     return () => {
       use.end();
@@ -105,7 +105,7 @@ export class SessionEgress {
 
   /** Takes the number of open terminals after each change. */
   setTerminals(count: number): void {
-    if (count > 0) this.#terminals ??= new Use('limited');
+    if (count > 0) this.#terminals ??= new NetworkUse('limited');
     else {
       this.#terminals?.end();
       this.#terminals = undefined;
@@ -134,7 +134,11 @@ export class SessionEgress {
     return opened;
   }
 
-  async #openFor(use: Use | undefined, destination: Destination, client: Socket): Promise<Socket | ProxyRefusal> {
+  async #openFor(
+    use: NetworkUse | undefined,
+    destination: Destination,
+    client: Socket,
+  ): Promise<Socket | ProxyRefusal> {
     if (use === undefined) return NOTHING_RUNS;
     if ((this.#command ?? use).network === 'restricted') return RESTRICTED;
     const outward = await connectOut(destination, this.#deps.rules, use.signal);

@@ -10,7 +10,7 @@ import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'p
 const MOST_WAITING_BYTES = 1024 * 1024;
 const REDIS_AWAY = /^(?:Stream isn't writeable|Connection is closed|Command timed out|connect ECONNREFUSED)/;
 /** Names that pino writes. */
-const OF_PINO = ['level', 'time', 'pid', 'hostname', 'msg'];
+const PINO_NAMES = ['level', 'time', 'pid', 'hostname', 'msg'];
 
 export function createLogger(level: string, destination: DestinationStream = openLog(process.stdout.fd)): Logger {
   const options: LoggerOptions = {
@@ -34,7 +34,7 @@ export function openLog(file: number | string): DestinationStream {
 function withoutTaken(fields: unknown, logger: Logger): unknown {
   if (typeof fields !== 'object' || fields === null || fields instanceof Error) return fields;
   const bound = logger.bindings();
-  const isTaken = (name: string) => Object.hasOwn(bound, name) || OF_PINO.includes(name);
+  const isTaken = (name: string) => Object.hasOwn(bound, name) || PINO_NAMES.includes(name);
   if (!Object.keys(fields).some(isTaken)) return fields;
   return Object.fromEntries(
     Object.entries(fields).flatMap(([name, value]) => {

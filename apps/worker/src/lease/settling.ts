@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 
 // SETTLING-1. After Redis was away, each host first renews its leases, and then publishes a heartbeat.
 // SETTLING-2. Until every host that was up before has done so, for at most 5 s, a host takes no session and requeues
-//     none: other hosts' locks may have expired while their shells live. Without a list of them, it is 5 s.
+//     none: other hosts' locks may have expired while their shells live. It is 5 s if Redis lost which were up.
 
 const SETTLE_MS = 5_000;
 const POLL_MS = 200;

@@ -3,7 +3,7 @@ import { addCounts, type Blocked, CONTEXT_BYTES, type CreateRedactor, type Redac
 
 const NOTHING: Buffer = Buffer.alloc(0);
 
-/** Decodes and redacts one stream of one command. With these counters a new pipeline continues after a restart. */
+/** Decodes and redacts one stream of one command. After a restart, a new pipeline continues from its counters. */
 export class StreamPipeline {
   /** Raw bytes that were received. The next push begins here. */
   rawReceived = 0;

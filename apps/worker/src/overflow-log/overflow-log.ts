@@ -5,6 +5,7 @@ import type { OverflowPiece } from '../output/piece.ts';
 import { decodeFrames, encodeOverflowFrame, type OverflowFrame } from './overflow-frame.ts';
 
 // Stores a command's output over the budget of its session's stream on disk, in segments per stream.
+//
 // OVERFLOW-LOG-1. A piece is in the log when append() resolves. A killed writer leaves the log readable.
 // OVERFLOW-LOG-2. Whatever the quota, the first segment and at least the last `segmentBytes` of each stream are kept: a
 //     host that adopts the command rebuilds head, tail and totals of the Result from them.

@@ -31,24 +31,24 @@ export class KeptSandboxes {
     const { containerId = '', session, id } = sandbox;
     const kept = { hostId, containerId, keptAt: new Date().toISOString(), reason, generation };
     logger.info({ sandbox: sandbox.description, reason }, 'sandbox.kept');
-    // Without Redis, the next look() adds the container.
+    // Without Redis, the next refresh() adds the container.
     await redis.hset(fleet.kept, keptField(session, id), JSON.stringify(kept)).catch(() => {});
-    await this.look();
+    await this.refresh();
     return true;
   }
 
   /** Removes the kept sandboxes of a session. Never rejects. */
   async purge(session: SessionRef): Promise<void> {
     await this.#deps.sandboxes.removeKept?.(session).catch((err: unknown) => this.#warn(err));
-    await this.look();
+    await this.refresh();
   }
 
   /** Removes what exceeds the bounds of this host, and updates the list in Redis. Never rejects. */
-  async look(): Promise<void> {
-    await this.#look().catch((err: unknown) => this.#warn(err));
+  async refresh(): Promise<void> {
+    await this.#refresh().catch((err: unknown) => this.#warn(err));
   }
 
-  async #look(): Promise<void> {
+  async #refresh(): Promise<void> {
     const { redis, fleet, hostId, sandboxes } = this.#deps;
     const there = (await sandboxes.listKept?.()) ?? [];
     const fields = new Map(there.map((kept) => [keptField(kept.session, kept.sandbox), kept]));

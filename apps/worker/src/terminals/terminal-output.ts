@@ -1,4 +1,5 @@
 import { TERMINAL_MESSAGE_BYTES } from '@shellfleet/protocol';
+import { CONTEXT_BYTES } from '../output/redactor.ts';
 import type { Stage } from '../output/stage.ts';
 
 // Redacts the output of a terminal and cuts it into messages.
@@ -11,8 +12,6 @@ import type { Stage } from '../output/stage.ts';
 const SILENCE_MS = 50;
 /** Least length of a secret's beginning that stays pending. Shorter ones are too common. */
 const LEAST_BEGINNING_BYTES = 4;
-/** Longest context of any rule. */
-const CONTEXT_BYTES = 1_024;
 
 /** Stage of a terminal's output. Once it is `blocked`, it releases nothing. */
 export type TerminalStage = Stage & { readonly blocked?: unknown };

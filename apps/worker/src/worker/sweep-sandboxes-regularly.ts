@@ -16,7 +16,7 @@ export function sweepSandboxesRegularly(host: SessionHost, times = USUAL_TIMES):
     if (sandboxes.problem() !== undefined) return;
     const removed = await sandboxes.sweep(isGone);
     if (removed > 0) logger.warn({ removed }, 'sandbox.reaped');
-    await kept.look();
+    await kept.refresh();
   };
   return repeat(sweep, {
     everyMs: times.intervalMs,

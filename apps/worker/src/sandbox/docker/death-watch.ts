@@ -62,7 +62,7 @@ export class DeathWatch {
   }
 
   /** Inspects a container that may have ended before its events were watched. */
-  async look(containerId: string): Promise<void> {
+  async inspect(containerId: string): Promise<void> {
     const watched = this.#watched.get(containerId);
     if (!watched) return;
     const state = await this.#stateOf(containerId);
@@ -80,7 +80,7 @@ export class DeathWatch {
     while (!this.#closing.signal.aborted) {
       try {
         const stream = await this.#openEvents();
-        await Promise.all([...this.#watched.keys()].map((containerId) => this.look(containerId)));
+        await Promise.all([...this.#watched.keys()].map((containerId) => this.inspect(containerId)));
         retryMs = LEAST_RETRY_MS;
         await this.#read(stream);
       } catch {

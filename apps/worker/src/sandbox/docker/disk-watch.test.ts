@@ -30,7 +30,7 @@ function createDisk() {
   });
   const look = async (laterMs = 500) => {
     disk.nowMs += laterMs;
-    await watch.look();
+    await watch.measureIfDue();
     return measured.splice(0);
   };
   return { disk, sizes, ended, watch, look };

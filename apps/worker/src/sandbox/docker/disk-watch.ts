@@ -64,7 +64,7 @@ export class DiskWatch {
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => void this.look(), INTERVAL_MS);
+    this.#timer ??= setInterval(() => void this.measureIfDue(), INTERVAL_MS);
   }
 
   async close(): Promise<void> {
@@ -73,7 +73,7 @@ export class DiskWatch {
   }
 
   /** Measures when that is due (DISK-3). Never rejects. */
-  look(): Promise<void> {
+  measureIfDue(): Promise<void> {
     this.#looking ??= this.#lookNow()
       .catch((err: unknown) => this.#deps.logger?.warn({ err }, 'disk.measure-failed'))
       .finally(() => {

@@ -286,7 +286,7 @@ class DockerSandboxes implements Sandboxes {
     const leftovers = containers.filter(
       (one) => isLeftover(one) && !(one.labels.hostId === hostId && keptAtOf(one) !== undefined),
     );
-    for (const { Id } of leftovers) await removeContainer(this.#engine, Id, this.#options.engineTimes?.callTimeoutMs);
+    for (const { Id } of leftovers) await this.#removeContainer(Id);
     const staying = (await listContainers(this.#engine, ofHost(hostId))).map(({ labels }) => nameOf(labels));
     await this.#folders.sweep(new Set([...staying, ...this.#used.values()]));
     return leftovers.length;
@@ -406,7 +406,7 @@ class DockerSandboxes implements Sandboxes {
             throw toShellfleetError(error, 'to start a container', (answer) => fromStartAnswer(answer, image.name));
           });
         // The container may have ended before the watch knew of its start.
-        void this.#deaths.look(containerId).catch(() => undefined);
+        void this.#deaths.inspect(containerId).catch(() => undefined);
       },
       remove: async () => {
         // If the engine does not remove the container now, the next sweep does.

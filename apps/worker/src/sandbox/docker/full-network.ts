@@ -4,8 +4,8 @@ import type { NetworkInspectInfo } from '@shellfleet/vendor/dockerode';
 import { type EngineAnswer, isEngineAnswer, toShellfleetError } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 
-/** Option by which the engine drops traffic between containers of the network. */
-const APART = 'com.docker.network.bridge.enable_icc';
+/** Option for traffic between the containers of a network. It must be off. */
+const INTER_CONTAINER_TRAFFIC = 'com.docker.network.bridge.enable_icc';
 const BRIDGE_NAME = 'com.docker.network.bridge.name';
 /** Longest time until the engine lists a network that another worker is creating. */
 const LISTED_WITHIN_MS = 5_000;
@@ -17,7 +17,7 @@ const LOOK_AGAIN_MS = 50;
  */
 export async function ensureFullNetwork(engine: Engine, keyspace: string): Promise<string> {
   const network = (await findNetwork(engine, keyspace)) ?? (await createNetwork(engine, keyspace));
-  if (network.Driver === 'bridge' && network.Options?.[APART] === 'false') return network.Id;
+  if (network.Driver === 'bridge' && network.Options?.[INTER_CONTAINER_TRAFFIC] === 'false') return network.Id;
   const name = nameOf(keyspace);
   throw unavailable(
     `the engine has a network ${name} that does not keep containers apart: remove it (docker network rm ${name})`,
@@ -50,7 +50,7 @@ async function createNetwork(engine: Engine, keyspace: string): Promise<NetworkI
     Name: nameOf(keyspace),
     Driver: 'bridge',
     CheckDuplicate: true,
-    Options: { [APART]: 'false', [BRIDGE_NAME]: bridgeOf(keyspace) },
+    Options: { [INTER_CONTAINER_TRAFFIC]: 'false', [BRIDGE_NAME]: bridgeOf(keyspace) },
     Labels: { 'shellfleet.network': 'full', 'shellfleet.namespace': namespace, 'shellfleet.fleet': fleetId },
   };
   const refusal = await engine

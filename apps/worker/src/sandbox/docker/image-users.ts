@@ -5,7 +5,7 @@ import { isMissingImage, toShellfleetError } from './docker-errors.ts';
 import type { FoundImage } from './find-image.ts';
 import type { SessionPasswd } from './session-passwd.ts';
 
-// The image decides the uid of its user, or of one by name. It may be 0, so it is looked up before the creation.
+// The image decides the uid of a user, which may be 0. So it is looked up before the container is created.
 
 type Ids = DockerPlan['owner'];
 

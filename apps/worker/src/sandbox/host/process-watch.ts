@@ -3,7 +3,7 @@ import { isAlive, type LiveProcess } from './live-process.ts';
 // Polls for the end of processes that an earlier process of this worker started: the kernel only notifies their parent.
 // A session detects its broken connection long before.
 
-const LOOK_INTERVAL_MS = 250;
+const POLL_INTERVAL_MS = 250;
 
 interface Watched {
   process: LiveProcess;
@@ -18,7 +18,7 @@ export class ProcessWatch {
   watch(process: LiveProcess): Promise<void> {
     return new Promise((resolve) => {
       this.#watched.add({ process, tell: resolve });
-      this.#timer ??= setInterval(() => void this.#look(), LOOK_INTERVAL_MS).unref();
+      this.#timer ??= setInterval(() => void this.#poll(), POLL_INTERVAL_MS).unref();
     });
   }
 
@@ -27,7 +27,7 @@ export class ProcessWatch {
     this.#timer = undefined;
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     if (this.#looking) return;
     this.#looking = true;
     for (const watched of this.#watched) {
