@@ -3,7 +3,7 @@ import { connectRedis } from '@shellfleet/redis';
 import { describe, expect, test, vi } from 'vitest';
 import { connectTestRedis } from '../support/mailbox-session.ts';
 
-// batch-writes.ts wraps the private field `stream` of ioredis. Without it every command is a separate write, and
+// `batchWrites` (changes.ts) wraps the private field `stream` of ioredis. Without it every command is a separate write, and
 // nothing else fails.
 
 describe('the connection of ioredis', () => {

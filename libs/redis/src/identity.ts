@@ -1,5 +1,5 @@
 import { Cluster, type Redis } from 'ioredis';
-import { onInfo } from './ioredis/on-info.ts';
+import { onInfo } from './ioredis/changes.ts';
 
 /** Identifies a Redis process and the history of its data. */
 export interface RedisIdentity {

@@ -15,7 +15,7 @@ export { findKeysOfFleet, type KeysOfFleet, removeKeysOfFleet } from './fleet/ot
 export { readRetention, recordRetention, retentionOf } from './fleet/retention.ts';
 export { parseInfo, type RedisHistory, type RedisIdentity, readRedisIdentity } from './identity.ts';
 export { REDIS_DEADLINE_MS } from './ioredis/call-rules.ts';
-export type { ScriptArgument } from './ioredis/script-call.ts';
+export type { ScriptArgument } from './ioredis/changes.ts';
 export { type ConnectionRole, isCluster, mastersOf, openRedis } from './open-redis.ts';
 export { refuseMissingPermissions } from './permissions.ts';
 export { isRedisFull, throwQueueError, toQueueError } from './queue-error.ts';
@@ -25,6 +25,14 @@ export {
   type RetryOptions,
   retryWhileRedisIsDown,
 } from './retry-while-redis-is-down.ts';
-export { asArray, asNumber, asString, unexpected } from './scripts/reply.ts';
-export { defineScript, loadScripts, runScript, type Script } from './scripts/script.ts';
+export {
+  asArray,
+  asNumber,
+  asString,
+  defineScript,
+  loadScripts,
+  runScript,
+  type Script,
+  unexpected,
+} from './scripts/script.ts';
 export { infoOfNewConnection } from './suitability.ts';

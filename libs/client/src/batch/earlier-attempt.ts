@@ -2,8 +2,7 @@ import { readGeneration, readIdempotencyKey } from '@shellfleet/mailbox';
 import { type ResolvedSessionSpec, type Result, type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
 import { Command } from '../command.ts';
 import { parseCommand, type RunOptions } from '../submit/parse-command.ts';
-import { keyConflict } from '../submit/send-entry.ts';
-import { digestPayload } from '../submit/to-submission.ts';
+import { digestPayload, keyConflict } from '../submit/send-entry.ts';
 import type { FleetView } from '../view.ts';
 
 /** What an earlier driver of the batch began of one attempt at a task. */

@@ -2,8 +2,7 @@ import { EventEmitter } from 'node:events';
 import { type Resolvers, withResolvers } from '@shellfleet/concurrency';
 import type { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Inboxes } from './inboxes.ts';
-import { Subscriber } from './subscriber.ts';
+import { Inboxes, Subscriber } from './subscriber.ts';
 
 class FakeRedis extends EventEmitter {
   readonly calls: { names: string[]; reply: Resolvers<void> }[] = [];

@@ -10,7 +10,7 @@ import {
 import { createSealer } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createIds } from '../connection/ids.ts';
+import { createIds } from '../connection/connection.ts';
 import { SendWindow } from '../queue/send-window.ts';
 import { PendingResults } from '../results/pending-results.ts';
 import { Interceptors, type SubmitInterceptor } from './interceptors.ts';

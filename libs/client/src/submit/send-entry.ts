@@ -1,21 +1,23 @@
-import { type Submitted, submit } from '@shellfleet/mailbox';
+import { SpanKind, trace } from '@opentelemetry/api';
+import { hashIdempotencyKey, type Submission, type Submitted, submit } from '@shellfleet/mailbox';
 import {
+  ATTRIBUTES,
   type EntryPayload,
   ensureShellfleetError,
   LIMITS,
   parseKeyspace,
   ShellfleetError,
+  SPANS,
+  toCanonicalJson,
   toCommandId,
 } from '@shellfleet/protocol';
-import type { Sealer } from '@shellfleet/sealing';
+import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import { type DurabilityOfRedis, requireDurability, waitUntilOnDisk } from '../connection/durability.ts';
 import type { Pending, Sent } from '../results/pending-results.ts';
 import type { Interceptors } from './interceptors.ts';
 import { noteInIndex } from './note-in-index.ts';
 import type { OpenSession } from './open-session.ts';
 import { type ResubmitContext, resubmit } from './resubmit.ts';
-import { type SendOptions, toSubmission } from './to-submission.ts';
-import { traceSubmit } from './trace-submit.ts';
 
 // SUBMIT-1. Entries of a session are accepted in the order of the calls, awaited or not. Without interceptors everything up to the sending
 //           happens in the step of the call; with them, an entry waits until those that were called before have been sent or refused.
@@ -33,6 +35,16 @@ export interface SubmitContext extends ResubmitContext {
   nextId(): string;
   openInbox(): Promise<void>;
 }
+
+/** The options of a submit, besides the payload. */
+export interface SendOptions {
+  idempotencyKey?: string;
+  durable?: boolean;
+  retry?: 'never' | 'idempotent';
+  startDeadlineMs?: number;
+}
+
+const tracer = trace.getTracer('@shellfleet/client');
 
 /** Puts an entry into the session's mailbox. Rejects when nothing was written, or when Redis did not accept it. */
 export async function sendEntry(
@@ -70,6 +82,31 @@ export async function sendEntry(
   );
 }
 
+/** A span around a submit, from the call to the reply of Redis. Does nothing without a tracer. */
+async function traceSubmit<T>(sessionId: string, commandId: string, submit: () => Promise<T>): Promise<T> {
+  const span = tracer.startSpan(SPANS.submit, {
+    kind: SpanKind.PRODUCER,
+    attributes: {
+      [ATTRIBUTES.messagingSystem]: 'bullmq',
+      [ATTRIBUTES.messagingOperationName]: 'send',
+      [ATTRIBUTES.messagingOperationType]: 'send',
+      [ATTRIBUTES.messagingDestination]: 'mailbox',
+      [ATTRIBUTES.conversationId]: sessionId,
+      [ATTRIBUTES.sessionId]: sessionId,
+      [ATTRIBUTES.commandId]: commandId,
+    },
+  });
+  try {
+    return await submit();
+  } catch (error) {
+    const known = ensureShellfleetError(error);
+    span.setAttribute(ATTRIBUTES.errorType, known.code);
+    throw known;
+  } finally {
+    span.end();
+  }
+}
+
 async function sendNow(
   context: SubmitContext,
   session: OpenSession,
@@ -104,6 +141,39 @@ async function sendNow(
     if (!pending.accepted) context.pending.forget(pending);
     throw ensureShellfleetError(error);
   }
+}
+
+/** An entry in the form that the mailbox stores: its payload is sealed, its idempotency key hashed. */
+function toSubmission(
+  { sealer, inboxId }: { sealer: Sealer; inboxId: string },
+  session: OpenSession,
+  entryId: string,
+  payload: EntryPayload,
+  { idempotencyKey, retry = 'never', startDeadlineMs }: SendOptions,
+): Submission {
+  const { generation } = session;
+  const place = sealPlace('payload', session.keys, {
+    ...{ id: entryId, generation, retry, inbox: inboxId },
+    ...(sealer.signs ? { spec: session.spec } : {}),
+  });
+  return {
+    entryId,
+    generation,
+    kind: payload.type,
+    payload: sealer.seal(JSON.stringify(payload), place),
+    // Only an idempotency key compares payloads.
+    payloadHash: idempotencyKey === undefined ? '' : digestPayload(sealer, payload),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey: hashIdempotencyKey(idempotencyKey) }),
+    inbox: inboxId,
+    retry,
+    ...(payload.type === 'command' && payload.input !== undefined ? { input: payload.input } : {}),
+    ...(startDeadlineMs === undefined ? {} : { startDeadlineMs }),
+  };
+}
+
+/** The digest by which payloads under one idempotency key are compared. Whether somebody reads the output makes no other command of it. */
+export function digestPayload(sealer: Sealer, payload: EntryPayload): string {
+  return sealer.digest(toCanonicalJson({ ...payload, reader: undefined }));
 }
 
 async function accept(

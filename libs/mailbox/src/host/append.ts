@@ -1,7 +1,6 @@
-import type { OutputEntry } from '@shellfleet/protocol';
-import { asArray, asNumber } from '@shellfleet/redis';
+import { encodeOutputEntry, type OutputEntry } from '@shellfleet/protocol';
+import { asArray, asNumber, type ScriptArgument } from '@shellfleet/redis';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
-import { toOutputArguments } from './output-arguments.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/append');
@@ -25,4 +24,15 @@ export async function append(
   if (reply[0] === -2) return { type: 'not-running' };
   const offsets = { stdout: asNumber(reply[1]), stderr: asNumber(reply[2]) };
   return { type: reply[0] === 1 ? 'stored' : 'misplaced', offsets };
+}
+
+/** Output entries as the scripts take them: stream, seq, raw from, raw to, entry. */
+export function toOutputArguments(entries: readonly OutputEntry[]): ScriptArgument[] {
+  return entries.flatMap((entry) => [
+    entry.stream === 'stdout' ? 1 : 2,
+    entry.seq,
+    entry.rawFrom,
+    entry.rawTo,
+    Buffer.from(encodeOutputEntry(entry)),
+  ]);
 }

@@ -2,8 +2,8 @@ import { inboxChannel, type OutputEntry, toWireResult, type WireResult } from '@
 import { asArray, asNumber, asString, retentionOf } from '@shellfleet/redis';
 import { INLINE_RESULT_BYTES } from '../producer/inbox.ts';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
+import { toOutputArguments } from './append.ts';
 import { type Taken, toTaken } from './entry.ts';
-import { toOutputArguments } from './output-arguments.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/finish');

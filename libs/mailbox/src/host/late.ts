@@ -1,7 +1,7 @@
 import type { OutputEntry } from '@shellfleet/protocol';
 import { asArray, asNumber, asString } from '@shellfleet/redis';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
-import { toOutputArguments } from './output-arguments.ts';
+import { toOutputArguments } from './append.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/late');

@@ -1,6 +1,6 @@
 import { Command } from 'ioredis';
 import { describe, expect, test } from 'vitest';
-import { toRequest } from './script-call.ts';
+import { toRequest } from './changes.ts';
 
 describe('a script call', () => {
   test.each([
