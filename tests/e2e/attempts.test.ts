@@ -72,7 +72,7 @@ describe('the second attempt of a command', () => {
   });
 
   // S2-17
-  test('leaves exit code, output and duration of the first attempt when it is denied', async () => {
+  test('keeps the first attempt’s exit code, output and duration when it is denied', async () => {
     const { session, made } = await open('denied');
     const command = await session.submit(SCRIPT);
     await stack.fleet.approvals.deny((await asked(session)).id, 'not there', { answeredBy: 'ada' });

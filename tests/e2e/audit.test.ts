@@ -161,7 +161,7 @@ const toNames = (text: string) =>
   Object.entries(names).reduce((replaced, [host, name]) => replaced.replaceAll(name, host), text);
 
 describe('the audit of a fleet', () => {
-  test('verifies as whole for two hosts and three tenants, also after old files were removed', async () => {
+  test('is verified as whole for two hosts and three tenants, also after removals', async () => {
     const { exitCode, findings, stderr } = await verify(whole);
     expect({ exitCode, findings }).toEqual({ exitCode: 0, findings: [] });
     expect(stderr).toContain('of 3 chains were verified, and 0 findings');

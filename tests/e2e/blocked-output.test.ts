@@ -61,7 +61,7 @@ describe('output that a rule blocks', () => {
     expect(await session.run('echo on')).toEqual(expectedResult('too-slow', { stdout: 'on\n' }));
   });
 
-  test('keeps the outcome timeout for a command that its time limit has stopped', async () => {
+  test('does not change the outcome timeout of a stopped command', async () => {
     const session = await stack.fleet.session('stopped', SPEC);
     expect(await session.run('echo alice@example.com; sleep 60', { timeoutMs: 500 })).toMatchObject({
       outcome: 'timeout',

@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => stack?.[Symbol.asyncDispose]());
 
 describe('a fleet beyond its capacity', () => {
-  test('queues sessions of ten times its slots, and loses, doubles or refuses no command', async () => {
+  test('queues ten times as many sessions as slots, and loses or doubles no command', async () => {
     const ids = Array.from({ length: 40 }, (_, index) => `over-${index}`);
     const spec = { limits: { memoryBytes: 64 * 2 ** 20 } };
     const results = await Promise.all(

@@ -142,7 +142,7 @@ describe('commands of the command line', () => {
     expect((await following.end).stdout.toString()).toBe('own\nlate\n');
   });
 
-  test('are waited for and read by id when detached, also behind a chunk', async () => {
+  test('can be waited for and read by id when detached, also from a given chunk', async () => {
     const { stdout } = await cli.text(['exec', 'later', '-d', '--', 'echo one; echo err >&2; exit 3']);
     const id = stdout.trim();
     expect((await cli.text(['wait', id])).exitCode).toBe(3);
@@ -252,12 +252,12 @@ describe('a full disk', () => {
     ['--version'],
     ['--help'],
     ['exec', '--help'],
-  ])('ends `%s %s %s` as its stdout, with one line and exit code 125', async (...words) => {
+  ])('ends `%s %s %s`, which writes to it, with one line and exit code 125', async (...words) => {
     const { commandId } = await (await stack.fleet.session('has-output')).run('echo there is some');
     await expectSaid(words.map((word) => (word === 'COMMAND' ? commandId : word)));
   });
 
-  test('ends readers of the audit in the same way, also when records are missing', async () => {
+  test('ends commands that read the audit in the same way, also when records are missing', async () => {
     await (await stack.fleet.session('has-output')).run('true');
     const folder = ['--state-dir', stack.stateFolder];
     const heads = await until(

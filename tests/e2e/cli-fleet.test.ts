@@ -63,7 +63,7 @@ describe('the fleet on the command line', () => {
     await Promise.all([...ids, 'waits'].map(async (id) => (await stack.fleet.session(id)).close()));
   });
 
-  test('gets a fresh shell by restart, which fails with a message for an unknown session', async () => {
+  test('lets restart give a fresh shell, and fail for a session that does not exist', async () => {
     await cli.run(['exec', 'again', '--', 'kept=no; echo f > f']);
     expect(await cli.text(['restart', 'again'])).toEqual({
       exitCode: 0,
@@ -80,7 +80,7 @@ describe('the fleet on the command line', () => {
     });
   });
 
-  test('takes files up and down by cp, byte for byte', async () => {
+  test('lets cp take files up and down, byte for byte', async () => {
     const bytes = Buffer.from(Array.from({ length: 600_000 }, (_, index) => (index * 31) % 256));
     const local = join(folder, 'up.bin');
     await writeFile(local, bytes);

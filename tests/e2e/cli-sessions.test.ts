@@ -161,8 +161,10 @@ describe('sessions on the command line', () => {
     expect(table).toMatch(/^job-1 +closed .*Z {2}a caller closed it$/m);
     expect(jsonLines((await cli.text(['ps', '--json', '--label', 'job=7'])).stdout)).toEqual([]);
   });
+});
 
-  test('list and call tools, with arguments from line, file or stdin; failures set exit codes', async () => {
+describe('tools on the command line', () => {
+  test('are listed, and called with arguments from line, file or stdin; failures set exit codes', async () => {
     const { stdout } = await cli.text(['tools', 'ls']);
     expect(stdout).toMatch(/^TOOL +HOSTS +TIME LIMIT +DESCRIPTION\n/);
     expect(stdout).toMatch(/^add +h1 +30 s +Adds two numbers\.$/m);
@@ -186,7 +188,7 @@ describe('sessions on the command line', () => {
     expect((await cli.text([...slow, '--timeout', '500ms'])).exitCode).toBe(124);
   });
 
-  test('show the begin and end of a call in tools watch; Ctrl-C cancels a call', async () => {
+  test('are watched as their calls begin and end, and Ctrl-C cancels a call', async () => {
     const watch = cli.start(['tools', 'watch', '--json']);
     const events = () =>
       jsonLines(

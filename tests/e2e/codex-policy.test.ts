@@ -125,7 +125,7 @@ describe.runIf(isRoot)('the policy codex', () => {
     await reads.close();
   });
 
-  test('gives the host’s network with full; it refuses limited, which could open no socket', async () => {
+  test('gives sessions with the network full that of the host, and refuses limited', async () => {
     const server = createServer((socket) => socket.end('of the host\n')).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const read = `cat < /dev/tcp/127.0.0.1/${(server.address() as AddressInfo).port}`;
@@ -158,7 +158,7 @@ describe.runIf(isRoot)('the policy codex', () => {
     await person.sees(`${UID} 31 97`);
   });
 
-  test('keeps running commands and their state when the worker is killed and adopts the session', async () => {
+  test('keeps commands and state when its worker is killed, returns and adopts the session', async () => {
     const running = await session.submit(
       'echo begun; touch /tmp/runs; until [ -e /tmp/go ]; do sleep 0.05; done; echo "ended $kept"',
     );

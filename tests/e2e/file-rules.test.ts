@@ -185,7 +185,7 @@ describe('rules about files and tools', () => {
     expect(await session.files.list('/workspace/*')).toMatchObject([{ name: 'large' }]);
   });
 
-  test('ask once for a folder and session, and cover no other folder or session', async () => {
+  test('ask once for a folder in a session, and again for other folders and sessions', async () => {
     const session = await openAsking();
     const writes = Array.from({ length: 200 }, (_, index) =>
       session.files.write(`/workspace/out/${index}`, `${index}`),
@@ -312,7 +312,7 @@ describe('rules about files and tools', () => {
       )
     )[0]!;
 
-  test('run a call once it was approved, with the arguments that were shown', async () => {
+  test('let a call run once it was approved, with the arguments that were shown', async () => {
     const told: string[] = [];
     const options = { callId: 'mine', onApproval: () => told.push('asks') };
     const called = stack.fleet.tools.call('mark', { path: join(folder, 'marks'), id: 'a' }, options);

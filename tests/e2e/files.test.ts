@@ -130,7 +130,7 @@ line' && : > 'é "q" \\ $(x)' && chmod 640 file && touch -d 2024-05-06T07:08:09Z
     expect((await session.run('echo on')).stdout).toBe('on\n');
   });
 
-  test('change the sandbox alone when a write follows a link that leaves its files', async () => {
+  test('change only the sandbox when a write follows a link out of its files', async () => {
     await session.run('ln -s /etc/passwd evil; ln -s /tmp/target inside');
     await expect(session.files.write('/workspace/evil/x', 'x')).rejects.toMatchObject({ code: expect.any(String) });
     expect((await session.run('head -1 /etc/passwd | cut -d: -f1')).stdout).toBe('root\n');

@@ -141,8 +141,10 @@ describe('a flood', () => {
       }),
     );
   });
+});
 
-  test('shows the commands of a traced shell, and nothing of the keeper’s loop', async () => {
+describe('a traced shell', () => {
+  test('shows its commands, and nothing of the keeper’s loop', async () => {
     const session = await stack.fleet.session('traced');
     expect(await session.run('set -x; echo one')).toMatchObject({
       stdout: 'one\n',

@@ -59,7 +59,7 @@ describe('variables of a session', () => {
 });
 
 describe('the directory of a session', () => {
-  test('is an error at the start of the session when it is no directory', async () => {
+  test('fails the start of the session when it is no directory', async () => {
     const session = await stack.fleet.session('no-cwd', { cwd: '/etc/passwd' });
     expect(await session.run('echo never')).toMatchObject({
       outcome: 'error',

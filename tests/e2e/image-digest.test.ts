@@ -56,7 +56,7 @@ describe('a session whose image name has new content', () => {
     expect((await containerOf(session))?.ImageID).toBe(first);
   });
 
-  test('alone keeps the old content: later sessions and its reopened id use the new one', async () => {
+  test('keeps the old content for itself: later sessions and the reopened id get the new', async () => {
     const other = await stack.fleet.session('other', { image: NAME });
     expect(await other.run('true')).toMatchObject({ outcome: 'success', imageDigest: second });
     const kept = await stack.fleet.session('kept', { image: NAME });

@@ -87,7 +87,7 @@ describe.runIf(isRoot)('hosts with different policies', () => {
   });
 
   // UPKEEP-1
-  test('give a lost job back with its class and priority, behind those that waited', async () => {
+  test('add a session’s lost job again with its class and priority, and keep the order', async () => {
     const holders = await Promise.all([0, 1].map((n) => stack.fleet.session(`busy-${n}`, small)));
     for (const holder of holders) await holder.run('true');
     const submit = async (id: string, priority: number) =>
@@ -149,7 +149,7 @@ describe.runIf(isRoot)('hosts with different policies', () => {
     expect((await infoOf('nowhere')).noHostReason).toBeUndefined();
   });
 
-  test('give sessions up when they stop offering a policy, to a host that offers it', async () => {
+  test('hand sessions to a host that offers the policy when they stop offering it', async () => {
     const session = await stack.fleet.session('left', { ...small, policy: 'host' });
     expect(await session.run('kept=yes; echo $kept')).toMatchObject({ outcome: 'success', hostId: 'h2' });
     await worker().stop('SIGTERM');

@@ -212,7 +212,7 @@ describe('the limits of a sandbox', () => {
     await session.close();
   });
 
-  test('fail a command at the number of processes, and the session goes on', async () => {
+  test('fail a command at the process limit, and the session goes on', async () => {
     const session = await stack.fleet.session('pids', { limits: { pids: 32 } });
     const result = await session.run('for i in $(seq 1 64); do sleep 4321 & done; echo done', { timeoutMs: 5_000 });
     expect(result.outcome).not.toBe('success');

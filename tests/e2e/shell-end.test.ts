@@ -84,7 +84,7 @@ describe.each(['socket', 'attach'] as const)('the end of a command over %s', (tr
     ['an open parenthesis', '(echo one'],
     ['an if without its fi', 'if true; then echo one'],
     ['an open here-document', 'cat <<END\nno end'],
-  ])('is a syntax error at once for %s, and the shell stays usable', async (_what, script) => {
+  ])('follows a syntax error at once, and the shell stays usable: %s', async (_what, script) => {
     const session = await stack.fleet.session('syntax');
     await session.run('kept=yes');
     const result = await session.run(script);

@@ -16,7 +16,7 @@ const cancelled = { outcome: 'cancellation', exitCode: null, reason: 'cancelled'
 const unstarted = { shell: { state: 'kept', epoch: 0 } } as const;
 
 describe('a session', () => {
-  test('runs the commands behind one that is cancelled while it starts, and not that', async () => {
+  test('does not run a command that is cancelled while it starts, but those behind it', async () => {
     const session = await stack.fleet.session('starts-cancel', { startupCommands: ['sleep 1; echo up > /tmp/up'] });
     const first = await session.submit('echo ran > /tmp/ran');
     const second = await session.submit('cat /tmp/up; ls /tmp/ran 2>/dev/null | wc -l');

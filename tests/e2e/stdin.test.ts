@@ -88,7 +88,7 @@ describe.each(['socket', 'attach'] as const)('stdin over %s', (transport) => {
     expect((await residentBytes(worker)) - before).toBeLessThan(90 * MB);
   });
 
-  test('is dropped with a command that reads a part; the next has nothing of it', async () => {
+  test('is dropped when a command ends after a part; the next reads none of it', async () => {
     const session = await stack.fleet.session('part');
     const stdin = Buffer.alloc(50 * MB, 'x');
     expect(await session.run('head -c 10', { stdin })).toEqual(expectedResult('part', { stdout: 'x'.repeat(10) }));

@@ -87,7 +87,7 @@ function follow(args: string[], environment = env) {
 }
 
 describe('up and down', () => {
-  test('end all that up --detach has started, by down', async () => {
+  test('end everything that up --detach has started', async () => {
     await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
     const pids = await startedPids();
     expect(living(pids)).toEqual(pids);

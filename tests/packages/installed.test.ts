@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('the packages', () => {
-  test('are all fit to be published by the dry run, each after its dependencies', () => {
+  test('are all publishable according to a dry run, each after its dependencies', () => {
     const fit = release.split('\n').filter((line) => line.endsWith('could be published'));
     expect(fit.map((line) => line.replace(/@[\d.]+ .*/, ''))).toEqual([
       '@shellfleet/protocol',

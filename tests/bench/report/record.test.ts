@@ -58,7 +58,7 @@ describe('a recorded run', () => {
     expect(() => readPlan(['--record', option])).toThrow('--record is for whole runs');
   });
 
-  test('is refused with the parts that exist when it names an unknown one', () => {
+  test('is refused when it names an unknown part, with the parts that exist', () => {
     expect(() => readPlan(['--only', 'bullmq,redis'])).toThrow('--only takes names of floor, bullmq, docker-exec');
   });
 });
