@@ -6,7 +6,7 @@ test('zod generates no code for the schemas of the command line', () => {
   const script = `
     await import('./plain-schemas.ts');
     const { config } = await import('zod');
-    console.log(config().jitless);`;
+    console.log(String(config().jitless));`;
   const args = ['--no-warnings', '--input-type=module', '-e', script];
   expect(execFileSync(process.execPath, args, { cwd: import.meta.dirname, encoding: 'utf8' })).toBe('true\n');
 });

@@ -289,9 +289,7 @@ static int tick_running(void) {
       sweep_kill(BEGINNING, shell_pid());
       shell_kill();
       break;
-    case NO_OUTPUT_ALARM:
-      stop(NO_OUTPUT, entry.grace_ms);
-      break;
+    case NO_OUTPUT_ALARM: stop(NO_OUTPUT, entry.grace_ms); break;
   }
   return TICK_MS;
 }
