@@ -6,7 +6,7 @@ import { PROMISES } from '../../tests/chaos/check/promises.ts';
 import { root } from '../steps.ts';
 
 // docs/reliability.md: each promise has a test, each test exists,
-// and each injected fault is judged by a row of the table.
+// and each injected fault is covered by a row of the table.
 
 const page = await readFile(join(root, 'docs/reliability.md'), 'utf8');
 const rows = page
@@ -26,7 +26,7 @@ test('every test that the page names exists', () => {
   expect(pathsIn(page).filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
 
-test('every fault that is injected is judged by a row of the table', () => {
+test('every fault that is injected is covered by a row of the table', () => {
   const events = new Set(rows.map(([event]) => event));
   expect(Object.values(PROMISES).filter(({ event }) => !events.has(event))).toEqual([]);
 });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { append, compare, type HistoryEntry, readHistory, toEntry, writeHistory } from './history.ts';
 import { HISTORY } from './report/record.ts';
 import { sampleFigures } from './sample-figures.ts';
-import { judge, type Target } from './targets.ts';
+import { checkTargets, type Target } from './targets.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -68,7 +68,7 @@ describe('the history file', () => {
     const path = join(folder, 'history.json');
     expect(await readHistory(path)).toEqual([]);
     const facts = { ...machine, commit: 'abc1234', memoryBytes: 1, kernel: '6' };
-    const written = [toEntry('2026-11-23T05:00:00.000Z', facts, judge(sampleFigures()))];
+    const written = [toEntry('2026-11-23T05:00:00.000Z', facts, checkTargets(sampleFigures()))];
     expect(Object.keys(written[0]!.ratios)).toContain('idle-p50');
     expect(Object.keys(written[0]!.ratios)).not.toContain('idle-memory');
     await writeHistory(path, written);

@@ -8,7 +8,7 @@ import { HISTORY, record } from './report/record.ts';
 import { renderComparisons, renderFigures, renderTargets } from './report/table.ts';
 import { startRows } from './start-rows.ts';
 import { takeFigures } from './take-figures.ts';
-import { judge } from './targets.ts';
+import { checkTargets } from './targets.ts';
 
 // `npm run bench -- [--quick] [--no-gate] [--record] [--only PART,…]`: measures every row in one run, writes the
 // figures to bench-results/ and stdout, and checks the targets and the comparison with recorded runs.
@@ -21,7 +21,7 @@ async function main(plan: Plan, cleanup: AsyncDisposableStack): Promise<number> 
   if (machine.engine.startedHere) cleanup.defer(async () => void (await stopDocker(process.env)));
   const bench = await startRows(plan, machine, cleanup, report);
   const figures = await takeFigures(bench, plan);
-  const targets = judge(figures);
+  const targets = checkTargets(figures);
 
   const at = new Date().toISOString();
   const facts = await readMachine({ redis: await bench.probe.version(), docker: machine.engine.version });

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import type { ExtraFigures, RowFigures } from './figures.ts';
 import { toRatio, toSpread } from './measure/spread.ts';
 import { exactly, noExtra, rate, sampleExtra, sampleRow, sampleSessions } from './sample-figures.ts';
-import { judge } from './targets.ts';
+import { checkTargets } from './targets.ts';
 
 const others = { bullmq: sampleRow(1, 3_000, 100, 100), 'docker-exec': sampleRow(50, 25, 0, 0) };
 
-function judged(
+function checked(
   shellfleet: RowFigures,
   coldMs: number,
   kilobytes: number,
@@ -20,14 +20,14 @@ function judged(
     connections: { worker: 3, producer: 3, unnamed: connections },
     workerRssBytes: rssBytes,
   });
-  return judge({ rows: { ...others, shellfleet }, sessions, extra });
+  return checkTargets({ rows: { ...others, shellfleet }, sessions, extra });
 }
 
 describe('the targets', () => {
   test('pass a figure at its limit, and fail every figure beyond it', () => {
-    const at = judged(sampleRow(1.2, 2_700, 60, 80), 175, 7.2, 0, 200e6, sampleExtra());
+    const at = checked(sampleRow(1.2, 2_700, 60, 80), 175, 7.2, 0, 200e6, sampleExtra());
     expect(at.filter(({ passed }) => !passed)).toEqual([]);
-    const beyond = judged(sampleRow(2.1, 740, 61, 81), 176, 7.3, 1, 201e6, {
+    const beyond = checked(sampleRow(2.1, 740, 61, 81), 176, 7.3, 1, 201e6, {
       floods: { besideMs: exactly(4), duringMs: exactly(6.1), megabytesPerSecond: exactly(80), bytes: 1e6 },
       toolCallMs: exactly(56),
       cli: { execMs: exactly(71), dockerExecMs: exactly(50), nodeMs: exactly(25) },
@@ -43,7 +43,7 @@ describe('the targets', () => {
   test('do not apply to a row that was not measured', () => {
     const shellfleet = sampleRow(1, 3_000, 50, 50);
     const sessions = sampleSessions({ workerRssBytes: undefined });
-    expect(judge({ rows: { shellfleet }, sessions, extra: noExtra }).map(({ id }) => id)).toEqual([
+    expect(checkTargets({ rows: { shellfleet }, sessions, extra: noExtra }).map(({ id }) => id)).toEqual([
       'connections',
       'idle-memory',
     ]);

@@ -19,7 +19,7 @@ export interface Target {
 }
 
 /** Returns the targets whose figures this run has. */
-export function judge({ rows, sessions, extra: { floods, toolCallMs, cli, output } }: Figures): Target[] {
+export function checkTargets({ rows, sessions, extra: { floods, toolCallMs, cli, output } }: Figures): Target[] {
   const { bullmq, shellfleet } = rows;
   const dockerExec = rows['docker-exec'];
   const against = (other: RowFigures | undefined, pick: (row: RowFigures) => Spread | undefined): Ratio | undefined => {
@@ -32,7 +32,7 @@ export function judge({ rows, sessions, extra: { floods, toolCallMs, cli, output
   const cold = dockerExec && toRatio(sessions.startColdMs, dockerExec.idle['echo hi'].p50);
   const { worker, producer, unnamed } = sessions.connections;
   const rss = sessions.workerRssBytes;
-  const judged = [
+  const checked = [
     atMost('idle-p50', 'idle p50 of `echo hi` / a BullMQ job', against(bullmq, idle), 1.2),
     atMost(
       'idle-p99',
@@ -104,7 +104,7 @@ export function judge({ rows, sessions, extra: { floods, toolCallMs, cli, output
     ),
     atMost('worker-rss', 'memory of the worker', rss === undefined ? undefined : once(rss / 1e6), 200, 'MB'),
   ];
-  return judged.filter((target) => target !== undefined);
+  return checked.filter((target) => target !== undefined);
 }
 
 const asIs = ({ median, min, max }: Spread): Ratio => ({ value: median, min, max });
@@ -113,12 +113,18 @@ const slowest = (rates: Rates): Ratio | undefined => Object.values(rates).toSort
 /** Wraps a figure that was taken once. */
 const once = (value: number): Ratio => ({ value, min: value, max: value });
 
-type Judge = (id: string, name: string, ratio: Ratio | undefined, limit: number, unit?: string) => Target | undefined;
+type TargetCheck = (
+  id: string,
+  name: string,
+  ratio: Ratio | undefined,
+  limit: number,
+  unit?: string,
+) => Target | undefined;
 
-const atMost: Judge = (id, name, ratio, limit, unit = '×') =>
+const atMost: TargetCheck = (id, name, ratio, limit, unit = '×') =>
   ratio && { ...toTarget(id, name, ratio, limit, unit), bound: 'at most', passed: ratio.value <= limit };
 
-const atLeast: Judge = (id, name, ratio, limit, unit = '×') =>
+const atLeast: TargetCheck = (id, name, ratio, limit, unit = '×') =>
   ratio && { ...toTarget(id, name, ratio, limit, unit), bound: 'at least', passed: ratio.value >= limit };
 
 function toTarget(id: string, name: string, { value, min, max }: Ratio, limit: number, unit: string) {

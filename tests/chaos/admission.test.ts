@@ -17,7 +17,7 @@ import { until } from '../support/until.ts';
 
 const program = fileURLToPath(new URL('../fixtures/worker-with-trial-rule.ts', import.meta.url));
 const UID = 4_717;
-const POINTS = ['asked', 'judged', 'sent', 'answered'] as const;
+const POINTS = ['asked', 'decided', 'sent', 'answered'] as const;
 const RELEASE: HeldDecision = { type: 'release' };
 const DENY: HeldDecision = { type: 'deny', result: newResult({ outcome: 'denial', reason: 'approver' }) };
 
@@ -113,7 +113,7 @@ describe.runIf(isRoot)('the decision about an entry', () => {
 
     test('holds a held entry once; an answer starts it, or ends it unstarted', async () => {
       const session = await open(`hold-${point}`);
-      const isReleased = point === 'judged' || point === 'answered';
+      const isReleased = point === 'decided' || point === 'answered';
       const command = await session.submit(`# trial hold ${point}\necho ran > log; echo ran`);
       await restartAfterDeath();
       await untilHeld(command);

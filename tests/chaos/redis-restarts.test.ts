@@ -43,7 +43,7 @@ describe.each(settings)('Redis with appendfsync $appendfsync, $version', ({ vers
       await goesOn(4);
       took.push(Math.round(performance.now() - from));
     }
-    const { succeeded, failed, problems } = await load.judge();
+    const { succeeded, failed, problems } = await load.check();
     console.info(`${appendfsync}: going on after ${took.join(', ')} ms; ${succeeded} succeeded, ${failed} failed`);
     expect(problems).toEqual([]);
     expect(succeeded).toBeGreaterThan(failed);

@@ -149,11 +149,11 @@ describe('operator rules', () => {
     await session.run('echo opened');
     expect(await session.run('cat', { stdin: ['echo ', 'hidden'] })).toMatchObject({
       outcome: 'denial',
-      stderr: expect.stringContaining('allow: { unjudged: [stdin] }'),
+      stderr: expect.stringContaining('allow: { unchecked: [stdin] }'),
     });
     await expect(session.attach()).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',
-      message: expect.stringContaining('allow: { unjudged: [terminals] }'),
+      message: expect.stringContaining('allow: { unchecked: [terminals] }'),
     });
   });
 

@@ -33,7 +33,7 @@ beforeAll(async () => {
   const { port } = server.address() as AddressInfo;
   const sections = {
     rules: [join(folder, 'rules.yaml')],
-    allow: { hosts: [`server.test:${port}`], privateAddresses: ['127.0.0.1/32'], unjudged: ['variables'] },
+    allow: { hosts: [`server.test:${port}`], privateAddresses: ['127.0.0.1/32'], unchecked: ['variables'] },
   };
   // JSON is valid YAML.
   await writeFile(join(folder, 'rules.yaml'), JSON.stringify({ rules: [{ decision: 'allow', pattern: [PROGRAMS] }] }));

@@ -21,7 +21,7 @@ import { storeWaitingEntry } from '../support/waiting-entry.ts';
 
 useMailbox();
 
-// How a host judges the answers to questions, whatever Redis contains.
+// How a host checks the answers to questions, whatever Redis contains.
 
 const sealKey = createSealKey();
 const [ada, earlier] = [generateKeyPairSync('ed25519'), generateKeyPairSync('ed25519')];

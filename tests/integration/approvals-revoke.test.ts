@@ -44,7 +44,7 @@ async function timeOfRevocation(id: string): Promise<number> {
 }
 
 /** Prints the median of `times`, and returns it. */
-function judge(what: string, times: readonly number[]): number {
+function checkTimes(what: string, times: readonly number[]): number {
   const sorted = times.toSorted((a, b) => a - b);
   const median = sorted[Math.floor(sorted.length / 2)]!;
   console.info(`figure: revocation, ${what}: median ${median} ms, longest ${sorted.at(-1)} ms of ${times.length}`);
@@ -65,7 +65,7 @@ describe('a revocation', () => {
       await command.result();
       times.push(await timeOfRevocation(question!.id));
     }
-    expect(judge('idle hosts', times)).toBeLessThan(boundMs());
+    expect(checkTimes('idle hosts', times)).toBeLessThan(boundMs());
   });
 
   test('resolves within 100 ms while 400 commands wait, and none starts on the approval afterwards', {
@@ -106,6 +106,6 @@ describe('a revocation', () => {
       await fleet.approvals.approve(grant, { scope: 'prefix' });
       await Promise.all(ends);
     }
-    expect(judge('400 commands wait', times)).toBeLessThan(boundMs());
+    expect(checkTimes('400 commands wait', times)).toBeLessThan(boundMs());
   });
 });

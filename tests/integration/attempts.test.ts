@@ -1,7 +1,7 @@
 import { Fleet, type Session, type SessionSpec } from '@shellfleet/client';
 import { compileOperatorRules } from '@shellfleet/policy';
 import { newResult, OUTPUT_PROFILES, recordKey, sessionKeys } from '@shellfleet/protocol';
-import { DENIED, judgeByRules, type Outside } from '@shellfleet/worker/test-support';
+import { DENIED, decideByRules, type Outside } from '@shellfleet/worker/test-support';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type FakeShellWorker, newFleet, startFakeShellWorker } from '../support/fake-shell-workers.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
@@ -31,11 +31,11 @@ let fleet: Fleet;
 let workers: FakeShellWorker[];
 const of = newFleet();
 let sessions = 0;
-const rules = judgeByRules(
+const rules = decideByRules(
   {
     rules: compileOperatorRules([{ name: '/rules', text: 'rules: [{ pattern: [denied, twice], decision: prompt }]' }]),
   },
-  { unjudged: [], onReported: () => {} },
+  { unchecked: [], onReported: () => {} },
 );
 
 beforeAll(async () => {

@@ -111,9 +111,9 @@ describe('the queues of sessions', () => {
   const particular = (session: string, priority = 0) => add(session, { particular: true, priority });
 
   test('keep the places of particular sessions that a host cannot run', async () => {
-    const judged: string[] = [];
+    const checked: string[] = [];
     const choosy = await startHost('h1', ['docker', PARTICULAR], 30_000, async ({ session }) => {
-      judged.push(session);
+      checked.push(session);
       return !session.startsWith('root');
     });
     await particular('root-1');
@@ -125,7 +125,7 @@ describe('the queues of sessions', () => {
     const rest = ['root-1', 'root-2'];
     expect(await queue.waiting(PARTICULAR)).toEqual(rest.map((session) => sessionJobId('acme', session)));
     // Each particular session was decided about once, and the others not at all.
-    expect(judged.sort()).toEqual(['a', 'b', ...rest]);
+    expect(checked.sort()).toEqual(['a', 'b', ...rest]);
     expect(await fetchAll(await startHost('h2', [PARTICULAR]))).toEqual(rest);
   });
 

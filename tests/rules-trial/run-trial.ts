@@ -2,7 +2,7 @@ import type { Decision } from '@shellfleet/policy';
 import { createRandom } from '../support/random.ts';
 import { generateScript } from './generate-script.ts';
 import { type Executed, openShellRunner, type TrialShell } from './run-in-shells.ts';
-import { isCovered, judge } from './trial-rules.ts';
+import { decideScript, isCovered } from './trial-rules.ts';
 
 export interface TrialOptions {
   dockerHost: string;
@@ -56,7 +56,7 @@ export async function runTrial({
     while (batch.size < size) {
       const script = generateScript(random);
       totals.generated += 1;
-      const decision = judge(script);
+      const decision = decideScript(script);
       if (admits(script, decision)) batch.set(script, { script, decision });
     }
     const admitted = [...batch.values()];

@@ -15,7 +15,7 @@ const compiled = compileRules(RULES, {
 });
 
 /** Decides about a script like a worker, in a session that asks about every unknown command. */
-export function judge(script: string): Decision {
+export function decideScript(script: string): Decision {
   return decide(script, { operator: [compiled], approval: 'unless-trusted', sandboxed: true, escalate: false });
 }
 

@@ -121,7 +121,7 @@ export function newFleet() {
 export const ASKING: Rules = {
   digest: 'asking',
   decideOpening: () => ({ type: 'allow' }),
-  judgesPath: () => false,
+  decidesByPath: () => false,
   refuseTerminal: () => undefined,
   decideTool: () => ({ type: 'allow' }),
   decide({ payload, spec }, granted: readonly PrefixRule[] = []) {

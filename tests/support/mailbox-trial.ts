@@ -69,7 +69,7 @@ export async function runTrial(redis: Redis, namespace: string, seed: number): P
   for (const call of late.splice(0)) await call();
   await drain(trial);
   const events = await invariants.readEvents(redis, keys);
-  const problems = [...world.surprises, ...judge(trial, events), ...(await invariants.leftovers(redis, keys))];
+  const problems = [...world.surprises, ...check(trial, events), ...(await invariants.leftovers(redis, keys))];
   await close(redis, keys, undefined, true);
   problems.push(...(await invariants.keysWithoutExpiry(redis, keys.prefix)).map((key) => `${key} would stay for ever`));
 
@@ -88,7 +88,7 @@ export async function runTrial(redis: Redis, namespace: string, seed: number): P
   };
 }
 
-function judge({ accepted, idempotent, promised, world }: Trial, events: invariants.StreamEvent[]): string[] {
+function check({ accepted, idempotent, promised, world }: Trial, events: invariants.StreamEvent[]): string[] {
   const outcomes = invariants.outcomesOf(events);
   // Each start in the stream stands for at most one run. A separate check proves that only idempotent entries start
   // more than once.

@@ -7,8 +7,8 @@ import type { TestFleet } from './start-fleet.ts';
 export interface SessionLoad {
   /** Commands whose `run` has returned or thrown. */
   readonly ended: number;
-  /** Resolves when every caller is done. Each session is then judged from inside its sandbox, and by its stream. */
-  judge(): Promise<LoadReport>;
+  /** Resolves when every caller is done. Each session is then checked from inside its sandbox, and by its stream. */
+  check(): Promise<LoadReport>;
 }
 
 interface LoadReport {
@@ -52,7 +52,7 @@ export function startSessionLoad(
     get ended() {
       return ended;
     },
-    async judge() {
+    async check() {
       const all = await running;
       const report: LoadReport = { succeeded: 0, failed: 0, problems: [] };
       for (const [index, id] of ids.entries()) {

@@ -4,7 +4,7 @@ import { ATTRIBUTES, ensureShellfleetError, type HostOffer, toCommandId } from '
 import type { Logger } from 'pino';
 import type { Admission } from './admission/admission.ts';
 import { createAdmission } from './admission/create-admission.ts';
-import { judgeByRules, type ReportedDecision } from './admission/judge-by-rules.ts';
+import { decideByRules, type ReportedDecision } from './admission/decide-by-rules.ts';
 import { RuleFiles } from './admission/rule-files.ts';
 import { auditAnswers } from './approvals/audit-answers.ts';
 import type { Audit } from './audit/audit.ts';
@@ -85,8 +85,8 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
   const { services, tools, signatures, folder } = await openServices(given, VERSION, logger);
   const { settings, sandboxes, audit, hostId } = services;
   const missingRuntimes = sandboxes.missingRuntimes?.() ?? [];
-  const { unjudged } = settings.file.allow;
-  const rules = judgeByRules(ruleFiles, { unjudged, onReported: noteReported(logger, audit) });
+  const { unchecked } = settings.file.allow;
+  const rules = decideByRules(ruleFiles, { unchecked, onReported: noteReported(logger, audit) });
   const worker = await createWorker(services, {
     ...{ tools, sweepTimes },
     offer: toOffer(settings, missingRuntimes, await sandboxes.limits?.()),

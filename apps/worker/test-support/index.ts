@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 
 export { ANYONE_SUBMITS, createAdmission, type Rules } from '../src/admission/create-admission.ts';
-export { judgeByRules } from '../src/admission/judge-by-rules.ts';
+export { decideByRules } from '../src/admission/decide-by-rules.ts';
 export { auditAnswers } from '../src/approvals/audit-answers.ts';
 export { HostApprovals } from '../src/approvals/host-approvals.ts';
 export { openAudit } from '../src/audit/file-audit.ts';

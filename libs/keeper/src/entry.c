@@ -90,7 +90,7 @@ static void proceed(void) {
   else shell_run(&entry.run);
 }
 
-static enum Refusal judge_id(const Header *header) {
+static enum Refusal check_id(const Header *header) {
   if (is_entry(header)) return entry_is_busy() ? REFUSED_RUNNING : REFUSED_ENDED;
   if (begun_has(header->id)) return REFUSED_BEGUN_BEFORE;
   if (entry_is_busy() || entry.is_closing) return REFUSED_BUSY;
@@ -131,7 +131,7 @@ static void replace_shell_without_texts(void) {
 }
 
 static enum Refusal prepare(const Header *header, const uint8_t *payload, Start *start) {
-  const enum Refusal refusal = judge_id(header);
+  const enum Refusal refusal = check_id(header);
   if (refusal) return refusal;
   folder_look();
   if (!start_parse(header, payload, start)) return REFUSED_INVALID;

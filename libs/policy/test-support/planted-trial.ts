@@ -115,7 +115,7 @@ export function runTrials(trials: number, seed: number): TrialCounts {
       const way = pick(random, Object.keys(WAYS));
       const planted = WAYS[way]!(pick(random, secrets), random);
       const text = surround(planted.text, random);
-      const verdict = judge(redaction, text, planted.hidden, random);
+      const verdict = check(redaction, text, planted.hidden, random);
       result.leaks += verdict.leaked ? 1 : 0;
       result.differences += verdict.differs ? 1 : 0;
       if ((verdict.leaked || verdict.differs) && result.failed.length < 10) {
@@ -142,7 +142,7 @@ function compileSession(secrets: readonly string[]): Redaction {
   });
 }
 
-function judge(
+function check(
   redaction: Redaction,
   text: string,
   hidden: string,

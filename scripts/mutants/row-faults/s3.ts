@@ -40,8 +40,8 @@ export const s3Faults: readonly RowFault[] = [
   {
     row: 'S3-07',
     file: 'libs/policy/src/exec/decide.ts',
-    text: 'judged.every(({ byOperator }) => byOperator)',
-    change: 'judged.some(({ byOperator }) => byOperator)',
+    text: 'decided.every(({ byOperator }) => byOperator)',
+    change: 'decided.some(({ byOperator }) => byOperator)',
   },
   {
     row: 'S3-08',
@@ -57,7 +57,7 @@ export const s3Faults: readonly RowFault[] = [
   },
   {
     row: 'S3-10',
-    file: 'apps/worker/src/admission/judge-by-rules.ts',
+    file: 'apps/worker/src/admission/decide-by-rules.ts',
     text: "const escalate = attempt.number === 2 || (payload.type === 'command' && payload.escalate !== undefined);",
     change: 'const escalate = attempt.number === 2;',
   },
@@ -178,7 +178,7 @@ export const s3Faults: readonly RowFault[] = [
   },
   {
     row: 'S3-30',
-    file: 'apps/worker/src/admission/judge-by-rules.ts',
+    file: 'apps/worker/src/admission/decide-by-rules.ts',
     text: "if (requirement === 'skip') return { type: 'allow' };\n  return requirement === 'forbidden' ?",
     change: "if (requirement !== 'forbidden') return { type: 'allow' };\n  return requirement === 'forbidden' ?",
   },

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readHistory } from '../history.ts';
 import { readPlan } from '../plan.ts';
 import { sampleFigures } from '../sample-figures.ts';
-import { judge } from '../targets.ts';
+import { checkTargets } from '../targets.ts';
 import { HISTORY, record, withFigures } from './record.ts';
 
 let docs: string;
@@ -23,7 +23,7 @@ describe('a recorded run', () => {
     await copyFile(join(checkoutRoot, 'docs/benchmarks.md'), join(docs, 'benchmarks.md'));
     const before = await readFile(join(docs, 'benchmarks.md'), 'utf8');
     const figures = sampleFigures();
-    const run = { machine, plan: readPlan([]), figures, targets: judge(figures) };
+    const run = { machine, plan: readPlan([]), figures, targets: checkTargets(figures) };
     await record({ ...run, at: '2026-11-23T05:00:00.000Z', tables: '| first |' }, [], docs);
     const once = await readHistory(join(docs, HISTORY));
     await record({ ...run, at: '2026-11-24T05:00:00.000Z', tables: '| second |' }, once, docs);

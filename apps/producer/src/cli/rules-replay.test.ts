@@ -55,7 +55,7 @@ test('says what the rules would have done with each command that started since, 
     [submitted('old', 'git push'), now - 3 * HOUR],
     [started('old'), now - 3 * HOUR],
     [submitted('a', 'git push -f'), recent],
-    // A command that was judged twice.
+    // A command that was decided twice.
     [submitted('a', 'git push -f'), recent],
     [started('a'), recent],
     [submitted('b', 'git fetch'), recent],

@@ -10,7 +10,7 @@ export interface SessionAdmission {
   /** Digest of the rules that a verdict depends on. Empty when every entry is admitted undecided. */
   readonly digest: string;
   /** Decides about an entry. Throws the error with which an undecidable entry ends. */
-  judge(input: AdmissionInput): Promise<Verdict>;
+  decide(input: AdmissionInput): Promise<Verdict>;
   /** Records that a shell was opened for an admitted entry. */
   opened(): void;
   /** Returns why the startup commands may not run in a fresh shell, if so. */
@@ -79,7 +79,7 @@ export interface ApprovalQuestion {
 export const ADMIT_EVERYTHING: Admission = {
   forSession: () => ({
     digest: '',
-    judge: async () => ({ type: 'admit' }),
+    decide: async () => ({ type: 'admit' }),
     opened() {},
     refuseStartup: () => undefined,
     refuseShutdown: () => undefined,

@@ -3,14 +3,14 @@ import { commandPayloadSchema, type ResolvedSessionSpec, sessionSpecSchema } fro
 import { expect, test, vi } from 'vitest';
 import type { AdmissionInput } from './admission.ts';
 import { type AdmissionSteps, ANYONE_SUBMITS, createAdmission, NOBODY_ANSWERS } from './create-admission.ts';
-import { judgeByRules } from './judge-by-rules.ts';
+import { decideByRules } from './decide-by-rules.ts';
 
 const ref = { namespace: 'n', tenant: 't', session: 's' };
 const NO_RULES: AdmissionSteps['rules'] = {
   digest: '',
   decide: () => ({ type: 'allow' }),
   decideOpening: () => ({ type: 'allow' }),
-  judgesPath: () => false,
+  decidesByPath: () => false,
   refuseTerminal: () => undefined,
   decideTool: () => ({ type: 'allow' }),
 };
@@ -30,10 +30,10 @@ function admission(steps: Partial<AdmissionSteps>, of = spec()) {
   return createAdmission(all).forSession(of, ref);
 }
 
-test('nothing is judged exactly when there are no keys and no rules, and the session asks for no approvals (JUDGE-3)', () => {
+test('nothing is decided exactly when there are no keys and no rules, and the session asks for no approvals (VERDICT-3)', () => {
   expect(admission({}).digest).toBe('');
   expect(admission({}, spec({ sandbox: { mode: 'read-only' } })).digest).toBe('');
-  const judged = [
+  const decided = [
     admission({ rules: { ...NO_RULES, digest: 'rules' } }),
     admission({ signatures: { ...ANYONE_SUBMITS, digest: 'keys' } }),
     admission({}, spec({ approval: 'never' })),
@@ -41,8 +41,8 @@ test('nothing is judged exactly when there are no keys and no rules, and the ses
     admission({}, spec({ approval: 'never', sandbox: { mode: 'read-only' } })),
     admission({}, spec({ approval: 'on-request' })),
   ].map(({ digest }) => digest);
-  expect(judged).not.toContain('');
-  expect(new Set(judged).size).toBe(judged.length);
+  expect(decided).not.toContain('');
+  expect(new Set(decided).size).toBe(decided.length);
 });
 
 test('a reload of the rules changes the digest of every session', () => {
@@ -53,54 +53,54 @@ test('a reload of the rules changes the digest of every session', () => {
   expect(of.digest).not.toBe(before);
 });
 
-test('what would ask is denied where nobody can be asked (JUDGE-2)', async () => {
+test('what would ask is denied where nobody can be asked (VERDICT-2)', async () => {
   const rules = { ...NO_RULES, decide: () => ({ type: 'ask' as const, question: { reason: 'it is new' } }) };
-  expect(await admission({ rules }).judge(question())).toEqual({
+  expect(await admission({ rules }).decide(question())).toEqual({
     type: 'deny',
     reason: 'it is new; it needs an approval, and this host asks nobody',
   });
 });
 
-test('an answer admits what was asked, and no answer lifts what is forbidden (JUDGE-1)', async () => {
+test('an answer admits what was asked, and no answer lifts what is forbidden (VERDICT-1)', async () => {
   const answers = { find: async () => ({ type: 'granted' as const }) };
   const asks = {
     ...NO_RULES,
     decide: () => ({ type: 'ask' as const, question: { reason: 'r' } }),
   };
   const forbids = { ...NO_RULES, decide: () => ({ type: 'forbid' as const, reason: 'no' }) };
-  expect(await admission({ rules: asks, answers }).judge(question())).toEqual({ type: 'admit' });
-  expect(await admission({ rules: forbids, answers }).judge(question())).toEqual({ type: 'deny', reason: 'no' });
+  expect(await admission({ rules: asks, answers }).decide(question())).toEqual({ type: 'admit' });
+  expect(await admission({ rules: forbids, answers }).decide(question())).toEqual({ type: 'deny', reason: 'no' });
 });
 
-test('what asks to leave its sandbox is refused before anybody is asked, since no host has a wider one (JUDGE-5)', async () => {
+test('what asks to leave its sandbox is refused before anybody is asked, since no host has a wider one (VERDICT-5)', async () => {
   const decisions = [
     { type: 'allow', outside: true },
     { type: 'ask', question: { reason: 'r', outside: true } },
   ] as const;
   for (const decision of decisions) {
-    const judged = admission({ rules: { ...NO_RULES, decide: () => decision } }).judge(question());
-    await expect(judged).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+    const decided = admission({ rules: { ...NO_RULES, decide: () => decision } }).decide(question());
+    await expect(decided).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
   }
 });
 
 // mutants-3, fault 2
-test('what a rule lets out is refused without a wider sandbox also when startup commands ask (JUDGE-5)', async () => {
+test('what a rule lets out is refused without a wider sandbox also when startup commands ask (VERDICT-5)', async () => {
   const text = 'rules: [{ pattern: [make], decision: allow }, { pattern: [setup], decision: prompt }]';
   const host = { rules: compileOperatorRules([{ name: '/rules.yaml', text }]) };
   const find = vi.fn(async () => ({ type: 'open' as const }));
-  const of = admission({ rules: judgeByRules(host, { unjudged: [], onReported: () => {} }), answers: { find } });
+  const of = admission({ rules: decideByRules(host, { unchecked: [], onReported: () => {} }), answers: { find } });
   const escalate = { justification: 'it needs the network' };
   const asked = { type: 'command', script: 'make', timeoutMs: 1_000, encoding: 'utf8' };
-  const judged = (command: object) =>
-    of.judge({
+  const decided = (command: object) =>
+    of.decide({
       ...question(),
       opens: true,
       payload: commandPayloadSchema.parse({ ...asked, ...command }),
       spec: spec({ approval: 'on-request', startupCommands: ['setup'] }),
     });
-  expect(await judged({})).toMatchObject({ type: 'hold' });
+  expect(await decided({})).toMatchObject({ type: 'hold' });
   find.mockClear();
-  await expect(judged({ escalate })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+  await expect(decided({ escalate })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
   expect(find).not.toHaveBeenCalled();
 });
 
@@ -108,11 +108,11 @@ test('rules are not asked about an entry that nobody may have submitted', async 
   const decide = vi.fn(NO_RULES.decide);
   const rules = { ...NO_RULES, decide };
   const signatures = { digest: 'k', check: async () => Promise.reject(new Error('unsigned')) };
-  await expect(admission({ rules, signatures }).judge(question())).rejects.toThrow('unsigned');
+  await expect(admission({ rules, signatures }).decide(question())).rejects.toThrow('unsigned');
   expect(decide).not.toHaveBeenCalled();
 });
 
-test('shutdown commands that would ask run only under the rules under which the shell was opened (JUDGE-4)', () => {
+test('shutdown commands that would ask run only under the rules under which the shell was opened (VERDICT-4)', () => {
   const rules = {
     ...NO_RULES,
     digest: 'before',

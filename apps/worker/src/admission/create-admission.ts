@@ -5,13 +5,13 @@ import type { Admission, AdmissionInput, ApprovalQuestion, SessionAdmission, Ver
 import { noWiderSandbox } from './no-wider-sandbox.ts';
 
 // Decides about one entry in steps: by its signature, by the rules, and by the answers of people.
-// JUDGE-1. Each step can only refuse what the previous one let pass. Only an answer can admit an entry that asks.
-// JUDGE-2. A question that nobody can be asked is a denial.
-// JUDGE-3. The digest of a session is empty exactly when no step can refuse anything.
-// JUDGE-4. Startup and shutdown commands are part of the question about the entry that opens the shell. Shutdown
-//          commands that would ask run only under the rules under which that question was answered.
-// JUDGE-5. A command that asks to leave its sandbox and cannot is refused before a person is asked. Otherwise it would
-//          run inside, although a person was told that it runs outside.
+// VERDICT-1. Each step can only refuse what the previous one let pass. Only an answer can admit an entry that asks.
+// VERDICT-2. A question that nobody can be asked is a denial.
+// VERDICT-3. The digest of a session is empty exactly when no step can refuse anything.
+// VERDICT-4. Startup and shutdown commands are part of the question about the entry that opens the shell. Shutdown
+//            commands that would ask run only under the rules under which that question was answered.
+// VERDICT-5. A command that asks to leave its sandbox and cannot is refused before a person is asked. Otherwise it would
+//            run inside, although a person was told that it runs outside.
 
 export interface Signatures {
   /** Digest of the known keys. Empty when anyone may submit. */
@@ -28,7 +28,7 @@ export interface Rules {
   /** Decides about the startup and shutdown commands alone. */
   decideOpening(spec: ResolvedSessionSpec): RuleDecision;
   /** Returns whether a file operation is decided by its path. */
-  judgesPath(operation: FileOperation, spec: ResolvedSessionSpec): boolean;
+  decidesByPath(operation: FileOperation, spec: ResolvedSessionSpec): boolean;
   /** Returns why no terminal may be opened, if so, as the end of a sentence. */
   refuseTerminal(spec: ResolvedSessionSpec): string | undefined;
   /** Decides about a tool call by the operator's rules alone, as it belongs to no session. */
@@ -61,7 +61,7 @@ export interface AdmissionSteps {
 
 export const ANYONE_SUBMITS: Signatures = { digest: '', check: async () => {} };
 
-/** Answers of a host that can ask nobody (JUDGE-2). */
+/** Answers of a host that can ask nobody (VERDICT-2). */
 export const NOBODY_ANSWERS: Answers = {
   find: async () => ({ type: 'denied', reason: 'it needs an approval, and this host asks nobody' }),
 };
@@ -79,7 +79,7 @@ export function createAdmission(steps: AdmissionSteps): Admission {
           if (signatures === '' && rules === '' && own === '') return '';
           return sha256([signatures, rules, own].concat(JSON.stringify(spec.sandbox ?? null)).join('\n'));
         },
-        judge: (input) => judge(input, steps),
+        decide: (input) => decide(input, steps),
         opened() {
           openedUnder = this.digest;
         },
@@ -90,17 +90,17 @@ export function createAdmission(steps: AdmissionSteps): Admission {
         refuseShutdown() {
           const decision = steps.rules.decideOpening(spec);
           if (decision.type === 'forbid') return decision.reason;
-          // JUDGE-4
+          // VERDICT-4
           return decision.type === 'ask' && openedUnder !== this.digest ? decision.question.reason : undefined;
         },
-        takesRealPaths: (operation) => steps.rules.judgesPath(operation, spec),
+        takesRealPaths: (operation) => steps.rules.decidesByPath(operation, spec),
         refuseTerminal: () => steps.rules.refuseTerminal(spec),
       };
     },
   };
 }
 
-async function judge(input: AdmissionInput, { signatures, rules, answers }: AdmissionSteps): Promise<Verdict> {
+async function decide(input: AdmissionInput, { signatures, rules, answers }: AdmissionSteps): Promise<Verdict> {
   await signatures.check(input);
   const decision = rules.decide(input);
   const outside = leaves(decision);

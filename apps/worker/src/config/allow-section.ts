@@ -50,10 +50,10 @@ export const allowSchema = z.strictObject(
       .describe(
         'Whether sessions may have their output without the built-in redaction, in place of SHELLFLEET_ALLOW_UNREDACTED',
       ),
-    unjudged: z
+    unchecked: z
       .array(z.enum(UNREADABLE_BY_RULES, `must be one of ${UNREADABLE_BY_RULES.join(', ')}`), 'must be a list')
       .default([])
       .describe('What no rule can read, and is allowed where rules hold or a session asks persons all the same'),
   },
-  'must have only these fields: policies, users, modes, networks, hosts, privateAddresses, runtimes, redactFormats, unjudged',
+  'must have only these fields: policies, users, modes, networks, hosts, privateAddresses, runtimes, redactFormats, unchecked',
 );

@@ -22,7 +22,7 @@ const DEFAULTS = {
     hosts: [],
     privateAddresses: [],
     runtimes: [],
-    unjudged: [],
+    unchecked: [],
   },
   approvals: { pendingPerTenant: 10_000 },
   audit: { retention: 90 * 86_400_000, commands: true },
@@ -44,7 +44,7 @@ allow:
   hosts: ['*.Example.org', 'registry.npmjs.org:443']
   privateAddresses: [10.1.0.0/16]
   runtimes: [runsc]
-  unjudged: [terminals]
+  unchecked: [terminals]
 approvals:
   pendingPerTenant: 50
 audit:
@@ -61,7 +61,7 @@ codex:
         hosts: ['*.example.org', 'registry.npmjs.org:443'],
         privateAddresses: ['10.1.0.0/16'],
         runtimes: ['runsc'],
-        unjudged: ['terminals'],
+        unchecked: ['terminals'],
       },
       approvals: { pendingPerTenant: 50 },
       audit: { retention: 30 * 86_400_000, commands: false },

@@ -84,14 +84,14 @@ test('under rules `submit` starts nothing, so there is nothing to withdraw', asy
   expect(withdraw).not.toHaveBeenCalled();
 });
 
-test('an entry that is not started is brought only to a host that takes entries and judges them', async () => {
+test('an entry that is not started is brought only to a host that takes entries and decides about them', async () => {
   const { delegation } = setUp();
-  for (const [how, judges] of [
+  for (const [how, decides] of [
     ['takes', false],
     ['not-now', true],
     ['ends', true],
   ] as const) {
     delegation.bring(HEAD);
-    expect(await delegation.next(how, judges)).toEqual({ type: 'empty' });
+    expect(await delegation.next(how, decides)).toEqual({ type: 'empty' });
   }
 });

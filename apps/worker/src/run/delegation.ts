@@ -46,18 +46,18 @@ export class Delegation {
     this.#rung = undefined;
   }
 
-  /** Returns an entry that a wake-up brought, or a withdrawal found. An unstarted one needs a host that `judges`. */
-  async next(how: 'takes' | 'not-now' | 'ends', judges: boolean): Promise<Taken | Fenced> {
+  /** Returns an entry that a wake-up brought, or a withdrawal found. An unstarted one needs a host that `decides`. */
+  async next(how: 'takes' | 'not-now' | 'ends', decides: boolean): Promise<Taken | Fenced> {
     const rung = this.#takeRung();
     const kept = this.#kept;
     this.#kept = undefined;
     if (rung?.type === 'started') return rung;
     if (kept !== undefined) return kept;
-    if (how === 'ends' || judges) {
+    if (how === 'ends' || decides) {
       const withdrawn = await this.withdraw();
       if (withdrawn.type !== 'empty') return withdrawn;
     }
-    return rung !== undefined && how === 'takes' && judges ? rung : EMPTY;
+    return rung !== undefined && how === 'takes' && decides ? rung : EMPTY;
   }
 
   /** Reports that an entry runs, so that another wake-up for it has no effect. */

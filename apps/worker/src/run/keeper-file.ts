@@ -147,7 +147,7 @@ const FAILURES: Record<FileFailure, { code: ConstructorParameters<typeof Shellfl
   },
   link: {
     code: 'PATH_INVALID',
-    what: 'is, or leads through, a symbolic link that is not followed. Where rules or approvals judge paths, give the real one',
+    what: 'is, or leads through, a symbolic link that is not followed. Where rules or approvals decide by paths, give the real one',
   },
   other: { code: 'FILE_DENIED', what: 'could not be used' },
 };

@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type ResolvedSessionSpec, ShellfleetError, toWorkspaceField, workspaceOf } from '@shellfleet/protocol';
 
-/** Resolves the links of a workspace, or of its parents if it is missing, because the policy judges its real path. */
+/** Resolves the links of a workspace, or of its parents if it is missing, because the policy checks its real path. */
 export async function withRealWorkspace(spec: ResolvedSessionSpec): Promise<ResolvedSessionSpec> {
   const given = workspaceOf(spec);
   if (given === undefined) return spec;

@@ -21,7 +21,7 @@ async function admit(verdict: object, holdsLease = true) {
   const parts = {
     context: { mailbox, approvals },
     shell: { ready: true },
-    admission: { digest: 'd', judge: async () => verdict },
+    admission: { digest: 'd', decide: async () => verdict },
     lease: { held: () => holdsLease },
     admitted: { set: () => admitted.push('set'), clear: () => admitted.push('clear') },
   };
@@ -35,9 +35,9 @@ beforeEach(() => {
 });
 
 // A host that stood still in between must not start a command on an approval that was revoked meanwhile.
-test('an entry on an approval is started until the time of its verdict, and judged again after it', async () => {
+test('an entry on an approval is started until the time of its verdict, and decided again after it', async () => {
   expect(await admit({ type: 'admit', startBy: 123 })).toEqual({
-    next: { type: 'judge', entry: ENTRY, opened: false },
+    next: { type: 'decide', entry: ENTRY, opened: false },
     cleared: [['e', 'd', 123]],
     admitted: ['set', 'clear'],
   });

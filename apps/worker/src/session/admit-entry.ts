@@ -15,19 +15,21 @@ import { LOOK, type Step, toStep, toStepAfter } from './step.ts';
 // ADMIT-1. An entry reaches the shell only when the session's admission admits it, and that is stored before it is
 //          started (`clear`).
 // ADMIT-2. In a session whose digest is empty everything is admitted: the mailbox starts its entries without this step.
-// ADMIT-3. A worker that dies within the step leaves the head as it was, held, started, or ended. The next one judges
+// ADMIT-3. A worker that dies within the step leaves the head as it was, held, started, or ended. The next one decides
 //          it only if it is as it was.
-// ADMIT-4. An entry that cannot be judged is not started: it ends with the error.
+// ADMIT-4. An entry that cannot be decided is not started: it ends with the error.
 // ADMIT-5. A verdict holds under the digest under which it was asked for. When the rules change meanwhile, the entry is
-//          judged again.
+//          decided again.
 // ADMIT-6. An entry starts on the verdict that was asked for when its shell was ready.
 // ADMIT-7. A denial is in the audit before it takes effect.
-// ADMIT-8. Where entries are judged, the shell receives only what this process has admitted (AdmittedEntry). What
-//          counts as started in Redis and was not admitted here is judged again before its first byte
-//          (judge-started.ts).
+// ADMIT-8. Where a host decides about entries, the shell receives only what this process has admitted
+//          (AdmittedEntry). What
+//          counts as started in Redis and was not admitted here is decided again before its first byte
+//          (decide-started.ts).
 
 /**
- * Judges the head of the mailbox, which is not started, and starts, holds or ends it. `opened`: the shell was opened
+ * Decides about the head of the mailbox, which is not started, and starts, holds or ends it. `opened`: the shell was
+ * opened
  * for it. Returns the step `open` for an entry that is admitted while there is no shell.
  */
 export async function admitEntry(entry: Entry, opened: boolean, parts: SessionParts): Promise<Step> {
@@ -35,13 +37,13 @@ export async function admitEntry(entry: Entry, opened: boolean, parts: SessionPa
   const { digest } = admission;
   if (opened && shell.ready) admission.opened();
   const opens = opened || !shell.ready;
-  const judged = () => judge(entry, opens, parts).catch(ensureShellfleetError);
+  const decideNow = () => decideEntry(entry, opens, parts).catch(ensureShellfleetError);
   // No shell is opened for an entry that would not start on it.
-  const early = shell.ready ? undefined : await judged();
+  const early = shell.ready ? undefined : await decideNow();
   if (early !== undefined && !(early instanceof Error) && early.type === 'admit')
-    return { type: 'open', next: { type: 'judge', entry, opened: true } };
+    return { type: 'open', next: { type: 'decide', entry, opened: true } };
   return context.approvals.starts.during({ ...aboutSession(parts), entryId: entry.id }, async (): Promise<Step> => {
-    const decided = early ?? (await judged());
+    const decided = early ?? (await decideNow());
     if (digest !== admission.digest) return LOOK;
     const verdict = await auditVerdict(decided, entry, digest, parts);
     if (verdict instanceof Error) return toStepAfter(await finishFailed(entry, verdict, context));
@@ -56,13 +58,13 @@ export async function admitEntry(entry: Entry, opened: boolean, parts: SessionPa
   });
 }
 
-export async function judge(entry: Entry, opens: boolean, parts: SessionParts): Promise<Verdict> {
-  return parts.admission.judge(inputOf(entry, opens, parts));
+export async function decideEntry(entry: Entry, opens: boolean, parts: SessionParts): Promise<Verdict> {
+  return parts.admission.decide(inputOf(entry, opens, parts));
 }
 
 /**
  * Returns the question about an entry. `opens`: whether a shell is opened for it, also after that, so that both
- * judgements are about the same question.
+ * decisions are about the same question.
  */
 function inputOf(entry: Entry, opens: boolean, parts: SessionParts): AdmissionInput {
   const { context } = parts;
@@ -85,10 +87,10 @@ async function start(entry: Entry, digest: string, startBy: number | undefined, 
   );
   if (cleared?.type !== 'started' && cleared?.type !== 'running') parts.admitted.clear();
   if (cleared === undefined || cleared.type === 'not-head') return LOOK;
-  return cleared.type === 'too-late' ? { type: 'judge', entry, opened: false } : toStep(cleared, LOOK);
+  return cleared.type === 'too-late' ? { type: 'decide', entry, opened: false } : toStep(cleared, LOOK);
 }
 
-/** The question is added first: an entry that is held always asks something, or is judged again. */
+/** The question is added first: an entry that is held always asks something, or is decided again. */
 async function holdUntilAnswered(
   entry: Entry,
   digest: string,
@@ -101,7 +103,7 @@ async function holdUntilAnswered(
   const added = await approvals.ask(input, asked, context.redaction);
   switch (added.type) {
     case 'answered':
-      return { type: 'judge', entry, opened: false };
+      return { type: 'decide', entry, opened: false };
     case 'refused': {
       const denial = await auditVerdict({ type: 'deny', reason: added.reason }, entry, digest, parts);
       if (denial instanceof Error) return toStepAfter(await finishFailed(entry, denial, context));

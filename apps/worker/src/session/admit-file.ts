@@ -11,7 +11,7 @@ import type { SessionParts } from './session-parts.ts';
 // ADMIT-FILE-1. An operation reaches the keeper only when the session's admission admits it, and on an approval within the time in which a
 //               revocation waits for it (HOST-APPROVALS-1).
 // ADMIT-FILE-2. Nothing of an operation that waits for a person is kept here. Its caller has it, asks for it again once the question is
-//               answered, and it is judged again then. So it survives this process and this host.
+//               answered, and it is decided again then. So it survives this process and this host.
 // ADMIT-FILE-3. The answer is about the bytes that were shown. The parts of a larger file name its size and digest (`whole`), ask one
 //               question together, and the last one is given to the keeper only when all of them add up to that.
 
@@ -40,7 +40,7 @@ export async function admitFile<T>(
   for (;;) {
     const admitted = await approvals.starts.during(input, async () => {
       const lookedAt = performance.now();
-      const verdict = await admission.judge(input);
+      const verdict = await admission.decide(input);
       if (verdict.type !== 'admit') return { verdict };
       await listWritten(file.operation, admission, context);
       const isLate = verdict.startBy !== undefined && performance.now() - lookedAt > BEGIN_WITHIN_MS;
@@ -61,10 +61,10 @@ function inputAbout({ id, operation, signature }: FileToAdmit, parts: Parts): Ad
   const isWrite = operation.name === 'write';
   const entryId = isWrite && operation.whole !== undefined ? operation.transfer : id;
   const shown = isWrite && operation.whole !== undefined ? { offset: 0, last: true, data: '' } : {};
-  const judged = isWrite ? { ...operation, transfer: '', ...shown } : operation;
+  const decided = isWrite ? { ...operation, transfer: '', ...shown } : operation;
   return {
     ...{ ...parts.about, epoch: 0, entryId, signature, opens: false },
-    payload: { type: 'file', operation: judged },
+    payload: { type: 'file', operation: decided },
     attempt: { number: 1 },
   };
 }

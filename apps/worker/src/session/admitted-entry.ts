@@ -2,7 +2,8 @@ import type { Entry } from '@shellfleet/mailbox';
 
 /**
  * The entry that this process has admitted, and under which rules: at most one, since only the head of a mailbox is admitted. In a session
- * whose entries are judged, nothing starts that is not here: the record in Redis, which others may write, is not enough.
+ * about whose entries its host decides, nothing starts that is not here: the record in Redis, which others may write,
+ * is not enough.
  */
 export class AdmittedEntry {
   #id: string | undefined;
@@ -17,7 +18,10 @@ export class AdmittedEntry {
     this.#digest = digest;
   }
 
-  /** In this attempt, which says whether it may leave its sandbox; with the payload that was judged, which may have come by a wake-up. */
+  /**
+   * In this attempt, which says whether it may leave its sandbox; with the payload that was decided, which may have
+   * come by a wake-up.
+   */
   is({ id, payload, first }: Pick<Entry, 'id' | 'payload' | 'first'>, digest: string): boolean {
     return id === this.#id && payload === this.#payload && first === this.#first && digest === this.#digest;
   }

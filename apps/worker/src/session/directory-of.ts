@@ -12,7 +12,7 @@ export async function directoryOf(
   { cwd: begins, startupCommands }: Pick<ResolvedSessionSpec, 'cwd' | 'startupCommands'>,
   shell: Pick<SessionShell, 'ready' | 'hasState' | 'directory'>,
 ): Promise<Directory> {
-  // The same before and after the shell was opened: both judgements are about one question.
+  // The same before and after the shell was opened: both decisions are about one question.
   if (cwd === undefined && opens && startupCommands.length > 0)
     return { unknown: `where its startup commands leave a fresh shell, which begins in ${inWords(begins)}` };
   if (!shell.ready && cwd === undefined) {

@@ -2,7 +2,7 @@ import type { HostMailbox } from '@shellfleet/mailbox';
 import type { SessionAdmission } from '../admission/admission.ts';
 
 /**
- * Releases the head of a session's mailbox when it is held under rules that hold no more: it is judged again, so that
+ * Releases the head of a session's mailbox when it is held under rules that hold no more: it is decided again, so that
  * `forbid` wins over an answer to come.
  */
 export class HeldHead {

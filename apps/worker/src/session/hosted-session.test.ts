@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from 'vitest';
 import type { FakeSandbox } from '../../test-support/fake-sandbox.ts';
 import { adoptable, open, outcomes, running, serve } from '../../test-support/session-stage.ts';
 import { ANYONE_SUBMITS, createAdmission } from '../admission/create-admission.ts';
-import { judgeByRules } from '../admission/judge-by-rules.ts';
+import { decideByRules } from '../admission/decide-by-rules.ts';
 
 vi.mock('@shellfleet/mailbox', async (original) =>
   (await import('../../test-support/staged-mailbox.ts')).inMemory(await original<object>()),
@@ -25,7 +25,7 @@ test('runs the entries in order, prepares the shell once, and takes each in the 
 });
 
 test('a session without rules, approval and keys costs one script a command (ADMIT-2)', async () => {
-  const rules = judgeByRules({ rules: compileOperatorRules([]) }, { unjudged: [], onReported: () => {} });
+  const rules = decideByRules({ rules: compileOperatorRules([]) }, { unchecked: [], onReported: () => {} });
   const answers = { find: () => Promise.reject(new Error('nothing is asked')) };
   const it = open({}, { admission: createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }) });
   for (const id of ['a', 'b', 'c']) it.mailbox.submit({ id, script: 'rm -rf /' });

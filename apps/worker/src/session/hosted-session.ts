@@ -12,12 +12,12 @@ import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { admitEntry } from './admit-entry.ts';
 import { adoptSession } from './adopt-session.ts';
+import { classifyTaken } from './classify-taken.ts';
 import { declareSession } from './declare-session.ts';
 import { abandon, endClosing, giveUp, handOver, leaveInLine, leaveToOthers } from './end-session.ts';
 import { failWaiting } from './fail-waiting.ts';
 import { Hosting, type Stop } from './hosting.ts';
 import { waitOrGiveUp } from './idle-session.ts';
-import { judgeTaken } from './judge-taken.ts';
 import { backgroundOf } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
 import { refuseSession } from './refuse-session.ts';
@@ -200,11 +200,11 @@ export class HostedSession {
         return LOOK;
       case 'open':
         return (await this.#openForWaiting(parts)) ? step.next : WAIT;
-      case 'judge':
+      case 'decide':
         return this.#admit(step, parts);
       case 'taken':
         context.delegation.started(step.entry);
-        return judgeTaken(step.entry, parts);
+        return classifyTaken(step.entry, parts);
       case 'start':
         return startEntry(step, parts);
       case 'run':
@@ -243,7 +243,7 @@ export class HostedSession {
     else await leaveInLine(parts);
   }
 
-  async #admit({ entry, opened }: Extract<Step, { type: 'judge' }>, parts: SessionParts): Promise<Step> {
+  async #admit({ entry, opened }: Extract<Step, { type: 'decide' }>, parts: SessionParts): Promise<Step> {
     const next = await admitEntry(entry, opened, parts);
     this.#hosting.activeAt = performance.now();
     return next;

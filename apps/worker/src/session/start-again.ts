@@ -1,12 +1,12 @@
 import type { Entry } from '@shellfleet/mailbox';
 import { ranOutside } from '../run/runs-outside.ts';
-import { mayRunAgain } from './judge-started.ts';
+import { mayRunAgain } from './decide-started.ts';
 import type { SessionParts } from './session-parts.ts';
 import type { EndUnrun, Step } from './step.ts';
 
 /**
  * Starts a running entry again whose shell was lost, if its submitter declared it idempotent and it has starts left.
- * It is judged again first: an answer was about the shell that is gone. Otherwise the entry ends as `orElse` says.
+ * It is decided again first: an answer was about the shell that is gone. Otherwise the entry ends as `orElse` says.
  */
 export async function startAgain(entry: Entry, orElse: EndUnrun, parts: SessionParts): Promise<Step> {
   const { context } = parts;

@@ -1,4 +1,4 @@
-import { judgeStarted } from './judge-started.ts';
+import { decideStarted } from './decide-started.ts';
 import { makeReady } from './make-ready.ts';
 import type { SessionParts } from './session-parts.ts';
 import { LOOK, type Step } from './step.ts';
@@ -16,6 +16,6 @@ export async function startEntry(
   // It may have been taken for a shell that has ended since.
   if (!shell.ready && !(await makeReady(parts))) return { type: 'end', entry, how: orElse };
   if (!(await untilHeld(lease, context.signal))) return LOOK;
-  const refused = await judgeStarted(entry, parts);
+  const refused = await decideStarted(entry, parts);
   return refused === undefined ? { type: 'run', entry, from: 'start' } : { type: 'end', entry, how: refused };
 }

@@ -18,7 +18,7 @@ export type Step =
   /** Opens the shell for an entry that waits and may run on another host as well. */
   | { type: 'open'; next: Step }
   /** Asks whether the head of the mailbox may start. `opened`: the shell was opened for it. */
-  | { type: 'judge'; entry: Entry; opened: boolean }
+  | { type: 'decide'; entry: Entry; opened: boolean }
   /** Finds out what became of an entry that the mailbox gave to this host as started. */
   | { type: 'taken'; entry: Entry }
   /** Checks that an entry which counts as started may reach the shell. Without a shell it ends as `orElse` says. */
@@ -45,7 +45,7 @@ export function toStep(taken: Taken | Fenced, ifEmpty: Step): Step {
     case 'overdue':
       return { type: 'end', entry: taken.entry, how: finishOverdue };
     case 'needs-admission':
-      return { type: 'judge', entry: taken.entry, opened: false };
+      return { type: 'decide', entry: taken.entry, opened: false };
     case 'started':
     // Started by a call whose reply was lost.
     case 'running':

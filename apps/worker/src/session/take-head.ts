@@ -12,7 +12,7 @@ export async function takeHead(parts: SessionParts): Promise<Step> {
     if (head?.runnable !== true) return WAIT;
     // No shell is opened for an entry that is held or denied.
     const { digest } = parts.admission;
-    if (digest !== '' && digest !== head.cleared) return { type: 'judge', entry: head.entry, opened: false };
+    if (digest !== '' && digest !== head.cleared) return { type: 'decide', entry: head.entry, opened: false };
     return { type: 'open', next: LOOK };
   }
   // The lease may end while Redis is down.

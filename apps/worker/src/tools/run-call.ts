@@ -93,7 +93,7 @@ interface BegunDeps extends CallDeps {
   denial: Denial | undefined;
 }
 
-type Admitted = { type: 'asks' } | { type: 'judged'; begun: boolean; denial: Denial | undefined };
+type Admitted = { type: 'asks' } | { type: 'decided'; begun: boolean; denial: Denial | undefined };
 type Denial = { code: 'denied' | 'approval-expired'; reason: string };
 
 /** Begins a call, unless a person must be asked first. A denied call begins too, because it has a result. */
@@ -104,12 +104,12 @@ async function admitCall(
   deps: CallDeps,
 ): Promise<Admitted> {
   const decision = deps.decide(ref.name);
-  if (decision.type === 'allow') return { type: 'judged', begun: await begin(), denial: undefined };
+  if (decision.type === 'allow') return { type: 'decided', begun: await begin(), denial: undefined };
   if (decision.type === 'forbid')
-    return { type: 'judged', begun: await begin(), denial: { code: 'denied', reason: decision.reason } };
+    return { type: 'decided', begun: await begin(), denial: { code: 'denied', reason: decision.reason } };
   const opened = openArgs(job, ref, deps);
   // `runBegun` ends the call with this error.
-  if (isShellfleetError(opened)) return { type: 'judged', begun: await begin(), denial: undefined };
+  if (isShellfleetError(opened)) return { type: 'decided', begun: await begin(), denial: undefined };
   const { tenant, id, name } = ref;
   const call = {
     tenant,
@@ -124,8 +124,8 @@ async function admitCall(
     (text) => redactJsonText(text, deps.redact),
     begin,
   );
-  if ('begun' in verdict) return { type: 'judged', begun: verdict.begun, denial: undefined };
-  if (verdict.type === 'deny') return { type: 'judged', begun: await begin(), denial: verdict };
+  if ('begun' in verdict) return { type: 'decided', begun: verdict.begun, denial: undefined };
+  if (verdict.type === 'deny') return { type: 'decided', begun: await begin(), denial: verdict };
   const { question } = verdict;
   deps.audit.note(tenant, () => ({ type: 'tool-asks', tool: name, call: id, question }));
   return { type: 'asks' };

@@ -148,7 +148,7 @@ test('only an owner that has not been seen for the retention counts as gone (UPK
   ]);
 });
 
-test('a held head that asks nothing in two rounds is released, and judged again (UPKEEP-8)', async () => {
+test('a held head that asks nothing in two rounds is released, and decided again (UPKEEP-8)', async () => {
   const held = { hasWork: false, held: 'e1' };
   calls.isAsking.mockResolvedValueOnce(false).mockResolvedValueOnce(true);
   await run(held);

@@ -63,7 +63,7 @@ async function tryTask(
         spec: task.spec,
         signal,
       });
-      return judgeEarlier(found, scripts.length);
+      return classifyEarlier(found, scripts.length);
     }
     const opened = await openSession(view, sessionId, task.spec, { driven: true });
     using _driving = view.driven.drive(opened.keys);
@@ -86,7 +86,7 @@ async function tryTask(
       signal?.removeEventListener('abort', close);
       await close();
     }
-    if (results.length <= (earlier?.begun.length ?? 0)) return judgeEarlier(results, scripts.length);
+    if (results.length <= (earlier?.begun.length ?? 0)) return classifyEarlier(results, scripts.length);
     return toAttempt(results);
   } catch (error) {
     // Its session was closed between two steps.
@@ -97,7 +97,7 @@ async function tryTask(
 }
 
 /** TASK-2. */
-function judgeEarlier(results: Result[], scripts: number): Attempt | 'interrupted' {
+function classifyEarlier(results: Result[], scripts: number): Attempt | 'interrupted' {
   const attempt = toAttempt(results);
   if (RUN_AGAIN.includes(attempt.outcome)) return 'interrupted';
   return attempt.outcome === 'success' && results.length < scripts ? 'interrupted' : attempt;

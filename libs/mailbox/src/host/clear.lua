@@ -3,7 +3,7 @@
 --      7 ms by the clock of Redis after which it is not started, or ''
 -- Returns {0, phase} the generation is ending · {1, entry…} started by this call · {2, entry…} running (a call that arrived twice)
 --         {3, entry…} overdue, not started · {-1} fenced · {-2} it is not the head, or held
---         {-3} too late: judge it again
+--         {-3} too late: decide it again
 local fence, host, id, admission = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local owner_fence, owner_host, running, phase, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'running', 'phase', 'held'))
 if owner_fence ~= fence or owner_host ~= host then return {-1} end

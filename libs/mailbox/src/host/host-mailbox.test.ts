@@ -47,7 +47,7 @@ describe('a mailbox of a host', () => {
     expect([decide.mock.calls.length, take.mock.calls.length, onFenced.mock.calls.length]).toEqual([2, 2, 1]);
   });
 
-  test('calls under the digest of the moment when it judges entries', async () => {
+  test('calls under the digest of the moment when it decides about entries', async () => {
     const digests: (string | undefined)[] = [];
     const { mailbox } = open({
       take: async ({ admission }) => {
@@ -56,10 +56,10 @@ describe('a mailbox of a host', () => {
       },
     });
     let digest = 'one';
-    const judging = mailbox.under(() => digest);
-    await judging.take();
+    const deciding = mailbox.under(() => digest);
+    await deciding.take();
     digest = 'two';
-    await judging.take();
+    await deciding.take();
     await mailbox.take();
     expect(digests).toEqual(['one', 'two', undefined]);
   });

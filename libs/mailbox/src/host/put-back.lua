@@ -1,4 +1,5 @@
--- put-back: end the first attempt of the running entry, and make the entry the head again, for a second attempt. It is judged like any head.
+-- put-back: end the first attempt of the running entry, and make the entry the head again, for a second attempt. It
+-- is decided like any head.
 -- Its start deadline has been met.
 -- ARGV 3 fence · 4 host · 5 entry · 6 the first attempt, sealed · 7 the end of its Result, JSON · 8 the other fields of its Result, JSON ·
 --      9… its last output entries (see follows)

@@ -1,4 +1,4 @@
--- answer-held: release a held entry, which is then judged again, or end it unstarted.
+-- answer-held: release a held entry, which is then decided again, or end it unstarted.
 -- ARGV 3 entry · 4 'release', or the outcome with which it ends · 5 result JSON of that end, or '' ·
 --      6 data of the event approval.answered, JSON, or '' · 7 retention ms · 8 this call's own id · 9 channel prefix of hosts' wake-ups ·
 --      10 wake-up · 11 result JSON of what waits behind it and is cancelled, or '' · 12 the most entries that one call cancels

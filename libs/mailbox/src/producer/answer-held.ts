@@ -12,13 +12,13 @@ const script = defineMailboxScript('producer/answer-held');
 
 /** What becomes of a held entry. */
 export type HeldDecision =
-  /** The entry is judged again, and its host finds the answer. */
+  /** The entry is decided again, and its host finds the answer. */
   | { type: 'release' }
   /** The entry ends unstarted. With `abort`, what waits behind it is cancelled. */
   | { type: 'deny'; result: WireResult; abort?: boolean | undefined };
 
 export type HeldReply =
-  /** The head is judged next. `needsJob`: the session has work and no host, so the caller has to ensure its job. */
+  /** The head is decided next. `needsJob`: the session has work and no host, so the caller has to ensure its job. */
   | { type: 'released'; needsJob: boolean }
   /**
    * The entry has ended unstarted. The caller notifies `inbox` of `event`, and the inboxes of the entries that were

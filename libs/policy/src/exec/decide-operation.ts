@@ -11,7 +11,7 @@ export interface OperationDecision extends Pick<Decision, 'requirement' | 'reaso
   asking: readonly OperationWords[];
 }
 
-interface Judged extends Segment {
+interface DecidedOperation extends Segment {
   operation: OperationWords;
   ruling: Ruling;
 }
@@ -20,8 +20,8 @@ type OperationContext = Pick<DecisionContext, 'operator' | 'session'> & AskedFor
 
 /** Decides about file operations or a tool call with the rules and table of commands. The strictest ruling wins. */
 export function decideOperations(operations: readonly OperationWords[], context: OperationContext): OperationDecision {
-  const judged = operations.map((operation) => judge(operation, context));
-  const strictest = judged.reduce<Judged | undefined>(
+  const decided = operations.map((operation) => decideOne(operation, context));
+  const strictest = decided.reduce<DecidedOperation | undefined>(
     (worst, one) => (worst === undefined || STRICTNESS[one.ruling] > STRICTNESS[worst.ruling] ? one : worst),
     undefined,
   );
@@ -29,13 +29,16 @@ export function decideOperations(operations: readonly OperationWords[], context:
   return {
     requirement: REQUIREMENTS[strictest?.ruling ?? 'allow'],
     ...(reason === undefined ? {} : { reason }),
-    matchedRules: [...new Set(judged.flatMap(({ matchedRules }) => matchedRules))],
-    segments: judged.map(({ words, row, matchedRules }) => ({ words, row, matchedRules })),
-    asking: judged.flatMap(({ ruling, operation }) => (ruling === 'ask' ? [operation] : [])),
+    matchedRules: [...new Set(decided.flatMap(({ matchedRules }) => matchedRules))],
+    segments: decided.map(({ words, row, matchedRules }) => ({ words, row, matchedRules })),
+    asking: decided.flatMap(({ ruling, operation }) => (ruling === 'ask' ? [operation] : [])),
   };
 }
 
-function judge(operation: OperationWords, { operator, session = [], ...asked }: OperationContext): Judged {
+function decideOne(
+  operation: OperationWords,
+  { operator, session = [], ...asked }: OperationContext,
+): DecidedOperation {
   const matchedRules = [...operator, ...session].flatMap((rules) => operationRules(rules, operation));
   const row = strictestRow(matchedRules) ?? (operation.isSafe ? 'safe' : 'unknown');
   return { operation, words: operation.words, matchedRules, row, ruling: defaultRuling(row, asked) };
@@ -47,7 +50,10 @@ function strictestRow(rules: readonly PrefixRule[]): 'forbid' | 'prompt' | 'allo
   return undefined;
 }
 
-function reasonOf({ row, words, matchedRules, ruling }: Judged, { askByDefault }: AskedFor): string | undefined {
+function reasonOf(
+  { row, words, matchedRules, ruling }: DecidedOperation,
+  { askByDefault }: AskedFor,
+): string | undefined {
   if (ruling === 'allow') return undefined;
   const text = words.join(' ');
   if (row === 'safe' || (row === 'unknown' && askByDefault === 'sandboxed')) {

@@ -57,7 +57,7 @@ export interface Decision {
   segments: Segment[];
 }
 
-interface Judged extends Segment {
+interface DecidedCommand extends Segment {
   command: CommandWords;
   classification: Decision['classification'];
   byOperator: boolean;
@@ -75,28 +75,31 @@ interface Cause {
 export function decide(script: string, context: DecisionContext): Decision {
   const moving = movingVariables(context);
   const reading = underVariables(readScript(script), moving);
-  const judged = reading.commands.map((command) => judge(command, reading.form, context));
-  const causes: Cause[] = judged.map((segment) => ({ ruling: segment.ruling, reason: reasonOf(segment, context) }));
+  const decided = reading.commands.map((command) => decideCommand(command, reading.form, context));
+  const causes: Cause[] = decided.map((segment) => ({ ruling: segment.ruling, reason: reasonOf(segment, context) }));
   causes.push(...wholeCauses(reading, moving, context));
-  for (const { words } of judged.filter(({ hides }) => hides))
+  for (const { words } of decided.filter(({ hides }) => hides))
     causes.push(unreadableCause(`\`${words.join(' ')}\` starts what cannot be read.`, context));
   const escapes = context.sandboxed && context.escalate;
   const bypassSandbox =
-    reading.form === 'plain' && judged.length > 0 && judged.every(({ byOperator }) => byOperator) && !context.mustStay;
+    reading.form === 'plain' &&
+    decided.length > 0 &&
+    decided.every(({ byOperator }) => byOperator) &&
+    !context.mustStay;
   if (escapes && !bypassSandbox) causes.push(escalation(context));
   const strictest = causes.reduce(
     (worst, cause) => (STRICTNESS[cause.ruling] > STRICTNESS[worst.ruling] ? cause : worst),
     ALLOWED,
   );
-  const amendment = strictest.ruling === 'ask' && !escapes && reading.form === 'plain' ? amend(judged) : undefined;
+  const amendment = strictest.ruling === 'ask' && !escapes && reading.form === 'plain' ? amend(decided) : undefined;
   return {
     requirement: REQUIREMENTS[strictest.ruling],
     ...(strictest.reason !== undefined && { reason: strictest.reason }),
-    matchedRules: [...new Set(judged.flatMap(({ matchedRules }) => matchedRules))],
-    classification: classify(reading, judged),
+    matchedRules: [...new Set(decided.flatMap(({ matchedRules }) => matchedRules))],
+    classification: classify(reading, decided),
     bypassSandbox: bypassSandbox && strictest.ruling === 'allow',
     ...(amendment && { amendment }),
-    segments: judged.map(({ words, row, matchedRules }) => ({ words, row, matchedRules })),
+    segments: decided.map(({ words, row, matchedRules }) => ({ words, row, matchedRules })),
   };
 }
 
@@ -121,7 +124,7 @@ function underVariables(reading: Reading, moving: readonly string[]): Reading {
   return reading.form === 'unreadable' || moving.length === 0 ? reading : { ...reading, form: 'opaque' };
 }
 
-function judge(command: CommandWords, form: Reading['form'], context: DecisionContext): Judged {
+function decideCommand(command: CommandWords, form: Reading['form'], context: DecisionContext): DecidedCommand {
   const { operator, session = [] } = context;
   const { commands, unreadable } = hiddenCommands(command);
   // An opaque script may run more than was found, so no rule allows a part of it.
@@ -158,9 +161,9 @@ function classifyCommand(command: CommandWords, form: Reading['form'], words: st
   return safe ? 'safe' : 'unknown';
 }
 
-function classify({ form }: Reading, judged: readonly Judged[]): Decision['classification'] {
-  if (judged.some(({ classification }) => classification === 'dangerous')) return 'dangerous';
-  return form === 'plain' && judged.every(({ classification }) => classification === 'safe') ? 'safe' : 'unknown';
+function classify({ form }: Reading, decided: readonly DecidedCommand[]): Decision['classification'] {
+  if (decided.some(({ classification }) => classification === 'dangerous')) return 'dangerous';
+  return form === 'plain' && decided.every(({ classification }) => classification === 'safe') ? 'safe' : 'unknown';
 }
 
 /** Returns the causes to ask about the script as a whole, whose commands are not known. */
@@ -197,15 +200,18 @@ function escalation({ approval, mustStay }: DecisionContext): Cause {
 }
 
 /** Returns an amendment if a single command prevents the start and no rule asks about it. */
-function amend(judged: readonly Judged[]): PrefixRule | undefined {
-  const asking = judged.filter(({ ruling }) => ruling !== 'allow');
+function amend(decided: readonly DecidedCommand[]): PrefixRule | undefined {
+  const asking = decided.filter(({ ruling }) => ruling !== 'allow');
   const [first, ...others] = asking;
   if (!first || asking.some(({ row }) => row !== 'unknown' && row !== 'safe')) return undefined;
   if (others.some(({ words }) => JSON.stringify(words) !== JSON.stringify(first.words))) return undefined;
   return amendmentFor(first.command);
 }
 
-function reasonOf({ row, words, matchedRules, ruling }: Judged, { askByDefault }: DecisionContext): string | undefined {
+function reasonOf(
+  { row, words, matchedRules, ruling }: DecidedCommand,
+  { askByDefault }: DecisionContext,
+): string | undefined {
   if (ruling === 'allow') return undefined;
   const text = words.join(' ');
   if (row === 'safe' || (row === 'unknown' && askByDefault === 'sandboxed')) {

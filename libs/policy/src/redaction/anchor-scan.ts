@@ -11,8 +11,8 @@ export interface Anchor {
   fold?: boolean;
   /** Bytes before the anchor that exclude a finding. */
   notAfter?: ByteSet;
-  /** Checks the text at the anchor, which begins at `at`. Without `judge` the anchor alone is the finding. */
-  judge?(window: ScanWindow, at: number, findings: Findings): void;
+  /** Checks the text at the anchor, which begins at `at`. Without `check` the anchor alone is the finding. */
+  check?(window: ScanWindow, at: number, findings: Findings): void;
 }
 
 const HASH_FACTOR = 0x9e3779b1;
@@ -103,7 +103,7 @@ export class AnchorScan implements Source {
     for (const entry of this.#chains[head]!) {
       if (entry.trigram !== trigram) continue;
       if (at > findings.openAt) return;
-      for (const anchor of entry.anchors) judgeAnchor(anchor, window, at, findings);
+      for (const anchor of entry.anchors) checkAnchor(anchor, window, at, findings);
     }
   }
 
@@ -121,13 +121,13 @@ export class AnchorScan implements Source {
   }
 }
 
-function judgeAnchor(anchor: Anchor, window: ScanWindow, at: number, findings: Findings): void {
+function checkAnchor(anchor: Anchor, window: ScanWindow, at: number, findings: Findings): void {
   if (anchor.notAfter?.[window.bytes[at - 1]!] === 1) return;
   const here = compare(anchor, window, at);
   if (here === 'other') return;
   if (here === 'unfinished') {
     if (!window.complete) findings.open(anchor.rule, at);
-  } else if (anchor.judge) anchor.judge(window, at, findings);
+  } else if (anchor.check) anchor.check(window, at, findings);
   else findings.found(anchor.rule, at, at, at + anchor.bytes.length);
 }
 

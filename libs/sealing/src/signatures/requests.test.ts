@@ -80,7 +80,7 @@ for (const [kind, place] of Object.entries(SUBMITTED))
     sign: (by, { of = keys, entry = 'e' } = {}) => by.seal('plain', place(of, entry)),
     accepts: (by, signed) => opens(by, signed, place(keys, 'e')),
   };
-const JUDGED_LATER = ['spec', 'payload', 'file', 'input'];
+const CHECKED_LATER = ['spec', 'payload', 'file', 'input'];
 
 interface Place {
   of?: typeof keys;
@@ -141,7 +141,7 @@ describe('signed requests', () => {
   test.each(Object.keys(KINDS))('are refused with a report for each wrong %s', (kind) => {
     const { sign, accepts } = KINDS[kind] ?? fail();
     for (const [what, forge, problem] of WRONG) {
-      if (what === 'an expired one' && JUDGED_LATER.includes(kind)) continue;
+      if (what === 'an expired one' && CHECKED_LATER.includes(kind)) continue;
       const { sealer, problems } = host();
       expect([what, accepts(sealer, forge(sign))]).toEqual([what, false]);
       expect([what, problems.map((text) => text.split(': ')[1])]).toEqual([

@@ -27,7 +27,7 @@ export function emails(rule: Rule): Source {
         const first = Math.max(from, spots.at[index]!);
         const last = Math.min(lastAt, spots.at[index]! + 2);
         for (let at = first; at < last; at += 1) {
-          if (bytes[at] === AT && judge(rule, window, at, findings) === 'open') return;
+          if (bytes[at] === AT && check(rule, window, at, findings) === 'open') return;
         }
       }
       if (window.complete) return;
@@ -38,7 +38,7 @@ export function emails(rule: Rule): Source {
   };
 }
 
-function judge(rule: Rule, window: ScanWindow, at: number, findings: Findings): 'open' | undefined {
+function check(rule: Rule, window: ScanWindow, at: number, findings: Findings): 'open' | undefined {
   const { bytes, to, end } = window;
   const start = localStart(window, at);
   if (start === at || start >= to) return undefined;

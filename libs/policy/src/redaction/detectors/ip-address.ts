@@ -35,13 +35,13 @@ export function ipAddresses(rule: Rule): Source {
         const at = spots.at[index]!;
         const byte = bytes[at];
         const next = bytes[at + 1];
-        if (byte === DOT) judgeV4(rule, window, at, findings);
-        else if (next === DOT) judgeV4(rule, window, at + 1, findings);
+        if (byte === DOT) checkV4(rule, window, at, findings);
+        else if (next === DOT) checkV4(rule, window, at + 1, findings);
         else if (byte === COLON) {
           // Of an address that begins with `::` at an odd offset, only the second colon is in a marked pair.
-          if (bytes[at - 1] === COLON && HEX[bytes[at - 2]!] !== 1) judgeV6(rule, window, at - 1, findings);
-          judgeV6(rule, window, at, findings);
-        } else if (next === COLON) judgeV6(rule, window, at + 1, findings);
+          if (bytes[at - 1] === COLON && HEX[bytes[at - 2]!] !== 1) checkV6(rule, window, at - 1, findings);
+          checkV6(rule, window, at, findings);
+        } else if (next === COLON) checkV6(rule, window, at + 1, findings);
       }
       if (!window.complete) openAtEnd(rule, window, findings);
     },
@@ -53,7 +53,7 @@ export function ipAddresses(rule: Rule): Source {
   };
 }
 
-function judgeV4(rule: Rule, window: ScanWindow, dot: number, findings: Findings): void {
+function checkV4(rule: Rule, window: ScanWindow, dot: number, findings: Findings): void {
   const { bytes, from, to, end } = window;
   if (dot <= from || dot >= Math.min(end, to + 4) || DIGITS[bytes[dot - 1]!] === 0) return;
   const start = runStart(bytes, dot, Math.max(from, dot - 3), DIGITS);
@@ -66,7 +66,7 @@ function judgeV4(rule: Rule, window: ScanWindow, dot: number, findings: Findings
   if (isV4(bytes, start, last)) findings.found(rule, start, start, last);
 }
 
-function judgeV6(rule: Rule, window: ScanWindow, colon: number, findings: Findings): void {
+function checkV6(rule: Rule, window: ScanWindow, colon: number, findings: Findings): void {
   const { bytes, from, to, end } = window;
   if (colon < from || colon >= Math.min(end, to + 5)) return;
   const start = runStart(bytes, colon, Math.max(from, colon - 4), HEX);

@@ -17,8 +17,8 @@ export function macAddresses(rule: Rule): Source {
       for (let index = spots.next(0, SPOT.mac); index < spots.count; index = spots.next(index + 1, SPOT.mac)) {
         const at = spots.at[index]! + 1;
         if (bytes[at + 3] !== bytes[at]) continue;
-        judge(rule, window, at - 5, findings);
-        judge(rule, window, at - 2, findings);
+        check(rule, window, at - 5, findings);
+        check(rule, window, at - 2, findings);
       }
       if (!window.complete) openAtEnd(window, (at) => findings.open(rule, at));
     },
@@ -26,7 +26,7 @@ export function macAddresses(rule: Rule): Source {
   };
 }
 
-function judge(rule: Rule, { bytes, from, to, end, complete }: ScanWindow, start: number, findings: Findings): void {
+function check(rule: Rule, { bytes, from, to, end, complete }: ScanWindow, start: number, findings: Findings): void {
   if (start < from || start >= to || NOT_AFTER[bytes[start - 1]!] === 1 || !isMac(bytes, start, end)) return;
   // The next byte tells whether this is part of a longer fingerprint. openAtEnd reports shorter text as open.
   const after = start + LENGTH;

@@ -99,12 +99,12 @@ function byTable(formsOf: (byte: number, isFirst: boolean) => readonly Buffer[])
  * text.
  */
 export function tolerantAnchors(rule: Rule, value: Buffer, forms: Forms, anchorBytes = 3): Anchor[] {
-  const judge = (window: ScanWindow, at: number, findings: Findings): void => {
+  const check = (window: ScanWindow, at: number, findings: Findings): void => {
     const end = matchEnd(value, forms, window, at);
     if (end === 'open') findings.open(rule, at);
     else if (end !== undefined) findings.found(rule, at, at, end);
   };
-  return beginningsOf(value, forms, anchorBytes).map((bytes) => ({ rule, bytes, judge }));
+  return beginningsOf(value, forms, anchorBytes).map((bytes) => ({ rule, bytes, check }));
 }
 
 function matchEnd(

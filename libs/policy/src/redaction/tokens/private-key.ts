@@ -15,7 +15,7 @@ const SHORT_LINE = /^[\s"'>|]{0,40}[A-Za-z0-9+/=]{1,15}[\s"'+,;\\|]{0,16}$/;
 const HEADER_LINE = /^[\s"'>|+]{0,40}(?:[A-Za-z-]{1,40}: .{0,200})?[\s"'+,;\\|]{0,16}$/;
 
 /** Finds a PEM private key. Without a last line, the finding extends as far as lines of a key follow. */
-export function judgePrivateKey(rule: Rule, window: ScanWindow, at: number, findings: Findings): void {
+export function checkPrivateKey(rule: Rule, window: ScanWindow, at: number, findings: Findings): void {
   if (findings.covers(rule, at)) return;
   const text = window.latin1(at, Math.min(window.end, at + MOST_BEGIN_BYTES));
   const begin = BEGIN.exec(text);

@@ -6,7 +6,7 @@ import { CLOUDS } from './kinds/clouds.ts';
 import { CODE_HOSTS } from './kinds/code-hosts.ts';
 import { GENERAL } from './kinds/general.ts';
 import { SERVICES } from './kinds/services.ts';
-import { judgePrivateKey, PRIVATE_KEY_ANCHOR } from './private-key.ts';
+import { checkPrivateKey, PRIVATE_KEY_ANCHOR } from './private-key.ts';
 import { MOST_TOKEN_BYTES, TOKEN_CHARS, type TokenKind } from './token-kind.ts';
 
 const KINDS: readonly TokenKind[] = [...CODE_HOSTS, ...CLOUDS, ...SERVICES, ...GENERAL];
@@ -40,9 +40,9 @@ function anchorsOf(given: ReadonlyMap<string, Rule>, others: 'too' | 'not'): Anc
 }
 
 function privateKeyAnchor(rule: Rule): Anchor {
-  const judge = (window: ScanWindow, at: number, findings: Findings): void =>
-    judgePrivateKey(rule, window, at, findings);
-  return { rule, bytes: Buffer.from(PRIVATE_KEY_ANCHOR), judge };
+  const check = (window: ScanWindow, at: number, findings: Findings): void =>
+    checkPrivateKey(rule, window, at, findings);
+  return { rule, bytes: Buffer.from(PRIVATE_KEY_ANCHOR), check };
 }
 
 function anchorsOfKind(kind: TokenKind, rule: Rule): Anchor[] {
@@ -53,11 +53,11 @@ function anchorsOfKind(kind: TokenKind, rule: Rule): Anchor[] {
     bytes: Buffer.from(anchor),
     fold,
     ...(notAfter && { notAfter }),
-    judge: (window, at, findings) => judge(kind, run, anchor.length, rule, window, at, findings),
+    check: (window, at, findings) => check(kind, run, anchor.length, rule, window, at, findings),
   }));
 }
 
-function judge(
+function check(
   kind: TokenKind,
   known: KnownRun,
   anchorBytes: number,

@@ -18,7 +18,7 @@ const run = promisify(execFile);
  */
 type Verdict = 'killed' | 'timeout' | 'survived' | 'invalid';
 
-export interface Judgement {
+export interface MutantCheck {
   verdict: Verdict;
   ms: number;
   /** The first test that failed. */
@@ -26,11 +26,16 @@ export interface Judgement {
 }
 
 /** Runs the part's tests on the mutant, for at most `timeoutMs` over all steps. */
-export async function judge(copy: CheckoutCopy, part: Part, mutant: Mutant, timeoutMs: number): Promise<Judgement> {
+export async function checkMutant(
+  copy: CheckoutCopy,
+  part: Part,
+  mutant: Mutant,
+  timeoutMs: number,
+): Promise<MutantCheck> {
   const startedAt = performance.now();
   const original = languageOf(mutant.file) === 'c' ? await compiled(copy, mutant.file) : undefined;
   return copy.withMutant(mutant, async () => {
-    const end = (verdict: Verdict, by?: string): Judgement => {
+    const end = (verdict: Verdict, by?: string): MutantCheck => {
       return { verdict, ms: Math.round(performance.now() - startedAt), ...(by === undefined ? {} : { by }) };
     };
     const changed = await compiled(copy, mutant.file, mutant.operator).catch(() => undefined);

@@ -15,12 +15,12 @@ import { asLost, type Step, toStart } from './step.ts';
  * submitter allowed another run. When Redis cannot have fallen back, and signatures are asked for, somebody has put the
  * entry there again: it is refused and reported, since its id may be used once.
  */
-export function judgeTaken(entry: Entry, parts: SessionParts): Step | Promise<Step> {
+export function classifyTaken(entry: Entry, parts: SessionParts): Step | Promise<Step> {
   const { journal, owner } = parts.context;
-  return journal.knows(toBegunId(entry, owner.keys)) ? judgeBegun(entry, parts) : toStart(entry);
+  return journal.knows(toBegunId(entry, owner.keys)) ? classifyBegun(entry, parts) : toStart(entry);
 }
 
-async function judgeBegun(entry: Entry, { context, shell }: SessionParts): Promise<Step> {
+async function classifyBegun(entry: Entry, { context, shell }: SessionParts): Promise<Step> {
   const { owner, logger, sealer, redisLosses } = context;
   logger.warn({ [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id) }, 'command.begun-before');
   if (sealer.verifies && !redisLosses.mayHaveHappened()) {

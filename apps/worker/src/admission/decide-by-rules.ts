@@ -30,7 +30,7 @@ import { folderPattern, wordsOfFile } from './file-words.ts';
 // RULES-1. The strictest finding wins: about the script, what else the entry brings to the shell, and the commands of a
 //          fresh shell.
 // RULES-2. Where rules hold or the session's `approval` asks, nothing reaches the shell unseen by them, unless the
-//          operator lists it under `allow.unjudged`. A shell with arguments may hold a script, or read a file of the
+//          operator lists it under `allow.unchecked`. A shell with arguments may hold a script, or read a file of the
 //          session.
 // RULES-3. The rules of a file with `reportOnly` decide nothing.
 
@@ -45,18 +45,18 @@ export interface ReportedDecision {
   rules: string[];
 }
 
-interface JudgeOptions {
+interface DecideOptions {
   /** What the operator lets pass although no rule can read it. */
-  unjudged: readonly UnreadableByRules[];
+  unchecked: readonly UnreadableByRules[];
   /** Receives what rules with `reportOnly` would have decided (RULES-3). */
   onReported(decision: ReportedDecision): void;
 }
 
-export function judgeByRules(host: RulesOfHost, { unjudged, onReported }: JudgeOptions): Rules {
+export function decideByRules(host: RulesOfHost, { unchecked, onReported }: DecideOptions): Rules {
   const reported = new WeakMap<ResolvedSessionSpec, string>();
-  const seesAll = (spec: ResolvedSessionSpec) => host.rules.enforced.length > 0 || judgesItself(spec);
-  const anyVariables = unjudged.includes('variables');
-  const lets = (what: UnreadableByRules, spec: ResolvedSessionSpec) => unjudged.includes(what) || !seesAll(spec);
+  const seesAll = (spec: ResolvedSessionSpec) => host.rules.enforced.length > 0 || decidesItself(spec);
+  const anyVariables = unchecked.includes('variables');
+  const lets = (what: UnreadableByRules, spec: ResolvedSessionSpec) => unchecked.includes(what) || !seesAll(spec);
   const seesShell = (spec: ResolvedSessionSpec) => lets('shells', spec) || isPlainShell(spec);
   return {
     get digest() {
@@ -81,7 +81,7 @@ export function judgeByRules(host: RulesOfHost, { unjudged, onReported }: JudgeO
       const findings = openingFindings(spec, openingContext(spec, host.rules.enforced));
       return strictest(seesShell(spec) ? findings : [...findings, unseenShell(spec)]);
     },
-    judgesPath: (operation, spec) => judgesPath(operation, spec, host.rules.enforced),
+    decidesByPath: (operation, spec) => decidesByPath(operation, spec, host.rules.enforced),
     refuseTerminal: (spec) => (lets('terminals', spec) ? undefined : terminalRefusal(spec, host)),
     decideTool: (name) =>
       toFinding(
@@ -95,7 +95,7 @@ export function judgeByRules(host: RulesOfHost, { unjudged, onReported }: JudgeO
 }
 
 /** Returns whether the spec itself asks for decisions. */
-function judgesItself({ approval, execPolicy }: ResolvedSessionSpec): boolean {
+function decidesItself({ approval, execPolicy }: ResolvedSessionSpec): boolean {
   return asksPersons(approval) || (execPolicy?.length ?? 0) > 0;
 }
 
@@ -172,16 +172,20 @@ function findingOfFile(operation: FileOperation, context: Context): RuleDecision
 const READS = ['files.read', 'files.list', 'files.stat'];
 
 /** Returns whether a file operation is decided by its path. Reading is safe unless a rule names it. */
-function judgesPath(operation: FileOperation, spec: ResolvedSessionSpec, enforced: readonly CompiledRules[]): boolean {
+function decidesByPath(
+  operation: FileOperation,
+  spec: ResolvedSessionSpec,
+  enforced: readonly CompiledRules[],
+): boolean {
   const rules = [...enforced, ...ownRules(spec)];
   if (decideOperations(wordsOfFile(operation), openingContext(spec, [])).requirement !== 'skip') return true;
   if (wordsOfFile(operation).every(({ isSafe }) => isSafe)) return rulesNameFiles(rules, READS);
   return rulesNameFiles(rules);
 }
 
-type Judged = Pick<OperationDecision, 'requirement' | 'reason' | 'matchedRules'>;
+type Decided = Pick<OperationDecision, 'requirement' | 'reason' | 'matchedRules'>;
 
-function toFinding({ requirement, reason = 'A rule forbids it.', matchedRules }: Judged): RuleDecision {
+function toFinding({ requirement, reason = 'A rule forbids it.', matchedRules }: Decided): RuleDecision {
   if (requirement === 'skip') return { type: 'allow' };
   return requirement === 'forbidden' ? { type: 'forbid', reason } : { type: 'ask', question: { reason, matchedRules } };
 }
@@ -231,7 +235,7 @@ function unseen(
   if (rulingFor('prompt', approval) === 'ask') return { type: 'ask', question: { reason } };
   return {
     type: 'forbid',
-    reason: `${reason} The session's \`approval\` lets nobody be asked. ${advice}, or have the operator allow it (\`allow: { unjudged: [${what}] }\` in SHELLFLEET_CONFIG).`,
+    reason: `${reason} The session's \`approval\` lets nobody be asked. ${advice}, or have the operator allow it (\`allow: { unchecked: [${what}] }\` in SHELLFLEET_CONFIG).`,
   };
 }
 
@@ -242,7 +246,7 @@ function terminalRefusal({ approval }: ResolvedSessionSpec, { rules }: RulesOfHo
       : asksPersons(approval)
         ? "the session's `approval`"
         : "the session's `execPolicy`";
-  return `${setting} cannot judge what is typed there. Run commands instead, or have the operator allow terminals beside them (\`allow: { unjudged: [terminals] }\` in SHELLFLEET_CONFIG)`;
+  return `${setting} cannot check what is typed there. Run commands instead, or have the operator allow terminals beside them (\`allow: { unchecked: [terminals] }\` in SHELLFLEET_CONFIG)`;
 }
 
 const STRICTNESS: Record<RuleDecision['type'], number> = { allow: 0, ask: 1, forbid: 2 };
@@ -283,7 +287,7 @@ function report(
   input: AdmissionInput,
   context: Context,
   { enforced, reported }: OperatorRules,
-  onReported: JudgeOptions['onReported'],
+  onReported: DecideOptions['onReported'],
 ): void {
   const { payload } = input;
   if (reported.length === 0 || payload.type === 'restart') return;

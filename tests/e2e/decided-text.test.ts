@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => stack?.end());
 
 const open = (spec: SessionSpec = {}) =>
-  stack.fleet.session(`judged-${++ids}`, { approval: 'unless-trusted', ...spec });
+  stack.fleet.session(`decided-${++ids}`, { approval: 'unless-trusted', ...spec });
 const asked = async ({ id }: Session) =>
   (
     await until(
@@ -100,7 +100,7 @@ describe('a question about a command', () => {
     await stack.fleet.approvals.deny(about.id);
     await restarted;
     await session.close();
-    const denied = await stack.fleet.session(`judged-${++ids}`, { approval: 'unless-trusted', shell });
+    const denied = await stack.fleet.session(`decided-${++ids}`, { approval: 'unless-trusted', shell });
     const never = await denied.submit('true');
     await stack.fleet.approvals.deny((await asked(denied)).id);
     expect(await never.result()).toMatchObject({ outcome: 'denial' });

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readBehavioursPage } from '../repository/behaviour-rows.ts';
+import { checkBaseline, checkMutant } from './check-mutant.ts';
 import { type CheckoutCopy, copyCheckout } from './checkout-copy.ts';
 import type { Mutant } from './draw.ts';
-import { checkBaseline, judge } from './judge.ts';
 import type { Part } from './parts.ts';
 import type { RowFault } from './row-faults/row-fault.ts';
 import { rowFaults } from './row-faults.ts';
@@ -13,7 +13,7 @@ import { rowFaults } from './row-faults.ts';
  * row. `only`: ids or beginnings of ids; none means all. Prints a line a row. Returns the rows whose fault no test
  * notices, and those whose tests fail without it.
  */
-export async function judgeRows(root: string, only: readonly string[], timeoutMs: number): Promise<string[]> {
+export async function checkRows(root: string, only: readonly string[], timeoutMs: number): Promise<string[]> {
   const { rows } = await readBehavioursPage();
   const wanted = rowFaults.filter(({ row }) => only.length === 0 || only.some((id) => row.startsWith(id)));
   if (wanted.length === 0) throw new Error(`no row has a fault: ${only.join(', ')}`);
@@ -25,10 +25,10 @@ export async function judgeRows(root: string, only: readonly string[], timeoutMs
     const unusable = await broken.among(tests);
     if (unusable !== undefined) {
       survivors.push(fault.row);
-      console.log(`${fault.row} not judged: ${unusable}`);
+      console.log(`${fault.row} not checked: ${unusable}`);
       continue;
     }
-    const { verdict, by, ms } = await judge(copy, partOf(tests), await toMutant(root, fault), timeoutMs);
+    const { verdict, by, ms } = await checkMutant(copy, partOf(tests), await toMutant(root, fault), timeoutMs);
     if (verdict !== 'killed' && verdict !== 'timeout') survivors.push(fault.row);
     console.log(`${fault.row} ${verdict} (${fault.file}, ${ms} ms)${by === undefined ? '' : `: ${by}`}`);
   }

@@ -2,7 +2,7 @@ import { sessionKeys } from '@shellfleet/protocol';
 import { pino } from 'pino';
 import { expect, test, vi } from 'vitest';
 import { finishUnauthorized } from '../run/run-entry.ts';
-import { judgeTaken } from './judge-taken.ts';
+import { classifyTaken } from './classify-taken.ts';
 import type { Step } from './step.ts';
 
 const ENTRY = { id: 'e', retry: 'never', inbox: '' };
@@ -30,11 +30,11 @@ function taken(of: {
   };
   const files = { hasBegun: async (id: string) => id === called };
   const parts = { context, shell: { reconnect: async () => ({ entryId: runs }), live: { files } } };
-  const judged = Promise.resolve(
-    judgeTaken({ ...ENTRY, retry, kind: called === undefined ? 'command' : 'file' } as never, parts as never),
+  const classified = Promise.resolve(
+    classifyTaken({ ...ENTRY, retry, kind: called === undefined ? 'command' : 'file' } as never, parts as never),
   );
-  return judged.then((step) => ({
-    judgement: describeStep(step),
+  return classified.then((step) => ({
+    step: describeStep(step),
     reports: refuse.mock.calls.map(([, problem]: unknown[]) => problem),
   }));
 }
@@ -54,13 +54,13 @@ test.each([
   ['a file operation that the keeper does not know any more', { lost: true, called: 'other' }, 'lost'],
   ['one that it began, from a Redis that may have fallen back', { lost: true }, 'lost'],
   ['the same, of an idempotent entry', { lost: true, retry: 'idempotent' }, 'never-began'],
-] as const)('%s is judged without a report', async (_title, of, judgement) => {
-  expect(await taken(of)).toEqual({ judgement, reports: [] });
+] as const)('%s is classified without a report', async (_title, of, step) => {
+  expect(await taken(of)).toEqual({ step, reports: [] });
 });
 
 test.each(['never', 'idempotent'])(
   'an id that is used again in a Redis that has lost nothing is a replay: %s',
   async (retry) => {
-    expect(await taken({ retry })).toEqual({ judgement: 'replayed', reports: ['this host began it before'] });
+    expect(await taken({ retry })).toEqual({ step: 'replayed', reports: ['this host began it before'] });
   },
 );

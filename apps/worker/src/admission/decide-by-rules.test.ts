@@ -8,16 +8,16 @@ import {
 } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import type { AdmissionInput } from './admission.ts';
-import { judgeByRules, type ReportedDecision } from './judge-by-rules.ts';
+import { decideByRules, type ReportedDecision } from './decide-by-rules.ts';
 
 const FORBID_PUSH = 'rules: [{ pattern: [git, push], decision: forbid, justification: Ask the owner. }]';
 const PROMPT_FETCH = 'rules: [{ pattern: [git, fetch], decision: prompt }]';
 
-function judge(files: string[], unjudged: Parameters<typeof judgeByRules>[1]['unjudged'] = []) {
+function rulesOf(files: string[], unchecked: Parameters<typeof decideByRules>[1]['unchecked'] = []) {
   const reported: ReportedDecision[] = [];
   const texts = files.map((text, index) => ({ name: `/${index}.yaml`, text }));
   const host = { rules: compileOperatorRules(texts) };
-  return { ...judgeByRules(host, { unjudged, onReported: (decision) => reported.push(decision) }), reported };
+  return { ...decideByRules(host, { unchecked, onReported: (decision) => reported.push(decision) }), reported };
 }
 
 interface Asked extends Partial<CommandPayload> {
@@ -43,7 +43,7 @@ function question({ spec = {}, opens = false, attempt = { number: 1 }, ...comman
 }
 
 test('a rule of the operator forbids, asks and allows, with its justification', () => {
-  const { decide } = judge([FORBID_PUSH, PROMPT_FETCH]);
+  const { decide } = rulesOf([FORBID_PUSH, PROMPT_FETCH]);
   expect(decide(question({ script: 'true; git push -f' }))).toEqual({
     type: 'forbid',
     reason: 'The rule `git push` forbids `git push -f`. Ask the owner.',
@@ -56,7 +56,7 @@ test('a rule of the operator forbids, asks and allows, with its justification', 
 });
 
 test('a rule of the session, and one that a person approved, answer what the session would ask, and lift no rule of the operator', () => {
-  const { decide } = judge([PROMPT_FETCH]);
+  const { decide } = rulesOf([PROMPT_FETCH]);
   const rule = (...pattern: string[]) => ({ pattern, decision: 'allow' as const });
   const approval = 'unless-trusted';
   expect(decide(question({ script: 'make', spec: { approval } })).type).toBe('ask');
@@ -67,7 +67,7 @@ test('a rule of the session, and one that a person approved, answer what the ses
 });
 
 test('a rule allows no command that brings a PATH of its own', () => {
-  const { decide } = judge(['rules: [{ pattern: [git], decision: allow }]']);
+  const { decide } = rulesOf(['rules: [{ pattern: [git], decision: allow }]']);
   const asked = { script: 'git log', spec: { approval: 'unless-trusted' } } as const;
   expect(decide(question({ ...asked, env: { CI: '1' } })).type).toBe('allow');
   expect(decide(question({ ...asked, env: { PATH: '/workspace' } })).type).toBe('ask');
@@ -75,20 +75,20 @@ test('a rule allows no command that brings a PATH of its own', () => {
 
 // fault 105
 test('variables of the session and its secrets count as those of the command do', () => {
-  const { decide } = judge(['rules: [{ pattern: [git], decision: allow }]']);
+  const { decide } = rulesOf(['rules: [{ pattern: [git], decision: allow }]']);
   const ask = (spec: SessionSpec) => decide(question({ script: 'ls', spec: { approval: 'unless-trusted', ...spec } }));
   expect(ask({ env: { CI: '1' }, secrets: { TOKEN: 'x' } })).toEqual({ type: 'allow' });
   expect(ask({ env: { PATH: '/workspace/bin:/bin' } }).type).toBe('ask');
   expect(ask({ secrets: { LD_LIBRARY_PATH: '/workspace' } }).type).toBe('ask');
   const spec = { approval: 'unless-trusted', env: { PATH: '/x' }, startupCommands: ['ls'] } as const;
-  expect(judge([]).decideOpening(sessionSpecSchema.parse(spec)).type).toBe('ask');
+  expect(rulesOf([]).decideOpening(sessionSpecSchema.parse(spec)).type).toBe('ask');
 });
 
 // fault 104
 test('a rule lets no command out of its sandbox whose variables may make it start others', () => {
   const files = ['rules: [{ pattern: [tar], decision: allow }]'];
-  const ask = (of: Asked, unjudged: Parameters<typeof judge>[1] = []) =>
-    judge(files, unjudged).decide(question({ script: 'tar c x', escalate: { justification: 'j' }, ...of })).type;
+  const ask = (of: Asked, unchecked: Parameters<typeof rulesOf>[1] = []) =>
+    rulesOf(files, unchecked).decide(question({ script: 'tar c x', escalate: { justification: 'j' }, ...of })).type;
   expect(ask({ env: { LANG: 'C', LC_ALL: 'C', TZ: 'UTC' }, spec: { approval: 'on-request' } })).toBe('allow');
   for (const given of [
     { env: { TAR_OPTIONS: 'x' } },
@@ -105,8 +105,8 @@ test('a rule lets no command out of its sandbox whose variables may make it star
 
 // fault 113
 test('a shell that may run more than it is given is asked about where rules hold or persons are asked, or refused', () => {
-  const opened = (spec: SessionSpec, files: string[] = [], unjudged: 'shells'[] = []) => {
-    const { decide, decideOpening } = judge(files, unjudged);
+  const opened = (spec: SessionSpec, files: string[] = [], unchecked: 'shells'[] = []) => {
+    const { decide, decideOpening } = rulesOf(files, unchecked);
     const [parsed, live] = [sessionSpecSchema.parse(spec), question({ spec })];
     const restart = { ...live, payload: { type: 'restart' as const } };
     const all = [decide(question({ spec, opens: true })), decide(restart), decideOpening(parsed)].map(
@@ -131,11 +131,11 @@ test('a shell that may run more than it is given is asked about where rules hold
 test('a restart is asked about as the opening of its shell is', () => {
   const spec: SessionSpec = { startupCommands: ['git fetch'] };
   const restart = { ...question({ spec }), payload: { type: 'restart' as const } };
-  expect(judge([PROMPT_FETCH]).decide(restart).type).toBe('ask');
+  expect(rulesOf([PROMPT_FETCH]).decide(restart).type).toBe('ask');
 });
 
 test('whoever is asked about the opening learns that a rule lets the command out, and why it asks to leave', () => {
-  const { decide } = judge(['rules: [{ pattern: [make], decision: allow }, { pattern: [setup], decision: prompt }]']);
+  const { decide } = rulesOf(['rules: [{ pattern: [make], decision: allow }, { pattern: [setup], decision: prompt }]']);
   const escalate = { justification: 'it needs the network' };
   const asked = { script: 'make', escalate, spec: { approval: 'on-request' } } as const;
   const leaves = { outside: true, justification: 'it needs the network' };
@@ -150,11 +150,11 @@ test('whoever is asked about the opening learns that a rule lets the command out
 
 test('rules of a session that are not valid are an error of its commands', () => {
   const execPolicy = [{ pattern: ['git'], decision: 'allow' as const, match: ['make'] }];
-  expect(() => judge([]).decide(question({ spec: { execPolicy } }))).toThrow('The rules of the session (execPolicy)');
+  expect(() => rulesOf([]).decide(question({ spec: { execPolicy } }))).toThrow('The rules of the session (execPolicy)');
 });
 
 test('startup and shutdown commands are decided with the entry that opens the shell, and with no other', () => {
-  const { decide, decideOpening } = judge([FORBID_PUSH, PROMPT_FETCH]);
+  const { decide, decideOpening } = rulesOf([FORBID_PUSH, PROMPT_FETCH]);
   const spec = { startupCommands: ['git fetch'], shutdownCommands: ['git fetch --all'] };
   expect(decide(question({ spec }))).toEqual({ type: 'allow' });
   expect(decide(question({ spec, opens: true, script: 'git fetch' }))).toMatchObject({
@@ -174,8 +174,8 @@ test('startup and shutdown commands are decided with the entry that opens the sh
 });
 
 test('a stdin that is sent while the command runs is asked about where rules hold or persons are asked, or refused with the setting', () => {
-  const streamed = (spec: SessionSpec, files: string[] = [], unjudged: 'stdin'[] = []) =>
-    judge(files, unjudged).decide(question({ input: 'streamed', spec }));
+  const streamed = (spec: SessionSpec, files: string[] = [], unchecked: 'stdin'[] = []) =>
+    rulesOf(files, unchecked).decide(question({ input: 'streamed', spec }));
   expect(streamed({})).toEqual({ type: 'allow' });
   expect(streamed({ approval: 'never' })).toEqual({ type: 'allow' });
   expect(streamed({ approval: 'on-request' })).toMatchObject({ type: 'ask' });
@@ -183,23 +183,23 @@ test('a stdin that is sent while the command runs is asked about where rules hol
   expect(streamed({}, [FORBID_PUSH], ['stdin'])).toEqual({ type: 'allow' });
   expect(streamed({ approval: 'never' }, [FORBID_PUSH])).toMatchObject({
     type: 'forbid',
-    reason: expect.stringContaining('allow: { unjudged: [stdin] }'),
+    reason: expect.stringContaining('allow: { unchecked: [stdin] }'),
   });
 });
 
-test('a terminal is refused where rules cannot judge it, with the setting and what to do', () => {
+test('a terminal is refused where rules cannot check it, with the setting and what to do', () => {
   const plain = sessionSpecSchema.parse({});
   const asking = sessionSpecSchema.parse({ approval: 'on-request' });
-  expect(judge([]).refuseTerminal(plain)).toBeUndefined();
-  expect(judge([FORBID_PUSH]).refuseTerminal(plain)).toMatch(
-    /^the rules of this host \(`rules:` in SHELLFLEET_CONFIG\).*unjudged: \[terminals\]/,
+  expect(rulesOf([]).refuseTerminal(plain)).toBeUndefined();
+  expect(rulesOf([FORBID_PUSH]).refuseTerminal(plain)).toMatch(
+    /^the rules of this host \(`rules:` in SHELLFLEET_CONFIG\).*unchecked: \[terminals\]/,
   );
-  expect(judge([]).refuseTerminal(asking)).toMatch(/^the session's `approval`/);
-  expect(judge([FORBID_PUSH], ['terminals']).refuseTerminal(asking)).toBeUndefined();
+  expect(rulesOf([]).refuseTerminal(asking)).toMatch(/^the session's `approval`/);
+  expect(rulesOf([FORBID_PUSH], ['terminals']).refuseTerminal(asking)).toBeUndefined();
 });
 
-test('a call of a tool is judged as the words `tool NAME`, by the rules of the operator', () => {
-  const { decideTool } = judge([
+test('a call of a tool is decided as the words `tool NAME`, by the rules of the operator', () => {
+  const { decideTool } = rulesOf([
     'rules: [{ pattern: [tool, deploy], decision: forbid, justification: At night. }, { pattern: [tool, [pay]], decision: prompt }]',
   ]);
   expect([decideTool('deploy'), decideTool('pay'), decideTool('resize')]).toMatchObject([
@@ -211,7 +211,7 @@ test('a call of a tool is judged as the words `tool NAME`, by the rules of the o
 
 test('a path must be the real one where rules are about files or the approval asks, and for a read where rules name reads', () => {
   const asks = (files: string[], operation: FileOperation, spec: SessionSpec = {}) =>
-    judge(files).judgesPath(operation, sessionSpecSchema.parse(spec));
+    rulesOf(files).decidesByPath(operation, sessionSpecSchema.parse(spec));
   const mkdir: FileOperation = { name: 'mkdir', path: '/a' };
   const stat: FileOperation = { name: 'stat', path: '/a' };
   const WRITES = 'rules: [{ pattern: [files.write, /a], decision: allow }]';
@@ -227,8 +227,8 @@ test('a path must be the real one where rules are about files or the approval as
   expect(asks([], stat, { execPolicy })).toBe(true);
 });
 
-test('a file operation is judged by the rules of the operator and the session, and by its approval', () => {
-  const { decide } = judge(['rules: [{ pattern: [files.write, /etc], decision: forbid }]']);
+test('a file operation is decided by the rules of the operator and the session, and by its approval', () => {
+  const { decide } = rulesOf(['rules: [{ pattern: [files.write, /etc], decision: forbid }]']);
   const about = (operation: FileOperation, spec: SessionSpec = {}) =>
     decide({ ...question({ spec }), payload: { type: 'file', operation } });
   const write = (path: string): FileOperation => ({
@@ -247,7 +247,7 @@ test('a file operation is judged by the rules of the operator and the session, a
 });
 
 test('only a command that asks to leave the sandbox leaves it, by a rule of the operator or by an answer', () => {
-  const { decide } = judge(['rules: [{ pattern: [make], decision: allow }]']);
+  const { decide } = rulesOf(['rules: [{ pattern: [make], decision: allow }]']);
   const escalate = { justification: 'it needs the network' };
   expect(decide(question({ script: 'make' }))).toEqual({ type: 'allow' });
   expect(decide(question({ script: 'make', escalate }))).toEqual({ type: 'allow', outside: true });
@@ -259,7 +259,7 @@ test('only a command that asks to leave the sandbox leaves it, by a rule of the 
 });
 
 test('a second attempt is always asked about, also where a rule allows the command', () => {
-  const { decide } = judge(['rules: [{ pattern: [make], decision: allow }]']);
+  const { decide } = rulesOf(['rules: [{ pattern: [make], decision: allow }]']);
   const attempt = { number: 2, exitCode: 1, output: '' } as const;
   expect(decide(question({ script: 'make', attempt, spec: { approval: 'on-failure' } }))).toMatchObject({
     type: 'ask',
@@ -268,14 +268,14 @@ test('a second attempt is always asked about, also where a rule allows the comma
 });
 
 test('the rules of a file with reportOnly are reported and decide nothing (RULES-3)', () => {
-  const { decide, reported } = judge([`${FORBID_PUSH}\nreportOnly: true`, PROMPT_FETCH]);
+  const { decide, reported } = rulesOf([`${FORBID_PUSH}\nreportOnly: true`, PROMPT_FETCH]);
   const asked = question({ script: 'git push' });
   expect(decide(asked)).toEqual({ type: 'allow' });
   decide(question({ script: 'git fetch' }));
   expect(reported).toEqual([{ input: asked, requirement: 'forbidden', rules: ['git push'] }]);
 });
 
-test('what no rule can read is judged by the operator alone where those rules only report', () => {
-  const { decideTool, refuseTerminal } = judge([`${FORBID_PUSH}\nreportOnly: true`]);
+test('what no rule can read is decided by the operator alone where those rules only report', () => {
+  const { decideTool, refuseTerminal } = rulesOf([`${FORBID_PUSH}\nreportOnly: true`]);
   expect([decideTool('add'), refuseTerminal(sessionSpecSchema.parse({}))]).toEqual([{ type: 'allow' }, undefined]);
 });
