@@ -66,9 +66,9 @@ export async function leaveToOthers(parts: SessionParts): Promise<void> {
 
 /**
  * Gives the session, which has no living shell here, to the next host that takes it (SESSION-5). It keeps its place in
- * the line, with everything that waits.
+ * the queue, with everything that waits.
  */
-export async function leaveInLine(parts: SessionParts): Promise<void> {
+export async function leaveInQueue(parts: SessionParts): Promise<void> {
   const { context, shell, job, lease } = parts;
   const { mailbox, logger } = context;
   // A session in which nothing waits needs no host.

@@ -177,7 +177,7 @@ describe('EPOCH-2: a command whose shell dies while its start is on its way', ()
 });
 
 describe('SESSION-5: while the host takes nothing new', () => {
-  test('a session without a living shell leaves for another host, with what waits and its place in the line', async () => {
+  test('a session without a living shell leaves for another host, with what waits and its place in the queue', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'true' });
     it.host.takesNew = false;

@@ -14,7 +14,7 @@ import { admitEntry } from './admit-entry.ts';
 import { adoptSession } from './adopt-session.ts';
 import { classifyTaken } from './classify-taken.ts';
 import { declareSession } from './declare-session.ts';
-import { abandon, endClosing, giveUp, handOver, leaveInLine, leaveToOthers } from './end-session.ts';
+import { abandon, endClosing, giveUp, handOver, leaveInQueue, leaveToOthers } from './end-session.ts';
 import { failWaiting } from './fail-waiting.ts';
 import { Hosting, type Stop } from './hosting.ts';
 import { waitOrGiveUp } from './idle-session.ts';
@@ -240,7 +240,7 @@ export class HostedSession {
     if (state === 'closing') await endClosing(parts);
     else if (state === 'shutting-down') await giveUp(parts, 'the host was shut down', () => true);
     else if (state === 'handing-over' && parts.shell.hasState) await handOver(parts);
-    else await leaveInLine(parts);
+    else await leaveInQueue(parts);
   }
 
   async #admit({ entry, opened }: Extract<Step, { type: 'decide' }>, parts: SessionParts): Promise<Step> {

@@ -15,10 +15,10 @@ import { toQueueError } from '@shellfleet/redis';
 import { type AskContext, askHost } from '../hosts/ask-host.ts';
 import { type ListedKept, readKept } from './kept.ts';
 import { readRefusals } from './read-refusals.ts';
-import { type LineContext, readWaitingLines, type WaitingLine } from './waiting-line.ts';
+import { type QueueContext, readWaitingQueues, type WaitingQueue } from './waiting-queue.ts';
 
 /** The part of a view that is needed to read about sessions. */
-export interface InfoContext extends AskContext, LineContext {
+export interface InfoContext extends AskContext, QueueContext {
   readonly tenant: string;
   readonly place: string;
   keysOf(sessionId: string): SessionKeys;
@@ -69,9 +69,9 @@ export async function readSessionInfos(context: InfoContext, all: readonly Sessi
     const beats = placed.some(({ state }) => needsHost(state, alive))
       ? await readBeats(context.redis, context.fleet)
       : [];
-    const inLine = placed.filter(({ state }) => isQueued(state) && state.hasWork);
-    const classes = new Set(inLine.flatMap(({ placementClass }) => placementClass ?? []));
-    const lines = await readWaitingLines(context, classes, beats);
+    const queued = placed.filter(({ state }) => isQueued(state) && state.hasWork);
+    const classes = new Set(queued.flatMap(({ placementClass }) => placementClass ?? []));
+    const lines = await readWaitingQueues(context, classes, beats);
     const needing = placed.filter(
       ({ state, placementClass }) => needsHost(state, alive) && isParticular(placementClass),
     );
@@ -115,7 +115,7 @@ function toInfo(
   keys: SessionKeys,
   state: StoredSession,
   alive: ReadonlySet<string>,
-  line: WaitingLine | undefined,
+  line: WaitingQueue | undefined,
 ): SessionInfo {
   const position = line?.positionOf(sessionJobId(keys.tenant, keys.session));
   const etaMs = position === undefined ? undefined : line?.etaOf(position);

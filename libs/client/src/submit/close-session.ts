@@ -3,7 +3,7 @@ import { type SessionKeys, ShellfleetError } from '@shellfleet/protocol';
 import { type Sealer, signClose } from '@shellfleet/sealing';
 import type { Feeds } from '../connection/feeds.ts';
 import { isHostAlive } from '../hosts/is-host-alive.ts';
-import { type LeaveContext, leaveLine } from './leave-line.ts';
+import { type LeaveContext, leaveQueue } from './leave-queue.ts';
 
 /** The part of a view that is needed to close a session. */
 export interface CloseContext extends LeaveContext {
@@ -40,7 +40,7 @@ export async function beginClose(
       notify(context.redis, context.namespace, inbox, { tenant, session, entryId, event, result: '' }).catch(() => {}),
     ),
   );
-  if (closed.type === 'closed' && host === '') await leaveLine(context, keys).catch(() => {});
+  if (closed.type === 'closed' && host === '') await leaveQueue(context, keys).catch(() => {});
   if (closed.type === 'closing') {
     const call = { type: 'close', tenant, session, generation: closed.generation, signed: closed.signed } as const;
     await callHost(context.redis, context.namespace, closed.host, call);

@@ -3,16 +3,16 @@ import { newSessionJob, parsePlacement, type QueuedSessions } from '@shellfleet/
 import type { SessionKeys } from '@shellfleet/protocol';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
-/** The part of a view that is needed to leave the line. */
+/** The part of a view that is needed to leave the queue. */
 export interface LeaveContext extends FleetContext {
   readonly sessions: Pick<QueuedSessions, 'ensureJob' | 'leave'>;
 }
 
 /**
- * Takes a session that was closed without a host out of the line, where it would count in the positions of the others. A host that meets such
+ * Takes a session that was closed without a host out of the queue, where it would count in the positions of the others. A host that meets such
  * a job drops it, so this may fail.
  */
-export async function leaveLine(context: LeaveContext, keys: SessionKeys): Promise<void> {
+export async function leaveQueue(context: LeaveContext, keys: SessionKeys): Promise<void> {
   const before = await readStoredSession(context.redis, keys);
   if (before?.phase !== 'closed' || before.placementClass === '') return;
   await context.sessions.leave(before.placementClass, keys);

@@ -2,12 +2,12 @@ import { hostsFor, type PlacementClass, type QueuedSessions } from '@shellfleet/
 import type { HostBeat } from '@shellfleet/protocol';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
-export interface LineContext extends FleetContext {
+export interface QueueContext extends FleetContext {
   readonly sessions: Pick<QueuedSessions, 'waiting'>;
 }
 
 /** The sessions of one placement class that wait for a slot. */
-export interface WaitingLine {
+export interface WaitingQueue {
   /** How many wait, as far as positions are reported. */
   readonly length: number;
   /** From 1; undefined for one that does not wait. */
@@ -17,13 +17,13 @@ export interface WaitingLine {
 }
 
 /** One line for each placement class: its sessions wait for the hosts that offer it. */
-export async function readWaitingLines(
-  context: LineContext,
+export async function readWaitingQueues(
+  context: QueueContext,
   classes: ReadonlySet<PlacementClass>,
   beats: readonly HostBeat[],
-): Promise<Map<PlacementClass, WaitingLine>> {
+): Promise<Map<PlacementClass, WaitingQueue>> {
   const lines = await Promise.all(
-    [...classes].map(async (name): Promise<[PlacementClass, WaitingLine]> => {
+    [...classes].map(async (name): Promise<[PlacementClass, WaitingQueue]> => {
       const waiting = await context.sessions.waiting(name);
       const positions = new Map(waiting.map((jobId, index) => [jobId, index + 1]));
       const hosts = hostsFor(name, beats);
