@@ -10,7 +10,7 @@ import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// stranger.md, wrong 1: two fleets of one namespace on one engine, here with equal host ids and in two databases of one
+// Two fleets of one namespace on one engine, here with equal host ids and in two databases of one
 // Redis.
 
 const program = (name: string) => fileURLToPath(new URL(`../fixtures/${name}.ts`, import.meta.url));

@@ -303,7 +303,7 @@ describe('the audit of a fleet', () => {
   });
 });
 
-// Fault 106: a state folder does not prove by its own content which host it belongs to.
+// A state folder does not prove by its own content which host it belongs to.
 describe('verify, for an audit that is not in its place,', () => {
   const heads = join(folder, 'kept-heads.jsonl');
   beforeAll(async () => {

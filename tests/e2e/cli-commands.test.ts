@@ -222,8 +222,6 @@ describe('commands of the command line', () => {
     expect(await cli.text(['exec', 'lost', '--', 'echo "[$kept]"'])).toEqual({ ...quiet, stdout: '[]\n' });
   });
 });
-
-// Fault 111
 describe('a full disk', () => {
   const SAID =
     'shellfleet: stdout cannot be written, so what it has is not whole: ENOSPC: no space left on device, write.\n';

@@ -3,7 +3,7 @@ import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-// stranger.md, Wrong 3. The name of an image can get new content, like a tag of another fleet or version on the engine.
+// The name of an image can get new content, like a tag of another fleet or version on the engine.
 
 const docker = new Docker({ socketPath: inject('dockerHost').replace('unix://', '') });
 const repo = `digest-test-${process.pid}`;

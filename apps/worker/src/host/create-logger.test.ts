@@ -60,8 +60,6 @@ describe('the log of a worker', () => {
       { level: 'info', msg: 'worker.started' },
     ]);
   });
-
-  // Fault 111, in a worker.
   test('LOG-2: keeps a limited number of lines waiting on a full disk, and stops nothing', () => {
     const destination = openLog('/dev/full');
     const dropped: unknown[] = [];

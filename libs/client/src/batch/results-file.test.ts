@@ -81,8 +81,6 @@ test('a last line that is whole but for its line feed stays, and the next result
   expect(await idsIn()).toEqual(['a', 'b', 'c']);
   expect((await readEarlier(path)).finished).toEqual(new Set(['a', 'b', 'c']));
 });
-
-// Fault 111.
 test('a file that takes no more is named with what happened', async () => {
   await using file = await ResultsFile.open('/dev/full', 'replace', 'n', NOTHING);
   await expect(file.append(line('a', 'success'))).rejects.toMatchObject({

@@ -51,7 +51,6 @@ test.each([
   'alias x=y',
   'export x',
   'sort x',
-  // Fault 110.
   ...'prlimit choom setarch linux64 fakeroot faketime systemd-run pkexec start-stop-daemon cpulimit unbuffer valgrind xvfb-run'.split(
     ' ',
   ),

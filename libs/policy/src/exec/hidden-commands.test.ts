@@ -4,7 +4,7 @@ import { evaluate } from './evaluate.ts';
 const forbidsPush = [{ pattern: ['git', 'push'], decision: 'forbid' as const }];
 const onRequest = (script: string) => evaluate(script, { approval: 'on-request' });
 
-/** Programs that start the words after them. Fault 110. */
+/** Programs that start the words after them. */
 const LAUNCHERS =
   `sudo doas env command nohup nice|nice -n 5|ionice -c 3|time|timeout 5|setsid|stdbuf -o0|chroot /x|flock x|prlimit|prlimit --cpu=1|choom -n 0
   setarch x86_64|linux64|i386|fakeroot|faketime now|systemd-run|systemd-run --user -p A=B|pkexec|start-stop-daemon -S -x|cpulimit -l 5|unbuffer|valgrind

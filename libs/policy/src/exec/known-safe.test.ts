@@ -26,7 +26,7 @@ describe('known to be safe', () => {
     expect(classify(script)).toBe('safe');
   });
 
-  // Fault 102: programs take options after operands, several in one word, with their value, and abbreviated.
+  // Programs take options after operands, several in one word, with their value, and abbreviated.
   test.each([
     'sed -n 1p -fFILE',
     'sed -n 1p -f FILE',
