@@ -1,4 +1,5 @@
-import { mkdir, readlink, rename, stat, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readlink, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   bubblewrapArguments,
@@ -59,19 +60,10 @@ export async function openBubblewrap(folder: string, path = SYSTEM_PATH): Promis
 
 async function readRoot(): Promise<HostRoot> {
   const programs = await Promise.all(
-    PROGRAM_FOLDERS.map(async (path) => ({ path, linkTo: await readlink(path).catch(() => undefined) })),
+    PROGRAM_FOLDERS.filter((path) => existsSync(path)).map(async (path) => ({
+      path,
+      linkTo: await readlink(path).catch(() => undefined),
+    })),
   );
-  const areThere = await Promise.all(programs.map(({ path }) => isThere(path)));
-  const kernelFiles = await Promise.all(KERNEL_FILES.map(isThere));
-  return {
-    programs: programs.filter((_, index) => areThere[index]),
-    kernelFiles: KERNEL_FILES.filter((_, index) => kernelFiles[index]),
-  };
-}
-
-function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
+  return { programs, kernelFiles: KERNEL_FILES.filter((path) => existsSync(path)) };
 }

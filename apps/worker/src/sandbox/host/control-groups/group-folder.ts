@@ -1,4 +1,5 @@
-import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -13,7 +14,7 @@ export async function setValue(folder: string, file: string, value: number | str
 
 /** Writes a value to a file that some kernels lack. */
 export async function setValueIfThere(folder: string, file: string, value: number | string): Promise<void> {
-  if (await isThere(`${folder}/${file}`)) await setValue(folder, file, value);
+  if (existsSync(`${folder}/${file}`)) await setValue(folder, file, value);
 }
 
 /** Reads the counter, which has the same name in both versions. */
@@ -45,13 +46,6 @@ export async function removeEmptyParents(folder: string, top: string): Promise<v
 export async function listGroups(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-}
-
-export async function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 async function tryRemove(folder: string): Promise<string | undefined> {

@@ -1,5 +1,5 @@
+import { existsSync } from 'node:fs';
 import type { ControlGroups } from './control-groups.ts';
-import { isThere } from './group-folder.ts';
 import { Version1 } from './version-1.ts';
 import { Version2 } from './version-2.ts';
 
@@ -7,7 +7,7 @@ const PROBE = 'probe';
 
 /** Opens the control groups at `top`, with the sessions' in `below`. Returns the reason when this host has none. */
 export async function openControlGroups(top: string, below: string): Promise<ControlGroups | string> {
-  const groups = (await isThere(`${top}/cgroup.controllers`)) ? new Version2(top, below) : new Version1(top, below);
+  const groups = existsSync(`${top}/cgroup.controllers`) ? new Version2(top, below) : new Version1(top, below);
   try {
     await groups.create(PROBE, { memoryBytes: 2 ** 26, cpus: 1, pids: 16 });
     await groups.oomKills(PROBE);

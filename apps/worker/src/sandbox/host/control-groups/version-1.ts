@@ -1,7 +1,7 @@
+import { existsSync } from 'node:fs';
 import type { ControlGroups, GroupLimits } from './control-groups.ts';
 import {
   CPU_PERIOD_MICROS,
-  isThere,
   listGroups,
   makeGroup,
   readOomKills,
@@ -26,7 +26,7 @@ export class Version1 implements ControlGroups {
   async create(name: string, { memoryBytes, cpus, pids }: GroupLimits): Promise<string[]> {
     for (const controller of CONTROLLERS) {
       // Where a controller is not mounted, a folder would limit nothing.
-      if (!(await isThere(`${this.#top}/${controller}/cgroup.procs`)))
+      if (!existsSync(`${this.#top}/${controller}/cgroup.procs`))
         throw new Error(`there is no control group for ${controller} at ${this.#top}`);
       await makeGroup(this.#folder(controller, name));
     }
