@@ -48,7 +48,7 @@ export function createEgressServer(open: OpenOutward, headWithinMs = HEAD_WITHIN
     highWaterMark: BUFFER_BYTES,
   };
   const asked = new WeakSet<Socket>();
-  /** Tells whether a request is the first of its connection (EGRESS-HTTP-3). */
+  /** Tells whether a request is the first of its connection, and disconnects otherwise (EGRESS-HTTP-3). */
   const isFirst = (client: Socket) => {
     const isNew = !asked.has(client);
     asked.add(client);

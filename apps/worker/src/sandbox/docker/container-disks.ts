@@ -35,7 +35,7 @@ export class ContainerDisks {
     return this.#watch.problem;
   }
 
-  /** `onFilled` is called before the watch ends it, so the reason is known before connections break. */
+  /** Watches a container. `onFilled` runs before its end, so the reason is known before connections break. */
   add(containerId: string, onFilled: () => void): void {
     this.#running.set(containerId, onFilled);
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 /** Folders of the system's programs, also for sessions. */
 export const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** Returns the path of a system program. Others may be able to write to folders of this process's PATH. */
+/** Returns the path of a system program. PATH is not used, because other users may write to its folders. */
 export async function findSystemProgram(name: string, path = SYSTEM_PATH): Promise<string | undefined> {
   for (const folder of path.split(':')) {
     const path = join(folder, name);
