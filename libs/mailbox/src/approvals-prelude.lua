@@ -1,12 +1,12 @@
--- Code that the scripts of approvals share: each of them is prepended by the parts that it uses (compose-script.ts).
--- An asker is something that asks a question: `<session> <generation> <entry>`.
--- KEYS  1 questions, of one tenant; all other keys are built from ARGV[1] and share its hash tag
+-- Code that the scripts of approvals share. Each script begins with the parts that it uses (compose-script.ts).
+-- An asker, `<session> <generation> <entry>`, asks a question.
+-- KEYS  1 questions of one tenant; all other keys are built from ARGV[1] and share its hash tag
 -- ARGV  1 key prefix of the tenant's approvals · then the script's own
 --
 -- APPROVALS-1. Every script is atomic, and safe when it arrives twice.
 -- APPROVALS-2. A question exists exactly as long as an asker asks it.
--- APPROVALS-3. An answer is removed from the stream in the step that applies it. Whoever looks for a grant applies the
---              waiting answers first, so nothing starts on a grant whose revocation has been written.
+-- APPROVALS-3. The step that applies an answer removes it from the stream. Waiting answers are applied before a grant
+--              is used, so nothing starts on a grant whose revocation has been written.
 -- APPROVALS-4. An asker whose question was decided stays in `decided` until its session has received the decision.
 local prefix = ARGV[1]
 local questions, pending, asked = KEYS[1], prefix .. 'pending', prefix .. 'asked'
@@ -27,21 +27,20 @@ local function now_ms()
 end
 local function text_of(number) return string.format('%.0f', number) end
 
--- Readers receive the id of a question that has changed.
+-- Publishes the id of a question that has changed.
 local function publish(id) redis.call('PUBLISH', prefix .. 'feed', id) end
 
--- Ids of the grants of scope `prefix`. They have no end, so their score is infinite.
+-- Returns the ids of the grants of scope `prefix`, whose score is infinite because they do not expire.
 local function endless_grants() return redis.call('ZRANGEBYSCORE', grants, '+inf', '+inf') end
 
--- The list of grants lasts as long as one that is in it may be used.
+-- Keeps the list of grants until its last grant expires.
 local function keep_grants(retention)
   if #endless_grants() > 0 then redis.call('PERSIST', grants) else redis.call('PEXPIRE', grants, retention) end
 end
 
 local function split(text) return string.match(text or '', '^(%S+) (%S+)$') end
 
--- Removes an asker from the question that it asks. Returns the id of the question, the asker's binding, and whether
--- nobody asks the question any more.
+-- Removes an asker from its question. Returns the question's id, the asker's binding, and true if no asker is left.
 local function leave(asker)
   redis.call('ZREM', pending, asker)
   local id, binding = split(redis.call('HGET', asked, asker))

@@ -5,17 +5,13 @@ import { defineApprovalsScript } from '../scripts.ts';
 
 const script = defineApprovalsScript('announce');
 
-/** A question that its claimer announces. */
 export interface ClaimedAnnouncement {
   id: string;
-  /** How often it was claimed, with this time. */
+  /** Number of claims, this one included. */
   attempt: number;
 }
 
-/**
- * Claims the question whose announcement is due for the longest time. Nobody else gets it for `leaseMs`. Throws
- * QUEUE_UNAVAILABLE.
- */
+/** Claims the question whose announcement is due longest, for `leaseMs`. Throws QUEUE_UNAVAILABLE. */
 export async function claimAnnouncement(
   redis: Redis,
   keys: ApprovalKeys,
@@ -26,7 +22,7 @@ export async function claimAnnouncement(
   return id === undefined ? undefined : { id: asString(id), attempt: asNumber(attempt) };
 }
 
-/** Removes an announcement that was taken, or that nobody tries any more. Throws QUEUE_UNAVAILABLE. */
+/** Removes an announcement that was sent or given up. Throws QUEUE_UNAVAILABLE. */
 export async function forgetAnnouncement(redis: Redis, keys: ApprovalKeys, id: string): Promise<void> {
   await redis.multi().zrem(keys.unannounced, id).hdel(keys.announcements, id).exec().catch(throwQueueError);
 }

@@ -3,17 +3,16 @@ import { asArray, asNumber, retentionOf, runScript, throwQueueError } from '@she
 import type { Redis } from 'ioredis';
 import { defineApprovalsScript } from '../scripts.ts';
 
-// Answers wait in a stream of their own until a worker has applied them. Whoever answers writes to that key only.
+// Answers wait in their own stream until a worker has applied them. Approvers write only to that key.
 
 const script = defineApprovalsScript('apply');
 
-/** Denials in a row after which a session may ask again at once. Each further one is followed by a pause. */
+/** Denials in a row after which a session may ask again at once. After each further one it has to wait. */
 const DENIALS_WITHOUT_PAUSE = 3;
 const FIRST_PAUSE_MS = 10_000;
 const LONGEST_PAUSE_MS = 600_000;
 const ASKERS_OF_ONE_CALL = 500;
 const PAGE = 100;
-/** Time for which the confirmations of an answer are kept. */
 const CONFIRMED_MS = 10_000;
 
 /** Adds an answer, and returns its id in the stream. The caller wakes the hosts next. Throws QUEUE_UNAVAILABLE. */
@@ -21,19 +20,19 @@ export async function writeAnswer(redis: Redis, keys: ApprovalKeys, sealed: stri
   return (await redis.xadd(keys.answers, '*', 'd', sealed).catch(throwQueueError)) ?? '';
 }
 
-/** Wakes the hosts, because answers wait. `confirm`: id of the answer that each of them is to confirm. */
+/** Wakes the hosts for the waiting answers. Each host confirms the answer with the id `confirm`. */
 export async function wakeForAnswers(redis: Redis, keys: ApprovalKeys, confirm?: string): Promise<void> {
   const { namespace, tenant } = keys;
   const wakeUp = encodeWakeUp({ type: 'answers', tenant, ...(confirm === undefined ? {} : { confirm }) });
   await redis.publish(fleetKeys(namespace).sessionsWakeUps, wakeUp).catch(throwQueueError);
 }
 
-/** Tells whether an answer still waits. Throws QUEUE_UNAVAILABLE. */
+/** Returns true while an answer waits. Throws QUEUE_UNAVAILABLE. */
 export async function isAnswerWaiting(redis: Redis, keys: ApprovalKeys, id: string): Promise<boolean> {
   return (await redis.xrange(keys.answers, id, id).catch(throwQueueError)).length > 0;
 }
 
-/** Reads the answers that wait, oldest first. Throws QUEUE_UNAVAILABLE. */
+/** Reads the waiting answers, oldest first. Throws QUEUE_UNAVAILABLE. */
 export async function readAnswers(redis: Redis, keys: ApprovalKeys): Promise<{ id: string; sealed: string }[]> {
   const entries = await redis.xrange(keys.answers, '-', '+', 'COUNT', PAGE).catch(throwQueueError);
   return entries.map(([id, fields]) => ({ id, sealed: fields[1] ?? '' }));
@@ -47,20 +46,19 @@ export async function dropAnswer(redis: Redis, keys: ApprovalKeys, id: string): 
 export interface AppliedAnswer {
   /** Id of the answer in the stream. */
   id: string;
-  /** Id of the question. */
   question: string;
   type: 'approve' | 'deny' | 'revoke';
   scope?: string | undefined;
-  /** What an approval grants, sealed. */
+  /** Sealed grant of an approval. */
   grant?: string;
-  /** Whether, with the scope `session`, the grant covers a folder of the sessions. */
+  /** True if a grant of the scope `session` covers a folder of the session. */
   covers?: boolean;
   end: ApprovalEnd;
 }
 
 /**
- * Applies an answer (APPROVALS-3), and removes it. `applied`: by this call. `applied-before`: by another one. `over`:
- * the question is not pending any more, or there is no such grant. Throws QUEUE_UNAVAILABLE.
+ * Applies an answer and removes it (APPROVALS-3). `over`: the question or the grant has ended. Throws
+ * QUEUE_UNAVAILABLE.
  */
 export async function applyAnswer(
   redis: Redis,
@@ -78,7 +76,7 @@ export async function applyAnswer(
   }
 }
 
-/** Reports that no start is under way on this host on a grant that this answer, or an earlier one, has revoked. */
+/** Confirms that this host starts nothing more on grants that this answer or an earlier one has revoked. */
 export async function confirmAnswer(redis: Redis, keys: ApprovalKeys, answer: string, hostId: string): Promise<void> {
   const key = confirmedKey(keys, answer);
   await redis

@@ -1,10 +1,10 @@
--- apply: apply an answer, and remove it from the stream (APPROVALS-3). Its askers leave the question for `decided`.
--- ARGV 2 id of the answer in the stream · 3 id of the question · 4 'approve', 'deny' or 'revoke' · 5 scope or ''
---      6 grant, sealed, or '' · 7 how the question ends, JSON · 8 retention ms · 9 the most askers of one call
---      10 denials in a row that are followed by no pause · 11 first pause, ms · 12 longest pause, ms
+-- apply: apply an answer, and remove it from the stream (APPROVALS-3). Its askers move to `decided`.
+-- ARGV 2 id of the answer · 3 id of the question · 4 'approve', 'deny' or 'revoke' · 5 scope or '' ·
+--      6 grant, sealed, or '' · 7 end of the question, JSON · 8 retention ms · 9 most askers in one call ·
+--      10 denials in a row without a pause · 11 first pause, ms · 12 longest pause, ms ·
 --      13 '1': with the scope 'session' the grant covers a folder
--- Returns {1, askers} applied · {2, askers} call again · {0} applied before
---         {-1} the question is not pending, or no grant has that id; the answer is removed
+-- Returns {1, askers} applied · {2, askers} call again · {0} applied before ·
+--         {-1} the question or the grant has ended; the answer is removed
 local answer, id, type, scope, retention = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[8]
 if #redis.call('XRANGE', answers, answer, answer) == 0 then return {0} end
 if type == 'revoke' then
@@ -35,7 +35,7 @@ if type == 'approve' then
 end
 redis.call('SET', end_key(id), ARGV[7], 'PX', retention)
 
--- After some denials in a row, a session is not asked for a while, each time for twice as long.
+-- After several denials in a row, a session may not ask for a pause, which doubles each time.
 local function count_denial(session)
   local key = denials_key(session)
   local count = tonumber(string.match(redis.call('GET', key) or '', '^%d+') or 0) + 1

@@ -1,9 +1,10 @@
--- ask: add a question about the head of a mailbox, which the caller then holds. Askers of the same share one question.
--- ARGV 2 id that the question gets if nobody asks it yet; it begins with the keyed hash of what is asked · 3 asker
---      4 binding · 5 ms after which it expires · 6 the most askers that may be pending · 7 the question, sealed
---      8 '1': the caller knows the answers that were given before, and cannot use them
--- Returns {1, id, ms when it expires} it is pending (again, when it arrives twice) · {2} it was answered meanwhile
---         {-1, pending} too many are pending · {-2, ms} its session was denied so often that it is not asked until then
+-- ask: add an asker to a question about the head of a mailbox. Equal questions are one question. The caller holds the
+-- head.
+-- ARGV 2 id for a new question, which begins with the keyed hash of its content · 3 asker · 4 binding ·
+--      5 ms until it expires · 6 most pending askers · 7 question, sealed ·
+--      8 '1': the caller has found no earlier answer that it can use
+-- Returns {1, id, ms when it expires} pending (again, when it arrives twice) · {2} already answered ·
+--         {-1, pending} too many are pending · {-2, ms} the session may not ask until then, after too many denials
 local id, asker, binding = ARGV[2], ARGV[3], ARGV[4]
 local known, bound = split(redis.call('HGET', asked, asker))
 if known and bound == binding then return {1, known, redis.call('ZSCORE', pending, asker)} end
@@ -13,7 +14,7 @@ if ARGV[8] ~= '1' and answered and answered_as == binding then
   local ended = redis.call('GET', end_key(answered))
   if ended and not string.find(ended, '"state":"revoked"', 1, true) then return {2} end
 end
--- The asker has asked before for another shell, or under other rules.
+-- The asker may have asked before, for another shell or under other rules.
 if known then leave(asker) end
 local at = now_ms()
 local denials = redis.call('GET', denials_key(string.match(asker, '^%S+')))

@@ -7,9 +7,8 @@ import { noteAsking } from './asking-tenants.ts';
 const script = defineApprovalsScript('ask');
 
 /**
- * What asks a question: an entry, or something beside the mailboxes. A file operation has an entry id of its own; a
- * tool call has TOOL_ASKER for its session, the name of the tool for the generation, and the id of the call for the
- * entry.
+ * Asker of a question: an entry, a file operation with its own entry id, or a tool call. A tool call has TOOL_ASKER as
+ * its session, the name of the tool as its generation, and its call id as its entry.
  */
 export interface Asker {
   session: string;
@@ -18,26 +17,26 @@ export interface Asker {
 }
 export const toAsker = ({ session, generation, entryId }: Asker): string => `${session} ${generation} ${entryId}`;
 
-/** Returns undefined when the text names no asker: anything may have written to Redis. */
+/** Parses an asker. Returns undefined for other text, which anything may have written to Redis. */
 export function parseAsker(text: string): Asker | undefined {
   const [session, generation, entryId, ...more] = text.split(' ');
   if (!session || !generation || !entryId || more.length > 0) return undefined;
   return { session, generation, entryId };
 }
 
-/** The keyed hash of what is asked, with which the id of a question begins: `<hash>.<nonce>`. */
+/** Returns the keyed hash of the question's content from its id, `<hash>.<nonce>`. */
 export const hashOfQuestion = (id: string): string => id.split('.', 1)[0] ?? '';
 
 export interface NewQuestion {
-  /** Id that the question gets if nobody asks it yet: `<hash>.<nonce>`. */
+  /** Id for a new question: `<hash>.<nonce>`. */
   id: string;
   asker: Asker;
-  /** Keyed hash of everything that the answer will hold for. */
+  /** Keyed hash of everything that the answer will apply to. */
   binding: string;
   timeoutMs: number;
   mostPending: number;
   sealed: string;
-  /** Whether the caller has looked for answers that were given before, and can use none. */
+  /** True if the caller has found no earlier answer that it can use. */
   unanswered?: boolean;
 }
 
@@ -46,12 +45,11 @@ export type Asked =
   | { type: 'pending'; id: string; expiresAt: number }
   | { type: 'answered' }
   | { type: 'too-many'; pending: number }
-  /** The session is asked nothing until then (ms), because its questions were denied several times in a row. */
+  /** The session may not ask until then (ms), after several denials in a row. */
   | { type: 'quiet'; until: number };
 
 /**
- * Adds a question of an entry that is about to be held (APPROVALS-2). The tenant is listed first, so that upkeep finds
- * the question whatever happens next. Throws QUEUE_UNAVAILABLE.
+ * Adds an asker to a question (APPROVALS-2). Lists the tenant first, so that upkeep finds it. Throws QUEUE_UNAVAILABLE.
  */
 export async function askApproval(redis: Redis, keys: ApprovalKeys, question: NewQuestion): Promise<Asked> {
   const { id, asker, binding, timeoutMs, mostPending, sealed, unanswered = false } = question;

@@ -3,9 +3,8 @@ import { runScript, throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { defineApprovalsScript } from '../scripts.ts';
 
-// The list of the tenants that ask questions, through which upkeep finds everything else. The score of a tenant is
-// infinite when it has asked since upkeep looked at it last, and else the time (ms, by the clock of Redis) at which
-// upkeep last found that it asks something. So no clock of a host counts.
+// Upkeep finds every question through this list of tenants. The score of a tenant is infinite when it has asked since
+// upkeep last looked, else the time (ms, by the clock of Redis) when upkeep last found a question of it.
 
 const tidyScript = defineApprovalsScript('tidy');
 
@@ -14,27 +13,24 @@ export async function noteAsking(redis: Redis, { namespace, tenant }: ApprovalKe
   await redis.zadd(fleetKeys(namespace).asking, '+inf', tenant).catch(throwQueueError);
 }
 
-/** Returns the listed tenants. `isNew`: the tenant has asked since `keepAsking` was called for it last. */
+/** Returns the listed tenants. `isNew`: the tenant has asked since its last `keepAsking`. */
 export async function readAskingTenants(redis: Redis, fleet: FleetKeys): Promise<{ tenant: string; isNew: boolean }[]> {
   const pairs = await redis.zrange(fleet.asking, '0', '-1', 'WITHSCORES').catch(throwQueueError);
   return pairs.flatMap((tenant, index) => (index % 2 === 0 ? [{ tenant, isNew: pairs[index + 1] === 'inf' }] : []));
 }
 
-/** Keeps a tenant that is listed, because it asks something at this time (ms, by the clock of Redis). */
+/** Keeps a tenant in the list, because it has a question at this time (ms, by the clock of Redis). */
 export async function keepAsking(redis: Redis, fleet: FleetKeys, tenant: string, nowMs: number): Promise<void> {
   await redis.zadd(fleet.asking, 'XX', nowMs, tenant).catch(throwQueueError);
 }
 
-/**
- * Removes the tenants that have asked nothing since a time (ms, by the clock of Redis), and their empty streams of
- * answers.
- */
+/** Removes tenants without questions since a time (ms, by the clock of Redis), and their empty answer streams. */
 export async function forgetQuietTenants(redis: Redis, fleet: FleetKeys, beforeMs: number): Promise<void> {
   const quiet = await redis.zrange(fleet.asking, '-inf', String(beforeMs), 'BYSCORE').catch(throwQueueError);
   for (const tenant of quiet) {
     const keys = approvalKeys(fleet.namespace, tenant);
     await runScript(redis, tidyScript, [keys.questions], [keys.prefix]);
   }
-  // A tenant that has asked meanwhile has another score.
+  // The score of a tenant that has asked in the meantime is infinite.
   if (quiet.length > 0) await redis.zremrangebyscore(fleet.asking, '-inf', beforeMs).catch(throwQueueError);
 }

@@ -5,21 +5,18 @@ import { type Asker, parseAsker } from './ask.ts';
 
 const PAGE = 200;
 
-/** An asker whose question was decided, and whose session has not received the decision. */
+/** Asker of a decided question, whose session has not received the decision yet. */
 export interface Decided {
   type: 'approve' | 'deny' | 'expire';
   question: string;
-  /** Absent when something else has written to Redis: then nobody is to receive anything. */
+  /** Undefined for a text that no script has written. */
   asker: Asker | undefined;
   end: ApprovalEnd | undefined;
-  /** What `forgetDecided` removes. */
+  /** Argument of `forgetDecided`. */
   member: string;
 }
 
-/**
- * Reads a page of those that were decided before a time (ms, by the clock of Redis), oldest first. Throws
- * QUEUE_UNAVAILABLE.
- */
+/** Reads a page of askers with decisions from before a time (ms, by the clock of Redis). Throws QUEUE_UNAVAILABLE. */
 export async function readDecided(
   redis: Redis,
   keys: ApprovalKeys,
@@ -35,7 +32,7 @@ export async function readDecided(
   return parsed.map((one) => ({ ...one, end: endOf.get(one.question) }));
 }
 
-/** Removes those whose sessions have received the decision. */
+/** Removes askers whose sessions have received the decision. */
 export async function forgetDecided(redis: Redis, keys: ApprovalKeys, members: readonly string[]): Promise<void> {
   await redis.zrem(keys.decided, ...members).catch(throwQueueError);
 }

@@ -1,6 +1,6 @@
--- end-asking: end questions that nobody has answered. A question that others ask as well goes on for them.
--- ARGV 2 'withdrawn': the askers named here ask no more · 'expired': the time of those that began first is over
---      3 retention ms · 4… the askers that are withdrawn; or the most that expire in one call
+-- end-asking: remove askers from their questions. A question ends with its last asker.
+-- ARGV 2 'withdrawn': the given askers · 'expired': those whose time is over, oldest first · 3 retention ms ·
+--      4… the withdrawn askers; or the most that expire in one call
 -- Returns the number of askers
 local how, at, askers = ARGV[2], now_ms(), {}
 if how == 'expired' then

@@ -20,7 +20,7 @@ export async function expireQuestions(redis: Redis, keys: ApprovalKeys): Promise
   }
 }
 
-/** Removes askers from the questions that they ask. Throws QUEUE_UNAVAILABLE. */
+/** Removes askers from their questions. Throws QUEUE_UNAVAILABLE. */
 export async function withdrawAskers(redis: Redis, keys: ApprovalKeys, askers: readonly Asker[]): Promise<void> {
   if (askers.length > 0) await endAsking(redis, keys, 'withdrawn', askers.map(toAsker));
 }
@@ -35,16 +35,14 @@ async function endAsking(
   return asNumber(await runScript(redis, endScript, [keys.questions], args));
 }
 
-/**
- * Withdraws the askers of a question that ask no more, so that an answer grants them nothing. Throws QUEUE_UNAVAILABLE.
- */
+/** Withdraws the ended askers of a question, so that an answer grants them nothing. Throws QUEUE_UNAVAILABLE. */
 export async function withdrawEndedOf(redis: Redis, keys: ApprovalKeys, id: string): Promise<void> {
   const askers = await readAskersOf(redis, keys, id);
   for (let from = 0; from < askers.length; from += ASKERS_OF_ONE_CALL)
     await withdrawEnded(redis, keys, askers.slice(from, from + ASKERS_OF_ONE_CALL));
 }
 
-/** Withdraws those of some askers that ask no more. Throws QUEUE_UNAVAILABLE. */
+/** Withdraws those of the given askers that have ended. Throws QUEUE_UNAVAILABLE. */
 export async function withdrawEnded(redis: Redis, keys: ApprovalKeys, askers: readonly Asker[]): Promise<void> {
   const asks = await Promise.all(askers.map((asker) => stillAsks(redis, keys, asker)));
   await withdrawAskers(
@@ -54,7 +52,7 @@ export async function withdrawEnded(redis: Redis, keys: ApprovalKeys, askers: re
   );
 }
 
-/** Reads some of the askers of a tenant, beginning at a place among them. Throws QUEUE_UNAVAILABLE. */
+/** Reads up to `most` askers of a tenant, from the index `from` on. Throws QUEUE_UNAVAILABLE. */
 export async function readAskers(redis: Redis, keys: ApprovalKeys, from: number, most: number): Promise<Asker[]> {
   const members = await redis.zrange(keys.pending, String(from), String(from + most - 1)).catch(throwQueueError);
   return members.flatMap((member) => parseAsker(member) ?? []);

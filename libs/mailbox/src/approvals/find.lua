@@ -1,9 +1,8 @@
--- find: look for an answer to exactly this question. Changes only the time to live of a grant that a session uses.
--- ARGV 2 asker · 3 binding · 4 `<session> <generation> <hash of the question>` · 5 retention ms
---      6 '1': read the grants that reach every command of the tenant · 7 '1': read those of the session for folders
--- Returns {ms by the clock of Redis, answers that are not applied yet, id, grant, sealed or '',
---          1 the grant is the session's · 0 the asker's, how the question ended, JSON or '', {id, grant, …},
---          {id, grant of a folder, …}}
+-- find: look for an answer to a question. Changes only the time to live of a grant that a session uses.
+-- ARGV 2 asker · 3 binding · 4 `<session> <generation> <hash of the question>` · 5 retention ms ·
+--      6 '1': read the grants for every command of the tenant · 7 '1': read those of the session for folders
+-- Returns {ms by the clock of Redis, unapplied answers, grant id, grant, sealed or '', 1 the grant is the session's ·
+--         0 the asker's, end of the asker's question, JSON or '', {id, grant, …}, {id, grant of a folder, …}}
 local at, retention = now_ms(), ARGV[5]
 local found, ended, of_session = false, false, 0
 local id, binding = split(redis.call('GET', answered_key(ARGV[2])))

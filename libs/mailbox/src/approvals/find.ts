@@ -7,24 +7,21 @@ import { type Asker, toAsker } from './ask.ts';
 const script = defineApprovalsScript('find');
 
 export interface StoredAnswer {
-  /** Time of this look: ms, by the clock of Redis. */
+  /** Time of this call: ms, by the clock of Redis. */
   at: number;
-  /** Number of answers that nobody has applied yet. The caller applies them and looks again. */
+  /** Number of unapplied answers. The caller applies them and calls again. */
   unapplied: number;
-  /** Grant for exactly this question, sealed. `ofSession`: it was given for whatever asks the same in the session. */
+  /** Sealed grant for exactly this question. `ofSession`: it holds for every equal question of the session. */
   grant: { id: string; sealed: string; ofSession: boolean } | undefined;
   /** End of the question that this asker asked. */
   end: ApprovalEnd | undefined;
-  /** Grants that reach every command of the tenant, sealed. */
+  /** Sealed grants for every command of the tenant. */
   prefixes: { id: string; sealed: string }[];
-  /** Grants that the session has for folders, sealed. */
+  /** Sealed grants of the session for folders. */
   folders: { id: string; sealed: string }[];
 }
 
-/**
- * Looks for an answer to exactly the question that an asker asks. `prefixes` and `folders`: whether to read those
- * grants too. Throws QUEUE_UNAVAILABLE.
- */
+/** Looks for an answer to an asker's question, and for `prefixes` and `folders` if asked. Throws QUEUE_UNAVAILABLE. */
 export async function findAnswer(
   redis: Redis,
   keys: ApprovalKeys,

@@ -18,22 +18,19 @@ import type { PendingQuestion } from './read.ts';
 type Opener = Pick<Sealer, 'open'>;
 type Sealed = Pick<PendingQuestion, 'id' | 'sealed'>;
 
-/** Returns undefined when the question was not sealed with a key of this process. */
+/** Opens a question. Returns undefined if no key of this process sealed it. */
 export function openQuestion(sealer: Opener, keys: ApprovalKeys, { id, sealed }: Sealed): StoredQuestion | undefined {
   const place = sealPlace('approval-question', keys, { question: hashOfQuestion(id) });
   return approvalQuestionSchema.safeParse(open(sealer, sealed, place)).data;
 }
 
-/** Returns undefined when the grant was not sealed for this question, with a key of this process. */
+/** Opens a grant. Returns undefined if no key of this process sealed it for this question. */
 export function openGrant(sealer: Opener, keys: ApprovalKeys, { id, sealed }: Sealed): ApprovalGrant | undefined {
   const place = sealPlace('approval-grant', keys, { question: id });
   return approvalGrantSchema.safeParse(open(sealer, sealed, place)).data;
 }
 
-/**
- * Returns a question that waits, as everybody is shown it, or undefined when it was not sealed with a key of this
- * process.
- */
+/** Returns a pending question as clients see it, or undefined if no key of this process sealed it. */
 export function openPending(sealer: Opener, keys: ApprovalKeys, pending: PendingQuestion): Approval | undefined {
   const { id, written, count, first, askedAt, expiresAt } = pending;
   const question = openQuestion(sealer, keys, pending);
@@ -42,7 +39,7 @@ export function openPending(sealer: Opener, keys: ApprovalKeys, pending: Pending
   const filesWritten = written.map((path) => open(sealer, path, ofFiles)).filter((path) => typeof path === 'string');
   return {
     ...{ ...question, id, state: 'pending', count },
-    // The question was sealed for the entry that asked first of all, which may have been cancelled since.
+    // The question was sealed for its first asker, which may have been cancelled since.
     ...(first.session === TOOL_ASKER
       ? {}
       : { sessionId: first.session, commandId: toCommandId(first.session, first.entryId) }),
@@ -52,7 +49,7 @@ export function openPending(sealer: Opener, keys: ApprovalKeys, pending: Pending
   };
 }
 
-/** Returns a digest of everything that is shown of a question. A signed answer has it beside the id of the question. */
+/** Returns the digest of a question's visible content that a signed answer contains. */
 export function digestOfQuestion(question: StoredQuestion): string {
   return createHash('sha256').update(toCanonicalJson(question)).digest('hex');
 }

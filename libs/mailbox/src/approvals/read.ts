@@ -13,37 +13,34 @@ import type { Redis } from 'ioredis';
 import { type Asker, hashOfQuestion, parseAsker, toAsker } from './ask.ts';
 import { stillAsks } from './still-asks.ts';
 
-/** A question that is pending: something asks it that may still run on an answer. */
+/** A pending question: one of its askers may still run on an answer. */
 export interface PendingQuestion {
   id: string;
   sealed: string;
-  /** Paths of the files that were changed since it was asked, each sealed. */
+  /** Sealed paths of files that changed since it was asked. */
   written: string[];
-  /** Number of its askers. */
   count: number;
-  /** The asker that asked first, of those that still ask. */
+  /** First asker of those that still ask. */
   first: Asker;
-  /** Times at which that asker asked and expires; ms, by the clock of Redis. */
+  /** Times at which the first asker asked and expires (ms, by the clock of Redis). */
   askedAt: number;
   expiresAt: number;
 }
 
-/** Reads every question that is pending. Throws QUEUE_UNAVAILABLE. */
+/** Reads every pending question. Throws QUEUE_UNAVAILABLE. */
 export async function readQuestions(redis: Redis, keys: ApprovalKeys): Promise<PendingQuestion[]> {
   const stored = await redis.hvals(keys.questions).catch(throwQueueError);
   return (await Promise.all(stored.map((one) => readPending(redis, keys, one))).catch(throwQueueError)).flat();
 }
 
-/** Reads the question of this id, while it is pending. Throws QUEUE_UNAVAILABLE. */
+/** Reads the pending question with this id. Throws QUEUE_UNAVAILABLE. */
 export async function readQuestion(redis: Redis, keys: ApprovalKeys, id: string): Promise<PendingQuestion | undefined> {
   const stored = await redis.hget(keys.questions, hashOfQuestion(id)).catch(throwQueueError);
   if (!stored?.startsWith(`${id} `)) return undefined;
   return (await readPending(redis, keys, stored).catch(throwQueueError))[0];
 }
 
-/**
- * Reads everything about a question that is stored as `<id> <sealed question>`. Returns nothing when nobody asks it.
- */
+/** Reads a question that is stored as `<id> <sealed question>`. Returns an empty list when nobody asks it. */
 async function readPending(redis: Redis, keys: ApprovalKeys, stored: string): Promise<PendingQuestion[]> {
   const [, id = '', sealed = ''] = /^(\S+) (.*)$/s.exec(stored) ?? [];
   const [count, oldest, written] = await Promise.all([
@@ -51,17 +48,17 @@ async function readPending(redis: Redis, keys: ApprovalKeys, stored: string): Pr
     readOldest(redis, keys, id),
     redis.lrange(approvalWrittenKey(keys, id), 0, -1),
   ]);
-  // The question has ended meanwhile, or upkeep has not withdrawn it yet.
+  // The question has ended since, or upkeep has not withdrawn it yet.
   if (oldest === undefined) return [];
   const { first, askedAt, gone } = oldest;
   const expiresAt = Number((await redis.zscore(keys.pending, toAsker(first))) ?? 0);
   return [{ id, sealed, written, count: Math.max(1, count - gone), first, askedAt, expiresAt }];
 }
 
-/** Askers that are looked at together. Mostly the first of them still asks. */
+/** Askers that are checked together. Usually the first one still asks. */
 const PAGE = 20;
 
-/** Finds the oldest asker of a question that still asks. `gone`: how many before it ask no more. */
+/** Finds the first asker that still asks. `gone`: number of ended askers before it. */
 async function readOldest(
   redis: Redis,
   keys: ApprovalKeys,
@@ -86,7 +83,7 @@ export async function readAskersOf(redis: Redis, keys: ApprovalKeys, id: string)
   return members.flatMap((member) => parseAsker(member) ?? []);
 }
 
-/** Reads the grants that hold, sealed. Throws QUEUE_UNAVAILABLE. */
+/** Reads the sealed grants. Throws QUEUE_UNAVAILABLE. */
 export async function readGrants(redis: Redis, keys: ApprovalKeys): Promise<{ id: string; sealed: string }[]> {
   const ids = await redis.zrange(keys.grants, '0', '-1').catch(throwQueueError);
   if (ids.length === 0) return [];
@@ -94,13 +91,13 @@ export async function readGrants(redis: Redis, keys: ApprovalKeys): Promise<{ id
   return ids.flatMap((id, index) => (grants[index] ? [{ id, sealed: grants[index] as string }] : []));
 }
 
-/** Reads how a question ended, while that is kept. Throws QUEUE_UNAVAILABLE. */
+/** Reads how a question ended, until that expires. Throws QUEUE_UNAVAILABLE. */
 export async function readApprovalEnd(redis: Redis, keys: ApprovalKeys, id: string): Promise<ApprovalEnd | undefined> {
   const text = await redis.get(approvalEndKey(keys, id)).catch(throwQueueError);
   return text === null ? undefined : approvalEndSchema.safeParse(tryJson(text)).data;
 }
 
-/** Tells whether an approval of this id holds. Throws QUEUE_UNAVAILABLE. */
+/** Returns true while a grant with this id exists. Throws QUEUE_UNAVAILABLE. */
 export async function isGranted(redis: Redis, keys: ApprovalKeys, id: string): Promise<boolean> {
   return (await redis.exists(approvalGrantKey(keys, id)).catch(throwQueueError)) === 1;
 }

@@ -4,10 +4,9 @@ import type { Redis } from 'ioredis';
 import { type Asker, toAsker } from './ask.ts';
 
 /**
- * Tells whether an asker may still run on an answer: the entry waits in the same generation of its session, or the caller of
- * a file operation or of a tool call waits for the answer. The keys of a mailbox and those of its tenant's questions
- * may be on different nodes of a Redis Cluster, so no script ends an entry and withdraws its question in one step:
- * whoever shows a question or applies an answer looks first. Throws QUEUE_UNAVAILABLE.
+ * Returns true if an asker may still run on an answer: its entry waits in the same generation, or its caller waits. A
+ * mailbox and its tenant's questions can be on different nodes of a Cluster, so no script ends both in one step. Call
+ * this before a question is shown or an answer applied. Throws QUEUE_UNAVAILABLE.
  */
 export async function stillAsks(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<boolean> {
   const ofSession = sessionKeys(keys.namespace, keys.tenant, asker.session);
@@ -20,12 +19,12 @@ export async function stillAsks(redis: Redis, keys: ApprovalKeys, asker: Asker):
   return phase === 'open' && generation === asker.generation && (entryState === 'waiting' || wanted === 1);
 }
 
-/** Tells whether an asker asks a question that is pending. Throws QUEUE_UNAVAILABLE. */
+/** Returns true if an asker has a pending question. Throws QUEUE_UNAVAILABLE. */
 export async function isAsking(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<boolean> {
   return (await redis.hexists(keys.asked, toAsker(asker)).catch(throwQueueError)) === 1;
 }
 
-/** Tells whether this asks a question that is pending, or asked one that was decided. Throws QUEUE_UNAVAILABLE. */
+/** Returns whether the question of an asker is pending or decided, if it has one. Throws QUEUE_UNAVAILABLE. */
 export async function readAsked(
   redis: Redis,
   keys: ApprovalKeys,
@@ -41,10 +40,7 @@ export async function readAsked(
 
 const WANTED_MS = 15_000;
 
-/**
- * Reports that the caller waits for the answer: its question is not withdrawn for some seconds. Throws
- * QUEUE_UNAVAILABLE.
- */
+/** Records that the caller still waits, which keeps its question for some seconds. Throws QUEUE_UNAVAILABLE. */
 export async function keepWanted(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<void> {
   await redis.set(wantedKey(keys, toAsker(asker)), '1', 'PX', WANTED_MS).catch(throwQueueError);
 }

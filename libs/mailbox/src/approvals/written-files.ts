@@ -3,13 +3,10 @@ import { retentionOf, throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { type Asker, toAsker } from './ask.ts';
 
-/** Files of one question that are kept: the newest ones. */
+/** Number of files that are kept for a question, newest last. */
 const MOST_WRITTEN = 100;
 
-/**
- * Adds a file, which is changed while a held entry waits, to the question of that entry. `seal` gets the id of the
- * question. Adds nothing when the entry asks nothing. Throws QUEUE_UNAVAILABLE.
- */
+/** Adds a file that changed while an entry is held to the entry's question, if it has one. Throws QUEUE_UNAVAILABLE. */
 export async function recordWritten(
   redis: Redis,
   keys: ApprovalKeys,
