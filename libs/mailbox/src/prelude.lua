@@ -1,15 +1,16 @@
--- Code that the mailbox scripts share: each of them is prepended by the parts that it uses (compose-script.ts).
+-- Code that the mailbox scripts share. Each script begins with the parts that it uses (compose-script.ts).
 -- KEYS  1 queue · 2 state · 3 stream, all of one session (one hash tag; keys built from ARGV[1] share it)
 -- ARGV  1 key prefix of the session · 2 feed channel · then the script's own
 --
 -- MAILBOX-1. Every script is atomic, and safe when it arrives twice: at once, or late.
 -- MAILBOX-2. A host writes only under the stored fence and host.
--- MAILBOX-3. An entry gets exactly one terminal event: write_end() writes it, and nothing else does.
--- MAILBOX-4. An entry is started before the first byte of it reaches a shell, and once. Only an idempotent one is started again, by `rerun`.
---              `put-back` ends a first attempt and makes the entry the head again: its second attempt is started like any head.
--- MAILBOX-5. Only the head is ever started, checked for admission or held, and a held head is neither until an answer has released it.
--- MAILBOX-6. Only the owner starts entries, or `submit` in its name: when the owner has delegated it (`delegated` has its fence: its shell is
---              ready, nothing runs or waits, it admits everything) and has sent a heartbeat recently. The owner withdraws that before it leaves the session.
+-- MAILBOX-3. An entry gets exactly one terminal event, which only write_end() writes.
+-- MAILBOX-4. An entry starts before its first byte reaches a shell, and once. Only `rerun` starts an idempotent entry
+--            again, and only `put-back` makes an entry the head again, for its second attempt.
+-- MAILBOX-5. Only the head is started, checked for admission or held. A held head waits for an answer to release it.
+-- MAILBOX-6. Only the owner starts entries, or `submit` in its name while `delegated` has its fence and it is
+--            reachable: its shell is ready, nothing runs or waits, and it admits everything. The owner withdraws this
+--            before it leaves the session.
 local queue, state, stream = KEYS[1], KEYS[2], KEYS[3]
 local prefix, feed = ARGV[1], ARGV[2]
 
@@ -25,7 +26,7 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- The feed receives the id of the newest stream entry, once per script, after all entries of the script are in the stream.
+-- The feed receives the id of the script's last stream entry, once all of them are in the stream.
 local newest = false
 local function emit(type, id, data)
   newest = redis.call('XADD', stream, '*', 't', type, 'c', id, 'd', data)
@@ -33,21 +34,19 @@ local function emit(type, id, data)
 end
 local function publish_newest() if newest then redis.call('PUBLISH', feed, newest) end end
 
--- A full Redis refuses a script whose first write needs memory. Scripts that end an entry or a generation therefore begin with a write that
--- frees memory.
+-- A full Redis refuses a script whose first write needs memory, so scripts that end something first write this.
 local function write_when_full() redis.call('DEL', prefix .. 'nothing') end
 
--- MAILBOX-2: fence and host must both be the stored ones.
 local function owns(fence, host)
   local owner = redis.call('HMGET', state, 'fence', 'host')
   return owner[1] == fence and owner[2] == host
 end
 
--- The time of an event in ms, from its id: the clock is read once for both. Until the year 2286 it has 13 digits.
+-- Returns the ms of an event from its id, so that the clock is read once. They have 13 digits until the year 2286.
 local function time_of(event) return string.sub(event, 1, 13) end
 
--- An entry that waits for its second attempt has run: its Result keeps what the first attempt printed. A cancellation keeps its outcome, any
--- other end is that of the first attempt, with `refused`: why there was no second one. Of a name that stands twice in JSON, the later counts.
+-- Adds the first attempt to the Result of an entry that waited for its second. A cancellation keeps its outcome; any
+-- other end is that of the first attempt, with the reason `refused`. The later of two equal names in JSON counts.
 local function after_first(outcome, result, first_end, first_fields)
   if outcome == 'cancellation' then return outcome, string.sub(result, 1, -2) .. ',' .. string.sub(first_fields, 2) end
   local given = cjson.decode(result)
@@ -56,8 +55,8 @@ local function after_first(outcome, result, first_end, first_fields)
   return 'failure', string.sub(first_end, 1, -2) .. ',"refused":' .. cjson.encode(why) .. ',' .. string.sub(first_fields, 2)
 end
 
--- MAILBOX-3: makes an entry terminal. The caller has read its record and deleted it, with its payload, before the first
--- write, so that a full Redis accepts the script. What is kept of it: the offsets, if it has any output, and what `kept` lists.
+-- MAILBOX-3: ends an entry. The caller has read and deleted its record and payload before the first write, so that a
+-- full Redis accepts the script. The new record has the offsets, if there is output, and the fields of `kept`.
 local function write_end(record, id, outcome, result, retention_ms, stdout, stderr, seq, key, kept)
   local event = emit('command.completed', id, result)
   if seq and seq ~= '0' then
@@ -71,7 +70,7 @@ local function write_end(record, id, outcome, result, retention_ms, stdout, stde
   return event
 end
 
--- Ends an entry whose output is stored.
+-- Ends an entry without more output.
 local function complete(id, outcome, result, retention_ms)
   local record = record_key(id)
   local inbox, started_at, stdout, stderr, seq, key, entry_state, first_end, first_fields = unpack(redis.call('HMGET', record, 'inbox',
@@ -82,7 +81,7 @@ local function complete(id, outcome, result, retention_ms)
     {'inbox', inbox or '', 'startedAt', started_at or ''})
 end
 
--- Ends an entry, and adds its inbox, id and event to `ended`. The caller has removed it from the queue.
+-- Ends an entry that the caller has removed from the queue. Adds its inbox, id and event to `ended`.
 local function complete_into(id, outcome, result, retention_ms, ended)
   ended[#ended + 1] = redis.call('HGET', record_key(id), 'inbox') or ''
   ended[#ended + 1] = id
@@ -99,7 +98,7 @@ local function cancel_waiting(most, result, retention_ms, ended)
   redis.call('HDEL', state, 'held')
 end
 
--- Releases the ownership. Later writes under its fence are fenced off, `adopt` included.
+-- Releases the ownership. Later writes under its fence are fenced off, also those of `adopt`.
 local function end_ownership()
   local fence = redis.call('HGET', state, 'fence')
   if fence then redis.call('HSET', state, 'released', fence) end
@@ -113,25 +112,24 @@ local function end_generation(data, retention_ms)
   redis.call('PEXPIRE', stream, retention_ms)
 end
 
--- The entry that can be started or checked for admission now, or false: the head of the queue, unless it is held.
--- `held`: the state's field, the id of the entry that was held last. It means nothing once that entry is not the head.
--- Every script that checks whether a session has work calls this. `isRunnable` in read/session-state.ts is the same for readers.
+-- Returns the head if it can be started or checked for admission, else false. `held` is the id of the entry that was
+--         held last, which may have ended. `isRunnable` in read/session-state.ts does the same for readers.
 local function runnable(held)
   local head = redis.call('LINDEX', queue, 0)
   return head and head ~= held and head
 end
 
--- A running entry in the reply of a script: `{code, id, payload, fields}`. Its only parser is toTaken() in entry.ts.
+-- Returns a running entry as `{code, id, payload, fields}`, which toTaken() in entry.ts parses.
 -- Codes: 1 started by this call · 2 running · 3 overdue, not started · 4 needs admission, not started.
--- The payload is in a key of its own: Redis keeps a hash compact, which has short values only.
+-- The payload has its own key, because Redis keeps only hashes with short values compact.
 local function running_entry(id)
   return {2, id, redis.call('GET', payload_key(id)), redis.call('HMGET', record_key(id), 'kind', 'inbox', 'acceptedAt', 'retry', 'starts', 'first',
     'startedAt', 'fence', 'host', 'stdout', 'stderr', 'seq', 'cancel')}
 end
 
--- MAILBOX-4: record, event and payload in one step. The caller has removed the entry from the queue, nothing else runs, and it writes `running`
--- and `activeAt`, the time that this returns, into the state. A second attempt begins with no output.
--- `fields`: those of a reply, up to `first`; this adds those of the start.
+-- MAILBOX-4: starts an entry that the caller has removed from the queue, while nothing else runs. The caller writes
+-- `running`, and `activeAt` with the returned time, into the state. A second attempt begins without output. `fields`
+-- are those of a reply, up to `first`, to which this adds those of the start.
 local function start(id, fields, fence, host)
   local again = ''
   if fields[6] then
@@ -145,8 +143,8 @@ local function start(id, fields, fence, host)
   return at
 end
 
--- Whether a process of a host still has the claim to its id and is subscribed to its wake-ups, and the last heartbeat is young enough. A user
--- that may not ask relies on no host.
+-- Returns true if a process of a host still claims its id and listens to its wake-ups, with a recent heartbeat. False
+--         for users of Redis that may not check this.
 local function is_listening(host, boot, wake_ups, heartbeats, least_ms)
   local left = redis.pcall('PTTL', heartbeats .. host .. ':alive')
   if type(left) ~= 'number' or left < least_ms then return false end
@@ -156,9 +154,9 @@ local function is_listening(host, boot, wake_ups, heartbeats, least_ms)
   return not listeners.err and listeners[2] > 0
 end
 
--- Starts the head. `admission`: digest of the host's admission rules, or '' when it admits everything.
--- Returns an entry's reply (codes 1, 3, 4), or {0, phase}: nothing can be started, or the generation is ending; and its id and time if it was started:
--- the caller writes `running` and `activeAt` into the state.
+-- Starts the head. `admission` is the digest of the host's rules, or '' when it admits everything. Returns a reply with
+-- the code 1, 3 or 4, or {0, phase} when nothing can be started; and for a start the id and the time, which the caller
+-- writes into `running` and `activeAt` of the state.
 local function start_next(fence, host, phase, held, admission)
   if phase ~= 'open' then return {0, phase or ''} end
   local takes_any = admission == '' and not held
@@ -183,11 +181,10 @@ local function start_next(fence, host, phase, held, admission)
   return {1, id, payload, fields}, id, at
 end
 
--- Checks the output entries from ARGV[first] on, in groups of five: stream (1, 2) · seq · raw from · raw to ·
--- entry. All are stored, or none:
--- each must begin at the offset that is stored for its stream, and have the next seq (an entry may cover no raw byte at all).
--- `stdout`, `stderr`, `seq` are the stored values; all numbers are compared and returned as the texts that they are stored as.
--- Returns whether the entries follow, both offsets and the seq after them.
+-- Checks the output chunks from ARGV[first] on, in groups of five: stream (1, 2) · seq · raw from · raw to · chunk.
+-- Each must begin at the offset of its stream and have the next seq, but may cover no raw bytes. `stdout`, `stderr` and
+-- `seq` are the stored values; numbers are compared as texts. Returns whether all chunks follow, both offsets and the
+-- seq.
 local function follows(first, stdout, stderr, seq)
   local after = {['1'] = stdout or '0', ['2'] = stderr or '0'}
   local before = {after['1'], after['2']}

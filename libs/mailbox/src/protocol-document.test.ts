@@ -24,7 +24,7 @@ test('docs/protocol.md lists every script, and no other', () => {
 test.each([...scripts])('it has every code that %s answers with', (name, source) => {
   const row = document.split('\n').find((line) => line.startsWith(`| \`${name}\` |`)) ?? '';
   const codes = [...source.matchAll(/return \{(-\d)/g)].map(([, code]) => code);
-  // The reply of every host script to a fenced owner is described above their table.
+  // The document describes the reply {-1} of host scripts above their table.
   const own = codes.filter((code) => !(name.startsWith('host/') && code === '-1'));
   for (const code of own) expect(row, `${name} answers ${code}`).toContain(`{${code}`);
 });

@@ -1,12 +1,10 @@
--- adopt: become the owner under a fence, unless a newer one is stored.
--- The stored fence is accepted again from the same host, until it was released.
--- ARGV 3 fence · 4 host · 5 generation for which the job was added, or '' · 6 placement class of the job's queue, or ''
--- Returns {1, generation, generation, sealed spec, epoch, waiting, created ms, host before this fence, entry…, epoch that a Result last reported,
---          epoch before this sandbox, '<host> <sandbox>' of the shell that was last ready or '',
---          epoch of the shell that was last announced as ready, why the shell before this ownership was ended or '',
---          1 the generation is driven · 0, '<digest> <name>' of the image of its last container or ''}
---         (the entry with code 2, or {0}) · {-1} fenced · {-2} the session is closed
---         {-3} the job is a leftover of an earlier generation, in the queue of another placement class
+-- adopt: become the owner under a fence, unless a newer one is stored. The same host can repeat it until the release.
+-- ARGV 3 fence · 4 host · 5 generation of the job, or '' · 6 placement class of the job's queue, or ''
+-- Returns {1, phase, generation, sealed spec, epoch, waiting, created ms, host before this fence, entry with code 2 or
+--         {0}, last epoch that a Result reported, epoch before this sandbox, '<host> <sandbox>' of the last ready shell
+--         or '', epoch of the last shell that was announced as ready, why the shell before this ownership ended or '',
+--         1 driven · 0, '<digest> <name>' of the last container's image or ''} · {-1} fenced ·
+--         {-2} the session is closed · {-3} the job is a leftover of an earlier generation in another queue
 local fence, host = ARGV[3], ARGV[4]
 local owner_fence, phase, generation, spec, epoch, created_at, owner_host, running, reported, epoch_base, released, previous_host, shell, status, announced, class, loss, driven, image =
   unpack(redis.call('HMGET', state, 'fence', 'phase', 'generation', 'spec', 'epoch', 'createdAt', 'host', 'running', 'reported', 'epochBase',

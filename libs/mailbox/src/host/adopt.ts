@@ -14,42 +14,40 @@ export interface Adopted {
   spec: string;
   /** number of shells that the session has had */
   epoch: number;
-  /** The epoch that a Result last reported. While it is smaller than `epoch`, the loss of a shell is still to be reported. */
+  /** Last epoch that a Result reported. While it is below `epoch`, a lost shell has to be reported. */
   reportedEpoch: number;
-  /** number of shells before those of the sandbox that was last announced */
+  /** number of shells before the last announced sandbox */
   epochBase: number;
   /**
-   * Host and sandbox of the shell that was last ready; undefined when the session has none, or was released. No other sandbox may be
-   * adopted: an older owner left it behind, or nothing has run in it. The value changes only when a new shell is ready, so it is the same
-   * when an interrupted take-over is repeated.
+   * Host and sandbox of the last ready shell, unless the session was released. Only this sandbox may be adopted: any
+   * other is a leftover, or has run nothing. It changes only with a new ready shell, so take-overs are repeatable.
    */
   shell?: { host: string; sandbox: string };
-  /** epoch of the shell that was last announced as ready; a later shell may not be prepared yet */
+  /** Epoch of the last shell that was announced as ready. A later shell may still be starting. */
   preparedEpoch: number;
-  /** Why the shell that an owner gave up was ended, or empty. */
+  /** Reason for the end of the last owner's shell, or empty. */
   loss: string;
-  /** Its generation ends when no driver is alive and it has nothing to do. */
+  /** True when the generation ends once it has no live driver and nothing to do. */
   driven: boolean;
-  /** The image of its last container, if it had one. */
+  /** Image of the last container. */
   image?: StoredImage | undefined;
-  /** number of entries that wait */
   waiting: number;
   createdAt: number;
-  /** The owner before this fence, or empty. Repeated calls under one fence return the same value. */
+  /** Owner before this fence, or empty. Repeated calls under one fence return the same value. */
   previousHost: string;
-  /** the entry that was running under an earlier owner, or before this worker was restarted */
+  /** Entry that an earlier owner, or this worker before its restart, left running. */
   running?: Entry;
 }
 
-/** The job that the host has fetched: the class of its queue, and the generation of the session for which it was added, if that is known. */
+/** Job that the host has fetched: the class of its queue, and the session's generation if known. */
 export interface AdoptedJob {
   placementClass: string;
   generation?: string | undefined;
 }
 
 /**
- * Becomes the owner under `owner.fence`, unless a newer owner is stored. The first step of every take-over and every reconnection.
- * `wrong-queue`: the job is a leftover of an earlier generation of the session, in the queue of another placement class.
+ * Becomes the owner under `owner.fence`, unless a newer owner is stored. Every take-over and reconnection begins with
+ * it. `wrong-queue`: the job is a leftover of an earlier generation, in the queue of another placement class.
  */
 export async function adopt(
   owner: Owner,

@@ -1,8 +1,8 @@
--- announce: record the state of the owner's shell. An event is added once per type, fence and epoch; a call that arrives late changes
+-- announce: record the state of the owner's shell, and its event once per type, fence and epoch. A late call does
 -- nothing.
--- ARGV 3 fence · 4 host · 5 epoch · 6 status (starting, ready) · 7 event type or '' · 8 event data JSON
---      9 epoch before the first shell of this sandbox · 10 id of the sandbox, or '' · 11 number of the call, which rises
---      12 '<digest> <name>' of the image of its container, or ''
+-- ARGV 3 fence · 4 host · 5 epoch · 6 status (starting, ready) · 7 event type or '' · 8 event data JSON ·
+--      9 epoch before the first shell of this sandbox · 10 id of the sandbox, or '' ·
+--      11 number of the call, which rises · 12 '<digest> <name>' of the image of its container, or ''
 -- Returns {1} · {-1} fenced
 if not owns(ARGV[3], ARGV[4]) then return {-1} end
 local stored_epoch, announced = unpack(redis.call('HMGET', state, 'epoch', 'announced'))
@@ -16,7 +16,7 @@ if ARGV[7] ~= '' and not string.find(types, ' ' .. ARGV[7] .. ' ', 1, true) then
 end
 announced = ARGV[3] .. ' ' .. ARGV[11] .. ' ' .. ARGV[5] .. ' ' .. types
 redis.call('HSET', state, 'epoch', ARGV[5], 'status', ARGV[6], 'epochBase', ARGV[9], 'announced', announced)
--- Only a ready shell runs entries. From here on, an adopter may continue only with this one.
+-- Entries run only in a ready shell, so from here on only this sandbox may be adopted.
 if ARGV[6] == 'ready' then redis.call('HSET', state, 'shell', ARGV[4] .. ' ' .. ARGV[10]) end
 if ARGV[12] ~= '' then redis.call('HSET', state, 'image', ARGV[12]) end
 publish_newest()

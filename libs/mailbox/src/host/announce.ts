@@ -6,10 +6,10 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/announce');
 
-/** Rises with every call of this process, so that the script can tell a late or repeated call from a newer one. */
+/** Number of the last call of this process, by which the script recognizes late and repeated calls. */
 let calls = 0;
 
-/** Records the state of the session's shell, and adds an event to the stream, once however often the call arrives. */
+/** Records the state of the session's shell, and adds its event to the stream once. */
 export async function announce(
   owner: Owner,
   shell: {

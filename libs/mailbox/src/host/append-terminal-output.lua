@@ -1,8 +1,8 @@
--- append-terminal-output: store output of a terminal, each message once and in order, and delete the input that the terminal has taken.
--- ARGV 3 fence · 4 host · 5 terminal · 6 number of the last input message that the terminal has taken ·
---      7 number of the first message, from 1
---      8 raw offset after the messages · 9 the most messages that may wait · 10 channel of the terminal's feed · 11… messages, sealed
--- Returns {1, next} stored; next: the number of the message that comes next · {0, next} not the next one (a call that arrived twice)
+-- append-terminal-output: store each message of a terminal once and in order, and delete the input it has taken.
+-- ARGV 3 fence · 4 host · 5 terminal · 6 number of the last input message taken ·
+--      7 number of the first message, from 1 · 8 raw offset after the messages · 9 most messages that may wait ·
+--      10 channel of the terminal's feed · 11… messages, sealed
+-- Returns {1, number of the next message} stored · {0, next} not the next one (a call that arrived twice) ·
 --         {-1} fenced · {-2} the terminal has expired: its user is gone · {-3, next} too many wait
 if not owns(ARGV[3], ARGV[4]) then return {-1} end
 local terminal = prefix .. 'terminal:' .. ARGV[5]

@@ -7,23 +7,23 @@ const script = defineMailboxScript('host/append-terminal-output');
 
 interface TerminalOutputCall {
   terminal: string;
-  /** number of the last input message that the terminal has taken completely */
+  /** number of the last input message that the terminal has taken */
   taken: number;
   /** number of the first message, from 1 */
   number: number;
-  /** raw bytes of the terminal's output that all messages so far cover */
+  /** raw bytes of the terminal's output in all messages so far */
   rawTo: number;
   /** sealed */
   messages: readonly string[];
 }
 
 export type TerminalOutputAnswer =
-  /** `next`: the number of the message that comes next. */
+  /** `next` is the number of the next message. */
   | { type: 'stored' | 'misplaced' | 'full'; next: number }
-  /** The terminal has expired, because its user is gone. */
+  /** The user of the terminal is gone. */
   | { type: 'expired' };
 
-/** Stores output of a terminal, or, without messages, only checks that it has not expired. */
+/** Stores output of a terminal. Without messages, only checks that the terminal has not expired. */
 export async function appendTerminalOutput(
   owner: Owner,
   { terminal, taken, number, rawTo, messages }: TerminalOutputCall,

@@ -7,11 +7,11 @@ const script = defineMailboxScript('host/append');
 
 export type Appended =
   | { type: 'stored'; offsets: { stdout: number; stderr: number } }
-  /** The entries do not begin at the stored seq and offsets (`offsets`): the call arrived twice, or output is missing. */
+  /** The chunks do not begin at the stored `offsets`: the call arrived twice, or output is missing. */
   | { type: 'misplaced'; offsets: { stdout: number; stderr: number } }
   | { type: 'not-running' };
 
-/** Adds output of the running entry to the session's stream: all of the entries, or none. `whenFull`: also when Redis is full. */
+/** Adds all chunks of the running entry's output to the stream, or none. `whenFull`: also when Redis is full. */
 export async function append(
   owner: Owner,
   entryId: string,

@@ -1,9 +1,9 @@
 -- clear: record that the host's admission rules admit the head, and start it, in one step.
 -- ARGV 3 fence · 4 host · 5 entry · 6 digest of the admission rules ·
---      7 ms by the clock of Redis after which it is not started, or ''
--- Returns {0, phase} the generation is ending · {1, entry…} started by this call · {2, entry…} running (a call that arrived twice)
---         {3, entry…} overdue, not started · {-1} fenced · {-2} it is not the head, or held
---         {-3} too late: decide it again
+--      7 ms by the clock of Redis after which it must not start, or ''
+-- Returns {0, phase} the generation is ending · {1, entry…} started · {2, entry…} running (a call that arrived twice) ·
+--         {3, entry…} overdue, not started · {-1} fenced · {-2} it is not the head, or held ·
+--         {-3} too late: decide again
 local fence, host, id, admission = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local owner_fence, owner_host, running, phase, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'running', 'phase', 'held'))
 if owner_fence ~= fence or owner_host ~= host then return {-1} end

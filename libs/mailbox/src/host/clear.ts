@@ -6,8 +6,8 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 const script = defineMailboxScript('host/clear');
 
 /**
- * Records that `admission`, the digest of the host's rules, admits the head, and starts it in the same step. `not-head`: it has ended, or
- * is held. `startBy`: ms, by the clock of Redis; after that nothing is started, and it is `too-late`.
+ * Clears the head under `admission`, the digest of the host's rules, and starts it in the same step. `not-head`: it has
+ * ended or is held. `startBy` (ms, by the clock of Redis): afterwards nothing starts, and it is `too-late`.
  */
 export async function clear(
   owner: Owner,

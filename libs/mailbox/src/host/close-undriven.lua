@@ -1,6 +1,7 @@
--- close-undriven: begin to close a driven generation that has nothing to do and whose driver is gone, or look whether that is so.
--- ARGV 3 fence · 4 host · 5 '1' to begin the close, '0' to look
--- Returns {1} the generation is closing by this call · {3} it was closing before · {2} it has no driver and nothing to do (a look) · {0} its driver is alive, or it has work · {-1} fenced
+-- close-undriven: begin to close a driven generation without a live driver and without work, or only check this.
+-- ARGV 3 fence · 4 host · 5 '1' to begin the close, '0' to check
+-- Returns {1} closing by this call · {2} to be closed (a check) · {3} closing before ·
+--         {0} its driver lives, or it has work · {-1} fenced
 local fence, host, phase, running, driven = unpack(redis.call('HMGET', state, 'fence', 'host', 'phase', 'running', 'driven'))
 if fence ~= ARGV[3] or host ~= ARGV[4] then return {-1} end
 if phase ~= 'open' then return {3} end

@@ -5,8 +5,7 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 const script = defineMailboxScript('host/close-undriven');
 
 /**
- * Begins to close a driven session that has nothing to do and whose driver is gone; with `look` it changes nothing. `undriven`: the look found it
- * so. `stays`: its driver is alive, or it has work. `closing-before`: this call changed nothing.
+ * Begins to close a driven session without a live driver and without work. `look` only checks, and finds it `undriven`.
  */
 export async function closeUndriven(
   owner: Owner,

@@ -1,9 +1,10 @@
--- declare: after Redis came back with other data, restore what the owner's shell is doing: the generation, the owner, the entry that runs.
--- What Redis has of it stays; offsets only rise.
--- ARGV 3 fence · 4 host · 5 generation · 6 '<host> <sandbox>' of its ready shell, or '' · 7 epoch · 8 epoch before this sandbox ·
---      9 Result of an entry that Redis takes for running and the owner does not, when another one runs · 10 retention ms ·
---      11 sealed spec · 12 placement class · 13 placement JSON · 14 created ms ·
---      15 the running entry, or '' · 16 kind · 17 inbox · 18 accepted ms · 19 started ms · 20 retry · 21 payload · 22 stdout · 23 stderr · 24 seq · 25 '1' when the generation is driven, or ''
+-- declare: restore the generation, owner and running entry of a live shell in a Redis with other data. Offsets only
+-- rise.
+-- ARGV 3 fence · 4 host · 5 generation · 6 '<host> <sandbox>' of its ready shell, or '' · 7 epoch ·
+--      8 epoch before this sandbox · 9 Result of another entry that Redis has as running · 10 retention ms ·
+--      11 sealed spec · 12 placement class · 13 placement JSON · 14 created ms · 15 the running entry, or '' ·
+--      16 kind · 17 inbox · 18 accepted ms · 19 started ms · 20 retry · 21 payload · 22 stdout · 23 stderr · 24 seq ·
+--      25 '1' when the generation is driven, or ''
 -- Returns {1} · {-1} fenced: another owner has a higher fence, or the session has a later generation
 local fence, host, id = ARGV[3], ARGV[4], ARGV[15]
 local stored, owner, phase, generation, running, released, epoch =

@@ -6,13 +6,13 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/declare');
 
-/** What the owner of a session has in memory. */
+/** State of a session in its owner's memory. */
 export interface Declaration {
   generation: string;
   /** sealed */
   spec: string;
   placementClass: string;
-  /** in clear, as JSON */
+  /** plain, as JSON */
   placement: string;
   createdAt: number;
   driven: boolean;
@@ -20,7 +20,7 @@ export interface Declaration {
   epochBase: number;
   /** id of the sandbox of its ready shell */
   sandbox: string | undefined;
-  /** the entry that runs, and what of its output Redis has confirmed */
+  /** running entry, with the output that Redis has confirmed */
   running: { entry: Entry; stored: StoredOutput } | undefined;
 }
 
@@ -39,7 +39,7 @@ const LOST = JSON.stringify(
   ),
 );
 
-/** Restores a session in a Redis that came back with other data. `fenced`: another host has a higher fence. Safe to repeat. */
+/** Restores a session in a Redis with other data. `fenced`: another host has a higher fence. Safe to repeat. */
 export async function declare(owner: Owner, declared: Declaration): Promise<{ type: 'declared' } | Fenced> {
   const { redis, keys, fence, host } = owner;
   const { generation, spec, placementClass, placement, createdAt, driven, epoch, epochBase, sandbox, running } =

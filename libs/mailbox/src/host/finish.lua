@@ -1,12 +1,12 @@
 -- finish: end the running entry (or the unstarted head), once, and start the next.
--- ARGV 3 fence · 4 host · 5 entry · 6 outcome · 7 result JSON · 8 epoch that the result reports · 9 start the next ('1' or '0') ·
---      10 retention ms
---      11 sealed answer of a file operation, or '' · 12 channel of the submitter's inbox, when this call is to notify it, or ''
---      13 the most bytes of a result that the notice contains
---      14 digest of the host's admission rules, or '' when it admits everything
---      15 the reason of a cancellation that the result has, or '' · 16 `<tenant>:<session>` · 17… the last output entries (see follows)
--- Returns {event, {take…}, 1 it had ended before · 0 this call ended it} · {-1} fenced · {-2} neither running nor head · {-3} no record
---         {-4, reason} cancelled: finish it as a cancellation with this reason · {-5, stdout, stderr} output not at the stored offset
+-- ARGV 3 fence · 4 host · 5 entry · 6 outcome · 7 result JSON · 8 epoch that the result reports ·
+--      9 boot of the owner (or '-') to start the next entry, else '' · 10 retention ms · 11 sealed answer of a file operation, or '' ·
+--      12 channel of the submitter's inbox to notify, or '' · 13 most bytes of a result in the notice ·
+--      14 digest of the host's admission rules, or '' when it admits everything ·
+--      15 reason of the result's cancellation, or '' · 16 `<tenant>:<session>` · 17… last output chunks (see follows)
+-- Returns {event, {take…}, 0 ended by this call · 1 ended before} · {-1} fenced · {-2} neither running nor head ·
+--         {-3} no record · {-4, reason} finish it as a cancellation with this reason ·
+--         {-5, stdout, stderr} output not at the stored offset
 local fence, host, id, outcome, result = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local owner_fence, owner_host, running, phase, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'running', 'phase', 'held'))
 if owner_fence ~= fence or owner_host ~= host then return {-1} end
@@ -17,7 +17,7 @@ if not entry_state then return {-3} end
 local ends_now = entry_state ~= 'ended'
 if ends_now then
   if running ~= id and (running or redis.call('LINDEX', queue, 0) ~= id) then return {-2} end
-  -- cancel() has already promised its caller that the entry ends as a cancellation.
+  -- cancel() has promised its caller a cancellation.
   if cancel and (outcome ~= 'cancellation' or ARGV[15] ~= cancel) then return {-4, cancel} end
   if ARGV[17] then
     local follow, offsets
@@ -30,7 +30,7 @@ if ends_now then
   for i = 17, #ARGV, 5 do emit('command.output', id, ARGV[i + 4]) end
   event = write_end(record, id, outcome, result, ARGV[10], stdout, stderr, seq, key, {'startedAt', started_at or ''})
   if ARGV[11] ~= '' then redis.call('SET', prefix .. 'answer:' .. id, ARGV[11], 'PX', math.min(3600000, ARGV[10])) end
-  -- The notice is only a hint, so a user that may not publish it must not make this script fail.
+  -- The script must not fail when this user of Redis may not publish the notice, which is only a hint.
   if ARGV[12] ~= '' then
     redis.pcall('PUBLISH', ARGV[12],
       'e ' .. ARGV[16] .. ' ' .. id .. ' ' .. event .. ' ' .. (#result <= tonumber(ARGV[13]) and result or ''))
@@ -44,7 +44,7 @@ if ends_now then
   end
   running = false
 end
--- An earlier arrival may have started the next entry, whose reply was lost: this one names it, also when it is not to start any.
+-- If an earlier arrival started the next entry and its reply was lost, return that entry, even without ARGV 9.
 local next_entry, started, at = {0}, nil, nil
 if running then
   next_entry = running_entry(running)
@@ -55,7 +55,7 @@ local reported = ARGV[8]
 if ends_now and started then
   redis.call('HSET', state, 'epoch', reported, 'reported', reported, 'running', started, 'activeAt', at)
 elseif ends_now then
-  -- MAILBOX-6: nothing waits where start_next could have taken any entry.
+  -- MAILBOX-6: start_next could have taken any entry, so nothing waits.
   local delegated = ARGV[9] ~= '' and ARGV[14] == '' and phase == 'open' and not held and next_entry[1] == 0
   redis.call('HSET', state, 'epoch', reported, 'reported', reported, 'activeAt', time_of(event), 'delegated', delegated and fence .. ' ' .. ARGV[9] or '')
   redis.call('HDEL', state, 'running')

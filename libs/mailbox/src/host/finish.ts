@@ -10,33 +10,29 @@ const script = defineMailboxScript('host/finish');
 
 export interface FinishOptions {
   result: WireResult;
-  /** The epoch that the result reports. */
   epoch: number;
-  /** Start the next entry in the same step. */
+  /** Starts the next entry in the same step. */
   takeNext: boolean;
-  /** Of a cancellation: the reason that an earlier call was told, before redaction. */
+  /** Reason of a cancellation as its caller gave it, before redaction. */
   cancelReason?: string;
   /** output that was not appended yet */
   output?: readonly OutputEntry[];
-  /** the answer of a file operation, sealed */
+  /** sealed answer of a file operation */
   answer?: string;
-  /**
-   * The inbox to notify in the same step: under the fence, and without the extra round trip of notify(). When the entry had ended before, no
-   * notice is sent.
-   */
+  /** Inbox to notify in the same step, which saves the round trip of notify(), unless the entry had ended before. */
   inbox?: string;
 }
 
 export type Finished =
   /**
-   * `event`: the id of the terminal event in the stream. `endedBefore`: an earlier arrival of this call, a cancel(), an answer or a start
-   * deadline ended the entry first, so the valid Result is the one in the stream.
+   * `event` is the id of the terminal event. With `endedBefore`, an earlier arrival, a cancel(), an answer or a start
+   * deadline ended the entry first, and the valid Result is in the stream.
    */
   | { type: 'finished'; event: string; next: Taken; endedBefore: boolean }
-  /** A caller cancelled it: finish it as a cancellation, with this reason. */
+  /** A caller cancelled the entry. Finish it as a cancellation with this reason. */
   | { type: 'cancelled'; reason: string }
   | { type: 'misplaced'; offsets: { stdout: number; stderr: number } }
-  /** It is neither running nor the head. */
+  /** The entry is neither running nor the head. */
   | { type: 'not-running' };
 
 /** Ends the running entry, or the unstarted head, once (MAILBOX-3). A second arrival gets the event of the first. */

@@ -3,8 +3,8 @@ import { throwQueueError } from '@shellfleet/redis';
 import type { Owner } from './owner.ts';
 
 /**
- * The Result of the first attempt of an entry that waits for its second one; undefined when it has none. `refused`: why there is no second
- * attempt. Throws QUEUE_UNAVAILABLE.
+ * Reads the Result of an entry's first attempt, if it awaits a second. `refused` says why there is none. Throws
+ * QUEUE_UNAVAILABLE.
  */
 export async function readFirstResult(
   { redis, keys }: Pick<Owner, 'redis' | 'keys'>,

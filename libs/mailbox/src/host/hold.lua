@@ -1,7 +1,8 @@
--- hold: keep the head from being started until an answer releases or ends it. Entries behind it wait; the session may be released.
--- ARGV 3 fence · 4 host · 5 entry · 6 digest of the admission rules that hold it · 7 data of the event approval.requested, JSON ·
---      8 this call's own id
--- Returns 1 held (again, when it arrives twice) · -1 fenced · -2 something runs, the generation is ending, or it is not the head
+-- hold: keep the head from starting until an answer releases or ends it. Entries behind it wait.
+-- ARGV 3 fence · 4 host · 5 entry · 6 digest of the admission rules that hold it ·
+--      7 data of the event approval.requested, JSON · 8 this call's own id
+-- Returns 1 held (again, when it arrives twice) · -1 fenced ·
+--         -2 something runs, the generation is ending, or it is not the head
 local id, admission = ARGV[5], ARGV[6]
 local fence, host, running, phase, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'running', 'phase', 'held'))
 if fence ~= ARGV[3] or host ~= ARGV[4] then return -1 end

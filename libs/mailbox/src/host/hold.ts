@@ -5,9 +5,9 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 const script = defineMailboxScript('host/hold');
 
 /**
- * Keeps the head from being started until `answerHeld` releases or ends it (MAILBOX-5). Entries behind it wait, and the
- * session can be released meanwhile. `request`: data of the event `approval.requested`. `not-head`: it has ended, runs,
- * or the generation is ending.
+ * Keeps the head from starting until `answerHeld` releases or ends it (MAILBOX-5). The session can be released
+ * meanwhile. `request` is the data of `approval.requested`. `not-head`: the entry has ended or runs, or the generation
+ * is ending.
  */
 export async function hold(
   owner: Owner,

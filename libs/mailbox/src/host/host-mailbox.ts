@@ -25,7 +25,7 @@ import { rerun } from './rerun.ts';
 import { take } from './take.ts';
 import { withdraw } from './withdraw.ts';
 
-/** What a host calls in the mailbox of a session that it owns. */
+/** Calls of a host to the mailbox of a session that it owns. */
 const CALLS = {
   ...{ adopt, announce, append, appendTerminalOutput, addLate, clear, closeUndriven, finish, hold, peek, putBack },
   ...{ refuseRequest, release, rerun, take, withdraw },
@@ -48,30 +48,30 @@ export type OwnedCalls = {
 };
 
 /**
- * The mailbox of a session, for the host that owns it. Each call is repeated until Redis answers it, or the owner has
- * lost the session.
+ * Mailbox of a session, for the host that owns it. Repeats each call until Redis answers or the owner loses the
+ * session.
  */
 export interface HostMailbox extends OwnedCalls {
   readonly owner: Owner;
   /**
-   * Repeats `call` until Redis answers, or the owner has lost the session: for what each attempt decides anew, or what
-   * takes more than one call. The calls of `once` are not repeated on their own.
+   * Repeats `call` until Redis answers or the owner loses the session. The calls of `once` are not repeated, so that
+   * each attempt can decide again, or make several calls.
    */
   retry<T>(call: (once: OwnedCalls) => Promise<T>, options?: RetryOptions): Promise<T>;
   /** Restores the session over a connection that takes no other call yet. The caller repeats its whole recovery. */
   declare(over: Redis, declared: Declaration): Promise<void>;
-  /** Returns the mailbox for an owner that starts only what is cleared under the digest that `admission` returns. */
+  /** Returns the mailbox of an owner that starts only entries that are cleared under the digest from `admission`. */
   under(admission: () => string): HostMailbox;
 }
 
 export interface HostMailboxOptions {
   /** Aborts when the owner has lost the session. */
   signal: AbortSignal;
-  /** Is called for each reply `fenced`, before the caller has the reply: another host owns the session now. */
+  /** Called for each reply `fenced` before the caller gets it: another host owns the session. */
   onFenced(): void;
 }
 
-/** Returns the mailbox of a session for `owner`. In tests `calls` replace those of the same names. */
+/** Returns the mailbox of a session for `owner`. In tests, `calls` replace those of the same names. */
 export function createHostMailbox(
   owner: Owner,
   options: HostMailboxOptions,

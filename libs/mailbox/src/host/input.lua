@@ -1,9 +1,8 @@
--- input: delete the part of the running entry's open stdin that the shell has received, and read the part that follows.
--- ARGV 3 fence · 4 host · 5 entry · 6 bytes that the shell has received · 7 the offset to read from ·
---      8 the most bytes to read (one chunk at least)
--- Returns {1, written, closed (end, broken) or '', lapsed, {end, chunk, …}, how it was closed as a producer signed it or ''}
---         lapsed: ms since the lease of its streaming writer expired (0: the lease is valid, or there is none)
---         {-1} fenced · {-2} not running, or its stdin is not open
+-- input: delete the part of the running entry's open stdin that the shell has received, and read the next part.
+-- ARGV 3 fence · 4 host · 5 entry · 6 bytes that the shell has received · 7 offset to read from ·
+--      8 most bytes to read (at least one chunk is read)
+-- Returns {1, written, closed (end, broken) or '', ms since the lease of its streaming writer expired or 0, {end,
+--         chunk, …}, signed close of a producer or ''} · {-1} fenced · {-2} not running, or its stdin is not open
 local id = ARGV[5]
 local fence, host, running = unpack(redis.call('HMGET', state, 'fence', 'host', 'running'))
 if fence ~= ARGV[3] or host ~= ARGV[4] then return {-1} end
@@ -22,7 +21,7 @@ if taken > tonumber(stored_taken or 0) then
   end
 end
 local found, from, left = {}, tonumber(ARGV[7]), tonumber(ARGV[8])
--- Bounded, because a script blocks every other client. Many small chunks take several calls.
+-- Limited, because a script blocks every other client. Many small chunks take several calls.
 while left > 0 and from < written and #found < 1024 do
   local chunk = redis.call('XRANGE', chunks, string.format('%.0f', from + 1), '+', 'COUNT', 1)[1]
   if not chunk then break end

@@ -5,31 +5,30 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 const script = defineMailboxScript('host/input');
 
 interface InputPosition {
-  /** Bytes that were written to the pipe of the command. They are deleted. */
+  /** Bytes that were written to the command's pipe, and are deleted. */
   taken: number;
-  /** The offset from which to read. The first chunk may begin before it. */
+  /** Offset to read from. The first chunk may begin before it. */
   from: number;
-  /** Reading stops after the chunk that reaches this size; at least one is read. */
+  /** Size after which reading stops. At least one chunk is read. */
   mostBytes: number;
 }
 
 export type InputRead =
   | {
       type: 'read';
-      /** Bytes written so far. */
       written: number;
       closed?: 'end' | 'broken';
-      /** How it was closed, as its producer signed it, or empty. */
+      /** Signed close of its producer, or empty. */
       signed: string;
-      /** Time since the lease of the streaming submitter expired; 0 while the lease is valid, after the end, and when the stdin is not streamed. */
+      /** Time since the streaming submitter's lease expired. 0 after the end, and for a stdin that is not streamed. */
       lapsedMs: number;
-      /** `end`: the offset at which the chunk ends. Its length is known only once it is opened. */
+      /** Sealed chunks, with their end offsets. The length of a chunk is unknown until it is opened. */
       chunks: { end: number; sealed: string }[];
     }
   /** The entry does not run, or its stdin is not open. */
   | { type: 'not-running' };
 
-/** Reads the next part of the running entry's open stdin, and deletes the part that the shell has received. */
+/** Reads the next part of the running entry's open stdin, and deletes the received part. */
 export async function readInput(
   owner: Owner,
   entryId: string,

@@ -1,11 +1,11 @@
--- late: add output of processes that an ended entry left running to the stream, after its final event, at the stored raw offset and seq
--- only.
--- ARGV 3 fence · 4 host · 5 entry · 6 '1': a rule withholds the output from here on · 7… output entries (see follows); without any: only
---      reads the position
--- Returns {1, stdout, stderr, seq, carried, outcome} stored · {0, …} not at the stored offset (a call that arrived twice) · {-1} fenced
---         {-2} it has not ended · {-3} no record: it has expired, or was no entry of the mailbox
--- `carried`: bytes of the entry that were added to the stream, late ones included. `outcome`: 'blocked' once a rule has withheld late
--- output
+-- late: add output of processes that an ended entry left running, after its final event, at the stored raw offset and
+-- seq only.
+-- ARGV 3 fence · 4 host · 5 entry · 6 '1': a rule withholds the output from here on ·
+--      7… output chunks (see follows); without any, only reads the position
+-- Returns {1, stdout, stderr, seq, carried, outcome} stored ·
+--         {0, …} not at the stored offset (a call that arrived twice) · {-1} fenced · {-2} it has not ended ·
+--         {-3} no record: it has expired, or was no entry of the mailbox
+-- `carried`: bytes of the entry in the stream. `outcome`: 'blocked' once a rule has withheld late output.
 if not owns(ARGV[3], ARGV[4]) then return {-1} end
 local id = ARGV[5]
 local record = record_key(id)
@@ -20,7 +20,7 @@ local carried = tonumber(bytes or 0)
 if follow and #ARGV > 6 then
   emit_output(id, 7)
   for i = 7, #ARGV, 5 do carried = carried + #ARGV[i + 4] end
-  -- The entry's own offsets stay those of its end: readers compare them with the bytes received by then.
+  -- The entry keeps the offsets of its end, which readers compare with the bytes that they have.
   redis.call('HSET', record, 'late', string.format('%s %.0f %.0f %.0f %.0f', newest, offsets[1], offsets[2], next_seq, carried))
   if ARGV[6] == '1' then redis.call('HSET', record, 'withheld', 1) end
   publish_newest()

@@ -6,24 +6,24 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/late');
 
-/** The position at which late output of an entry continues, and the bytes of the entry that were added to the stream. */
+/** Position at which an entry's late output continues, and its bytes in the stream. */
 export interface LatePosition {
   offsets: { stdout: number; stderr: number };
   seq: number;
   carriedBytes: number;
-  /** How the entry ended; `blocked` also when a rule has withheld late output. */
+  /** Outcome of the entry, or `blocked` once a rule has withheld late output. */
   outcome: string;
 }
 
 export type LateAdded =
   | { type: 'stored'; position: LatePosition }
-  /** The entries do not begin at `position`: the call arrived twice, or output is missing. */
+  /** The chunks do not begin at `position`: the call arrived twice, or output is missing. */
   | { type: 'misplaced'; position: LatePosition }
   | { type: 'not-ended' }
-  /** The entry has no record, for example because the record has expired. */
+  /** The entry has no record, for example because it has expired. */
   | { type: 'unknown' };
 
-/** Adds late output of an ended entry to the session's stream. Without any, only returns the position. */
+/** Adds late output of an ended entry to the stream. Without any, only returns the position. */
 export async function addLate(
   owner: Owner,
   entryId: string,

@@ -1,15 +1,15 @@
 import type { SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** The right of one host to write a session's mailbox. Every host script checks fence and host (MAILBOX-2). */
+/** Right of one host to write a session's mailbox. Every host script checks fence and host (MAILBOX-2). */
 export interface Owner {
   redis: Redis;
   keys: SessionKeys;
   fence: number;
   host: string;
-  /** Names its process, as the claim of the host id does. Absent: `submit` starts nothing in its name. */
+  /** Id of its process in the claim of the host id. Without it, `submit` starts nothing in its name. */
   boot?: string | undefined;
-  /** Digest of the host's admission rules: entries start only once they are cleared under it. Absent: every entry is admitted. */
+  /** Digest of the host's admission rules, under which entries must be cleared. Without it, every entry is admitted. */
   admission?: string | undefined;
 }
 

@@ -5,17 +5,17 @@ import { type Entry, toEntry } from './entry.ts';
 import type { Owner } from './owner.ts';
 
 export interface Head {
-  /** Not started. `startedAt` is now, by the clock of this host. */
+  /** Unstarted entry. `startedAt` is now, by the clock of this host. */
   entry: Entry;
-  /** It can be started or checked for admission. A held head cannot. */
+  /** False for a held head; otherwise it can be started or checked for admission. */
   runnable: boolean;
-  /** digest of the admission rules under which it was cleared, or empty */
+  /** digest of the admission rules that cleared it, or empty */
   cleared: string;
-  /** digest of those under which it was held last, or empty */
+  /** digest of the admission rules that last held it, or empty */
   heldUnder: string;
 }
 
-/** The head of the mailbox, without starting it; undefined when nothing waits. Throws QUEUE_UNAVAILABLE. */
+/** Returns the head of the mailbox without starting it, if there is one. Throws QUEUE_UNAVAILABLE. */
 export async function peek({ redis, keys }: Owner): Promise<Head | undefined> {
   const [id, held] = await Promise.all([redis.lindex(keys.queue, 0), redis.hget(keys.state, 'held')]).catch(
     throwQueueError,

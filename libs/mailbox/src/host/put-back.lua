@@ -1,10 +1,9 @@
--- put-back: end the first attempt of the running entry, and make the entry the head again, for a second attempt. It
--- is decided like any head.
--- Its start deadline has been met.
--- ARGV 3 fence · 4 host · 5 entry · 6 the first attempt, sealed · 7 the end of its Result, JSON · 8 the other fields of its Result, JSON ·
---      9… its last output entries (see follows)
--- Returns {1} put back (again, when it arrives twice) · {-1} fenced · {-2} it does not run, was cancelled, has an open stdin, or its generation is
---         ending · {-5, stdout, stderr} output not at the stored offset
+-- put-back: end the first attempt of the running entry, and make the entry the head again, without a start deadline.
+-- ARGV 3 fence · 4 host · 5 entry · 6 first attempt, sealed · 7 end of its Result, JSON ·
+--      8 other fields of its Result, JSON · 9… last output chunks (see follows)
+-- Returns {1} put back (again, when it arrives twice) · {-1} fenced ·
+--         {-2} it does not run, was cancelled, has an open stdin, or its generation is ending ·
+--         {-5, stdout, stderr} output not at the stored offset
 if not owns(ARGV[3], ARGV[4]) then return {-1} end
 local id = ARGV[5]
 local record = record_key(id)

@@ -6,19 +6,19 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/put-back');
 
-/** The first attempt of an entry, which is to be attempted a second time. */
+/** First attempt of an entry that is to have a second one. */
 export interface AttemptToRepeat {
-  /** What a person is shown of it, sealed. */
+  /** Sealed description for the person who is asked. */
   sealed: string;
-  /** Its Result: the entry ends with it when there is no second attempt. */
+  /** Result of the entry if there is no second attempt. */
   result: Extract<WireResult, { outcome: 'failure' }>;
   /** output that was not appended yet */
   output: readonly OutputEntry[];
 }
 
 /**
- * Ends the first attempt of the running entry and makes the entry the head again, unstarted. `refused`: it was cancelled, has an open stdin or
- * does not run, or its generation is ending. An entry that is put back ends with the output of its first attempt, unless its second one starts.
+ * Ends the first attempt of the running entry and makes the entry the head again. `refused`: it was cancelled, has an
+ * open stdin or does not run, or its generation is ending.
  */
 export async function putBack(
   owner: Owner,

@@ -1,5 +1,5 @@
 -- refuse-request: take back a cancellation or a close that no known producer has signed.
--- ARGV 3 fence · 4 host · 5 the running entry whose cancellation it is, or '' for the close · 6 the signed request that was refused, or ''
+-- ARGV 3 fence · 4 host · 5 the running entry to cancel, or '' for the close · 6 the refused signed request, or ''
 -- Returns {1} taken back, or there is none · {0} another one has come · {-1} fenced
 if not owns(ARGV[3], ARGV[4]) then return {-1} end
 write_when_full()
@@ -14,6 +14,6 @@ if phase ~= 'closing' then return {1} end
 if (signed or '') ~= ARGV[6] then return {0} end
 redis.call('HSET', state, 'phase', 'open')
 redis.call('HDEL', state, 'closeSigned')
--- Whoever waits for the end looks again.
+-- Callers that wait for the end look again.
 redis.call('PUBLISH', feed, 'open')
 return {1}

@@ -5,8 +5,8 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 const script = defineMailboxScript('host/refuse-request');
 
 /**
- * Takes back a cancellation of the running entry, or without `entryId` the close of the generation, that no known producer has signed. `changed`:
- * another one has come since `signed` was read.
+ * Takes back an unsigned cancellation of the running entry or, without `entryId`, the generation's close. `changed`:
+ * another request has come since `signed` was read.
  */
 export async function refuseRequest(
   owner: Owner,

@@ -1,7 +1,7 @@
--- release: give up the ownership. Refused while the session has work: an entry runs, or can be started or checked for admission. The generation
--- of a closing session ends with it.
--- ARGV 3 fence · 4 host · 5 status afterwards (queued, lost) · 6 event type or '' · 7 event data JSON · 8 retention ms
---      9 result JSON of an entry that never ran · 10 the most entries that one call cancels ·
+-- release: give up the ownership, unless an entry runs or can be started or checked. Ends the generation of a closing
+-- session.
+-- ARGV 3 fence · 4 host · 5 status afterwards (queued, lost) · 6 event type or '' · 7 event data JSON ·
+--      8 retention ms · 9 result JSON of an entry that never ran · 10 most entries that one call cancels ·
 --      11 '1': leave waiting entries to the next owner · 12 why the shell was ended, or ''
 -- Returns {1, phase} (again, when it arrives twice) · {0} it has work · {-1} fenced
 local fence, host, phase, running, released, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'phase', 'running', 'released', 'held'))

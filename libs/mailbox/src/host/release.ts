@@ -7,9 +7,8 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 const script = defineMailboxScript('host/release');
 
 /**
- * Releases the session. Refused (`busy`) while an entry runs. Also refused while the session has other work, unless `waiting` is `leave`:
- * the waiting entries then stay for the next owner. The generation of a closing session ends with it.
- * `loss`: why the last shell is gone, for the next owner; default: the reason of the event.
+ * Releases the session, and ends the generation of a closing one. `busy`: an entry runs, or other entries wait and
+ * `waiting` is not `leave`. `loss` tells the next owner why the shell is gone; default: the reason of the event.
  */
 export async function release(
   owner: Owner,

@@ -1,8 +1,8 @@
 -- rerun: start an idempotent entry again, whose shell was lost. Its raw offsets and its seq begin again at 0.
--- ARGV 3 fence · 4 host · 5 entry · 6 how often the caller knows it to have been started · 7 the most starts
--- Returns {1} (again, when it arrives twice) · {-1} fenced · {-2} not running
---         {-3} not idempotent, cancelled, with an open stdin (its read part is deleted), in its second attempt, started since, or as often
---         as may be
+-- ARGV 3 fence · 4 host · 5 entry · 6 number of starts that the caller has read · 7 most starts
+-- Returns {1} (again, when it arrives twice) · {-1} fenced · {-2} not running ·
+--         {-3} not idempotent, cancelled, with an open stdin (its read part is deleted), in its second attempt, started
+--         since, or too often
 if not owns(ARGV[3], ARGV[4]) then return {-1} end
 if redis.call('HGET', state, 'running') ~= ARGV[5] then return {-2} end
 local record = record_key(ARGV[5])

@@ -7,8 +7,8 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 const script = defineMailboxScript('host/rerun');
 
 /**
- * Starts the running entry again, for a new shell. Refused unless its submitter marked it idempotent, it was not cancelled, it was started less
- * than three times, and not since the caller read it. Its raw offsets and its seq begin again at 0.
+ * Starts the running entry again for a new shell, if it is idempotent, not cancelled, started less than three times,
+ * and not since the caller read it. Its raw offsets and its seq begin again at 0.
  */
 export async function rerun(
   owner: Owner,

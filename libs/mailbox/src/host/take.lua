@@ -1,7 +1,7 @@
 -- take: start the head of the mailbox.
 -- ARGV 3 fence · 4 host · 5 digest of the host's admission rules, or '' when it admits everything
--- Returns {0, phase} nothing can be started · {1, entry…} started by this call · {2, entry…} running (a call that arrived twice)
---         {3, entry…} overdue · {4, entry…} needs admission; neither is started · {-1} fenced
+-- Returns {0, phase} nothing can be started · {1, entry…} started · {2, entry…} running (a call that arrived twice) ·
+--         {3, entry…} overdue, not started · {4, entry…} needs admission, not started · {-1} fenced
 local fence, host, admission = ARGV[3], ARGV[4], ARGV[5]
 local owner_fence, owner_host, running, phase, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'running', 'phase', 'held'))
 if owner_fence ~= fence or owner_host ~= host then return {-1} end

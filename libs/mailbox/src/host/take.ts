@@ -6,8 +6,7 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 const script = defineMailboxScript('host/take');
 
 /**
- * Starts the head of the mailbox, durably, before its first byte reaches the shell (MAILBOX-4). A call that arrives twice returns the
- * same entry.
+ * Starts the head durably, before its first byte reaches the shell (MAILBOX-4). A repeated call returns the same entry.
  */
 export async function take(owner: Owner): Promise<Taken | Fenced> {
   const reply = asArray(

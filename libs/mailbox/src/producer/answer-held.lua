@@ -1,11 +1,12 @@
 -- answer-held: release a held entry, which is then decided again, or end it unstarted.
--- ARGV 3 entry · 4 'release', or the outcome with which it ends · 5 result JSON of that end, or '' ·
---      6 data of the event approval.answered, JSON, or '' · 7 retention ms · 8 this call's own id · 9 channel prefix of hosts' wake-ups ·
---      10 wake-up · 11 result JSON of what waits behind it and is cancelled, or '' · 12 the most entries that one call cancels
--- Returns {1, event or '', inbox, 1 the session has work and needs a job · 0, {inbox, entry, event, …} cancelled behind it, 1 it ended as its
---         first attempt did · 0} answered (again, when it arrives twice, without the last two)
---         {2, {inbox, entry, event, …}} cancelled behind it, and more waits there: call again
---         {0} it is not held · {-1} unknown
+-- ARGV 3 entry · 4 'release', or its outcome · 5 result JSON of this end, or '' ·
+--      6 data of the event approval.answered, JSON, or '' · 7 retention ms · 8 this call's own id ·
+--      9 channel prefix of hosts' wake-ups · 10 wake-up ·
+--      11 result JSON with which entries behind it are cancelled, or '' · 12 most entries that one call cancels
+-- Returns {1, event or '', inbox, 1 the session needs a job ·
+--         0, {inbox, entry, event, …} cancelled behind it, 1 it ended as its first attempt did ·
+--         0} answered (again, when it arrives twice, without the last two) ·
+--         {2, {inbox, entry, event, …}} cancelled behind it, call again for more · {0} it is not held · {-1} unknown
 local id, decision = ARGV[3], ARGV[4]
 local record = record_key(id)
 local entry_state, inbox, event, answer_call, first = unpack(redis.call('HMGET', record, 'state', 'inbox', 'event', 'answerCall', 'first'))
@@ -18,7 +19,7 @@ if not repeated then
   write_when_full()
   local most = tonumber(ARGV[12])
   if ARGV[11] ~= '' and redis.call('LLEN', queue) - 1 > most then
-    -- The entry stays held meanwhile, so that nothing behind it is started.
+    -- The entry stays held until then, so that nothing behind it starts.
     redis.call('LPOP', queue)
     cancel_waiting(most, ARGV[11], ARGV[7], behind)
     redis.call('LPUSH', queue, id)

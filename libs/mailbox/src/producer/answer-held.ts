@@ -10,29 +10,27 @@ const CANCELLED_BY_ABORT = cancelledUnstarted('aborted by who denied the command
 
 const script = defineMailboxScript('producer/answer-held');
 
-/** What becomes of a held entry. */
 export type HeldDecision =
-  /** The entry is decided again, and its host finds the answer. */
+  /** The host decides about the entry again, and finds the answer. */
   | { type: 'release' }
-  /** The entry ends unstarted. With `abort`, what waits behind it is cancelled. */
+  /** The entry ends unstarted. `abort` also cancels the entries behind it. */
   | { type: 'deny'; result: WireResult; abort?: boolean | undefined };
 
 export type HeldReply =
-  /** The head is decided next. `needsJob`: the session has work and no host, so the caller has to ensure its job. */
+  /** The host decides about the head next. With `needsJob` it has no host, and the caller ensures its job. */
   | { type: 'released'; needsJob: boolean }
   /**
-   * The entry has ended unstarted. The caller notifies `inbox` of `event`, and the inboxes of the entries that were
-   * cancelled `behind` it. `asFirst` tells that it had a first attempt, and ended as that did.
+   * The entry has ended unstarted. The caller notifies `inbox` of `event`, and the inboxes of the cancelled entries
+   * `behind` it. `asFirst`: it ended as its first attempt did.
    */
   | { type: 'denied'; event: string; inbox: string; asFirst: boolean; needsJob: boolean; behind: Closed['ended'] }
-  /** The entry is not held: another answer, a cancellation or its start deadline came first. */
+  /** Another answer, a cancellation or the start deadline came first. */
   | { type: 'not-held' }
   | { type: 'unknown' };
 
 /**
- * Answers a held entry, from any process: releases it, or ends it unstarted. Wakes the session's host. `callId` makes
- * the call repeatable: a second arrival of the same call gets the same answer. `details`: data of the event
- * `approval.answered`, in clear; without it there is no event.
+ * Answers a held entry, from any process: releases or ends it, and wakes its host. A repetition with the same `callId`
+ * gets the same reply. `details` are the plain data of the event `approval.answered`, if there is to be one.
  */
 export async function answerHeld(
   redis: Redis,

@@ -1,10 +1,11 @@
--- append-terminal-input: store messages of a terminal's user, each once and in order, and delete the output that the user has read.
+-- append-terminal-input: store each message to a terminal once and in order, and delete the output that its user has
+-- read.
 -- ARGV 3 terminal · 4 generation · 5 '1' to create it · 6 number of the first message, from 1 ·
---      7 number of the last output message that was read
---      8 time to live ms · 9 the most messages that may wait · 10 channel prefix of hosts' wake-ups · 11 wake-up · 12… messages, sealed
--- Returns {1, host or '', next} stored; next: the number of the message that comes next · {0, host, next} not the next one (a call that
---         arrived twice)
---         {-1} closed · {-2} unknown terminal, or it has expired · {-3, host, next} too many wait
+--      7 number of the last output message read · 8 time to live ms · 9 most messages that may wait ·
+--      10 channel prefix of hosts' wake-ups · 11 wake-up · 12… messages, sealed
+-- Returns {1, host or '', number of the next message} stored ·
+--         {0, host, next} not the next one (a call that arrived twice) · {-1} closed ·
+--         {-2} unknown terminal, or it has expired · {-3, host, next} too many wait
 local terminal = prefix .. 'terminal:' .. ARGV[3]
 local input, output = terminal .. ':input', terminal .. ':output'
 local phase, generation, host = unpack(redis.call('HMGET', state, 'phase', 'generation', 'host'))

@@ -8,7 +8,7 @@ const script = defineMailboxScript('producer/append-terminal-input');
 interface TerminalInputCall {
   terminal: string;
   generation: string;
-  /** Set in the first call of a terminal: it creates the terminal. */
+  /** True in the first call, which creates the terminal. */
   begin: boolean;
   /** number of the first message, from 1 */
   number: number;
@@ -19,13 +19,13 @@ interface TerminalInputCall {
 }
 
 export type TerminalInputAnswer =
-  /** `next`: the number of the message that comes next. */
+  /** `next` is the number of the next message. */
   | { type: 'stored' | 'misplaced' | 'full'; host: string; next: number }
   | { type: 'closed' }
-  /** It has expired, or was never created. */
+  /** The terminal has expired, or was never created. */
   | { type: 'unknown' };
 
-/** Stores messages of a terminal's user, or, without any, only renews the terminal's time to live. Wakes its host. */
+/** Stores messages to a terminal, or without any only renews its time to live. Wakes its host. */
 export async function appendTerminalInput(
   redis: Redis,
   keys: SessionKeys,

@@ -7,7 +7,7 @@ const script = definePlainScript('producer/call-host');
 const CALLS_LENGTH = 10_000;
 
 /**
- * Sends a host a call that must reach a running shell out of order. If the call is lost, the host finds the request in the mailbox. Throws
+ * Sends a host a call for a running shell. If it is lost, the host finds the request in the mailbox. Throws
  * QUEUE_UNAVAILABLE.
  */
 export async function callHost(redis: Redis, namespace: string, host: string, call: HostCall): Promise<void> {

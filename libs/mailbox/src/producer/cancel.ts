@@ -7,27 +7,24 @@ import { defineMailboxScript, runOnSession } from '../scripts.ts';
 const script = defineMailboxScript('producer/cancel');
 
 export type Cancelled =
-  /** It never ran. The caller notifies `inbox` of `event`, and ensures the session's job when it `needsJob`. */
+  /** The entry never ran. The caller notifies `inbox` of `event`, and ensures the session's job if `needsJob`. */
   | { type: 'ended'; event: string; inbox: string; needsJob: boolean }
-  /** It runs: this host has to stop it. */
+  /** The entry runs, and this host has to stop it. */
   | { type: 'marked'; host: string; generation: string }
   | { type: 'ended-before' }
   | { type: 'unknown' };
 
-/** The most entries that one call cancels: a script blocks every other client, so a longer queue takes several calls. */
+/** Most entries that one call cancels. A script blocks every other client, so a longer queue takes several calls. */
 export const CANCELLED_IN_ONE_CALL = 2_000;
 
-/** The Result of an entry that is cancelled before it ran, as JSON. */
+/** Returns the Result of an entry that is cancelled before it ran, as JSON. */
 export function cancelledUnstarted(cancelReason: string): string {
   return JSON.stringify(toWireResult(newResult({ outcome: 'cancellation', reason: 'cancelled', cancelReason })));
 }
 
 export const CLOSED_UNSTARTED = cancelledUnstarted('session closed');
 
-/**
- * Ends a waiting entry at once; marks a running one, which can then end only as a cancellation. `signed`: the request, for hosts that ask for
- * signatures.
- */
+/** Ends a waiting entry, or marks a running one, which then ends as a cancellation. `signed` is the signed request. */
 export async function cancel(
   redis: Redis,
   keys: SessionKeys,

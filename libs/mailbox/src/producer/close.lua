@@ -1,11 +1,10 @@
--- close: end a generation. Waiting entries end as cancellations. The owner ends the running entry and the generation; without an owner within reach,
--- this script does.
+-- close: end a generation and its waiting entries. The owner ends the running entry and the generation, or this if it
+-- has none.
 -- ARGV 3 generation · 4 result JSON of an entry that never ran · 5 '1' when the owner is out of reach ·
---      6 result JSON of the running entry then
---      7 retention ms · 8 the most entries that one call cancels · 9 channel prefix of hosts' wake-ups · 10 wake-up
---      11 the request as a producer signed it, or ''
--- Returns {state, host or '', {inbox, entry, event, …}}: state 0 closed before or unknown · 1 closed now · 2 closing, its owner ends it ·
---         3 closing, call again
+--      6 result JSON of the running entry in this case · 7 retention ms · 8 most entries that one call cancels ·
+--      9 channel prefix of hosts' wake-ups · 10 wake-up · 11 signed request of a producer, or ''
+-- Returns {state, host or '', {inbox, entry, event, …}}: state 0 closed before or unknown · 1 closed now ·
+--         2 closing by its owner · 3 closing, call again
 local phase, generation, host, running = unpack(redis.call('HMGET', state, 'phase', 'generation', 'host', 'running'))
 if not phase or phase == 'closed' or ARGV[3] ~= generation then return {0, '', {}} end
 write_when_full()

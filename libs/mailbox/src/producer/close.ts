@@ -7,12 +7,11 @@ import { CANCELLED_IN_ONE_CALL, CLOSED_UNSTARTED } from './cancel.ts';
 const script = defineMailboxScript('producer/close');
 
 export interface Closed {
-  /** closed before (or never opened), closed by this call, or being closed by its owner */
+  /** `closed-before` also stands for a session that was never opened. `closing`: its owner closes it. */
   type: 'closed-before' | 'closed' | 'closing';
   host: string;
-  /** the generation that this call ends */
   generation: string;
-  /** the request as this producer signed it, or empty */
+  /** signed request of this producer, or empty */
   signed: string;
   /** entries that this call ended, with the inboxes to notify */
   ended: { inbox: string; entryId: string; event: string }[];
@@ -30,9 +29,8 @@ const CANCELLED_OUT_OF_REACH = JSON.stringify(
 );
 
 /**
- * Ends a generation of a session. Waiting entries end at once. The owner ends the rest; when it is out of reach, this call does. Without a
- * generation, the generation of the present generation is read first, so that a call that arrives late never ends the next generation. `sign` makes the
- * request for hosts that ask for signatures.
+ * Ends a generation of a session, by default the present one, and its waiting entries. The owner ends the running one,
+ * or this call when the owner is out of reach. `sign` makes the request for hosts that require signatures.
  */
 export async function close(
   redis: Redis,

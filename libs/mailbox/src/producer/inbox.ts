@@ -1,10 +1,10 @@
 import { inboxChannel } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** Results up to this many bytes are part of the notice itself; larger ones are read from the session. finish.lua gets it as an argument. */
+/** Results up to this many bytes are part of the notice. Larger ones are read from the session. */
 export const INLINE_RESULT_BYTES = 4_096;
 
-/** A hint that an entry ended. `result` is the wire result's JSON, or empty when it has to be read from the session. */
+/** Hint that an entry ended. `result` is the wire result's JSON, or empty when it has to be read from the session. */
 export interface InboxNotice {
   tenant: string;
   session: string;
@@ -24,8 +24,7 @@ export interface InboxAnswer {
 export type InboxMessage = ({ type: 'notice' } & InboxNotice) | ({ type: 'answer' } & InboxAnswer);
 
 /**
- * Notifies a producer that its entry ended. The notice is only a hint: it is published after the end is stored, and reaches nobody when the
- * producer is not subscribed at that moment.
+ * Publishes that an entry ended, once its end is stored. Nobody receives the hint if the producer is not subscribed.
  */
 export async function notify(redis: Redis, namespace: string, producer: string, notice: InboxNotice): Promise<void> {
   if (producer === '') return;
@@ -43,7 +42,7 @@ export async function sendAnswer(
   await redis.publish(inboxChannel(namespace, producer), `a ${id} ${sealed}`);
 }
 
-/** Parses a message of an inbox, in the formats of notify(), which is also that of finish.lua, and sendAnswer(). Undefined when it has neither. */
+/** Parses a message of notify(), finish.lua or sendAnswer(). Returns undefined for any other. */
 export function parseInboxMessage(message: string): InboxMessage | undefined {
   const notice = NOTICE.exec(message);
   if (notice !== null) {

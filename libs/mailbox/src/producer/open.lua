@@ -1,9 +1,12 @@
--- open: record a session, or attach to the open generation. A session without any submit expires one retention after the last call.
--- ARGV 3 sealed spec · 4 digest of the spec, or '' when it has none · 5 '1' to attach regardless of the spec · 6 retention ms
---      7 placement class · 8 placement JSON: both in clear, for routing
---      9 the generation for which the spec was sealed, or '' to ask for the next one
---      10 ms after which a driver that is not renewed counts as gone, or '' when the caller is no driver. It decides for the generation that it begins
--- Returns {1, generation} created · {2, generation, 1 the phase is driven · 0} attached · {-1, sealed spec, generation} another spec · {0} closing: try again
+-- open: record a session, or attach to the open generation. Without any submit it expires a retention after the last
+-- call.
+-- ARGV 3 sealed spec · 4 digest of the spec, or '' · 5 '1' to attach regardless of the spec · 6 retention ms ·
+--      7 placement class, plain · 8 placement JSON, plain ·
+--      9 generation of the sealed spec, or '' to ask for the next one ·
+--      10 ms without renewal after which a driver counts as gone, or '' when the caller is none; the generation that it
+--      begins is driven
+-- Returns {1, generation} created · {2, generation, 1 driven · 0} attached ·
+--         {-1, sealed spec, generation} another spec · {0} closing: try again ·
 --         {3, generation} nothing was recorded: call again with the spec sealed for this generation
 local phase, generation, digest, spec, unused, driven =
   unpack(redis.call('HMGET', state, 'phase', 'generation', 'digest', 'spec', 'unused', 'driven'))
@@ -16,7 +19,7 @@ if phase == 'open' then
 end
 local at = now_ms()
 local last = tonumber(generation or 0)
--- Another may have recorded and closed a generation since the caller asked.
+-- Another call may have recorded and closed a generation since the caller asked.
 if ARGV[9] == '' or tonumber(ARGV[9]) <= last then return {3, string.format('%.0f', math.max(at, last + 1))} end
 generation = ARGV[9]
 redis.call('HDEL', state, 'epoch', 'reported', 'epochBase', 'announced', 'held', 'loss', 'driven', 'closedAt', 'closedWith', 'image')

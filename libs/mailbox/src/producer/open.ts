@@ -7,16 +7,17 @@ import { DRIVER_GONE_MS } from './renew-driver.ts';
 const script = defineMailboxScript('producer/open');
 
 export type Opened =
-  /** `driven`: the generation ends with its drivers. */
+  /** `driven` tells that the generation ends with its drivers. */
   | { type: 'created' | 'attached'; generation: string; driven: boolean }
-  /** A generation with another digest is open; `spec` is its sealed spec. The same spec has another digest under another seal key. */
+  /** An open generation has another digest, which may be that of the same spec under another seal key. */
   | { type: 'conflict'; spec: string; generation: string }
   /** The previous generation is still ending. */
   | { type: 'closing' };
 
 /**
- * Records a session, or attaches to its open generation. `sealSpec` is called when a generation begins: its spec is sealed for its generation. `attachTo`: with 'same-spec' an open generation with another digest is a conflict, with 'any'
- * it is not; default: 'same-spec' if a digest is given. `placement`: a copy of the placement in clear text, by which jobs are routed. `driven`: the caller is a driver; a generation that begins so is closed when no driver is alive and it has nothing to do.
+ * Records a session, or attaches to its open generation. `sealSpec` seals the spec for a new generation. With
+ * 'same-spec', an open generation with another digest is a conflict. `placement` is the plain copy for routing.
+ * `driven`: a new generation is closed once it has no live driver and nothing to do.
  */
 export async function open(
   redis: Redis,

@@ -2,12 +2,11 @@ import { driverKey, type SessionKeys } from '@shellfleet/protocol';
 import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 
-/** A driver that has not renewed its heartbeat for so long counts as gone. */
+/** A driver counts as gone after this time without a heartbeat. */
 export const DRIVER_GONE_MS = 6_000;
-/** How often a driver renews it. */
 export const RENEW_DRIVER_EVERY_MS = 2_000;
 
-/** Renews the heartbeat of a session's driver. A Redis without room renews one that is still there. Throws QUEUE_UNAVAILABLE. */
+/** Renews the heartbeat of a session's driver, also in a full Redis unless it has expired. Throws QUEUE_UNAVAILABLE. */
 export async function renewDriver(redis: Redis, keys: SessionKeys): Promise<void> {
   const key = driverKey(keys);
   try {

@@ -1,13 +1,14 @@
 -- submit: accept an entry once, however often the call arrives.
--- ARGV 3 entry · 4 generation · 5 kind · 6 sealed payload · 7 hash of the payload · 8 idempotency key (hashed) or '' · 9 inbox · 10 retry
---      11 start deadline in ms from now, or '' · 12 the most that may wait · 13 channel prefix of hosts' wake-ups ·
---      14 wake-up · 15 its stdin (open, streamed), or '' · 16 lease ms of a streaming writer · 17 the most bytes of payloads that may wait
---      18 prefix of hosts' heartbeats, or '' in a Cluster, where they are out of reach · 19 the least ms that a heartbeat has left which is
---      young enough · 20 the most bytes of a payload that the wake-up carries
--- Returns {1, waiting, 1 the session needs a job · 0} accepted · {2, waiting, 1 · 0} this entry was accepted before ·
---         {3, entry} of the same key
---         {-1} closed · {-2} unknown session · {-3, entry} the key was used for another payload · {-4, waiting} too many wait ·
---         {-5, waiting, bytes} the payloads that wait are too large
+-- ARGV 3 entry · 4 generation · 5 kind · 6 sealed payload · 7 hash of the payload · 8 idempotency key (hashed) or '' ·
+--      9 inbox · 10 retry · 11 start deadline in ms from now, or '' · 12 most waiting entries ·
+--      13 channel prefix of hosts' wake-ups · 14 wake-up · 15 its stdin (open, streamed), or '' ·
+--      16 lease ms of a streaming writer · 17 most bytes of waiting payloads ·
+--      18 prefix of hosts' heartbeats, or '' in a Cluster, where they are out of reach ·
+--      19 least ms that a recent heartbeat has left · 20 most bytes of a payload in the wake-up
+-- Returns {1, waiting, 1 the session needs a job · 0} accepted · {2, waiting, 1 · 0} accepted before ·
+--         {3, entry} of the same key · {-1} closed · {-2} unknown session ·
+--         {-3, entry} the key was used for another payload · {-4, waiting} too many wait ·
+--         {-5, waiting, bytes} the waiting payloads are too large
 local id = ARGV[3]
 local record = prefix .. 'record:' .. id
 local phase, generation, host, running, unused, held, bytes_to, fence, delegated =
@@ -31,8 +32,8 @@ if length > tonumber(ARGV[12]) then
   redis.call('RPOP', queue)
   return {-4, waiting}
 end
--- The state has the bytes of all payloads since the mailbox was last empty, each record those up to its own. Where they are too many, the bytes
--- that wait follow from the head alone, however many entries wait; entries that were cancelled behind it count until it has passed them.
+-- The state has the bytes of all payloads since the mailbox was last empty, each record those up to its own. So the
+-- waiting bytes follow from the head alone, but include entries that were cancelled behind it.
 local bytes_before = waiting > 0 and tonumber(bytes_to) or 0
 bytes_to = bytes_before + #ARGV[6]
 if waiting > 0 and bytes_to > tonumber(ARGV[17]) then
@@ -63,7 +64,7 @@ if ARGV[8] ~= '' then
   redis.call('HSET', record, 'key', ARGV[8])
 end
 if not host and waiting == 0 then emit('session.queued', '', '{}') end
--- An owner that cannot be heard of is not relied on (MAILBOX-6): the entry waits, and goes on waiting if the host is lost.
+-- The entry of an unreachable owner only waits (MAILBOX-6), and still waits when the host is lost.
 local wakes = host and not running and waiting == 0
 local started_at = ''
 local boot = wakes and ARGV[18] ~= '' and string.match(delegated or '', '^' .. fence .. ' (.+)$')

@@ -5,7 +5,7 @@ import { defineMailboxScript, runOnSession } from '../scripts.ts';
 
 const script = defineMailboxScript('producer/submit');
 
-/** An entry is started in the name of an owner whose heartbeat is at most so old. */
+/** Oldest heartbeat of an owner in whose name an entry is started. */
 const HEARD_WITHIN_MS = 1_000;
 
 export interface Submission {
@@ -14,19 +14,21 @@ export interface Submission {
   kind: EntryKind;
   /** sealed */
   payload: string;
-  /** Keyed digest of the payload before sealing: an idempotency key may be used for one payload only. */
+  /** Keyed digest of the plain payload, because an idempotency key may be used for one payload only. */
   payloadHash: string;
   /** hashed */
   idempotencyKey?: string;
   inbox: string;
   retry: 'never' | 'idempotent';
   startDeadlineMs?: number;
-  /** Its stdin is written while it runs. `streamed`: only by its submitter, which must renew its lease until the end. */
+  /**
+   * Kind of stdin that is open while it runs. `streamed`: only its submitter writes, and renews a lease until the end.
+   */
   input?: 'open' | 'streamed';
 }
 
 export type Submitted =
-  /** `waiting` entries are before it. `needsJob`: the session has work and no host, so the caller has to ensure its job. */
+  /** Number of entries before it. With `needsJob` the session has no host, and the caller ensures its job. */
   | { type: 'accepted'; waiting: number; needsJob: boolean }
   /** The same call arrived before, and its caller may have died before it ensured the job. */
   | { type: 'accepted-before'; waiting: number; needsJob: boolean }
@@ -38,7 +40,7 @@ export type Submitted =
   /** `bytes` of payloads wait. */
   | { type: 'too-large'; waiting: number; bytes: number };
 
-/** Puts an entry at the end of the mailbox, once, and wakes an idle owner. When the owner has delegated it, the entry is started as well (MAILBOX-6). */
+/** Accepts an entry once, and wakes an idle owner or, with its delegation, starts the entry (MAILBOX-6). */
 export async function submit(redis: Redis, keys: SessionKeys, submission: Submission): Promise<Submitted> {
   const reply = asArray(
     await runOnSession(redis, script, keys, [

@@ -5,38 +5,38 @@ import { defineMailboxScript, runOnSession } from '../scripts.ts';
 
 const script = defineMailboxScript('producer/write');
 
-/** One call of one writer on the open stdin of an entry. */
+/** Call of one writer to the open stdin of an entry. */
 export interface InputWrite {
   writer: string;
-  /** Rises with every call of the writer, which makes its calls one after another: a number up to the last one counts as a repetition. */
+  /** Number of the call, which rises. A number up to the last stored one counts as a repetition. */
   number: number;
-  /** Sealed chunks. `bytes`: size before sealing, at least one. A call without chunks only closes the stdin, or renews the lease. */
+  /** Sealed chunks, with at least one plain byte each. Without any, the call closes the stdin or renews the lease. */
   chunks?: readonly { sealed: string; bytes: number }[];
   /** `broken`: the rest of the stdin will never arrive, and the command is stopped. */
   closes?: 'end' | 'broken';
-  /** How it closes, as its producer signed it. */
+  /** Signed close of the stdin. */
   signed?: string;
   /**
-   * The offset at which the write must begin, else it is refused. A streaming submitter detects thereby that Redis has lost data. Other writers
-   * may give one only when they close it.
+   * Offset at which the write must begin. With it a streaming submitter detects that Redis has lost data; others may
+   * give it only when they close the stdin.
    */
   offset?: number;
-  /** Lease of a streaming submitter: it counts as gone when it does not call again within this time. */
+  /** Lease of a streaming submitter, which counts as gone without another call within this time. */
   leaseMs?: number;
 }
 
 export type InputWritten =
   | { type: 'written'; offset: number }
-  /** Not stored: no room. The session's feed reports when there is room again. */
+  /** There is no room. The session's feed reports when there is. */
   | { type: 'full' }
   | { type: 'ended' }
   | { type: 'closed' }
   | { type: 'misplaced'; offset: number }
-  /** It was submitted without an open stdin. */
+  /** The entry was submitted without an open stdin. */
   | { type: 'not-open' }
   | { type: 'unknown' };
 
-/** Adds to the open stdin of an entry, all of the chunks or none, once, and wakes its host. */
+/** Adds all chunks to the open stdin of an entry, or none, once, and wakes its host. */
 export async function writeInput(
   redis: Redis,
   keys: SessionKeys,

@@ -2,7 +2,7 @@ import { answerKey, type SessionKeys } from '@shellfleet/protocol';
 import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 
-/** The answer of a file operation, sealed; undefined when it has none, or it has expired. Throws QUEUE_UNAVAILABLE. */
+/** Reads the sealed answer of a file operation, if it exists. Throws QUEUE_UNAVAILABLE. */
 export async function readSealedAnswer(redis: Redis, keys: SessionKeys, entryId: string): Promise<string | undefined> {
   return (await redis.get(answerKey(keys, entryId)).catch(throwQueueError)) ?? undefined;
 }

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 
 export type Phase = 'open' | 'closing' | 'closed';
 
-/** The newest generation of a session id. Throws QUEUE_UNAVAILABLE. */
+/** Reads the newest generation of a session id. Throws QUEUE_UNAVAILABLE. */
 export async function readGeneration(
   redis: Redis,
   keys: SessionKeys,
@@ -14,7 +14,7 @@ export async function readGeneration(
   return phase ? { phase: phase as Phase, generation: generation ?? '', host: host ?? '' } : undefined;
 }
 
-/** The newest generation with its spec, sealed. Throws QUEUE_UNAVAILABLE. */
+/** Reads the newest generation with its sealed spec. Throws QUEUE_UNAVAILABLE. */
 export async function readSealedSpec(
   redis: Redis,
   keys: SessionKeys,

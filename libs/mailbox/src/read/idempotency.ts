@@ -3,12 +3,12 @@ import { idempotencyKey, type SessionKeys } from '@shellfleet/protocol';
 import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 
-/** The hash under which a session stores an idempotency key. */
+/** Returns the hash under which a session stores an idempotency key. */
 export function hashIdempotencyKey(key: string): string {
   return createHash('sha256').update(key).digest('base64url');
 }
 
-/** The entry for which an idempotency key stands, in whichever generation of the session, and the hash of its payload. Throws QUEUE_UNAVAILABLE. */
+/** Reads the entry of an idempotency key, of any generation, and its payload's hash. Throws QUEUE_UNAVAILABLE. */
 export async function readIdempotencyKey(
   redis: Redis,
   keys: SessionKeys,

@@ -7,19 +7,19 @@ type Offsets = { stdout: number; stderr: number };
 /** The stored record of an entry, without its payload. */
 export interface EntryRecord {
   state: 'waiting' | 'running' | 'ended';
-  /** the host that started it, or empty */
+  /** host that started it, or empty */
   host: string;
-  /** ms, by the clock of Redis; undefined while it waits, and when it never ran */
+  /** ms by the clock of Redis; undefined while the entry waits, and if it never ran */
   startedAt: number | undefined;
   /** id of its terminal event, or empty */
   event: string;
-  /** raw bytes of each stream that are stored */
+  /** stored raw bytes of each stream */
   stored: Offsets;
   /** Late output: the id of the last stream entry, and the offsets after it. */
   late: { id: string; stored: Offsets } | undefined;
 }
 
-/** Undefined when there is none: it never existed, or has expired. Throws QUEUE_UNAVAILABLE. */
+/** Reads the record of an entry, until it expires. Throws QUEUE_UNAVAILABLE. */
 export async function readRecord(redis: Redis, keys: SessionKeys, entryId: string): Promise<EntryRecord | undefined> {
   const fields = await redis
     .hmget(recordKey(keys, entryId), 'state', 'host', 'startedAt', 'event', 'stdout', 'stderr', 'late')
@@ -36,7 +36,7 @@ export async function readRecord(redis: Redis, keys: SessionKeys, entryId: strin
   };
 }
 
-/** The format is that of host/late.lua. */
+/** Parses the format of host/late.lua. */
 function parseLate(text: string): EntryRecord['late'] {
   const [, id, stdout, stderr] = /^(\S+) (\d+) (\d+) \d+ \d+$/.exec(text) ?? [];
   return id === undefined ? undefined : { id, stored: { stdout: Number(stdout), stderr: Number(stderr) } };

@@ -2,12 +2,12 @@ import { recordKey } from '@shellfleet/protocol';
 import { throwQueueError } from '@shellfleet/redis';
 import type { Owner } from '../host/owner.ts';
 
-/** The cancellation that an entry is marked with, as its producer signed it, or empty. Throws QUEUE_UNAVAILABLE. */
+/** Reads the signed cancellation of an entry, or ''. Throws QUEUE_UNAVAILABLE. */
 export async function readCancelRequest({ redis, keys }: Owner, entryId: string): Promise<string> {
   return (await redis.hget(recordKey(keys, entryId), 'cancelSigned').catch(throwQueueError)) ?? '';
 }
 
-/** Whether the generation is closing, and the close as its producer signed it, or empty. Throws QUEUE_UNAVAILABLE. */
+/** Reads whether the generation is closing, and the signed close or ''. Throws QUEUE_UNAVAILABLE. */
 export async function readCloseRequest({ redis, keys }: Owner): Promise<{ isClosing: boolean; signed: string }> {
   const [phase, signed] = await redis.hmget(keys.state, 'phase', 'closeSigned').catch(throwQueueError);
   return { isClosing: phase === 'closing', signed: signed ?? '' };

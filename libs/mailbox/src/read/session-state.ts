@@ -4,34 +4,34 @@ import type { Redis } from 'ioredis';
 import type { Phase } from './generation.ts';
 import { fromStoredImage, type StoredImage } from './stored-image.ts';
 
-/** The stored state of a session, without its spec. */
+/** Stored state of a session, without its spec. */
 export interface StoredSession {
   phase: Phase;
   generation: string;
-  /** the copy of its placement in clear: the class, and JSON. Neither is validated here. */
+  /** Plain copy of its placement: the class, and unvalidated JSON. */
   placementClass: string;
   placement: string;
   status: 'queued' | 'starting' | 'ready' | 'lost';
-  /** its owner, or empty */
+  /** owner, or empty */
   host: string;
-  /** the newest fence, 0 before the first */
+  /** newest fence, 0 before the first */
   fence: number;
   /** id of the running entry, or empty */
   running: string;
   epoch: number;
-  /** by the clock of Redis, ms */
+  /** ms by the clock of Redis */
   createdAt: number;
   activeAt: number;
-  /** Of a closed one: when it was closed, by the clock of Redis, ms; and the data of its `session.closed`. Else 0 and empty. */
+  /** Close of a closed session (ms by the clock of Redis), and the data of its `session.closed`. Else 0 and empty. */
   closedAt: number;
   closedWith: string;
-  /** The image of its last container, if it had one. */
+  /** Image of the last container. */
   image: StoredImage | undefined;
-  /** number of entries that wait */
+  /** number of waiting entries */
   waiting: number;
   /** id of the head when it is held, or empty */
   held: string;
-  /** An entry runs, or can be started or checked for admission, or the session is closing: without a job the session needs one. */
+  /** True if an entry runs, can be started or be checked for admission, or the session is closing. */
   hasWork: boolean;
 }
 
@@ -53,7 +53,7 @@ const FIELDS = [
   'image',
 ];
 
-/** Undefined when the session does not exist. Calls of one turn of the event loop share a round trip. Throws QUEUE_UNAVAILABLE. */
+/** Reads a session's state, if it exists. Calls of one turn share a round trip. Throws QUEUE_UNAVAILABLE. */
 export async function readStoredSession(redis: Redis, keys: SessionKeys): Promise<StoredSession | undefined> {
   const [fields, waiting, head] = await Promise.all([
     redis.hmget(keys.state, ...FIELDS),
@@ -99,7 +99,7 @@ export async function readStoredSession(redis: Redis, keys: SessionKeys): Promis
   };
 }
 
-/** The prelude's `runnable` for readers: there is a head, and it is not held. */
+/** Returns true for a head that is not held, like the prelude's `runnable`. */
 export function isRunnable(head: string | null, held: string | null | undefined): boolean {
   return head !== null && head !== held;
 }

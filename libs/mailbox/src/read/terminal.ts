@@ -2,13 +2,13 @@ import { type SessionKeys, terminalKeys } from '@shellfleet/protocol';
 import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 
-/** A message of a terminal, sealed for its number. */
+/** Message of a terminal, sealed for its number. */
 export interface TerminalMessage {
   number: number;
   sealed: string;
 }
 
-/** Numbers of the last messages in and out, and the raw offset after the output. Undefined when the terminal has expired. */
+/** Reads the last message numbers in and out, and the raw output offset, until the terminal expires. */
 export async function readTerminalProgress(
   redis: Redis,
   keys: SessionKeys,
@@ -20,12 +20,12 @@ export async function readTerminalProgress(
   return { input: Number(input), output: Number(output), rawTo: Number(rawTo) };
 }
 
-/** Messages of the terminal's user after the message `after`, at most `count`. Throws QUEUE_UNAVAILABLE. */
+/** Reads up to `count` messages to the terminal after the message `after`. Throws QUEUE_UNAVAILABLE. */
 export function readTerminalInput(redis: Redis, keys: SessionKeys, terminal: string, after: number, count: number) {
   return readMessages(redis, terminalKeys(keys, terminal).input, after, count);
 }
 
-/** Messages to the terminal's user after the message `after`, at most `count`. Throws QUEUE_UNAVAILABLE. */
+/** Reads up to `count` messages to the terminal's user after the message `after`. Throws QUEUE_UNAVAILABLE. */
 export function readTerminalOutput(redis: Redis, keys: SessionKeys, terminal: string, after: number, count: number) {
   return readMessages(redis, terminalKeys(keys, terminal).output, after, count);
 }

@@ -3,15 +3,16 @@ import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { sendAnswer } from '../producer/inbox.ts';
 
-// The state of a tool call in Redis, besides its job, which only waits in the queue.
+// State of a tool call in Redis. Its job only waits in the queue.
 //
-// TOOL-CALL-1. A call begins at most once: the process that sets its mark first has it. A process that prevents a call sets the mark, too.
+// TOOL-CALL-1. A call begins at most once, by the first process that sets its mark. A process that prevents it sets the
+// mark, too.
 // TOOL-CALL-2. A call has one result: the first that is written.
-// TOOL-CALL-3. Each step may be sent twice. The mark names its writer, so a repetition can be told from a step of another process.
+// TOOL-CALL-3. Each step may be sent twice. The mark names its writer, which identifies repetitions.
 
-/** A waiting caller reads the result within seconds. If the caller is gone, the result expires after this time. */
+/** Expiry of a result. A waiting caller reads it within seconds. */
 const RESULT_TTL_MS = 600_000;
-/** A job that is added again because its reply was lost arrives well before this. The mark of its call must still exist then. */
+/** Expiry of a mark, well after a job whose reply was lost can be added again. */
 const MARK_TTL_MS = 600_000;
 /** Results up to this size are part of the notice. */
 const INLINE_CHARS = 4_096;
@@ -22,21 +23,22 @@ export interface ToolCallRef {
   id: string;
   tenant: string;
   name: string;
-  /** the producer that waits for the result, or empty */
+  /** producer that waits for the result, or empty */
   inbox: string;
-  /** the caller's own name of it */
+  /** the caller's own name of the call */
   callId?: string | undefined;
 }
 
 export interface ToolEnd {
-  /** the result */
   sealed: string;
   hostId: string | null;
   ok: boolean;
   code?: string | undefined;
 }
 
-/** TOOL-CALL-1. `by`: `<host> <boot> <nonce>`, or the reason why it must never begin. `longestMs`: its longest duration. */
+/**
+ * Begins a call (TOOL-CALL-1). `by`: `<host> <boot> <nonce>`, or why it must never begin. `longestMs`: its time limit.
+ */
 export async function beginToolCall(
   redis: Redis,
   fleet: FleetKeys,
@@ -53,7 +55,9 @@ export async function beginToolCall(
   }
 }
 
-/** TOOL-CALL-2. Returns whether this was the first result. If so, notifies the inbox and publishes the event. */
+/**
+ * Stores a result (TOOL-CALL-2). Returns true for the first one, and then notifies the inbox and publishes the event.
+ */
 export async function endToolCall(redis: Redis, fleet: FleetKeys, call: ToolCallRef, end: ToolEnd): Promise<boolean> {
   const key = toolResultKey(fleet, call.id);
   try {
@@ -77,7 +81,7 @@ export async function endToolCall(redis: Redis, fleet: FleetKeys, call: ToolCall
   }
 }
 
-/** The sealed result, and the mark that names the process that began the call. Each is null when it does not exist. */
+/** Reads the sealed result, and the mark with the process that began the call. Each is null when it does not exist. */
 export async function readToolCall(
   redis: Redis,
   fleet: FleetKeys,
@@ -91,7 +95,7 @@ export async function readToolCall(
   }
 }
 
-/** Adds an event for observers; the oldest events are trimmed. */
+/** Adds an event for observers, and trims the oldest. */
 export async function sayToolEvent(redis: Redis, fleet: FleetKeys, tenant: string, event: ToolCallEvent) {
   const key = toolEventsKey(fleet, tenant);
   await redis

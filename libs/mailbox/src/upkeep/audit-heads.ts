@@ -1,14 +1,14 @@
 import { type AuditHead, auditHeadSchema, fleetKeys, hostKeys, tryJson } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** Where the audit of a host is: its state folder's id tells the hosts of one machine from those of another. */
+/** Place of a host's audit. The id of its state folder tells the hosts of one machine from those of another. */
 export interface AuditPlace {
   namespace: string;
   host: string;
   stateFolderId: string;
 }
 
-/** Stores where the audit of a host is, and the heads of its chains, by tenant. */
+/** Stores the place of a host's audit, and the heads of its chains by tenant. */
 export async function anchorAudit(
   redis: Redis,
   { namespace, host, stateFolderId }: AuditPlace,
@@ -19,7 +19,7 @@ export async function anchorAudit(
   if (fields.length > 0) await redis.hset(hostKeys(namespace, host).audit, ...fields);
 }
 
-/** The heads that were stored last, by tenant. */
+/** Reads the last stored heads, by tenant. */
 export async function readAuditHeads(redis: Redis, namespace: string, host: string): Promise<Map<string, AuditHead>> {
   const stored = await redis.hgetall(hostKeys(namespace, host).audit);
   const heads = Object.entries(stored).flatMap(([tenant, text]) => {
@@ -29,7 +29,7 @@ export async function readAuditHeads(redis: Redis, namespace: string, host: stri
   return new Map(heads);
 }
 
-/** Every host that ever kept an audit, with the id of the state folder in which it is. */
+/** Reads every host that ever kept an audit, with the id of its state folder. */
 export async function readAuditPlaces(redis: Redis, namespace: string): Promise<Map<string, string>> {
   return new Map(Object.entries(await redis.hgetall(fleetKeys(namespace).audits)));
 }

@@ -7,7 +7,7 @@ import { defineMailboxScript, runOnSession } from '../scripts.ts';
 
 const script = defineMailboxScript('upkeep/fail-waiting');
 
-/** Ends every waiting entry of a session without owner, unstarted, with the error. Returns those that it ended, with the inboxes to notify. */
+/** Ends every waiting entry of a session without owner, unstarted. Returns them, with the inboxes to notify. */
 export async function failWaitingEntries(
   redis: Redis,
   keys: SessionKeys,

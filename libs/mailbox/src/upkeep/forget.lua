@@ -1,7 +1,8 @@
--- forget: remove a session whose generation is over from the index, unless an entry was submitted since the caller read its score.
--- A closed one is listed until its state expires; the oldest of too many are not.
+-- forget: remove an ended session from the index, unless it was submitted to since the caller read its score. A closed
+-- session stays listed until its state expires, unless too many are.
 -- KEYS 1 index · 2 owners · 3 closed
--- ARGV 1 member · 2 its score when the caller read it · 3 ms until its state expires, or '' when nothing is left of it · 4 the most that are listed
+-- ARGV 1 member · 2 its score when the caller read it · 3 ms until its state expires, or '' when it has none ·
+--      4 most listed sessions
 -- Returns 1 forgotten · 0 submitted to again, or not there
 if redis.call('ZSCORE', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 redis.call('ZREM', KEYS[1], ARGV[1])

@@ -6,9 +6,8 @@ import { definePlainScript } from '../scripts.ts';
 const script = definePlainScript('upkeep/forget');
 
 /**
- * Removes a session whose generation is over (closed, or nothing is left of it) from the index. `score`: its score in the index, as text, from
- * before the caller read the session. A closed one is listed among the closed sessions for `listedMs` more, unless 100,000 were closed since.
- * Returns false when an entry was submitted since.
+ * Removes an ended session from the index, unless it was submitted to since the caller read its `score`, a text. A
+ * closed session stays listed for `listedMs`, unless 100,000 were closed since. Returns true if it removed the session.
  */
 export async function forget(
   redis: Redis,

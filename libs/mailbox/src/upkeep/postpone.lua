@@ -1,4 +1,5 @@
--- postpone: set when upkeep looks at a session next, unless the session was noted in the index since the caller read its score.
+-- postpone: set the time of upkeep's next look at a session, unless it was noted in the index since the caller read its
+-- score.
 -- KEYS 1 index
 -- ARGV 1 member · 2 its score when the caller read it · 3 ms from now
 -- Returns 1 postponed · 0 noted again, or not there

@@ -6,8 +6,7 @@ import { definePlainScript } from '../scripts.ts';
 const script = definePlainScript('upkeep/postpone');
 
 /**
- * Sets when upkeep looks at a session next. `score`: its score in the index, as text, from before the caller read the session. Returns false
- * when a producer has noted the session since: upkeep then looks at it in its next round.
+ * Sets when upkeep looks at a session next. Returns false if it was noted since the caller read its `score`, a text.
  */
 export async function postpone(
   redis: Redis,

@@ -4,7 +4,7 @@ import { defineMailboxScript, runOnSession } from '../scripts.ts';
 
 const script = defineMailboxScript('upkeep/record-notice');
 
-/** Adds an event about the session's owner to its stream, once per type and fence, on behalf of any process. True when this call added it. */
+/** Adds an event about the owner to a session's stream, once per type and fence. Returns true if this call added it. */
 export async function recordNotice(
   redis: Redis,
   keys: SessionKeys,

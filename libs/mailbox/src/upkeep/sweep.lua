@@ -1,10 +1,9 @@
--- sweep: end waiting entries whose start deadline has passed, finish a close that was interrupted, end a generation that nobody used for the
--- retention, trim the stream by age and by bytes, and give back the memory that Redis reserves for the next events of an idle session.
--- ARGV 3 retention ms · 4 most bytes of the stream · 5 result JSON of an entry that was not started in time
---      6 result JSON of an entry of a generation that ended · 7 the most entries that one call checks
---      8 channel prefix of hosts' wake-ups · 9 wake-up · 10 '1' when its owner, if it has one, will not come back
--- Returns {trimmed entries, waiting, host or '', {inbox, entry, event, …}, 1 the session has work: without a job it needs one · 0,
---          phase afterwards or ''}
+-- sweep: end overdue entries, interrupted closes and unused generations, trim the stream, and free its reserved memory.
+-- ARGV 3 retention ms · 4 most bytes of the stream · 5 result JSON of an entry that was not started in time ·
+--      6 result JSON of an entry of an ended generation · 7 most entries that one call checks ·
+--      8 channel prefix of hosts' wake-ups · 9 wake-up · 10 '1' when its owner will not come back
+-- Returns {trimmed events, waiting, host or '', {inbox, entry, event, …}, 1 the session has work, for which it needs a
+--         job · 0, phase afterwards or ''}
 write_when_full()
 local at = now_ms()
 local retention, most = tonumber(ARGV[3]), tonumber(ARGV[7])
@@ -42,7 +41,7 @@ if phase == 'closing' then
   end
 elseif phase then
   end_overdue()
-  -- A session that was opened and never used is not closed here: its state has a TTL of its own.
+  -- A session without any submit is not closed here, because its state has its own TTL.
   local is_idle = phase == 'open' and not unused and not running and (not host or ARGV[10] == '1') and redis.call('LLEN', queue) == 0
   if is_idle and tonumber(active_at or 0) <= at - retention then
     phase, host = 'closed', false
@@ -52,13 +51,13 @@ elseif phase then
   end
 end
 
--- Stream entries of unfinished entries are never older than the acceptance of the first unfinished entry.
+-- Events of unfinished entries are never older than the acceptance of the first of these entries.
 local first = running or redis.call('LINDEX', queue, 0)
 local now = string.format('%.0f', at)
 local oldest = first and redis.call('HGET', record_key(first), 'acceptedAt') or now
 
--- By age: a mark `<time>:<ms>` means that at that time everything before <ms> was finished. Once the mark is as old as the retention,
--- everything before <ms> is trimmed. Four marks are added per retention.
+-- By age: a mark `<time>:<ms>` records that at this time every event before <ms> was of a finished entry. Once it is as
+-- old as the retention, those events are trimmed. Four marks are added per retention.
 local function trim_by_age()
   local cut, kept, last = nil, {}, nil
   for time, id in string.gmatch((age_marks or '') .. ' ', '(%d+):(%d+) ') do
@@ -75,8 +74,7 @@ local function trim_by_age()
   return cut and redis.call('XTRIM', stream, 'MINID', cut) or 0
 end
 
--- By bytes: stream entries of finished commands, oldest first, from the place where the last sweep stopped to the start of the running
--- command.
+-- By bytes: trims events of finished commands, from the last sweep's end to the start of the running command.
 local upto = running and string.format('%.0f', tonumber(redis.call('HGET', record_key(running), 'startedAt') or at) - 1) or '+'
 local from, wrapped = bytes_from or '-', not bytes_from
 local seen, finished = 0, {}
@@ -109,8 +107,8 @@ end
 
 local function stream_bytes() return redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0 end
 
--- Redis allocates 4 KiB for the events that come next, which is most of what a session costs that has run few commands. A copy has no more
--- than the events need. A longer stream is not copied: it would take longer, and the reserve is a smaller part of it.
+-- Redis reserves 4 KiB for the next events, most of the memory of a session with few commands. A copy has no such
+-- reserve. Longer streams are not copied, which would take longer and save less.
 local function drop_reserve(size)
   if size < 4096 or size > 16384 then return end
   local copy = stream .. ':copy'
@@ -125,12 +123,12 @@ if phase then
   local size = stream_bytes()
   if size > limit then
     local excess = math.ceil(redis.call('XLEN', stream) * (size - limit) / size)
-    -- Too many to be checked one by one: most of the excess is trimmed at once.
+    -- Too many to check each one: trims most of the excess at once.
     if excess > 2 * most then
       trimmed = trimmed + redis.call('XTRIM', stream, 'MINID', '~', oldest, 'LIMIT', excess - 2 * most)
       size = stream_bytes()
     end
-    -- The memory of an entry is known only after its deletion, so this approaches the limit in steps.
+    -- The memory of an event is known only after its deletion, so this approaches the limit in steps.
     for _ = 1, 5 do
       if size <= limit then break end
       trimmed = trimmed + drop_finished(math.max((size - limit) * 0.7, 1))

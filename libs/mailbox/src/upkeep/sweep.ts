@@ -8,37 +8,33 @@ import { defineMailboxScript, runOnSession } from '../scripts.ts';
 
 const script = defineMailboxScript('upkeep/sweep');
 
-/** Entries that one call examines at most. */
 const MOST_ENTRIES_IN_ONE_CALL = 1_000;
 
-/** The Result of an entry whose start deadline passes while it waits. */
+/** Result of an entry whose start deadline passes while it waits. */
 const NOT_STARTED_IN_TIME = JSON.stringify(toWireResult(newResult({ outcome: 'timeout', reason: 'not-started' })));
 
 export interface Swept {
   trimmed: number;
-  /** entries that wait */
+  /** number of waiting entries */
   waiting: number;
   host: string;
   ended: Closed['ended'];
-  /**
-   * An entry runs, or can be started or checked for admission, or the session is closing: without a job it needs one. True also with a
-   * host.
-   */
+  /** True if an entry runs, can be started or be checked for admission, or the session is closing, also with a host. */
   hasWork: boolean;
-  /** Empty when nothing is stored of the session. */
+  /** Empty when Redis has no state of the session. */
   phase: Phase | '';
 }
 
 export interface SweepLimits {
   retentionMs: number;
   streamBytes: number;
-  /** Its owner, if it has one, will not come back. */
+  /** True when its owner will not come back. */
   ownerGone?: boolean;
 }
 
 /**
- * Ends waiting entries whose start deadline has passed, ends a generation that nobody used for the retention, and trims the stream. Trimming by age keeps entries that ended within the
- * retention. Trimming by bytes keeps unfinished entries. The stream of an idle session is reduced to the memory that its events need.
+ * Ends overdue entries and unused generations, trims the stream, and frees the unused memory of an idle session's
+ * stream. Trimming by age keeps entries that ended within the retention, and trimming by bytes unfinished ones.
  */
 export async function sweep(
   redis: Redis,
