@@ -112,8 +112,8 @@ local function end_generation(data, retention_ms)
   redis.call('PEXPIRE', stream, retention_ms)
 end
 
--- Returns the head if it can be started or checked for admission, else false. `held` is the id of the entry that was
---         held last, which may have ended. `isRunnable` in read/session-state.ts does the same for readers.
+-- Gives the head if it can be started or checked for admission, else false. `held` is the last held entry, which may
+-- have ended. `isRunnable` in read/session-state.ts does the same for readers.
 local function runnable(held)
   local head = redis.call('LINDEX', queue, 0)
   return head and head ~= held and head
@@ -143,8 +143,8 @@ local function start(id, fields, fence, host)
   return at
 end
 
--- Returns true if a process of a host still claims its id and listens to its wake-ups, with a recent heartbeat. False
---         for users of Redis that may not check this.
+-- True if a process of a host claims its id, listens to its wake-ups and has a recent heartbeat, and this user may
+-- check.
 local function is_listening(host, boot, wake_ups, heartbeats, least_ms)
   local left = redis.pcall('PTTL', heartbeats .. host .. ':alive')
   if type(left) ~= 'number' or left < least_ms then return false end
@@ -181,10 +181,9 @@ local function start_next(fence, host, phase, held, admission)
   return {1, id, payload, fields}, id, at
 end
 
--- Checks the output chunks from ARGV[first] on, in groups of five: stream (1, 2) · seq · raw from · raw to · chunk.
--- Each must begin at the offset of its stream and have the next seq, but may cover no raw bytes. `stdout`, `stderr` and
--- `seq` are the stored values; numbers are compared as texts. Returns whether all chunks follow, both offsets and the
--- seq.
+-- Checks output chunks from ARGV[first] on, in groups of five: stream (1, 2) · seq · raw from · raw to · chunk. Each
+-- must begin at its stream's offset and have the next seq, but may cover no raw bytes. All numbers are compared as
+-- texts. Returns whether all chunks follow, both offsets and the seq.
 local function follows(first, stdout, stderr, seq)
   local after = {['1'] = stdout or '0', ['2'] = stderr or '0'}
   local before = {after['1'], after['2']}

@@ -48,9 +48,7 @@ export type Asked =
   /** The session may not ask until then (ms), after several denials in a row. */
   | { type: 'quiet'; until: number };
 
-/**
- * Adds an asker to a question (APPROVALS-2). Lists the tenant first, so that upkeep finds it. Throws QUEUE_UNAVAILABLE.
- */
+/** Adds an asker to a question (APPROVALS-2), and its tenant to the list for upkeep. Throws QUEUE_UNAVAILABLE. */
 export async function askApproval(redis: Redis, keys: ApprovalKeys, question: NewQuestion): Promise<Asked> {
   const { id, asker, binding, timeoutMs, mostPending, sealed, unanswered = false } = question;
   await noteAsking(redis, keys);

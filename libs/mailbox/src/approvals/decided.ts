@@ -9,7 +9,7 @@ const PAGE = 200;
 export interface Decided {
   type: 'approve' | 'deny' | 'expire';
   question: string;
-  /** Undefined for a text that no script has written. */
+  /** Asker, unless its text is invalid. */
   asker: Asker | undefined;
   end: ApprovalEnd | undefined;
   /** Argument of `forgetDecided`. */

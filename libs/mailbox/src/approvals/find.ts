@@ -13,7 +13,6 @@ export interface StoredAnswer {
   unapplied: number;
   /** Sealed grant for exactly this question. `ofSession`: it holds for every equal question of the session. */
   grant: { id: string; sealed: string; ofSession: boolean } | undefined;
-  /** End of the question that this asker asked. */
   end: ApprovalEnd | undefined;
   /** Sealed grants for every command of the tenant. */
   prefixes: { id: string; sealed: string }[];

@@ -20,7 +20,6 @@ export interface PendingQuestion {
   /** Sealed paths of files that changed since it was asked. */
   written: string[];
   count: number;
-  /** First asker of those that still ask. */
   first: Asker;
   /** Times at which the first asker asked and expires (ms, by the clock of Redis). */
   askedAt: number;

@@ -4,9 +4,8 @@ import type { Redis } from 'ioredis';
 import { type Asker, toAsker } from './ask.ts';
 
 /**
- * Returns true if an asker may still run on an answer: its entry waits in the same generation, or its caller waits. A
- * mailbox and its tenant's questions can be on different nodes of a Cluster, so no script ends both in one step. Call
- * this before a question is shown or an answer applied. Throws QUEUE_UNAVAILABLE.
+ * Returns true if an asker may still run on an answer: its entry or its caller waits. No script can end both the entry
+ * and its question, so call this before a question is shown or an answer applied. Throws QUEUE_UNAVAILABLE.
  */
 export async function stillAsks(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<boolean> {
   const ofSession = sessionKeys(keys.namespace, keys.tenant, asker.session);

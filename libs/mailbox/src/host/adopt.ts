@@ -18,10 +18,7 @@ export interface Adopted {
   reportedEpoch: number;
   /** number of shells before the last announced sandbox */
   epochBase: number;
-  /**
-   * Host and sandbox of the last ready shell, unless the session was released. Only this sandbox may be adopted: any
-   * other is a leftover, or has run nothing. It changes only with a new ready shell, so take-overs are repeatable.
-   */
+  /** Last ready shell, unless the session was released. Any other sandbox is a leftover, or has run nothing. */
   shell?: { host: string; sandbox: string };
   /** Epoch of the last shell that was announced as ready. A later shell may still be starting. */
   preparedEpoch: number;
@@ -29,7 +26,6 @@ export interface Adopted {
   loss: string;
   /** True when the generation ends once it has no live driver and nothing to do. */
   driven: boolean;
-  /** Image of the last container. */
   image?: StoredImage | undefined;
   waiting: number;
   createdAt: number;
@@ -45,10 +41,7 @@ export interface AdoptedJob {
   generation?: string | undefined;
 }
 
-/**
- * Becomes the owner under `owner.fence`, unless a newer owner is stored. Every take-over and reconnection begins with
- * it. `wrong-queue`: the job is a leftover of an earlier generation, in the queue of another placement class.
- */
+/** Becomes the owner, or owner again. `wrong-queue`: the job belongs to an earlier generation of another class. */
 export async function adopt(
   owner: Owner,
   job?: AdoptedJob,

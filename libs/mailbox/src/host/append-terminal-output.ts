@@ -19,9 +19,7 @@ interface TerminalOutputCall {
 
 export type TerminalOutputAnswer =
   /** `next` is the number of the next message. */
-  | { type: 'stored' | 'misplaced' | 'full'; next: number }
-  /** The user of the terminal is gone. */
-  | { type: 'expired' };
+  { type: 'stored' | 'misplaced' | 'full'; next: number } | { type: 'expired' };
 
 /** Stores output of a terminal. Without messages, only checks that the terminal has not expired. */
 export async function appendTerminalOutput(

@@ -5,10 +5,7 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/clear');
 
-/**
- * Clears the head under `admission`, the digest of the host's rules, and starts it in the same step. `not-head`: it has
- * ended or is held. `startBy` (ms, by the clock of Redis): afterwards nothing starts, and it is `too-late`.
- */
+/** Clears and starts the head in one step, under the digest `admission`. `too-late`: `startBy` (ms) has passed. */
 export async function clear(
   owner: Owner,
   entryId: string,

@@ -4,9 +4,7 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/close-undriven');
 
-/**
- * Begins to close a driven session without a live driver and without work. `look` only checks, and finds it `undriven`.
- */
+/** Begins to close a driven session without a live driver and without work. `look` only checks: `undriven`. */
 export async function closeUndriven(
   owner: Owner,
   how: 'close' | 'look',

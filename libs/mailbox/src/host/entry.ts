@@ -2,11 +2,10 @@ import type { CarriedEntry, EntryKind } from '@shellfleet/protocol';
 import { asNumber, asString } from '@shellfleet/redis';
 import type { Owner } from './owner.ts';
 
-/** Entry of a mailbox, as its host runs it. */
 export interface Entry {
   id: string;
   kind: EntryKind;
-  /** sealed; empty when the entry has ended */
+  /** Sealed. Empty when the entry has ended. */
   payload: string;
   /** producer that waits for the Result, or empty */
   inbox: string;
@@ -15,17 +14,12 @@ export interface Entry {
   startedAt: number;
   /** stored raw bytes of each stream */
   offsets: { stdout: number; stderr: number };
-  /** number of stored output chunks */
   seq: number;
   retry: 'never' | 'idempotent';
   /** Set when a caller has cancelled the running entry. */
   cancelReason?: string;
-  /** fence of the start */
   fence: number;
-  /**
-   * Host that started the entry. Only a keeper on this host that existed under this fence has a record of whether the
-   * entry has begun, and may still run it.
-   */
+  /** Host of the start. Only a keeper there that existed under this fence can tell whether the entry has begun. */
   host: string;
   /** Number of starts, including this one. */
   starts: number;
@@ -37,7 +31,7 @@ export interface Entry {
 export type Taken =
   /** Nothing waits, or the head is held. `closing`: the owner has to end the generation. */
   | { type: 'empty'; closing?: true }
-  /** `started`: by this call. `running`: since an earlier one. The others were not started. */
+  /** Only `started` was started by this call; `running` was before. */
   | { type: 'started' | 'running' | 'overdue' | 'needs-admission'; entry: Entry };
 
 /** Entry that a wake-up carries: one that was started in the name of its owner, or the head. */

@@ -1,8 +1,8 @@
 -- finish: end the running entry (or the unstarted head), once, and start the next.
 -- ARGV 3 fence · 4 host · 5 entry · 6 outcome · 7 result JSON · 8 epoch that the result reports ·
---      9 boot of the owner (or '-') to start the next entry, else '' · 10 retention ms · 11 sealed answer of a file operation, or '' ·
---      12 channel of the submitter's inbox to notify, or '' · 13 most bytes of a result in the notice ·
---      14 digest of the host's admission rules, or '' when it admits everything ·
+--      9 boot of the owner (or '-') to start the next entry, else '' · 10 retention ms ·
+--      11 sealed answer of a file operation, or '' · 12 channel of the submitter's inbox to notify, or '' ·
+--      13 most bytes of a result in the notice · 14 digest of the host's admission rules, or '' for none ·
 --      15 reason of the result's cancellation, or '' · 16 `<tenant>:<session>` · 17… last output chunks (see follows)
 -- Returns {event, {take…}, 0 ended by this call · 1 ended before} · {-1} fenced · {-2} neither running nor head ·
 --         {-3} no record · {-4, reason} finish it as a cancellation with this reason ·

@@ -11,28 +11,21 @@ const script = defineMailboxScript('host/finish');
 export interface FinishOptions {
   result: WireResult;
   epoch: number;
-  /** Starts the next entry in the same step. */
   takeNext: boolean;
   /** Reason of a cancellation as its caller gave it, before redaction. */
   cancelReason?: string;
-  /** output that was not appended yet */
   output?: readonly OutputEntry[];
-  /** sealed answer of a file operation */
   answer?: string;
   /** Inbox to notify in the same step, which saves the round trip of notify(), unless the entry had ended before. */
   inbox?: string;
 }
 
 export type Finished =
-  /**
-   * `event` is the id of the terminal event. With `endedBefore`, an earlier arrival, a cancel(), an answer or a start
-   * deadline ended the entry first, and the valid Result is in the stream.
-   */
+  /** With `endedBefore` another call ended the entry first, and the valid Result is in the stream. */
   | { type: 'finished'; event: string; next: Taken; endedBefore: boolean }
   /** A caller cancelled the entry. Finish it as a cancellation with this reason. */
   | { type: 'cancelled'; reason: string }
   | { type: 'misplaced'; offsets: { stdout: number; stderr: number } }
-  /** The entry is neither running nor the head. */
   | { type: 'not-running' };
 
 /** Ends the running entry, or the unstarted head, once (MAILBOX-3). A second arrival gets the event of the first. */

@@ -5,9 +5,8 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 const script = defineMailboxScript('host/hold');
 
 /**
- * Keeps the head from starting until `answerHeld` releases or ends it (MAILBOX-5). The session can be released
- * meanwhile. `request` is the data of `approval.requested`. `not-head`: the entry has ended or runs, or the generation
- * is ending.
+ * Keeps the head from starting until `answerHeld` releases or ends it (MAILBOX-5), also while the session is released.
+ * `request` is the data of `approval.requested`. `not-head`: the entry has ended or runs, or the generation is ending.
  */
 export async function hold(
   owner: Owner,

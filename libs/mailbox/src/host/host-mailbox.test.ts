@@ -35,7 +35,7 @@ describe('a mailbox of a host', () => {
     expect(await reported).toEqual([FENCED, 1]);
   });
 
-  test('decides anew in each attempt of a retry, and reports its fenced replies too', async () => {
+  test('decides again in each attempt of a retry, and reports its fenced replies too', async () => {
     const take = vi.fn<HostMailboxCalls['take']>().mockRejectedValueOnce(down()).mockResolvedValue(FENCED);
     const { mailbox, onFenced } = open({ take });
     const decide = vi.fn();
@@ -47,7 +47,7 @@ describe('a mailbox of a host', () => {
     expect([decide.mock.calls.length, take.mock.calls.length, onFenced.mock.calls.length]).toEqual([2, 2, 1]);
   });
 
-  test('calls under the digest of the moment when it decides about entries', async () => {
+  test('uses the current digest when it decides about entries', async () => {
     const digests: (string | undefined)[] = [];
     const { mailbox } = open({
       take: async ({ admission }) => {

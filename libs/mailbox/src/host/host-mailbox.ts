@@ -47,16 +47,10 @@ export type OwnedCalls = {
     : never;
 };
 
-/**
- * Mailbox of a session, for the host that owns it. Repeats each call until Redis answers or the owner loses the
- * session.
- */
+/** Mailbox of an owned session. Repeats each call until Redis answers or the owner loses the session. */
 export interface HostMailbox extends OwnedCalls {
   readonly owner: Owner;
-  /**
-   * Repeats `call` until Redis answers or the owner loses the session. The calls of `once` are not repeated, so that
-   * each attempt can decide again, or make several calls.
-   */
+  /** Repeats `call` as a whole, for calls that each attempt decides again. The calls of `once` are not repeated. */
   retry<T>(call: (once: OwnedCalls) => Promise<T>, options?: RetryOptions): Promise<T>;
   /** Restores the session over a connection that takes no other call yet. The caller repeats its whole recovery. */
   declare(over: Redis, declared: Declaration): Promise<void>;
@@ -65,7 +59,6 @@ export interface HostMailbox extends OwnedCalls {
 }
 
 export interface HostMailboxOptions {
-  /** Aborts when the owner has lost the session. */
   signal: AbortSignal;
   /** Called for each reply `fenced` before the caller gets it: another host owns the session. */
   onFenced(): void;

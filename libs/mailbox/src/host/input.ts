@@ -18,14 +18,12 @@ export type InputRead =
       type: 'read';
       written: number;
       closed?: 'end' | 'broken';
-      /** Signed close of its producer, or empty. */
       signed: string;
       /** Time since the streaming submitter's lease expired. 0 after the end, and for a stdin that is not streamed. */
       lapsedMs: number;
       /** Sealed chunks, with their end offsets. The length of a chunk is unknown until it is opened. */
       chunks: { end: number; sealed: string }[];
     }
-  /** The entry does not run, or its stdin is not open. */
   | { type: 'not-running' };
 
 /** Reads the next part of the running entry's open stdin, and deletes the received part. */

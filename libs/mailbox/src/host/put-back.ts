@@ -6,20 +6,15 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/put-back');
 
-/** First attempt of an entry that is to have a second one. */
 export interface AttemptToRepeat {
   /** Sealed description for the person who is asked. */
   sealed: string;
   /** Result of the entry if there is no second attempt. */
   result: Extract<WireResult, { outcome: 'failure' }>;
-  /** output that was not appended yet */
   output: readonly OutputEntry[];
 }
 
-/**
- * Ends the first attempt of the running entry and makes the entry the head again. `refused`: it was cancelled, has an
- * open stdin or does not run, or its generation is ending.
- */
+/** Makes the running entry the head again after its first attempt, unless it was cancelled or has an open stdin. */
 export async function putBack(
   owner: Owner,
   entryId: string,

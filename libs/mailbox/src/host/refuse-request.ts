@@ -4,10 +4,7 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/refuse-request');
 
-/**
- * Takes back an unsigned cancellation of the running entry or, without `entryId`, the generation's close. `changed`:
- * another request has come since `signed` was read.
- */
+/** Takes back an unsigned cancellation of `entryId`, or else a close. `changed`: another one has come. */
 export async function refuseRequest(
   owner: Owner,
   { entryId = '', signed }: { entryId?: string; signed: string },

@@ -6,10 +6,7 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/release');
 
-/**
- * Releases the session, and ends the generation of a closing one. `busy`: an entry runs, or other entries wait and
- * `waiting` is not `leave`. `loss` tells the next owner why the shell is gone; default: the reason of the event.
- */
+/** Releases a session without work, and ends a closing one. `loss` tells the next owner why the shell is gone. */
 export async function release(
   owner: Owner,
   status: 'queued' | 'lost',

@@ -6,10 +6,7 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/rerun');
 
-/**
- * Starts the running entry again for a new shell, if it is idempotent, not cancelled, started less than three times,
- * and not since the caller read it. Its raw offsets and its seq begin again at 0.
- */
+/** Starts an idempotent entry again for a new shell, unless it was cancelled, or started three times or again since. */
 export async function rerun(
   owner: Owner,
   { id, starts }: Pick<Entry, 'id' | 'starts'>,

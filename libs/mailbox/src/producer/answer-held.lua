@@ -3,9 +3,8 @@
 --      6 data of the event approval.answered, JSON, or '' · 7 retention ms · 8 this call's own id ·
 --      9 channel prefix of hosts' wake-ups · 10 wake-up ·
 --      11 result JSON with which entries behind it are cancelled, or '' · 12 most entries that one call cancels
--- Returns {1, event or '', inbox, 1 the session needs a job ·
---         0, {inbox, entry, event, …} cancelled behind it, 1 it ended as its first attempt did ·
---         0} answered (again, when it arrives twice, without the last two) ·
+-- Returns {1, event or '', inbox, 1 the session needs a job · 0, {inbox, entry, event, …} cancelled behind it, 1 it
+--         ended as its first attempt did · 0} answered (again, when it arrives twice, without the last two) ·
 --         {2, {inbox, entry, event, …}} cancelled behind it, call again for more · {0} it is not held · {-1} unknown
 local id, decision = ARGV[3], ARGV[4]
 local record = record_key(id)

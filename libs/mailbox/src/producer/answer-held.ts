@@ -19,18 +19,15 @@ export type HeldDecision =
 export type HeldReply =
   /** The host decides about the head next. With `needsJob` it has no host, and the caller ensures its job. */
   | { type: 'released'; needsJob: boolean }
-  /**
-   * The entry has ended unstarted. The caller notifies `inbox` of `event`, and the inboxes of the cancelled entries
-   * `behind` it. `asFirst`: it ended as its first attempt did.
-   */
+  /** The caller notifies `inbox` and the inboxes of `behind`. `asFirst`: it ended as its first attempt did. */
   | { type: 'denied'; event: string; inbox: string; asFirst: boolean; needsJob: boolean; behind: Closed['ended'] }
   /** Another answer, a cancellation or the start deadline came first. */
   | { type: 'not-held' }
   | { type: 'unknown' };
 
 /**
- * Answers a held entry, from any process: releases or ends it, and wakes its host. A repetition with the same `callId`
- * gets the same reply. `details` are the plain data of the event `approval.answered`, if there is to be one.
+ * Answers a held entry and wakes its host. A repetition with the same `callId` gets the same reply. `details` are the
+ * plain data of the event `approval.answered`, if there is to be one.
  */
 export async function answerHeld(
   redis: Redis,

@@ -20,10 +20,7 @@ interface TerminalInputCall {
 
 export type TerminalInputAnswer =
   /** `next` is the number of the next message. */
-  | { type: 'stored' | 'misplaced' | 'full'; host: string; next: number }
-  | { type: 'closed' }
-  /** The terminal has expired, or was never created. */
-  | { type: 'unknown' };
+  { type: 'stored' | 'misplaced' | 'full'; host: string; next: number } | { type: 'closed' } | { type: 'unknown' };
 
 /** Stores messages to a terminal, or without any only renews its time to live. Wakes its host. */
 export async function appendTerminalInput(

@@ -6,10 +6,7 @@ import { definePlainScript } from '../scripts.ts';
 const script = definePlainScript('producer/call-host');
 const CALLS_LENGTH = 10_000;
 
-/**
- * Sends a host a call for a running shell. If it is lost, the host finds the request in the mailbox. Throws
- * QUEUE_UNAVAILABLE.
- */
+/** Calls a host. If the call is lost, the host finds the request in the mailbox. Throws QUEUE_UNAVAILABLE. */
 export async function callHost(redis: Redis, namespace: string, host: string, call: HostCall): Promise<void> {
   const { calls, wakeUps } = hostKeys(namespace, host);
   const args = [JSON.stringify(call), CALLS_LENGTH, wakeUps, encodeWakeUp({ type: 'calls' })];

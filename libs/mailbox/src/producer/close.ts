@@ -28,10 +28,7 @@ const CANCELLED_OUT_OF_REACH = JSON.stringify(
   ),
 );
 
-/**
- * Ends a generation of a session, by default the present one, and its waiting entries. The owner ends the running one,
- * or this call when the owner is out of reach. `sign` makes the request for hosts that require signatures.
- */
+/** Ends a generation and its waiting entries. The owner ends the running one, or this call if it is out of reach. */
 export async function close(
   redis: Redis,
   keys: SessionKeys,

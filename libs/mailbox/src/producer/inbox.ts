@@ -9,23 +9,19 @@ export interface InboxNotice {
   tenant: string;
   session: string;
   entryId: string;
-  /** id of the terminal event in the session's stream */
   event: string;
   result: string;
 }
 
-/** The answer to a producer's question. An empty one has to be read where it is stored: a large answer would delay every notice behind it. */
+/** Reply to a producer's request. A large reply is stored, and empty here. */
 export interface InboxAnswer {
-  /** of the question */
   id: string;
   sealed: string;
 }
 
 export type InboxMessage = ({ type: 'notice' } & InboxNotice) | ({ type: 'answer' } & InboxAnswer);
 
-/**
- * Publishes that an entry ended, once its end is stored. Nobody receives the hint if the producer is not subscribed.
- */
+/** Publishes that the end of an entry is stored. The hint reaches only a producer that is subscribed. */
 export async function notify(redis: Redis, namespace: string, producer: string, notice: InboxNotice): Promise<void> {
   if (producer === '') return;
   const { tenant, session, entryId, event, result } = notice;

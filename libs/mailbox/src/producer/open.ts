@@ -11,7 +11,6 @@ export type Opened =
   | { type: 'created' | 'attached'; generation: string; driven: boolean }
   /** An open generation has another digest, which may be that of the same spec under another seal key. */
   | { type: 'conflict'; spec: string; generation: string }
-  /** The previous generation is still ending. */
   | { type: 'closing' };
 
 /**

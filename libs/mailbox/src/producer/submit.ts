@@ -21,9 +21,7 @@ export interface Submission {
   inbox: string;
   retry: 'never' | 'idempotent';
   startDeadlineMs?: number;
-  /**
-   * Kind of stdin that is open while it runs. `streamed`: only its submitter writes, and renews a lease until the end.
-   */
+  /** Stdin that is open while it runs. `streamed`: only its submitter writes, and renews a lease. */
   input?: 'open' | 'streamed';
 }
 
@@ -37,7 +35,6 @@ export type Submitted =
   | { type: 'closed' }
   | { type: 'unknown-session' }
   | { type: 'too-many'; waiting: number }
-  /** `bytes` of payloads wait. */
   | { type: 'too-large'; waiting: number; bytes: number };
 
 /** Accepts an entry once, and wakes an idle owner or, with its delegation, starts the entry (MAILBOX-6). */

@@ -12,14 +12,10 @@ export interface InputWrite {
   number: number;
   /** Sealed chunks, with at least one plain byte each. Without any, the call closes the stdin or renews the lease. */
   chunks?: readonly { sealed: string; bytes: number }[];
-  /** `broken`: the rest of the stdin will never arrive, and the command is stopped. */
+  /** Close of the stdin. After `broken` the command is stopped. */
   closes?: 'end' | 'broken';
-  /** Signed close of the stdin. */
   signed?: string;
-  /**
-   * Offset at which the write must begin. With it a streaming submitter detects that Redis has lost data; others may
-   * give it only when they close the stdin.
-   */
+  /** Required offset of the write, by which a streaming submitter detects lost data. Others may give it at a close. */
   offset?: number;
   /** Lease of a streaming submitter, which counts as gone without another call within this time. */
   leaseMs?: number;
@@ -32,7 +28,6 @@ export type InputWritten =
   | { type: 'ended' }
   | { type: 'closed' }
   | { type: 'misplaced'; offset: number }
-  /** The entry was submitted without an open stdin. */
   | { type: 'not-open' }
   | { type: 'unknown' };
 

@@ -7,15 +7,15 @@ export async function readSealedAnswer(redis: Redis, keys: SessionKeys, entryId:
   return (await redis.get(answerKey(keys, entryId)).catch(throwQueueError)) ?? undefined;
 }
 
-/** Of an answer to a question. Its producer reads it at once, or asks again. */
+/** Expiry of a reply. Its producer reads it at once, or sends the request again. */
 const ANSWER_TTL_MS = 60_000;
 
-/** Stores the answer to a question, sealed, until its producer takes it. */
+/** Stores a sealed reply until its producer takes it. */
 export async function storeAnswer(redis: Redis, keys: SessionKeys, question: string, sealed: string): Promise<void> {
   await redis.set(answerKey(keys, question), sealed, 'PX', ANSWER_TTL_MS).catch(throwQueueError);
 }
 
-/** The stored answer to a question, which is removed; undefined when it is gone. Throws QUEUE_UNAVAILABLE. */
+/** Reads and removes the sealed reply to a request. Throws QUEUE_UNAVAILABLE. */
 export async function takeAnswer(redis: Redis, keys: SessionKeys, question: string): Promise<string | undefined> {
   return (await redis.getdel(answerKey(keys, question)).catch(throwQueueError)) ?? undefined;
 }

@@ -4,14 +4,11 @@ import type { Redis } from 'ioredis';
 
 type Offsets = { stdout: number; stderr: number };
 
-/** The stored record of an entry, without its payload. */
 export interface EntryRecord {
   state: 'waiting' | 'running' | 'ended';
-  /** host that started it, or empty */
   host: string;
   /** ms by the clock of Redis; undefined while the entry waits, and if it never ran */
   startedAt: number | undefined;
-  /** id of its terminal event, or empty */
   event: string;
   /** stored raw bytes of each stream */
   stored: Offsets;

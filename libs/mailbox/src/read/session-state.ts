@@ -4,7 +4,6 @@ import type { Redis } from 'ioredis';
 import type { Phase } from './generation.ts';
 import { fromStoredImage, type StoredImage } from './stored-image.ts';
 
-/** Stored state of a session, without its spec. */
 export interface StoredSession {
   phase: Phase;
   generation: string;
@@ -12,7 +11,6 @@ export interface StoredSession {
   placementClass: string;
   placement: string;
   status: 'queued' | 'starting' | 'ready' | 'lost';
-  /** owner, or empty */
   host: string;
   /** newest fence, 0 before the first */
   fence: number;
@@ -25,7 +23,6 @@ export interface StoredSession {
   /** Close of a closed session (ms by the clock of Redis), and the data of its `session.closed`. Else 0 and empty. */
   closedAt: number;
   closedWith: string;
-  /** Image of the last container. */
   image: StoredImage | undefined;
   /** number of waiting entries */
   waiting: number;

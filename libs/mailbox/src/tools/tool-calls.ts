@@ -14,7 +14,6 @@ import { sendAnswer } from '../producer/inbox.ts';
 const RESULT_TTL_MS = 600_000;
 /** Expiry of a mark, well after a job whose reply was lost can be added again. */
 const MARK_TTL_MS = 600_000;
-/** Results up to this size are part of the notice. */
 const INLINE_CHARS = 4_096;
 const EVENTS_LENGTH = 1_000;
 const EVENTS_TTL_MS = 3_600_000;
@@ -36,9 +35,7 @@ export interface ToolEnd {
   code?: string | undefined;
 }
 
-/**
- * Begins a call (TOOL-CALL-1). `by`: `<host> <boot> <nonce>`, or why it must never begin. `longestMs`: its time limit.
- */
+/** Begins a call (TOOL-CALL-1). `by`: `<host> <boot> <nonce>`, or why it must never begin. */
 export async function beginToolCall(
   redis: Redis,
   fleet: FleetKeys,
@@ -55,9 +52,7 @@ export async function beginToolCall(
   }
 }
 
-/**
- * Stores a result (TOOL-CALL-2). Returns true for the first one, and then notifies the inbox and publishes the event.
- */
+/** Stores a result (TOOL-CALL-2). If it is the first, notifies the inbox, publishes the event and returns true. */
 export async function endToolCall(redis: Redis, fleet: FleetKeys, call: ToolCallRef, end: ToolEnd): Promise<boolean> {
   const key = toolResultKey(fleet, call.id);
   try {

@@ -5,9 +5,7 @@ import { definePlainScript } from '../scripts.ts';
 
 const script = definePlainScript('upkeep/postpone');
 
-/**
- * Sets when upkeep looks at a session next. Returns false if it was noted since the caller read its `score`, a text.
- */
+/** Sets when upkeep looks at a session next. Returns false if its `score`, a text, has changed. */
 export async function postpone(
   redis: Redis,
   fleet: FleetKeys,

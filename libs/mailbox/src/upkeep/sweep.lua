@@ -56,8 +56,8 @@ local first = running or redis.call('LINDEX', queue, 0)
 local now = string.format('%.0f', at)
 local oldest = first and redis.call('HGET', record_key(first), 'acceptedAt') or now
 
--- By age: a mark `<time>:<ms>` records that at this time every event before <ms> was of a finished entry. Once it is as
--- old as the retention, those events are trimmed. Four marks are added per retention.
+-- Trims by age. A mark `<time>:<ms>` records that at this time every event before <ms> was of a finished entry. Once it
+-- is as old as the retention, those events are trimmed. Four marks are added per retention.
 local function trim_by_age()
   local cut, kept, last = nil, {}, nil
   for time, id in string.gmatch((age_marks or '') .. ' ', '(%d+):(%d+) ') do
@@ -74,7 +74,7 @@ local function trim_by_age()
   return cut and redis.call('XTRIM', stream, 'MINID', cut) or 0
 end
 
--- By bytes: trims events of finished commands, from the last sweep's end to the start of the running command.
+-- Trims by bytes: events of finished commands, from the last sweep's end to the start of the running command.
 local upto = running and string.format('%.0f', tonumber(redis.call('HGET', record_key(running), 'startedAt') or at) - 1) or '+'
 local from, wrapped = bytes_from or '-', not bytes_from
 local seen, finished = 0, {}

@@ -32,10 +32,7 @@ export interface SweepLimits {
   ownerGone?: boolean;
 }
 
-/**
- * Ends overdue entries and unused generations, trims the stream, and frees the unused memory of an idle session's
- * stream. Trimming by age keeps entries that ended within the retention, and trimming by bytes unfinished ones.
- */
+/** Ends overdue entries and unused generations, trims the stream, and frees the reserve of an idle stream. */
 export async function sweep(
   redis: Redis,
   keys: SessionKeys,
