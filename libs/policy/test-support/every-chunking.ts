@@ -30,7 +30,7 @@ export function feedRestarted(redaction: Redaction, bytes: Uint8Array, offset: n
   if (first.blocked)
     return { output: released.toString('latin1'), counts: { ...first.counts }, blocked: first.blocked };
   const second = redaction.redactor({ before: released.subarray(-REDACTION_CONTEXT_BYTES) });
-  const rest = feed(second, [bytes.subarray(offset - first.heldBytes)]);
+  const rest = feed(second, [bytes.subarray(offset - first.pendingBytes)]);
   const counts = { ...first.counts };
   for (const [type, count] of Object.entries(rest.counts)) counts[type] = (counts[type] ?? 0) + count;
   return { ...rest, output: released.toString('latin1') + rest.output, counts };

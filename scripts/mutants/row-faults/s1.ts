@@ -243,7 +243,7 @@ export const s1Faults: readonly RowFault[] = [
   {
     row: 'S1-49',
     file: 'apps/worker/src/output/clean-output.ts',
-    text: 'this.#accept(stream, released, pipeline.rawReceived - pipeline.heldBytes);',
+    text: 'this.#accept(stream, released, pipeline.rawReceived - pipeline.pendingBytes);',
     change: 'this.#accept(stream, slice, pipeline.rawReceived);',
   },
   {

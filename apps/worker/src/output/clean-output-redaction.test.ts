@@ -8,11 +8,11 @@ import type { RedactionStage } from './redactor.ts';
 function createTestRedactor({ before = new Uint8Array() }: { before?: Uint8Array }): RedactionStage {
   const seenBefore = Buffer.from(before).toString('latin1');
   const counts: Record<string, number> = {};
-  let held = '';
+  let pending = '';
   let blocked: RedactionStage['blocked'];
   const take = (text: string, isEnd: boolean): Buffer => {
-    let all = held + text;
-    held = '';
+    let all = pending + text;
+    pending = '';
     if (blocked !== undefined) return Buffer.alloc(0);
     const at = all.indexOf('BLOCK');
     if (at >= 0) {
@@ -24,16 +24,16 @@ function createTestRedactor({ before = new Uint8Array() }: { before?: Uint8Array
       counts.secret = (counts.secret ?? 0) + 1;
       return '[X]';
     });
-    const keeps = isEnd || blocked !== undefined ? 0 : heldLength(replaced);
-    held = replaced.slice(replaced.length - keeps);
+    const keeps = isEnd || blocked !== undefined ? 0 : pendingLength(replaced);
+    pending = replaced.slice(replaced.length - keeps);
     return Buffer.from(replaced.slice(0, replaced.length - keeps), 'latin1');
   };
   expect(seenBefore).not.toMatch(/SECRET|BLOCK/);
   return {
     push: (bytes) => take(bytes.toString('latin1'), false),
     end: () => take('', true),
-    get heldBytes() {
-      return held.length;
+    get pendingBytes() {
+      return pending.length;
     },
     counts,
     get blocked() {
@@ -43,7 +43,7 @@ function createTestRedactor({ before = new Uint8Array() }: { before?: Uint8Array
 }
 
 /** Returns how many bytes at the end may begin one of the words. */
-function heldLength(text: string): number {
+function pendingLength(text: string): number {
   for (let length = 5; length > 0; length -= 1) {
     if (['SECRET', 'BLOCK'].some((word) => text.length >= length && word.startsWith(text.slice(-length))))
       return length;
@@ -185,7 +185,7 @@ describe('CleanOutput with a redactor', () => {
   });
 
   test('acknowledges bytes that a rule replaces with nothing', () => {
-    const swallow = { push: () => Buffer.alloc(0), end: () => Buffer.alloc(0), heldBytes: 0, counts: {} };
+    const swallow = { push: () => Buffer.alloc(0), end: () => Buffer.alloc(0), pendingBytes: 0, counts: {} };
     const output = create({ ...OPTIONS, createRedactor: () => ({ ...swallow, blocked: undefined }) });
     output.push('stdout', 0, Buffer.alloc(500_000, 'x'));
     expect(output.release()).toMatchObject({ entries: [{ rawFrom: 0, rawTo: 500_000 }], upTo: { stdout: 500_000 } });

@@ -83,7 +83,7 @@ export class CleanOutput {
       const slice = Buffer.from(raw.buffer, raw.byteOffset + at, length);
       at += length;
       const released = pipeline.push(slice);
-      if (pipeline.blocked === undefined) this.#accept(stream, released, pipeline.rawReceived - pipeline.heldBytes);
+      if (pipeline.blocked === undefined) this.#accept(stream, released, pipeline.rawReceived - pipeline.pendingBytes);
       else this.#block(stream, pipeline.blocked);
     }
   }
@@ -156,7 +156,7 @@ export class CleanOutput {
 
   /** Returns the size of a slice within the budget, so that unchanged bytes fill the stream's budget exactly. */
   #sliceBytes(pipeline: StreamPipeline): number {
-    const untilBudget = (this.#queue?.bytesLeft ?? 0) - pipeline.heldBytes;
+    const untilBudget = (this.#queue?.bytesLeft ?? 0) - pipeline.pendingBytes;
     return untilBudget > 0 ? Math.min(MOST_ENTRY_BYTES, untilBudget) : MOST_ENTRY_BYTES;
   }
 

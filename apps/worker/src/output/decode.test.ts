@@ -12,7 +12,7 @@ describe('CharacterBoundary', () => {
       const stage = new CharacterBoundary();
       const parts = [stage.push(input.subarray(0, at)), stage.push(input.subarray(at)), stage.end()];
       expect(Buffer.concat(parts)).toEqual(input);
-      expect(stage.heldBytes).toBe(0);
+      expect(stage.pendingBytes).toBe(0);
     }
   });
 
@@ -25,9 +25,9 @@ describe('CharacterBoundary', () => {
   test('holds at most three bytes, only of a character that can still become valid', () => {
     const stage = new CharacterBoundary();
     stage.push(Buffer.from('f09f98', 'hex'));
-    expect(stage.heldBytes).toBe(3);
+    expect(stage.pendingBytes).toBe(3);
     stage.push(Buffer.from('41', 'hex'));
-    expect(stage.heldBytes).toBe(0);
+    expect(stage.pendingBytes).toBe(0);
   });
 
   test.each([

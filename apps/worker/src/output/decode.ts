@@ -4,28 +4,28 @@ const NOTHING: Buffer = Buffer.alloc(0);
 
 /** Holds an incomplete UTF-8 character until its rest arrives, so that each chunk is valid text. Changes no byte. */
 export class CharacterBoundary implements Stage {
-  #held: Buffer = NOTHING;
+  #pending: Buffer = NOTHING;
 
   push(bytes: Buffer): Buffer {
     if (bytes.length === 0) return bytes;
-    const all = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
+    const all = this.#pending.length === 0 ? bytes : Buffer.concat([this.#pending, bytes]);
     const whole = all.length - unfinishedTail(all);
     if (whole === all.length) {
-      this.#held = NOTHING;
+      this.#pending = NOTHING;
       return all;
     }
-    this.#held = Buffer.from(all.subarray(whole));
+    this.#pending = Buffer.from(all.subarray(whole));
     return all.subarray(0, whole);
   }
 
   end(): Buffer {
-    const rest = this.#held;
-    this.#held = NOTHING;
+    const rest = this.#pending;
+    this.#pending = NOTHING;
     return rest;
   }
 
-  get heldBytes(): number {
-    return this.#held.length;
+  get pendingBytes(): number {
+    return this.#pending.length;
   }
 }
 

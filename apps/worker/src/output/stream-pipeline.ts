@@ -25,8 +25,8 @@ export class StreamPipeline {
   }
 
   /** Raw bytes that are pending, because they may be part of a character or of a finding. */
-  get heldBytes(): number {
-    return this.#boundary.heldBytes + (this.#redactor?.heldBytes ?? 0);
+  get pendingBytes(): number {
+    return this.#boundary.pendingBytes + (this.#redactor?.pendingBytes ?? 0);
   }
 
   get blocked(): Blocked | undefined {

@@ -29,7 +29,8 @@ describe('a terminal of a host', () => {
           signal: session.signal,
           logger: pino({ level: 'silent' }),
           output: {
-            createStage: () => ({ push: (bytes: Buffer) => bytes, end: () => Buffer.alloc(0), heldBytes: 0 }) as never,
+            createStage: () =>
+              ({ push: (bytes: Buffer) => bytes, end: () => Buffer.alloc(0), pendingBytes: 0 }) as never,
             secrets: [],
           },
         },

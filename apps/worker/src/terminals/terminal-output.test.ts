@@ -4,27 +4,27 @@ import { TerminalOutput, type TerminalStage } from './terminal-output.ts';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-const createOpenStage = (): TerminalStage => ({ push: (bytes) => bytes, end: () => Buffer.alloc(0), heldBytes: 0 });
+const createOpenStage = (): TerminalStage => ({ push: (bytes) => bytes, end: () => Buffer.alloc(0), pendingBytes: 0 });
 
 /** Creates a stage that masks one word, and holds a possible beginning of it. */
 function masks(word: string): TerminalStage {
-  let held = '';
+  let pending = '';
   const release = (text: string) => {
-    held = '';
+    pending = '';
     return Buffer.from(text.replaceAll(word, '*'));
   };
   return {
     push(bytes) {
-      const text = (held + bytes.toString()).replaceAll(word, '*');
+      const text = (pending + bytes.toString()).replaceAll(word, '*');
       let kept = Math.min(word.length - 1, text.length);
       while (kept > 0 && !word.startsWith(text.slice(-kept))) kept -= 1;
       const released = release(text.slice(0, text.length - kept));
-      held = text.slice(text.length - kept);
+      pending = text.slice(text.length - kept);
       return released;
     },
-    end: () => release(held),
-    get heldBytes() {
-      return held.length;
+    end: () => release(pending),
+    get pendingBytes() {
+      return pending.length;
     },
   };
 }
@@ -104,7 +104,12 @@ describe('the output of a terminal', () => {
   });
 
   test('calls onBlocked when a rule blocks', () => {
-    const createStage = () => ({ push: () => Buffer.alloc(0), end: () => Buffer.alloc(0), heldBytes: 0, blocked: {} });
+    const createStage = () => ({
+      push: () => Buffer.alloc(0),
+      end: () => Buffer.alloc(0),
+      pendingBytes: 0,
+      blocked: {},
+    });
     const { output, take, onBlocked } = outputOf({ createStage });
     output.push(Buffer.from('4111 1111 1111 1111'));
     expect([take(), onBlocked.mock.calls.length]).toEqual([{ text: '', rawTo: 29 }, 1]);

@@ -33,7 +33,7 @@ export class TerminalOutput {
   #rawReceived: number;
   #rawTaken: number;
   /** Pending raw bytes. */
-  #held: Buffer = Buffer.alloc(0);
+  #pending: Buffer = Buffer.alloc(0);
   #context: Buffer = Buffer.alloc(0);
   #contextTaken: Buffer = Buffer.alloc(0);
   #silence?: NodeJS.Timeout;
@@ -54,18 +54,18 @@ export class TerminalOutput {
     clearTimeout(this.#silence);
     this.#rawReceived += bytes.length;
     this.#release(this.#stage.push(bytes));
-    const { heldBytes, blocked } = this.#stage;
-    const tail = Buffer.concat([this.#held, bytes]);
-    this.#held = tail.subarray(tail.length - heldBytes);
+    const { pendingBytes, blocked } = this.#stage;
+    const tail = Buffer.concat([this.#pending, bytes]);
+    this.#pending = tail.subarray(tail.length - pendingBytes);
     if (blocked !== undefined) this.#options.onBlocked();
-    else if (heldBytes > 0) this.#silence = setTimeout(() => this.#releaseHeld(), SILENCE_MS).unref();
+    else if (pendingBytes > 0) this.#silence = setTimeout(() => this.#releasePending(), SILENCE_MS).unref();
   }
 
   /** Releases everything, because there is no more output. */
   end(): void {
     clearTimeout(this.#silence);
     this.#release(this.#stage.end());
-    this.#held = Buffer.alloc(0);
+    this.#pending = Buffer.alloc(0);
   }
 
   /** Takes the released output, cut into messages, and the raw offset after it. */
@@ -75,7 +75,7 @@ export class TerminalOutput {
     const pieces: Buffer[] = [];
     for (let at = 0; at < all.length; at += TERMINAL_MESSAGE_BYTES)
       pieces.push(all.subarray(at, at + TERMINAL_MESSAGE_BYTES));
-    this.#rawTaken = this.#rawReceived - this.#held.length;
+    this.#rawTaken = this.#rawReceived - this.#pending.length;
     this.#contextTaken = this.#context;
     return { pieces, rawTo: this.#rawTaken };
   }
@@ -84,7 +84,7 @@ export class TerminalOutput {
   restart(): number {
     clearTimeout(this.#silence);
     this.#released = [];
-    this.#held = Buffer.alloc(0);
+    this.#pending = Buffer.alloc(0);
     this.#context = this.#contextTaken;
     this.#stage = this.#options.createStage(this.#context);
     this.#rawReceived = this.#rawTaken;
@@ -98,10 +98,10 @@ export class TerminalOutput {
     this.#options.onReady();
   }
 
-  #releaseHeld(): void {
-    if (this.#secrets.some((secret) => endsWithBeginningOf(this.#held, secret))) return;
+  #releasePending(): void {
+    if (this.#secrets.some((secret) => endsWithBeginningOf(this.#pending, secret))) return;
     const rest = this.#stage.end();
-    this.#held = Buffer.alloc(0);
+    this.#pending = Buffer.alloc(0);
     this.#release(rest);
     this.#stage = this.#options.createStage(this.#context);
   }

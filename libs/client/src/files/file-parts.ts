@@ -96,19 +96,19 @@ export function* cut(data: Buffer): Generator<Part> {
 
 /** Yields at least one part, each but the last full, whatever pieces come in. */
 export async function* toParts(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Part> {
-  let held: Buffer[] = [];
+  let pending: Buffer[] = [];
   let bytes = 0;
   for await (const piece of pieces) {
-    held.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
+    pending.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
     bytes += piece.byteLength;
     // One byte stays, so that the last part is known to be the last.
     if (bytes <= PART_BYTES) continue;
-    const whole = Buffer.concat(held);
+    const whole = Buffer.concat(pending);
     let offset = 0;
     for (; whole.byteLength - offset > PART_BYTES; offset += PART_BYTES)
       yield { data: whole.subarray(offset, offset + PART_BYTES), last: false };
-    held = [whole.subarray(offset)];
+    pending = [whole.subarray(offset)];
     bytes = whole.byteLength - offset;
   }
-  yield { data: Buffer.concat(held), last: true };
+  yield { data: Buffer.concat(pending), last: true };
 }

@@ -3,14 +3,14 @@ import { AnchorScan } from './anchor-scan.ts';
 import { FindingList } from './finding-list.ts';
 import type { Rule } from './source.ts';
 import { PairTable, TOKEN_ANCHOR_BITS } from './spots.ts';
-import { HeldWindow } from './window.ts';
+import { PendingWindow } from './window.ts';
 
 const rule: Rule = { type: 'x', strategy: 'redact', rank: 1 };
 
 function foundIn(text: string, scan: AnchorScan): string[] {
   const bytes = Buffer.alloc(2 + text.length + (text.length & 1), `\n${text}`);
   const end = 1 + text.length;
-  const [window, pairs, findings] = [new HeldWindow(), new PairTable(), new FindingList()];
+  const [window, pairs, findings] = [new PendingWindow(), new PairTable(), new FindingList()];
   scan.mark(pairs);
   window.setBytes(bytes);
   window.look(1, end, end, true, 1);
@@ -40,7 +40,7 @@ test('the end of a text that goes on stays open while any anchor may begin there
   ];
   const openAt = (text: string, of: typeof anchors) => {
     const bytes = Buffer.alloc(2 + text.length + (text.length & 1), `\n${text}`);
-    const [window, findings] = [new HeldWindow(), new FindingList()];
+    const [window, findings] = [new PendingWindow(), new FindingList()];
     window.setBytes(bytes);
     window.look(1, 1 + text.length, 1 + text.length, false, 1);
     const [scan, pairs] = [new AnchorScan(of, TOKEN_ANCHOR_BITS), new PairTable()];

@@ -5,7 +5,7 @@ import { compileRedaction } from './compile.ts';
 
 const hashKey = Buffer.alloc(32, 7);
 
-test('REDACTION-3: text that is open for 64 KiB counts as found, whatever the chunking, and no more is held', () => {
+test('REDACTION-3: text that is open for 64 KiB counts as found, whatever the chunking, and no more is pending', () => {
   const redaction = compileRedaction({
     rules: [{ type: 'quote', strategy: 'mask', pattern: '(?s)<<.*>>' }],
     secrets: { A: 'aaaaaaaa' },
@@ -24,16 +24,16 @@ test('REDACTION-3: text that is open for 64 KiB counts as found, whatever the ch
       (_, index) => (index + 1) * pieceBytes,
     );
     const redactor = redaction.redactor();
-    const held: number[] = [];
+    const pending: number[] = [];
     const watched = { ...redactor, push: (part: Uint8Array) => redactor.push(part) };
     const released = cutAt(bytes, offsets).map((part) => {
       const output = watched.push(part);
-      held.push(redactor.heldBytes);
+      pending.push(redactor.pendingBytes);
       return output;
     });
     const output = Buffer.concat([...released, redactor.end()]).toString();
     expect({ output, counts: redactor.counts, blocked: redactor.blocked }).toEqual(whole);
-    expect(Math.max(...held)).toBeLessThanOrEqual(65_536);
+    expect(Math.max(...pending)).toBeLessThanOrEqual(65_536);
   }
 });
 
@@ -47,17 +47,17 @@ test('REDACTION-3: text after a replacement of 64 KiB is read with the replaceme
   expect(output).toBe('[REDACTED_QUOTE][REDACTED_WORD]\n');
 });
 
-test('REDACTION-2: only the part of a line is held that later input may turn into a finding', () => {
+test('REDACTION-2: only the part of a line is pending that later input may turn into a finding', () => {
   const rules: RedactionRule[] = ['email', 'credit_card', 'ip', 'mac_address', 'url'].map((type) => ({
     type,
     strategy: 'redact',
   }));
   const secrets = { TOKEN: 'hunter2-swordfish', KEY: 'first line\nsecond line' };
   const redaction = compileRedaction({ rules, secrets, hashKey });
-  const heldAfter = (text: string): string => {
+  const pendingAfter = (text: string): string => {
     const redactor = redaction.redactor();
     redactor.push(Buffer.from(text));
-    return text.slice(text.length - redactor.heldBytes);
+    return text.slice(text.length - redactor.pendingBytes);
   };
   expect(
     [
@@ -68,7 +68,7 @@ test('REDACTION-2: only the part of a line is held that later input may turn int
       'first line\n',
       'key: -----BEGIN PRIVATE KEY-----\n',
       'Password: ',
-    ].map(heldAfter),
+    ].map(pendingAfter),
   ).toEqual(['', '', '', '', 'first line\n', '-----BEGIN PRIVATE KEY-----\n', '']);
 });
 
@@ -83,11 +83,11 @@ test.each([
   ['email', 'to alice@exa', 'alice@exa'],
   ['url', 'see https:/', 'https:/'],
   ['url', 'see https', 'https'],
-])('REDACTION-2: %s of "%s" holds "%s"', (type, text, held) => {
+])('REDACTION-2: %s of "%s" holds "%s"', (type, text, pending) => {
   const rules: RedactionRule[] = [{ type, strategy: 'redact' }];
   const redactor = compileRedaction({ rules, hashKey, tokens: false }).redactor();
   redactor.push(Buffer.from(text));
-  expect(text.slice(text.length - redactor.heldBytes)).toBe(held);
+  expect(text.slice(text.length - redactor.pendingBytes)).toBe(pending);
 });
 
 describe('a custom pattern that exceeds its time budget', () => {
@@ -103,11 +103,16 @@ describe('a custom pattern that exceeds its time budget', () => {
   test('blocks the output from there on', () => {
     const redactor = compileRedaction({ rules, hashKey, now: clockOf(100) }).redactor();
     const outputs = Array.from({ length: 5 }, () => redactor.push(Buffer.from('line\n')).toString());
-    expect({ outputs, end: redactor.end().toString(), blocked: redactor.blocked, held: redactor.heldBytes }).toEqual({
+    expect({
+      outputs,
+      end: redactor.end().toString(),
+      blocked: redactor.blocked,
+      pending: redactor.pendingBytes,
+    }).toEqual({
       outputs: ['line\n', 'line\n', '', '', ''],
       end: '',
       blocked: { type: 'slow', reason: 'too-slow' },
-      held: 0,
+      pending: 0,
     });
   });
 

@@ -5,23 +5,23 @@ import { ReleasedBytes } from './released-bytes.ts';
 import type { Rule, Source } from './source.ts';
 import type { PairTable } from './spots.ts';
 import { redacted, replacementOf } from './strategies.ts';
-import { HeldWindow } from './window.ts';
+import { PendingWindow } from './window.ts';
 
 // Redacts one stream of bytes. Text is "settled" when no later input can change what is found in it.
 //
 // REDACTION-1. Any chunking of the same input gives the same output, counts and block: only settled text is released.
-// REDACTION-2. The held bytes are the end of the input, from the earliest byte that is not settled. A new redactor that
+// REDACTION-2. The pending bytes are the end of the input, from the earliest byte that is not settled. A new redactor that
 //     gets the last released bytes as `before`, and the input from there, continues exactly as this one would have.
-// REDACTION-3. At most 64 KiB are held. Text that is not settled by then counts as found: it is replaced and counted.
+// REDACTION-3. At most 64 KiB are pending. Text that is not settled by then counts as found: it is replaced and counted.
 // REDACTION-4. All rules search the raw text, in one pass. Findings that overlap become one replacement, named by the
 //     strongest rule. Replacements are not searched.
 // REDACTION-5. Where nothing is found, the output is the input, byte for byte, UTF-8 or not.
-// REDACTION-6. After a block nothing more is released, and nothing is held.
+// REDACTION-6. After a block nothing more is released, and nothing is pending.
 
 /** How many of the last released bytes a new redactor needs as `before`. More are ignored. */
 export const REDACTION_CONTEXT_BYTES = 4;
 
-const MOST_HELD_BYTES = 64 * 1024;
+const MOST_PENDING_BYTES = 64 * 1024;
 
 export interface RedactionBlock {
   type: string;
@@ -34,7 +34,7 @@ export interface Redactor {
   /** Ends the input, and returns the rest of the output. */
   end(): Buffer;
   /** How many bytes at the end of the input are not released yet. */
-  readonly heldBytes: number;
+  readonly pendingBytes: number;
   /** How often each type was found. */
   readonly counts: Readonly<Record<string, number>>;
   readonly blocked: RedactionBlock | undefined;
@@ -52,7 +52,7 @@ export interface RedactorOptions {
 const NEWLINE = 0x0a;
 const NOTHING = Buffer.alloc(0);
 const NO_COUNTS: Readonly<Record<string, number>> = Object.freeze({});
-/** Up to this many held bytes are searched again at every push. Above it, only after a growth by 1/16. */
+/** Up to this many pending bytes are searched again at every push. Above it, only after a growth by 1/16. */
 const CHEAP_TO_REPEAT_BYTES = 4096;
 const NARROW_WINDOW_BYTES = 1;
 
@@ -61,17 +61,17 @@ export class StreamRedactor implements Redactor {
   readonly #findings = new FindingList();
   /** Findings at one byte, with the end of a replacement on the left. */
   readonly #again = new FindingList();
-  readonly #window = new HeldWindow();
+  readonly #window = new PendingWindow();
   readonly #counts = new Map<string, number>();
   #blocked: RedactionBlock | undefined;
-  /** [leftFrom, at) are the last released bytes, [at, end) the held bytes. */
+  /** [leftFrom, at) are the last released bytes, [at, end) the pending bytes. */
   #bytes: Buffer;
   #leftFrom: number;
   #at: number;
   #end: number;
-  /** How far ahead findings may start: a little while replacements are adjacent, otherwise as far as bytes are held. */
-  #windowBytes = MOST_HELD_BYTES;
-  /** Held bytes from which the next search runs. */
+  /** How far ahead findings may start: a little while replacements are adjacent, otherwise as far as bytes are pending. */
+  #windowBytes = MOST_PENDING_BYTES;
+  /** Pending bytes from which the next search runs. */
   #tryAgainAt = 0;
   readonly #released = new ReleasedBytes();
 
@@ -88,7 +88,7 @@ export class StreamRedactor implements Redactor {
     this.#window.setBytes(this.#bytes);
   }
 
-  get heldBytes(): number {
+  get pendingBytes(): number {
     return this.#end - this.#at;
   }
 
@@ -101,11 +101,11 @@ export class StreamRedactor implements Redactor {
   }
 
   push(bytes: Uint8Array): Buffer {
-    for (let from = 0; from < bytes.length && !this.#blocked; from += MOST_HELD_BYTES) {
-      const slice = bytes.subarray(from, from + MOST_HELD_BYTES);
+    for (let from = 0; from < bytes.length && !this.#blocked; from += MOST_PENDING_BYTES) {
+      const slice = bytes.subarray(from, from + MOST_PENDING_BYTES);
       this.#options.budget.receive(slice.length);
       this.#append(slice);
-      if (this.heldBytes >= this.#tryAgainAt || slice.includes(NEWLINE)) this.#settle(false);
+      if (this.pendingBytes >= this.#tryAgainAt || slice.includes(NEWLINE)) this.#settle(false);
     }
     return this.#released.take();
   }
@@ -135,7 +135,7 @@ export class StreamRedactor implements Redactor {
     this.#end -= keepFrom;
   }
 
-  /** Searches the held bytes, and releases those that are settled. */
+  /** Searches the pending bytes, and releases those that are settled. */
   #settle(complete: boolean): void {
     try {
       while (this.#at < this.#end && !this.#blocked && this.#step(complete));
@@ -143,15 +143,15 @@ export class StreamRedactor implements Redactor {
       if (!(error instanceof TooSlow)) throw error;
       this.#block(error.type, 'too-slow');
     }
-    const muchHeld = this.heldBytes > CHEAP_TO_REPEAT_BYTES;
-    this.#tryAgainAt = muchHeld ? Math.min(this.heldBytes * 1.0625, MOST_HELD_BYTES) : 0;
+    const muchPending = this.pendingBytes > CHEAP_TO_REPEAT_BYTES;
+    this.#tryAgainAt = muchPending ? Math.min(this.pendingBytes * 1.0625, MOST_PENDING_BYTES) : 0;
   }
 
   /** Searches once. Returns whether another step may settle more. */
   #step(complete: boolean): boolean {
     const at = this.#at;
-    const isLast = complete && this.#end - at <= MOST_HELD_BYTES;
-    const end = isLast ? this.#end : wholeCharacters(this.#bytes, at, Math.min(this.#end, at + MOST_HELD_BYTES));
+    const isLast = complete && this.#end - at <= MOST_PENDING_BYTES;
+    const end = isLast ? this.#end : wholeCharacters(this.#bytes, at, Math.min(this.#end, at + MOST_PENDING_BYTES));
     if (end === at) return false;
     const to = Math.min(end, at + this.#windowBytes);
     this.#scan(to, end, isLast);
@@ -165,9 +165,9 @@ export class StreamRedactor implements Redactor {
       this.#windowBytes *= 8;
       return true;
     }
-    this.#windowBytes = MOST_HELD_BYTES;
+    this.#windowBytes = MOST_PENDING_BYTES;
     if (this.#at > at) return end < this.#end;
-    if (this.#end - at < MOST_HELD_BYTES) return false;
+    if (this.#end - at < MOST_PENDING_BYTES) return false;
     this.#giveUp(end);
     return true;
   }
@@ -263,11 +263,11 @@ export class StreamRedactor implements Redactor {
     this.#released.add(replacement, 0, replacement.length, this.#end - this.#at);
   }
 
-  /** Replaces all held bytes when no more may be held and none is settled (REDACTION-3). */
+  /** Replaces all pending bytes when no more may be pending and none is settled (REDACTION-3). */
   #giveUp(end: number): void {
-    const held = this.#findings.spans()[0]?.findings ?? [];
+    const pending = this.#findings.spans()[0]?.findings ?? [];
     const open = this.#findings.openRule;
-    const { rule } = strongest([...held, ...(open ? [{ rule: open }] : [])] as { rule: Rule }[]);
+    const { rule } = strongest([...pending, ...(open ? [{ rule: open }] : [])] as { rule: Rule }[]);
     this.#count(rule);
     if (rule.strategy === 'block') {
       this.#block(rule.type, 'matched');

@@ -11,7 +11,7 @@ const NO_BYTES = Buffer.alloc(0);
 const NO_WORDS = new Uint16Array(0);
 
 /** The text that a redactor holds, as its sources read it. */
-export class HeldWindow implements ScanWindow {
+export class PendingWindow implements ScanWindow {
   bytes: Buffer = NO_BYTES;
   from = 0;
   to = 0;

@@ -17,7 +17,7 @@ export interface TokenKind {
   notAfter?: ByteSet;
   /** Whether letters of the anchor match in either case. */
   fold?: boolean;
-  /** Matches text at the end of the input that may become a token and is therefore held. Default: any text. */
+  /** Matches text at the end of the input that may become a token and is therefore pending. Default: any text. */
   viable?: RegExp;
   /** How many bytes after the anchor are read. Default: MOST_TOKEN_BYTES. */
   most?: number;
