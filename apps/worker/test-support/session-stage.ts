@@ -17,7 +17,7 @@ import { readConfig } from '../src/config/config.ts';
 import type { BegunId, Journal } from '../src/journal/journal.ts';
 import type { Lease } from '../src/lease/leases.ts';
 import type { OverflowLogs } from '../src/overflow-log/overflow-logs.ts';
-import { RunningEntries } from '../src/run/running-entries.ts';
+import { RunningEntries } from '../src/run/entry-run.ts';
 import { HostedSession } from '../src/session/hosted-session.ts';
 import { FakeMailbox } from './fake-mailbox.ts';
 import { FakeSandbox, FakeSandboxes } from './fake-sandbox.ts';

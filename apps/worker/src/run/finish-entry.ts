@@ -1,6 +1,14 @@
 import { SpanKind, trace } from '@opentelemetry/api';
 import { type Entry, type Fenced, type Finished, notify, type OwnedCalls, type Owner } from '@shellfleet/mailbox';
-import { ATTRIBUTES, ensureShellfleetError, SPANS, toCommandId, type WireResult } from '@shellfleet/protocol';
+import {
+  ATTRIBUTES,
+  ensureShellfleetError,
+  type OutputEntry,
+  SPANS,
+  type StreamName,
+  toCommandId,
+  type WireResult,
+} from '@shellfleet/protocol';
 import { sealPlace } from '@shellfleet/sealing';
 import { totalOf } from '../output/redactor.ts';
 import { askedToCancel } from './asked-requests.ts';
@@ -10,7 +18,6 @@ import { pauseClocksWhileDown } from './pause-clocks.ts';
 import { lostEntry, toCancelled } from './results.ts';
 import { sealError } from './seal-reason.ts';
 import type { SessionContext } from './session-context.ts';
-import { unstoredOutput } from './unstored-output.ts';
 
 const tracer = trace.getTracer('@shellfleet/worker');
 
@@ -121,4 +128,13 @@ function describe(entry: Entry, result: WireResult, { owner, logger }: SessionCo
   };
   span.setAttributes(attributes).end();
   logger[level]({ ...attributes, timings: result.timings }, 'command.completed');
+}
+
+/** Returns the pieces that Redis lacks after an append without a reply. Undefined if it has none of them. */
+export function unstoredOutput(
+  output: readonly OutputEntry[],
+  offsets: Readonly<Record<StreamName, number>>,
+): OutputEntry[] | undefined {
+  const unstored = output.filter(({ stream, rawFrom }) => rawFrom >= offsets[stream]);
+  return unstored.length < output.length ? unstored : undefined;
 }

@@ -10,11 +10,10 @@ import {
 import { sealPlace } from '@shellfleet/sealing';
 import { networkOf } from './check-network.ts';
 import type { EntryResult } from './entry-run.ts';
-import { toStoredResult } from './finish-entry.ts';
+import { toStoredResult, unstoredOutput } from './finish-entry.ts';
 import { noteEnd } from './note-audit.ts';
 import { sealReason } from './seal-reason.ts';
 import type { SessionContext } from './session-context.ts';
-import { unstoredOutput } from './unstored-output.ts';
 
 // A command that its sandbox denied something may be attempted again outside of it, if a person approves.
 // ATTEMPT-1. An attempt never runs twice. The first one is over before the second is asked about, and both have

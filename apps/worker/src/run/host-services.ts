@@ -14,7 +14,7 @@ import type { Leases } from '../lease/leases.ts';
 import type { OverflowLogs } from '../overflow-log/overflow-logs.ts';
 import type { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
-import type { RunningEntries } from './running-entries.ts';
+import type { RunningEntries } from './entry-run.ts';
 
 /** Services of a worker process for all of its work, before it takes part in the fleet. */
 export interface HostServices {

@@ -1,14 +1,17 @@
 import type { Entry, Fenced } from '@shellfleet/mailbox';
+import { resolveSandbox } from '@shellfleet/policy';
 import {
   type CommandPayload,
   type EntryPayload,
   ensureShellfleetError,
+  entryPayloadSchema,
   LIMITS,
   newResult,
+  parseOrThrow,
   type ShellfleetError,
   type WireResult,
 } from '@shellfleet/protocol';
-import { unauthorized } from '@shellfleet/sealing';
+import { type Signature, sealPlace, unauthorized } from '@shellfleet/sealing';
 import { noWiderSandbox } from '../admission/no-wider-sandbox.ts';
 import { toBegunId } from './begun-id.ts';
 import { networkOf } from './check-network.ts';
@@ -17,12 +20,10 @@ import { runFileOperation } from './file-operation.ts';
 import { type EntryFinished, finishEntry } from './finish-entry.ts';
 import { asksForSecond, endOfFirst, openFirstAttempt, putBackForSecond, withDenial } from './first-attempt.ts';
 import { noteStart } from './note-audit.ts';
-import { openPayload } from './open-payload.ts';
 import { OutputForgotten } from './output-store.ts';
 import { deniedEntry, failedEntry, type LossReason, lostEntry, neverBegun, resultBase } from './results.ts';
 import { runCommand } from './run-command.ts';
-import { runRestart } from './run-restart.ts';
-import { runsOutside } from './runs-outside.ts';
+import { runOnShell } from './run-on-shell.ts';
 import type { SessionContext } from './session-context.ts';
 
 /** The shell was lost during a run, and the submitter allowed another one. Nothing is stored. */
@@ -163,4 +164,60 @@ function executePayload(run: EntryRun, payload: EntryPayload, session: SessionCo
     case 'restart':
       return runRestart(run, session);
   }
+}
+
+/** Opens the sealed payload of an entry. Throws SEAL_KEY_UNKNOWN, UNAUTHORIZED, or INTERNAL if it is no payload. */
+function openPayload(entry: Entry, context: SessionContext): EntryPayload {
+  return openSignedPayload(entry, context).payload;
+}
+
+/** Opens the payload with its signature, where keys are configured. */
+export function openSignedPayload(
+  entry: Entry,
+  { owner, generation, spec, sealer }: SessionContext,
+): { payload: EntryPayload; signature: Signature | undefined } {
+  const { id, retry, inbox } = entry;
+  const place = sealPlace('payload', owner.keys, { id, generation, retry, inbox, spec });
+  const { plain, signature } = sealer.openSigned(entry.payload, place);
+  const name = `The payload of ${owner.keys.session}.${id}`;
+  return { payload: parseOrThrow(entryPayloadSchema, JSON.parse(plain), 'INTERNAL', name), signature };
+}
+
+/** Returns whether an entry would run in the wider sandbox: second attempts, and commands that ask to leave, do. */
+function runsOutside(
+  { first }: Pick<Entry, 'first'>,
+  payload: EntryPayload,
+  { spec }: Pick<SessionContext, 'spec'>,
+): boolean {
+  if (payload.type !== 'command') return false;
+  return first !== undefined || (payload.escalate !== undefined && resolveSandbox(spec).sandboxed);
+}
+
+/** Returns whether a running entry is in the wider sandbox, so that the session's own shell never began it. */
+export function ranOutside(entry: Entry, session: SessionContext): boolean {
+  if (entry.first !== undefined) return true;
+  try {
+    return runsOutside(entry, openPayload(entry, session), session);
+  } catch {
+    // The entry ends with this error where it is run.
+    return false;
+  }
+}
+
+async function runRestart(run: EntryRun, session: SessionContext): Promise<EntryResult> {
+  const { entry } = run;
+  const { shell } = session;
+  const { terminationTimeoutMs } = session.spec;
+  const start = { type: 'restart', entryId: entry.id, terminationTimeoutMs } as const;
+  const end = await runOnShell(start, run, session, {
+    onOutput: (stream, offset, bytes) => shell.live?.ack(entry.id, stream, offset + bytes.byteLength),
+    received: () => ({ stdout: 0, stderr: 0 }),
+  });
+  // The next entry gets a fresh shell, as requested, however the old one ended.
+  if (end.type !== 'ended') await shell.abandon();
+  const base = resultBase(entry, session, end.type === 'ended' ? end.end : undefined);
+  const fresh = { ...base.shell, state: 'lost', reason: 'restarted' } as const;
+  const { timings, hostId } = base;
+  const result = newResult({ outcome: 'success', exitCode: 0, reason: 'exited' }, { shell: fresh, timings, hostId });
+  return { result, output: [] };
 }

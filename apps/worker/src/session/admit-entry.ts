@@ -2,8 +2,7 @@ import type { Entry } from '@shellfleet/mailbox';
 import { ATTRIBUTES, ensureShellfleetError, toCommandId } from '@shellfleet/protocol';
 import type { AdmissionInput, ApprovalQuestion, Verdict } from '../admission/admission.ts';
 import { openFirstAttempt } from '../run/first-attempt.ts';
-import { openSignedPayload } from '../run/open-payload.ts';
-import { finishDenied, finishFailed } from '../run/run-entry.ts';
+import { finishDenied, finishFailed, openSignedPayload } from '../run/run-entry.ts';
 import { sealReason } from '../run/seal-reason.ts';
 import { auditVerdict, noteHeld } from './audit-verdict.ts';
 import { directoryOf } from './directory-of.ts';
@@ -25,7 +24,7 @@ import { LOOK, type Step, toStep, toStepAfter } from './step.ts';
 // ADMIT-8. Where a host decides about entries, the shell receives only what this process has admitted
 //          (AdmittedEntry). What
 //          counts as started in Redis and was not admitted here is decided again before its first byte
-//          (decide-started.ts).
+//          (start-entry.ts).
 
 /**
  * Decides about the head of the mailbox, which is not started, and starts, holds or ends it. `opened`: the shell was

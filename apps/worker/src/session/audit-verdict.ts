@@ -2,7 +2,7 @@ import type { Entry } from '@shellfleet/mailbox';
 import { ensureShellfleetError, type ShellfleetError } from '@shellfleet/protocol';
 import type { Verdict } from '../admission/admission.ts';
 import { aboutOf, noteSubmission } from '../run/note-audit.ts';
-import { openSignedPayload } from '../run/open-payload.ts';
+import { openSignedPayload } from '../run/run-entry.ts';
 import type { SessionParts } from './session-parts.ts';
 
 /**

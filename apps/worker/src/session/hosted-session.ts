@@ -12,7 +12,6 @@ import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { admitEntry } from './admit-entry.ts';
 import { adoptSession } from './adopt-session.ts';
-import { classifyTaken } from './classify-taken.ts';
 import { declareSession } from './declare-session.ts';
 import { abandon, endClosing, giveUp, handOver, leaveInQueue, leaveToOthers } from './end-session.ts';
 import { failWaiting } from './fail-waiting.ts';
@@ -23,11 +22,10 @@ import { makeReady } from './make-ready.ts';
 import { refuseSession } from './refuse-session.ts';
 import type { SessionParts } from './session-parts.ts';
 import { startAgain } from './start-again.ts';
-import { startEntry } from './start-entry.ts';
+import { classifyTaken, startEntry, untilHeld } from './start-entry.ts';
 import { LEFT, LOOK, type Step, toStep, toStepAfter, WAIT } from './step.ts';
 import { takeHead } from './take-head.ts';
 import { takeOver } from './take-over.ts';
-import { untilHeld } from './until-held.ts';
 
 // One session on this host, from its job to its release. One loop executes one step at a time, and each step returns
 // the next one. The steps are in files of their own, and so is the state of the session (hosting.ts).

@@ -1,7 +1,7 @@
 import type { Entry } from '@shellfleet/mailbox';
-import { ranOutside } from '../run/runs-outside.ts';
-import { mayRunAgain } from './decide-started.ts';
+import { ranOutside } from '../run/run-entry.ts';
 import type { SessionParts } from './session-parts.ts';
+import { mayRunAgain } from './start-entry.ts';
 import type { EndUnrun, Step } from './step.ts';
 
 /**

@@ -1,8 +1,57 @@
-import { decideStarted } from './decide-started.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Entry } from '@shellfleet/mailbox';
+import { ATTRIBUTES, ensureShellfleetError, type ShellfleetError, toCommandId } from '@shellfleet/protocol';
+import { sealPlace, unauthorized } from '@shellfleet/sealing';
+import type { Verdict } from '../admission/admission.ts';
+import type { Lease } from '../lease/leases.ts';
+import { toBegunId } from '../run/begun-id.ts';
+import { finishDenied, finishFailed, finishUnauthorized, ranOutside } from '../run/run-entry.ts';
+import type { SessionContext } from '../run/session-context.ts';
+import type { SessionShell } from '../shell/session-shell.ts';
+import type { ShellHello } from '../shell/shell.ts';
+import { decideEntry } from './admit-entry.ts';
+import { auditVerdict } from './audit-verdict.ts';
 import { makeReady } from './make-ready.ts';
-import type { SessionParts } from './session-parts.ts';
-import { LOOK, type Step } from './step.ts';
-import { untilHeld } from './until-held.ts';
+import { aboutSession, type SessionParts } from './session-parts.ts';
+import { asLost, type EndUnrun, LOOK, type Step, toStart } from './step.ts';
+
+/**
+ * Returns what is done with an entry that the mailbox gave to this host as not begun. The journal knows it when Redis
+ * came back with an older state: then it is followed if the keeper still has it, and is lost otherwise, unless its
+ * submitter allowed another run. When Redis cannot have fallen back, and signatures are asked for, somebody has put the
+ * entry there again: it is refused and reported, since its id may be used once.
+ */
+export function classifyTaken(entry: Entry, parts: SessionParts): Step | Promise<Step> {
+  const { journal, owner } = parts.context;
+  return journal.knows(toBegunId(entry, owner.keys)) ? classifyBegun(entry, parts) : toStart(entry);
+}
+
+async function classifyBegun(entry: Entry, { context, shell }: SessionParts): Promise<Step> {
+  const { owner, logger, sealer, redisLosses } = context;
+  logger.warn({ [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id) }, 'command.begun-before');
+  if (sealer.verifies && !redisLosses.mayHaveHappened()) {
+    refuseReplay(entry, context);
+    return { type: 'end', entry, how: finishUnauthorized };
+  }
+  // Only the hello of a new connection says what the keeper has now.
+  const hello = await shell.reconnect();
+  // The wider sandbox of what ran outside ended with the process that had opened it.
+  if (ranOutside(entry, context)) return lost(entry);
+  if (hello !== undefined && (await hasBegun(entry, hello, shell))) return { type: 'run', entry, from: 'resume' };
+  return entry.retry === 'idempotent' ? toStart(entry) : lost(entry);
+}
+
+function lost(entry: Entry): Step {
+  return { type: 'end', entry, how: asLost('begun-before') };
+}
+
+function refuseReplay({ id, retry, inbox }: Entry, { sealer, owner, generation }: SessionContext): void {
+  try {
+    sealer.refuse(sealPlace('payload', owner.keys, { id, generation, retry, inbox }), 'this host began it before');
+  } catch {
+    // It is reported, and the entry ends with the same error.
+  }
+}
 
 /**
  * Checks that an entry which counts as started may reach the shell: the shell is ready, the lease is held (SESSION-2),
@@ -18,4 +67,85 @@ export async function startEntry(
   if (!(await untilHeld(lease, context.signal))) return LOOK;
   const refused = await decideStarted(entry, parts);
   return refused === undefined ? { type: 'run', entry, from: 'start' } : { type: 'end', entry, how: refused };
+}
+
+/**
+ * Decides about an entry that counts as started in Redis and that this process has not admitted (ADMIT-8): the worker was
+ * started again after it had cleared it, its shell was replaced, or somebody has changed the records. Returns how it
+ * ends, or undefined when it may run.
+ */
+function decideStarted(entry: Entry, parts: SessionParts): Promise<EndUnrun | undefined> | undefined {
+  const { digest } = parts.admission;
+  return digest === '' || parts.admitted.is(entry, digest) ? undefined : decideAgain(entry, digest, parts);
+}
+
+async function decideAgain(entry: Entry, digest: string, parts: SessionParts): Promise<EndUnrun | undefined> {
+  const { admitted, context } = parts;
+  const { owner, logger } = context;
+  logger.info({ [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id) }, 'command.decided-again');
+  let unanswered = false;
+  const verdict = await context.approvals.starts.during({ ...aboutSession(parts), entryId: entry.id }, async () => {
+    const decided = await decideAsAsked(entry, parts).catch(ensureShellfleetError);
+    unanswered = !(decided instanceof Error) && decided.type === 'hold';
+    return auditVerdict(withoutAsking(decided), entry, digest, parts);
+  });
+  if (verdict instanceof Error) return failing(verdict);
+  if (verdict.type === 'deny') {
+    // Only an answer that no approver has signed can have started it.
+    if (unanswered && context.sealer.verifies) return failing(unauthorized());
+    return (refused, ...of) => finishDenied(refused, verdict, ...of);
+  }
+  admitted.set(entry, digest);
+  return undefined;
+}
+
+/**
+ * Whether an entry may run on another shell than the one that is gone. What was admitted for that shell is decided
+ * again.
+ */
+export async function mayRunAgain(entry: Entry, parts: SessionParts): Promise<boolean> {
+  parts.admitted.clear();
+  return (await decideStarted(entry, parts)) === undefined;
+}
+
+/** The question may have been about the commands that opened its shell as well. */
+async function decideAsAsked(entry: Entry, parts: SessionParts): Promise<Verdict> {
+  const verdict = await decideEntry(entry, !parts.shell.ready, parts);
+  return verdict.type === 'hold' && parts.shell.ready ? decideEntry(entry, true, parts) : verdict;
+}
+
+/** Nothing can be asked about an entry that counts as started. */
+function withoutAsking(verdict: Verdict | ShellfleetError): Exclude<Verdict, { type: 'hold' }> | ShellfleetError {
+  if (verdict instanceof Error || verdict.type !== 'hold') return verdict;
+  return { type: 'deny', reason: `${verdict.question.reason} No answer allows it.` };
+}
+
+const failing =
+  (error: ShellfleetError): EndUnrun =>
+  (entry, ...of) =>
+    finishFailed(entry, error, ...of);
+
+const POLL_MS = 100;
+
+/**
+ * True, or resolves to it, when this host holds the lease by its own clock: at once, or after a renewal. False when the lease was lost (`signal`).
+ * The reply that started an entry may reach a process that was suspended in between, when another host has the session.
+ */
+export function untilHeld(lease: Lease, signal: AbortSignal): boolean | Promise<boolean> {
+  return lease.held() ? !signal.aborted : waitUntilHeld(lease, signal);
+}
+
+async function waitUntilHeld(lease: Lease, signal: AbortSignal): Promise<boolean> {
+  while (!signal.aborted && !lease.held()) await delay(POLL_MS, undefined, { signal }).catch(() => {});
+  return !signal.aborted;
+}
+
+/** Returns whether the keeper that sent `hello` has begun the entry, and still has it. */
+export async function hasBegun(
+  { id, kind }: Pick<Entry, 'id' | 'kind'>,
+  hello: ShellHello,
+  shell: Pick<SessionShell, 'live'>,
+): Promise<boolean> {
+  if (kind !== 'file') return hello.entryId === id;
+  return (await shell.live?.files.hasBegun(id)) ?? false;
 }

@@ -1,12 +1,12 @@
 import type { Adopted, Entry } from '@shellfleet/mailbox';
 import { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 import { toBegunId } from '../run/begun-id.ts';
-import { ranOutside } from '../run/runs-outside.ts';
+import { ranOutside } from '../run/run-entry.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { ShellHello } from '../shell/shell.ts';
-import { hasBegun } from './has-begun.ts';
 import type { SessionParts } from './session-parts.ts';
 import { startAgain } from './start-again.ts';
+import { hasBegun } from './start-entry.ts';
 import { asLost, LOOK, type Step, toStart } from './step.ts';
 
 /** What the loop does after a take-over. */

@@ -2,7 +2,7 @@ import { sessionKeys } from '@shellfleet/protocol';
 import { pino } from 'pino';
 import { expect, test, vi } from 'vitest';
 import { finishUnauthorized } from '../run/run-entry.ts';
-import { classifyTaken } from './classify-taken.ts';
+import { classifyTaken } from './start-entry.ts';
 import type { Step } from './step.ts';
 
 const ENTRY = { id: 'e', retry: 'never', inbox: '' };

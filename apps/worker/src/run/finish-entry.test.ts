@@ -1,6 +1,6 @@
 import type { OutputEntry, StreamName } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
-import { unstoredOutput } from './unstored-output.ts';
+import { unstoredOutput } from './finish-entry.ts';
 
 const piece = (stream: StreamName, rawFrom: number, rawTo: number) => ({ stream, rawFrom, rawTo }) as OutputEntry;
 const first = piece('stdout', 0, 5);
