@@ -4,7 +4,7 @@ import type { FileCallEnd } from '../src/shell/shell-files.ts';
 const NOTHING = Buffer.alloc(0);
 const MODE = '644';
 
-/** The files of a fake keeper, by path, without directories. Operations other than these five do nothing. */
+/** The files of a fake keeper by path, without directories. Operations other than these five do nothing. */
 export class FakeFiles {
   readonly #contents = new Map<string, Buffer>();
 

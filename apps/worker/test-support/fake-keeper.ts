@@ -16,10 +16,10 @@ import type { ShellFiles } from '../src/shell/shell-files.ts';
 import type { ShellTerminals } from '../src/shell/shell-terminals.ts';
 import { FakeFiles } from './fake-files.ts';
 
-/** What a command prints that its sandbox denies something. */
+/** Output of a command that its sandbox denies something. */
 export const DENIED = 'touch: /etc/a: Read-only file system\n';
 
-/** Runs a script in place of the shell in memory, and reports with print(), inputTaken() and end() of the keeper. */
+/** Runs a script in place of the shell in memory. Reports with print(), inputTaken() and end() of the keeper. */
 export type RunScript = (start: CommandStart, keeper: FakeKeeper) => RunningScript;
 
 interface RunningScript {
@@ -36,21 +36,18 @@ interface FakeEntry {
 }
 
 /**
- * A keeper with a shell in memory. It follows the rules of shell.ts over any number of connections: an id begins once,
- * output stays, and events arrive after the call that caused them.
- *
- * A script that begins with `hold` runs until the test ends or cancels it. One that begins with `denied` prints a
- * denial by a sandbox (`behind much`: after 4,000 lines) and fails. Every other entry ends at once with exit code 0. A
- * keeper that was given a RunScript uses it for all scripts but the first one of each shell, which prepares the shell.
+ * A keeper with a shell in memory that follows shell.ts over any number of connections. `hold …` runs until it is
+ * cancelled, `denied` fails like in a sandbox (`behind much`: after 4,000 lines), all else succeeds at once. A
+ * RunScript runs all scripts but the first of each shell.
  */
 export class FakeKeeper {
   readonly begun: string[] = [];
-  /** Entries that a stop arrived for, in order. */
+  /** Ids of stopped entries, in order. */
   readonly stops: string[] = [];
   shellNumber = 1;
   /** Drops the next START, as when the connection breaks while it is on its way. */
   losesNextStart = false;
-  /** A stop is received and has no effect. */
+  /** Receives stops without any effect. */
   ignoresStops = false;
   readonly files = new FakeFiles();
   readonly #runScript: RunScript | undefined;
@@ -63,7 +60,7 @@ export class FakeKeeper {
     this.#runScript = runScript;
   }
 
-  /** A new connection; the one before breaks. */
+  /** Connects again, which breaks the previous connection. */
   connect(): Shell {
     this.breakConnection();
     this.#connection = new FakeConnection(this, this.#hello());
@@ -75,7 +72,6 @@ export class FakeKeeper {
     this.#connection = undefined;
   }
 
-  /** Prints as the running entry. */
   print(data: string | Buffer, stream: StreamName = 'stdout'): void {
     const { entryId, output, printed } = this.#current();
     const bytes = Buffer.from(data);
@@ -85,13 +81,12 @@ export class FakeKeeper {
     this.#connection?.handlersOf(entryId)?.onOutput(stream, offset, bytes);
   }
 
-  /** Reports that the open stdin has taken the bytes before `offset`. `readerClosed`: no process reads it any more. */
+  /** Reports that the open stdin has taken the bytes before `offset`, and whether a process still reads it. */
   inputTaken(offset: number, readerClosed: boolean): void {
     if (this.#running !== undefined)
       this.#connection?.handlersOf(this.#running.entryId)?.onInputTaken?.(offset, readerClosed);
   }
 
-  /** Ends the running entry. */
   end(how: Partial<ShellEnd> = {}): void {
     const entry = this.#current();
     this.#running = undefined;
@@ -108,7 +103,7 @@ export class FakeKeeper {
     this.#connection?.finish(entry.entryId, { type: 'ended', end });
   }
 
-  /** An entry begins, on a connection that the test does not show. */
+  /** Begins an entry, on a connection that the test does not show. */
   begin(entryId: string): void {
     this.begun.push(entryId);
     this.#running = { entryId, output: { stdout: [], stderr: [] }, printed: { stdout: 0, stderr: 0 } };

@@ -35,10 +35,10 @@ export class FakeMailbox {
   readonly finished: { id: string; outcome: string; takeNext: boolean; result: FinishOptions['result'] }[] = [];
   readonly events: string[] = [];
   takes = 0;
-  /** The scripts that the host has called, by name. */
+  /** Names of the scripts that the host has called. */
   readonly calls: string[] = [];
   released: string | undefined;
-  /** The reply of the next finish is lost; this happens before its second arrival. */
+  /** Makes the next finish lose its reply, and runs before the finish arrives again. */
   onLostReply: (() => void) | undefined;
   readonly #keys: SessionKeys;
   readonly #sealer: Sealer;
@@ -50,7 +50,6 @@ export class FakeMailbox {
     this.#spec = spec;
   }
 
-  /** A caller submits a command. */
   submit({ id, script, retry }: FakeEntry): Entry {
     const payload = { type: 'command', script, timeoutMs: 60_000, killGraceMs: 0, encoding: 'utf8' };
     const entry: Entry = {
@@ -71,12 +70,12 @@ export class FakeMailbox {
     return entry;
   }
 
-  /** Another host becomes the owner: every later write of this one is refused. */
+  /** Makes another host the owner, so that every later write of this one is refused. */
   loseTo(fence: number): void {
     this.fence = fence;
   }
 
-  /** The functions of the package, for `vi.mock`. */
+  /** Functions of the package, for `vi.mock`. */
   get functions() {
     const isOwner = ({ fence }: { fence: number }) => fence === this.fence;
     const start = (owner: { fence: number; host: string }): Taken => {

@@ -11,6 +11,5 @@ export type { Outside } from '../src/run/outside.ts';
 export { KeptSandboxes } from '../src/sandbox/kept-sandboxes.ts';
 export { DENIED, type RunScript } from './fake-keeper.ts';
 export { type FakeSandbox, FakeSandboxes } from './fake-sandbox.ts';
-/** Keeps the lines of errors. */
 export const logErrorsInto = (lines: string[]) => pino({ level: 'error' }, { write: (line) => void lines.push(line) });
 export { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';

@@ -23,8 +23,8 @@ import { FakeMailbox } from './fake-mailbox.ts';
 import { FakeSandbox, FakeSandboxes } from './fake-sandbox.ts';
 import { staged } from './staged-mailbox.ts';
 
-// A session with a mailbox, a lease and sandboxes in memory; everything between them is real. A test that imports this mocks
-// `@shellfleet/mailbox` with `inMemory`, and `connect-shell.ts`.
+// A session with a mailbox, a lease and sandboxes in memory; everything between them is real. A test that imports this
+// mocks `@shellfleet/mailbox` with `inMemory`, and `connect-shell.ts`.
 
 export const HOST = 'host-1';
 const keys = sessionKeys('ns', 't', 's');
@@ -58,7 +58,7 @@ class FakeLease implements Lease {
   }
 }
 
-/** The job of a session, as the queue of its policy holds it. */
+/** Returns the job of a session, as the queue of its policy holds it. */
 export function jobFor(spec: SessionSpec): SessionJob {
   const placement = toPlacement(sessionSpecSchema.parse(spec), MARK);
   return { ...newSessionJob(ref, 'one', placement), placementClass: placementClass(placement) };
@@ -90,7 +90,7 @@ export function open(
     serves: async () => true,
     ...{ hostId: HOST, boot: 'boot-1', machine: 'm', version: '0.0.0', namespace: 'ns', fleet: fleetKeys('ns') },
     ...{ settings: readConfig({}), connected: {} as never, sealer, sandboxes },
-    // Restored output is read here: there is none.
+    // No output is restored.
     redis: { xrangeBuffer: async () => [] } as never,
     jobs: jobs as unknown as SessionJobs,
     leases: {
@@ -116,7 +116,7 @@ export function open(
   return { mailbox, sandboxes, lease, jobs, journal, session, keeper, host };
 }
 
-/** The state after an earlier process of the worker: a living sandbox whose shell runs an entry. */
+/** Prepares the state that an earlier process of the worker left: a living sandbox whose shell runs an entry. */
 export function adoptable(
   { mailbox }: ReturnType<typeof open>,
   entry: { id: string; cancelReason?: string; host?: string; retry?: 'idempotent' },

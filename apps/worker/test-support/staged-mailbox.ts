@@ -1,12 +1,11 @@
 import type { createHostMailbox, HostMailboxCalls } from '@shellfleet/mailbox';
 import type { FakeMailbox } from './fake-mailbox.ts';
 
-/** The mailbox of the test that runs. */
 export const staged: { mailbox?: FakeMailbox } = {};
 
 const NAMES = ['adopt', 'announce', 'peek', 'take', 'append', 'rerun', 'finish', 'release', 'withdraw'] as const;
 
-/** The package `@shellfleet/mailbox` with mailboxes whose calls are those of the staged mailbox instead of scripts; for `vi.mock`. */
+/** Returns `@shellfleet/mailbox` with the calls of the staged mailbox instead of scripts, for `vi.mock`. */
 export function inMemory(original: object): object {
   const { createHostMailbox: create } = original as { createHostMailbox: typeof createHostMailbox };
   const call =

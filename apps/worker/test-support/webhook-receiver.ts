@@ -10,17 +10,17 @@ interface Received {
   body: string;
 }
 
-/** Answers every request with `status`, until that is changed. Without one it never answers. */
+/** Answers every request with `status`, which can be changed. Without one it never answers. */
 export interface WebhookReceiver extends AsyncDisposable {
   port: number;
   received: Received[];
   status: number | undefined;
   headers: Record<string, string>;
-  /** The most requests that were not answered at a time. */
+  /** Maximum of requests that were unanswered at a time. */
   mostAtOnce: number;
 }
 
-/** `port`: default: a free one. */
+/** Listens on a free port unless one is given. */
 export async function startWebhookReceiver(port = 0): Promise<WebhookReceiver> {
   const receiver: Omit<WebhookReceiver, 'port'> = {
     received: [],

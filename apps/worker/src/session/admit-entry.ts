@@ -10,27 +10,20 @@ import { aboutSession, type SessionParts } from './session-parts.ts';
 import { LOOK, type Step, toStep, toStepAfter } from './step.ts';
 
 // The step between the head of the mailbox and its start.
-//
 // ADMIT-1. An entry reaches the shell only when the session's admission admits it, and that is stored before it is
 //          started (`clear`).
-// ADMIT-2. In a session whose digest is empty everything is admitted: the mailbox starts its entries without this step.
-// ADMIT-3. A worker that dies within the step leaves the head as it was, held, started, or ended. The next one decides
-//          it only if it is as it was.
-// ADMIT-4. An entry that cannot be decided is not started: it ends with the error.
-// ADMIT-5. A verdict holds under the digest under which it was asked for. When the rules change meanwhile, the entry is
-//          decided again.
-// ADMIT-6. An entry starts on the verdict that was asked for when its shell was ready.
+// ADMIT-2. If the session's digest is empty, everything is admitted: the mailbox starts its entries without this step.
+// ADMIT-3. A worker that dies within the step leaves the head unchanged, held, started, or ended. The next worker
+//          decides about it only if it is unchanged.
+// ADMIT-4. An entry that cannot be decided about is not started: it ends with the error.
+// ADMIT-5. A verdict holds under the digest of its request. If the rules change meanwhile, the entry is decided again.
+// ADMIT-6. An entry starts on a verdict that was requested when its shell was ready.
 // ADMIT-7. A denial is in the audit before it takes effect.
-// ADMIT-8. Where a host decides about entries, the shell receives only what this process has admitted
-//          (AdmittedEntry). What
-//          counts as started in Redis and was not admitted here is decided again before its first byte
+// ADMIT-8. Where entries are decided about, the shell receives only what this process has admitted (AdmittedEntry). An
+//          entry that Redis has as started and this process did not admit is decided again before its first byte
 //          (start-entry.ts).
 
-/**
- * Decides about the head of the mailbox, which is not started, and starts, holds or ends it. `opened`: the shell was
- * opened
- * for it. Returns the step `open` for an entry that is admitted while there is no shell.
- */
+/** Decides about the unstarted head, and starts, holds or ends it. `opened` means that the shell was opened for it. */
 export async function admitEntry(entry: Entry, opened: boolean, parts: SessionParts): Promise<Step> {
   const { context, shell, admission } = parts;
   const { digest } = admission;
@@ -61,10 +54,7 @@ export async function decideEntry(entry: Entry, opens: boolean, parts: SessionPa
   return parts.admission.decide(inputOf(entry, opens, parts));
 }
 
-/**
- * Returns the question about an entry. `opens`: whether a shell is opened for it, also after that, so that both
- * decisions are about the same question.
- */
+/** Returns the question about an entry. `opens` stays true after the opening, so that the question stays the same. */
 function inputOf(entry: Entry, opens: boolean, parts: SessionParts): AdmissionInput {
   const { context } = parts;
   const { payload, signature } = openSignedPayload(entry, context);
@@ -77,9 +67,9 @@ function inputOf(entry: Entry, opens: boolean, parts: SessionParts): AdmissionIn
 }
 
 async function start(entry: Entry, digest: string, startBy: number | undefined, parts: SessionParts): Promise<Step> {
-  // It starts the entry. The lease may have ended while the shell was opened.
+  // Starts the entry, unless the lease has ended while the shell was opened.
   const mayStart = () => parts.lease.held() && digest === parts.admission.digest;
-  // ADMIT-8: its reply may be lost, and the entry then be found as started.
+  // The reply may be lost, and the entry then be found as started (ADMIT-8).
   parts.admitted.set(entry, digest);
   const cleared = await parts.context.mailbox.retry(async (once) =>
     mayStart() ? once.clear(entry.id, digest, startBy) : undefined,
@@ -89,7 +79,7 @@ async function start(entry: Entry, digest: string, startBy: number | undefined, 
   return cleared.type === 'too-late' ? { type: 'decide', entry, opened: false } : toStep(cleared, LOOK);
 }
 
-/** The question is added first: an entry that is held always asks something, or is decided again. */
+/** Adds the question, then holds the entry. So a held entry asks something, or is decided again. */
 async function holdUntilAnswered(
   entry: Entry,
   digest: string,

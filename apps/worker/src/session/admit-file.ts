@@ -6,27 +6,23 @@ import type { SessionContext } from '../run/session-context.ts';
 import { listWritten } from './list-written.ts';
 import type { SessionParts } from './session-parts.ts';
 
-// The step before a file operation beside the mailbox.
-//
-// ADMIT-FILE-1. An operation reaches the keeper only when the session's admission admits it, and on an approval within the time in which a
-//               revocation waits for it (HOST-APPROVALS-1).
-// ADMIT-FILE-2. Nothing of an operation that waits for a person is kept here. Its caller has it, asks for it again once the question is
-//               answered, and it is decided again then. So it survives this process and this host.
-// ADMIT-FILE-3. The answer is about the bytes that were shown. The parts of a larger file name its size and digest (`whole`), ask one
-//               question together, and the last one is given to the keeper only when all of them add up to that.
+// The step before a file operation outside of the mailbox.
+// ADMIT-FILE-1. An operation reaches the keeper only when the session's admission admits it; on an approval, within the
+//               time for which a revocation waits (HOST-APPROVALS-1).
+// ADMIT-FILE-2. An operation that waits for a person is not kept here. Its caller requests it again after the answer,
+//               and it is decided again. So it survives this process and this host.
+// ADMIT-FILE-3. The answer is about the bytes that were shown. The parts of a larger file name its size and digest
+//               (`whole`) and ask one question together. The last part goes to the keeper only if all of them match.
 
 /** Less than START_WITHIN_MS of HOST-APPROVALS-1. */
 const BEGIN_WITHIN_MS = 1_000;
 
-/** `about`: what a verdict about the session depends on, at the moment. */
+/** `about` returns what a verdict about the session depends on now. */
 type Parts = Pick<SessionParts, 'context' | 'admission'> & {
   about: Omit<AdmissionInput, 'entryId' | 'opens' | 'payload' | 'attempt'>;
 };
 
-/**
- * Calls `begin` for an operation that is admitted, and returns what that does. Else a person has to be asked, or was. Throws FILE_DENIED unless
- * the rules or a person admit it, APPROVAL_EXPIRED when nobody answered, and AUDIT_UNAVAILABLE when a denial cannot be written down.
- */
+/** Calls `begin` for an admitted operation, or asks. Throws FILE_DENIED, APPROVAL_EXPIRED or AUDIT_UNAVAILABLE. */
 export async function admitFile<T>(
   file: FileToAdmit,
   parts: Parts,
@@ -36,7 +32,7 @@ export async function admitFile<T>(
   const { admission, context } = parts;
   if (admission.digest === '') return begin();
   const input = inputAbout(file, parts);
-  // Ends when it is admitted, denied, or a person is asked: an answer that comes meanwhile makes it one of them.
+  // Ends when it is admitted or denied, or a person is asked. An answer in between leads to one of these.
   for (;;) {
     const admitted = await approvals.starts.during(input, async () => {
       const lookedAt = performance.now();
@@ -56,7 +52,7 @@ export async function admitFile<T>(
   }
 }
 
-/** The same for all parts of one file. A file outlives the shell, so that the answer holds whatever becomes of the shell. */
+/** Equal for all parts of one file. It names no shell, since a file outlives the shell. */
 function inputAbout({ id, operation, signature }: FileToAdmit, parts: Parts): AdmissionInput {
   const isWrite = operation.name === 'write';
   const entryId = isWrite && operation.whole !== undefined ? operation.transfer : id;
@@ -95,7 +91,7 @@ async function ask(
   }
 }
 
-/** ADMIT-7 */
+/** Records a denial in the audit, then returns its error (ADMIT-7). */
 async function denied(
   { name, path }: FileOperation,
   { reason, by }: Extract<Verdict, { type: 'deny' }>,

@@ -1,9 +1,7 @@
 import type { Entry } from '@shellfleet/mailbox';
 
 /**
- * The entry that this process has admitted, and under which rules: at most one, since only the head of a mailbox is admitted. In a session
- * about whose entries its host decides, nothing starts that is not here: the record in Redis, which others may write,
- * is not enough.
+ * The head that this process has admitted. Where entries are decided about, nothing else starts, whatever Redis has.
  */
 export class AdmittedEntry {
   #id: string | undefined;
@@ -18,10 +16,7 @@ export class AdmittedEntry {
     this.#digest = digest;
   }
 
-  /**
-   * In this attempt, which says whether it may leave its sandbox; with the payload that was decided, which may have
-   * come by a wake-up.
-   */
+  /** Returns whether the admitted entry is this one, in this attempt and with this payload. */
   is({ id, payload, first }: Pick<Entry, 'id' | 'payload' | 'first'>, digest: string): boolean {
     return id === this.#id && payload === this.#payload && first === this.#first && digest === this.#digest;
   }

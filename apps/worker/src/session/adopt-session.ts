@@ -13,14 +13,13 @@ import { createSessionParts, type SessionParts } from './session-parts.ts';
 interface AdoptedSession {
   adopted: Adopted;
   parts: SessionParts;
-  /** Whether this host still runs such sessions: its operator may have started it again with other settings. */
+  /** Whether the operator's settings still let this host run such sessions. */
   isOffered: boolean;
 }
 
 /**
- * Becomes the owner of the session of a job that this host has locked. `found` is its sandbox, when one is alive.
- * Returns undefined when the session is another host's, has ended, or cannot be opened here: then its sandbox is
- * removed and its job is where it belongs.
+ * Becomes the owner of the session of a locked job. Returns undefined when it is not for this host; its sandbox `found`
+ * is removed then, and its job is where it belongs.
  */
 export async function adoptSession(
   job: SessionJob,

@@ -1,37 +1,35 @@
 import type { EventType } from '@shellfleet/protocol';
 import type { SessionContext } from '../run/session-context.ts';
 
-/**
- * Reports the state of a session's shell: to the mailbox, for the next owner, and as events in the session's stream.
- */
+/** Reports the state of a session's shell to the mailbox, for the next owner, and as events in the stream. */
 export class Announcements {
   readonly #context: SessionContext;
   #epoch: number;
 
-  /** `epoch` is the last that an earlier owner, or an earlier process of this worker, announced. */
+  /** `epoch` is the last one that was announced by an earlier owner or process. */
   constructor(context: SessionContext, epoch: number) {
     this.#context = context;
     this.#epoch = epoch;
   }
 
-  /** A sandbox is being created. */
+  /** Reports that a sandbox is being created. */
   starting(): Promise<void> {
     return this.#store('starting');
   }
 
-  /** Entries can be started on the shell. A new shell is also an event. */
+  /** Reports that entries can start on the shell. A new shell is also an event. */
   ready(): Promise<void> {
     const { epoch } = this.#context.shell;
     if (epoch === this.#epoch) return this.#store('ready');
     return this.#announce(epoch === 1 ? 'session.opened' : 'session.restarted');
   }
 
-  /** A living shell was taken over. */
+  /** Reports that a living shell was adopted. */
   adopted(): Promise<void> {
     return this.#announce('session.adopted');
   }
 
-  /** The shell of an earlier owner is gone. */
+  /** Reports that the shell of an earlier owner is gone. */
   lost(data: { reason: string; hostId: string | undefined }): Promise<void> {
     return this.#store('starting', 'session.lost', data);
   }

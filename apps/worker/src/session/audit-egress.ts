@@ -4,7 +4,7 @@ import { CountedEvents } from '../audit/counted-events.ts';
 import type { RefusedEgress } from '../egress/session-egress.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 
-/** What the proxy of a session refuses. A program that tries without end gets a few records a minute, with numbers. */
+/** Records requests that the session's proxy refuses. Many equal ones become a few records a minute, with numbers. */
 export function auditEgress(
   audit: Audit,
   { tenant, session, generation }: { tenant: string; session: string; generation: string },

@@ -5,10 +5,7 @@ import { aboutOf, noteSubmission } from '../run/note-audit.ts';
 import { openSignedPayload } from '../run/run-entry.ts';
 import type { SessionParts } from './session-parts.ts';
 
-/**
- * Writes a verdict down before it takes effect: a denial at once, the others when there is time. Returns the verdict, or AUDIT_UNAVAILABLE
- * in place of a denial that cannot be written down; the entry does not run either way.
- */
+/** Records a verdict before it takes effect. Returns AUDIT_UNAVAILABLE instead of a denial that cannot be recorded. */
 export async function auditVerdict(
   verdict: Verdict | ShellfleetError,
   entry: Entry,
@@ -20,7 +17,7 @@ export async function auditVerdict(
   const { tenant } = owner.keys;
   const { payload, signature } = openSignedPayload(entry, context);
   if (entry.first === undefined) noteSubmission(entry, payload, signature?.signer, context);
-  // It is noted with the id of its question, which it does not have yet.
+  // A hold is recorded later, with the id of its question.
   if (verdict.type === 'hold') return verdict;
   const about = aboutOf(entry, context);
   if (verdict.type === 'admit') {
@@ -38,7 +35,7 @@ export async function auditVerdict(
   }
 }
 
-/** `reason` is redacted. */
+/** Records a hold. `reason` is redacted. */
 export function noteHeld(
   entry: Entry,
   { id: question, reason }: { id: string; reason: string },

@@ -4,7 +4,7 @@ import { type SessionKeys, ShellfleetError } from '@shellfleet/protocol';
 import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import type { SessionHost } from '../run/host-services.ts';
 
-/** Asks for a fence for the session of a job that this host has locked. Returns undefined when another host has it. */
+/** Requests a fence for the session of a locked job. Returns undefined when another host has it. */
 export async function becomeOwner(
   job: SessionJob,
   keys: SessionKeys,
@@ -20,7 +20,7 @@ export async function becomeOwner(
   return createHostMailbox({ redis, keys, fence: acquired.fence, host: hostId, boot }, options);
 }
 
-/** The error while two queues hold a job of the session. The other job is of an earlier generation; its fetch removes it. */
+/** Returns the error while two queues hold a job of the session. The fetch of the older one removes it. */
 function heldInOtherClass({ session }: SessionJob, holder: string): ShellfleetError {
   return new ShellfleetError(
     'LEASE_LOST',

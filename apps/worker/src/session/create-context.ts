@@ -12,7 +12,6 @@ import type { SessionContext } from '../run/session-context.ts';
 import { auditEgress } from './audit-egress.ts';
 import type { Hosting } from './hosting.ts';
 
-/** What a session begins with when this host has adopted it. */
 export interface SessionStart {
   job: SessionJob;
   adopted: Adopted;
@@ -25,10 +24,7 @@ export interface SessionStart {
 /** The context of a session before its shell is made. */
 export type ShelllessContext = Omit<SessionContext, 'shell'>;
 
-/**
- * Creates the context of a session that was just adopted, but for its shell. The calls of its mailbox start only what
- * is cleared under `admission`.
- */
+/** Creates the context of an adopted session, without its shell. Its mailbox obeys `admission`. */
 export function createSessionContext(
   start: SessionStart,
   admission: SessionAdmission,

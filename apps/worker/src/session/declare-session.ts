@@ -2,10 +2,7 @@ import type { Redis } from 'ioredis';
 import type { EntryRun } from '../run/entry-run.ts';
 import type { SessionParts } from './session-parts.ts';
 
-/**
- * Redis came back with other data: restores there what this host has in memory of a session, over a connection that takes no other call yet.
- * `run`: the entry that runs. Entries that ended here are in the journal, which is asked when Redis hands them out again.
- */
+/** Restores what this host has of a session, and the entry that runs, in a Redis that came back with other data. */
 export function declareSession(
   { context, shell, adopted, job, placement }: SessionParts,
   run: EntryRun | undefined,

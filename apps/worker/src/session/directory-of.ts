@@ -2,17 +2,14 @@ import { type CommandPayload, IMAGE_CWD, type ResolvedSessionSpec } from '@shell
 import type { Directory } from '../admission/admission.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 
-/**
- * The directory in which a command would run: its own, or that of the shell. `opens`: a fresh shell was or will be opened for it. What is not
- * certain is told as unknown.
- */
+/** Returns the directory of a command, if it is certain. `opens` means that it has a fresh shell. */
 export async function directoryOf(
   { cwd }: Pick<CommandPayload, 'cwd'>,
   opens: boolean,
   { cwd: begins, startupCommands }: Pick<ResolvedSessionSpec, 'cwd' | 'startupCommands'>,
   shell: Pick<SessionShell, 'ready' | 'hasState' | 'directory'>,
 ): Promise<Directory> {
-  // The same before and after the shell was opened: both decisions are about one question.
+  // Equal before and after the shell was opened, so that both decisions are about one question.
   if (cwd === undefined && opens && startupCommands.length > 0)
     return { unknown: `where its startup commands leave a fresh shell, which begins in ${inWords(begins)}` };
   if (!shell.ready && cwd === undefined) {

@@ -1,16 +1,13 @@
 import type { HostMailbox } from '@shellfleet/mailbox';
 
-/** How long a driven session has nothing to do before its driver is looked for, and how often it is then. */
+/** Idle time of a driven session before its driver is looked for, and interval after that. */
 const LOOK_EVERY_MS = 1_000;
-/**
- * A driver is gone when it is missing in two looks so far apart. It has this time to renew its heartbeat in a Redis
- * that was away.
- */
+/** Time between two looks that miss a driver which is gone. In it, a driver can renew its heartbeat after an outage. */
 const MISSING_FOR_MS = 2_000;
 
 type Look = 'stays' | 'closing' | 'closing-before' | 'fenced';
 
-/** Finds out whether the driver of an idle session is gone. A session without a driver costs nothing here. */
+/** Finds out whether the driver of an idle session is gone. */
 export class DriverWatch {
   readonly #mailbox: Pick<HostMailbox, 'closeUndriven'>;
   readonly #isDriven: boolean;
@@ -23,21 +20,18 @@ export class DriverWatch {
     this.#isDriven = isDriven;
   }
 
-  /** The session is closing because its driver is gone. */
+  /** Whether the session is closing because its driver is gone. */
   get gone(): boolean {
     return this.#gone;
   }
 
-  /** How long an idle session waits for its next look; undefined when it needs none. */
+  /** Time until the next look of an idle session. Undefined when it needs none. */
   get pauseMs(): number | undefined {
     if (!this.#isDriven) return undefined;
     return this.#missingSince === undefined ? LOOK_EVERY_MS : MISSING_FOR_MS;
   }
 
-  /**
-   * Begins to close the session when its driver is gone. Returns `closing-before` when somebody else seems to have.
-   * `activeAt` is when the session last had something to do, by `performance.now()`.
-   */
+  /** Closes the session when its driver is gone. Returns `closing-before` if an earlier call has begun that. */
   look(activeAt: number): Look | Promise<Look> {
     const pauseMs = this.pauseMs;
     return pauseMs === undefined ? 'stays' : this.#look(activeAt, pauseMs);
@@ -51,7 +45,7 @@ export class DriverWatch {
     this.#lookedAt = performance.now();
     this.#missingSince = type === 'undriven' ? this.#lookedAt : undefined;
     if (type === 'stays' || type === 'undriven') return 'stays';
-    // `closing-before` may be the reply to a repeated call, whose first arrival has begun to close it.
+    // `closing-before` may be the reply to a repeated call, whose first arrival has begun the close.
     this.#gone = how === 'close';
     return type;
   }

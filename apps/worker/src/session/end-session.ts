@@ -5,10 +5,7 @@ import type { SessionParts } from './session-parts.ts';
 
 // The ways in which a session ends on this host.
 
-/**
- * Returns why an idle session does not stay; undefined when it stays. `activeAt`: when it was last used, by
- * `performance.now()`: the wall clock may jump.
- */
+/** Returns why an idle session is given up, if so. `activeAt` is its last use by `performance.now()`. */
 export function whyGiveUp({ shell, context: { spec } }: SessionParts, activeAt: number): string | undefined {
   if (!shell.hasSandbox) return 'nothing waits';
   if (shell.death !== undefined || shell.live?.connected !== true) return 'its container is gone';
@@ -18,10 +15,7 @@ export function whyGiveUp({ shell, context: { spec } }: SessionParts, activeAt: 
     : undefined;
 }
 
-/**
- * Ends the shell and releases the session (SESSION-3). Returns whether it was released. It is not when something was
- * started in this host's name meanwhile (DELEGATION-2), or was submitted and the worker does not stop.
- */
+/** Ends the shell and releases the session (SESSION-3), unless it has work again. Returns whether it was released. */
 export async function giveUp(parts: SessionParts, why: string, isStopping: () => boolean): Promise<boolean> {
   const { shell, context } = parts;
   const { mailbox, logger, delegation } = context;
@@ -33,7 +27,7 @@ export async function giveUp(parts: SessionParts, why: string, isStopping: () =>
     delegation.keep(started);
     return false;
   }
-  // It may be found to have work again below: its next Result then has this reason.
+  // If the session has work again below, its next Result has this reason.
   if (hadShell) await endShell(parts, why);
   const event = hadShell ? { type: 'session.lost' as const, data: { reason: why } } : undefined;
   const loss = hadShell ? why : shell.lossReason;
@@ -64,10 +58,7 @@ export async function leaveToOthers(parts: SessionParts): Promise<void> {
   await removeJob(parts);
 }
 
-/**
- * Gives the session, which has no living shell here, to the next host that takes it (SESSION-5). It keeps its place in
- * the queue, with everything that waits.
- */
+/** Gives a session without a living shell to the next host (SESSION-5). It keeps its place in the queue. */
 export async function leaveInQueue(parts: SessionParts): Promise<void> {
   const { context, shell, job, lease } = parts;
   const { mailbox, logger } = context;
@@ -89,16 +80,16 @@ export async function handOver({ shell, late }: SessionParts): Promise<void> {
   await late.end();
 }
 
-/** Removes the shell of a session that another host owns: it must not run beside the new one (SESSION-1). */
+/** Removes the shell of a session that another host owns, since only one may run (SESSION-1). */
 export async function abandon({ context, shell }: SessionParts): Promise<void> {
   context.logger.warn({ [ATTRIBUTES.fence]: context.owner.fence }, 'lease.lost');
   await shell.abandon();
 }
 
-/** Shutdown commands run whenever the fleet ends a shell, not only when a caller closes the session. */
+/** Ends the shell after its shutdown commands, which do not only run when a caller closes the session. */
 async function endShell({ admission, shell, context, terminals, late }: SessionParts, why: string): Promise<void> {
   const { spec, redaction, egress, logger } = context;
-  // When the shell died, its terminals were ended as lost.
+  // The terminals of a dead shell were ended as lost.
   if (shell.ready) await terminals.hangUp();
   if (shell.ready && shell.live !== undefined) {
     const refusal = admission.digest === '' ? undefined : admission.refuseShutdown();
@@ -112,10 +103,7 @@ async function endShell({ admission, shell, context, terminals, late }: SessionP
   await late.end();
 }
 
-/**
- * Removes the job, then checks again: an entry that was submitted in between found an owner, so its submitter added no
- * job.
- */
+/** Removes the job, then checks again: an entry submitted in between found an owner, so its submitter added no job. */
 async function removeJob({ job, lease, placement, context }: SessionParts): Promise<void> {
   const { mailbox, jobs, generation } = context;
   // A later renewal would lock a job that is gone.

@@ -2,10 +2,7 @@ import type { ShellfleetError } from '@shellfleet/protocol';
 import { finishFailed } from '../run/run-entry.ts';
 import type { SessionParts } from './session-parts.ts';
 
-/**
- * Ends waiting entries of the mailbox unstarted, with an error: all of them, or the first `most`. None while an entry
- * counts as running. Their ends start nothing: no shell is ready then, or the session is not served yet.
- */
+/** Ends the first `most` waiting entries unstarted, with an error, unless an entry counts as running. */
 export async function failWaiting(
   { context }: SessionParts,
   error: ShellfleetError,

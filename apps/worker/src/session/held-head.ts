@@ -1,14 +1,11 @@
 import type { HostMailbox } from '@shellfleet/mailbox';
 import type { SessionAdmission } from '../admission/admission.ts';
 
-/**
- * Releases the head of a session's mailbox when it is held under rules that hold no more: it is decided again, so that
- * `forbid` wins over an answer to come.
- */
+/** Releases a head that is held under rules that have changed. It is decided again, as `forbid` outranks an answer. */
 export class HeldHead {
   readonly #mailbox: HostMailbox;
   readonly #admission: SessionAdmission;
-  /** Digest of the rules at the last look; undefined while an earlier owner may have held the head. */
+  /** Digest of the rules at the last look. Undefined at first, as an earlier owner may have held the head. */
   #lookedUnder: string | undefined;
 
   constructor(mailbox: HostMailbox, admission: SessionAdmission, epoch: number) {
@@ -17,7 +14,7 @@ export class HeldHead {
     this.#lookedUnder = epoch === 0 ? admission.digest : undefined;
   }
 
-  /** Costs a call to Redis only when the rules have changed. */
+  /** Releases the head if the rules have changed. Otherwise costs no call to Redis. */
   async look(): Promise<void> {
     const { digest } = this.#admission;
     if (digest === this.#lookedUnder) return;

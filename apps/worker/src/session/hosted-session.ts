@@ -27,14 +27,12 @@ import { LEFT, LOOK, type Step, toStep, toStepAfter, WAIT } from './step.ts';
 import { takeHead } from './take-head.ts';
 import { takeOver } from './take-over.ts';
 
-// One session on this host, from its job to its release. One loop executes one step at a time, and each step returns
-// the next one. The steps are in files of their own, and so is the state of the session (hosting.ts).
-//
-// SESSION-1. It writes the mailbox only as the owner; the first reply `fenced` ends it and its sandbox.
+// One session on this host, from its job to its release. A loop executes steps, each of which returns the next one.
+// SESSION-1. The host writes the mailbox only as the owner. The first reply `fenced` ends the session and its sandbox.
 // SESSION-2. No entry is taken before the shell and its startup commands are ready. None is taken or given to the shell
 //            when the lease may have run out.
-// SESSION-3. It is given up only through `release`, which the mailbox refuses while entries wait.
-// SESSION-4. Taking over, on this host or from a lost one, begins with `adopt`; a running entry is then resumed, run
+// SESSION-3. A session is given up only through `release`, which the mailbox refuses while entries wait.
+// SESSION-4. An adoption, on this host or from a lost one, begins with `adopt`. A running entry is then resumed, run
 //            again or reported lost.
 // SESSION-5. While the host takes nothing new, a session without a living shell is left to another host.
 
@@ -50,13 +48,12 @@ export class HostedSession {
     this.#host = { ...host, logger: host.logger.child({ [ATTRIBUTES.sessionId]: job.session }) };
   }
 
-  /** Something was submitted, perhaps `entry`, or what the host admits has changed. */
+  /** Reports that something was submitted, perhaps `entry`, or that the host's admission has changed. */
   wakeUp(entry?: CarriedEntry): void {
     if (entry !== undefined) this.#parts?.context.delegation.bring(entry);
     this.#hosting.wakeUps.notify();
   }
 
-  /** The entry that runs here. */
   get running(): EntryRun | undefined {
     const { activity } = this.#hosting;
     return activity.type === 'runs' ? activity.run : undefined;
@@ -68,49 +65,44 @@ export class HostedSession {
     return activity.type === 'waits' && activity.asks;
   }
 
-  /** Something was typed at a terminal, or its output was read. */
+  /** Reports that something was typed at a terminal, or that its output was read. */
   wakeTerminal(id: string): void {
     this.#parts?.terminals.wakeUp(id);
   }
 
-  /** A caller cancels an entry of a generation of the session, which may be about to start. */
+  /** Cancels an entry of a generation, even if it has not started yet. */
   cancel(generation: string, entryId: string): void {
     if (this.#parts === undefined || this.#serves(generation)) this.#hosting.cancel(entryId);
   }
 
-  /**
-   * A caller closes one generation of the session, perhaps before this host has adopted it. `if-asked`: if the mailbox says
-   * that it may; else the close is taken back.
-   */
+  /** Closes a generation, even before it is adopted. `if-asked` first checks that a producer has closed it. */
   closeGeneration(generation: string, how: 'now' | 'if-asked' = 'now'): void {
     if (how === 'now') this.#hosting.cancel(generation);
     if (!this.#serves(generation)) return;
     if (how === 'now') this.#hosting.close();
-    // Also while an entry runs: whoever closes waits for it.
+    // Also while an entry runs, since the closing caller waits for it.
     else if (this.#parts !== undefined) void this.#closeIfAsked(this.#parts).catch(() => {});
   }
 
-  /** The worker stops. `hand-over` leaves the entry that runs to the next worker, `end` cancels it. */
+  /** Stops the session with its worker. `hand-over` leaves the running entry to the next worker, `end` cancels it. */
   stop(how: Stop): void {
     this.#hosting.stop(how);
     if (how === 'hand-over') this.drain();
   }
 
-  /** The host takes nothing new from now on (SESSION-5). */
+  /** Lets a session without a living shell leave, as the host takes nothing new (SESSION-5). */
   drain(): void {
     const { activity, wakeUps } = this.#hosting;
     if (activity.type === 'opens' && this.#parts?.shell.hasState === false) activity.leaving.abort();
     wakeUps.notify();
   }
 
-  /** Ends its sandbox, whatever runs there: the worker's grace is over. */
+  /** Ends the sandbox, whatever runs there, because the worker's grace is over. */
   async discard(): Promise<void> {
     await this.#parts?.shell.discard();
   }
 
-  /**
-   * Restores the session in a Redis that came back with other data. Before it is adopted there is nothing to restore.
-   */
+  /** Restores an adopted session in a Redis that came back with other data. */
   async declare(redis: Redis): Promise<void> {
     if (this.#parts === undefined) return;
     await declareSession(this.#parts, this.running, redis);
@@ -118,23 +110,17 @@ export class HostedSession {
     this.#hosting.wakeUps.notify();
   }
 
-  /** Returns what works beside the mailbox in this generation of the session; undefined when its shell is not ready. */
+  /** Returns what works outside of the mailbox in this generation. Undefined when the shell is not ready. */
   besides(generation: string): Pick<SessionParts, 'terminals' | 'files'> | undefined {
     return this.#serves(generation) && this.#parts?.shell.ready === true ? this.#parts : undefined;
   }
 
-  /**
-   * Lists the processes in its sandbox besides the shell; none while there is no shell. Rejects when its keeper does
-   * not answer.
-   */
+  /** Lists the processes in its sandbox besides the shell. Rejects when the keeper does not answer. */
   async background(): Promise<BackgroundProcess[]> {
     return this.#parts === undefined ? [] : backgroundOf(this.#parts.context);
   }
 
-  /**
-   * Serves the session until it is given up. `found`: its sandbox, when one is alive. Never rejects: `failed` means
-   * that the session could not continue here and its sandbox was ended.
-   */
+  /** Serves the session until it is given up. Never rejects: `failed` means that it could not continue here. */
   async serve(found: Sandbox | undefined): Promise<'ended' | 'failed'> {
     const lease = this.#host.leases.add(this.job, FIRST_LOCK_MS, () => this.#hosting.become('fenced'));
     try {
@@ -214,19 +200,19 @@ export class HostedSession {
     }
   }
 
-  /** Returns whether an entry may be taken now: no more (`ends`), or not while the lease may have ended (`not-now`). */
+  /** Returns whether an entry may be taken: no more (`ends`), or not while the lease may have ended (`not-now`). */
   #takes({ shell, lease }: SessionParts): 'takes' | 'not-now' | 'ends' {
     if (this.#hosting.state !== 'serving' || !(shell.hasState || this.#host.takesNew())) return 'ends';
     return lease.held() ? 'takes' : 'not-now';
   }
 
-  /** Returns the step for an entry that was brought here, or ends the session; undefined when it goes on. */
+  /** Returns the step for an entry that was brought here, or ends the session. Undefined when it continues. */
   async #beforeTaking(parts: SessionParts): Promise<Step | undefined> {
     const hosting = this.#hosting;
     const how = this.#takes(parts);
     const brought = await parts.context.delegation.next(how, parts.admission.digest !== '');
     if (brought.type !== 'empty' || brought.closing === true) return toStep(brought, LOOK);
-    // The delegation is withdrawn only where the session ends, so a stop during that step is dealt with in the next one.
+    // Only an end withdraws the delegation, so the next step handles a stop in this one.
     if (hosting.state === 'fenced' || (hosting.state !== 'serving' && how !== 'ends')) return LOOK;
     if (hosting.state === 'serving' && (this.#host.takesNew() || parts.shell.hasState)) return undefined;
     await this.#end(parts);
@@ -283,7 +269,7 @@ export class HostedSession {
     return this.#parts?.context.generation === generation;
   }
 
-  /** The mailbox says that a caller has closed the session. When no producer has, its generation is open again. */
+  /** Closes the session if a producer has closed it, as the mailbox reports. Otherwise reopens its generation. */
   async #closeIfAsked({ context }: SessionParts): Promise<void> {
     const { state, wakeUps } = this.#hosting;
     if ((state === 'starting' || state === 'serving') && (await askedToClose(context))) this.#hosting.close();

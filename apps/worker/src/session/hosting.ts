@@ -1,28 +1,25 @@
 import { Notifier } from '@shellfleet/concurrency';
 import type { EntryRun } from '../run/entry-run.ts';
 
-/** Where a session is on this host. In each state an entry may run. */
+/** State of a session on this host. In each of them an entry may run. */
 export type HostingState =
   /**
-   * The host becomes the owner, and takes over the shell and the entry that ran on it. No other entry is started. The
-   * session leaves this state when its living shell was adopted, or when that entry has ended. A session that the host
-   * no longer offers stays in it until it is left to other hosts.
+   * The host becomes the owner, and adopts the shell and the entry on it. No other entry starts. Ends when the shell is
+   * adopted, or with that entry. A session that is no longer offered stays here until it is left to other hosts.
    */
   | 'starting'
-  /** Entries are started one after another. An idle session is given up. Any of the following states ends this one. */
+  /** Entries start one after another. An idle session is given up. Any of the following states ends this one. */
   | 'serving'
-  /** The worker stops and leaves a living shell to its next process. The entry that runs ends first. */
+  /** The worker stops and leaves a living shell to its next process. The running entry ends first. */
   | 'handing-over'
-  /** The worker stops and ends its shells. The entry that runs is cancelled, then the session is given up. */
+  /** The worker stops and ends its shells. The running entry is cancelled, then the session is given up. */
   | 'shutting-down'
-  /** A caller closed the session, or its driver is gone. The entry that runs is cancelled, then the shell is ended. */
+  /** A caller closed the session, or its driver is gone. The running entry is cancelled, then the shell ends. */
   | 'closing'
   /** Another host owns the session, or may: nothing is written any more, and the sandbox is removed at once. */
   | 'fenced';
 
-/**
- * A session only moves to a state of a higher rank: a close outranks a stop of the worker, a lost lease outranks both.
- */
+/** A session only moves to a state of a higher rank: a close outranks a stop of the worker, a lost lease both. */
 const RANK: Record<HostingState, number> = {
   starting: 0,
   serving: 1,
@@ -32,29 +29,26 @@ const RANK: Record<HostingState, number> = {
   fenced: 4,
 };
 
-/** What the loop of a session is doing, as far as others have to know it. */
+/** Activity of the session's loop, as far as others need it. */
 type Activity =
   | { type: 'steps' }
-  /** A shell is opened for an entry that waits. `leaving` aborts that, so that another host can run the entry. */
+  /** A shell is opened for a waiting entry. `leaving` aborts that, so that another host can run the entry. */
   | { type: 'opens'; leaving: AbortController }
   | { type: 'runs'; run: EntryRun }
-  /** Nothing can be started. `asks`: the next entry waits for an approval. */
+  /** Nothing can be started. `asks` means that the next entry waits for an approval. */
   | { type: 'waits'; asks: boolean };
 
-/** The handling of the session when the worker stops: its shell is left to the next worker, or ended. */
+/** What happens to the session when the worker stops: its shell is left to the next worker, or ended. */
 export type Stop = 'hand-over' | 'end';
 
-/** The state of a session on this host, and what its callers and the worker have asked of it. */
+/** State of a session on this host, and what callers and worker have requested. */
 export class Hosting {
-  /** When the session last had something to do, by `performance.now()`. */
+  /** Time when the session last had something to do, by `performance.now()`. */
   activeAt = performance.now();
-  /** Ends the wait of an idle session. */
   readonly wakeUps = new Notifier();
   readonly #fenced = new AbortController();
   readonly #unwanted = new AbortController();
-  /**
-   * Entries that a caller cancelled and generations that a caller closed, perhaps before this host has adopted the session.
-   */
+  /** Entries that a caller cancelled and generations that a caller closed, perhaps before the session was adopted. */
   readonly #cancelled = new Set<string>();
   #state: HostingState = 'starting';
   #activity: Activity = { type: 'steps' };
@@ -85,24 +79,24 @@ export class Hosting {
   become(state: HostingState): void {
     if (RANK[state] <= RANK[this.#state]) return;
     this.#state = state;
-    // SESSION-1: at once, also while an entry runs.
+    // Done at once, even while an entry runs (SESSION-1).
     if (state === 'fenced') this.#fenced.abort();
     if (state !== 'serving') this.wakeUps.notify();
   }
 
-  /** Closes the session. The entry that runs is cancelled. */
+  /** Closes the session, and cancels its running entry. */
   close(): void {
     this.become('closing');
     this.#stopRunning();
   }
 
-  /** The worker stops. `hand-over` leaves the entry that runs to the next worker, `end` cancels it. */
+  /** Stops the session. `hand-over` leaves the running entry to the next worker, `end` cancels it. */
   stop(how: Stop): void {
     this.become(how === 'end' ? 'shutting-down' : 'handing-over');
     if (how === 'end') this.#stopRunning();
   }
 
-  /** Records that a caller has cancelled an entry or closed a generation. An entry that runs is cancelled. */
+  /** Records that a caller has cancelled an entry or closed a generation, and cancels the running entry. */
   cancel(id: string): void {
     this.#cancelled.add(id);
     if (this.#activity.type === 'runs' && this.#activity.run.entry.id === id) this.#activity.run.cancel();
@@ -117,7 +111,7 @@ export class Hosting {
     return this.#cancelled.has(id);
   }
 
-  /** Runs `work`, while `activity` is what others see. */
+  /** Runs `work`, and shows `activity` to others meanwhile. */
   async during<T>(activity: Activity, work: () => Promise<T>): Promise<T> {
     this.#activity = activity;
     if (activity.type === 'runs') this.#cancelIfOver(activity.run);

@@ -6,7 +6,7 @@ import { LEFT, LOOK, type Step } from './step.ts';
 const POLL_MS = 5_000;
 const LEASE_POLL_MS = 100;
 
-/** Waits until something happens. A session that is unused for long enough is given up or closed instead. */
+/** Waits until something happens. Gives up or closes a session that is unused for long enough. */
 export async function waitOrGiveUp(parts: SessionParts): Promise<Step> {
   const { context, driver, files, lease, hosting, terminals } = parts;
   if (terminals.count > 0) hosting.activeAt = performance.now();

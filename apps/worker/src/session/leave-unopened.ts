@@ -13,7 +13,7 @@ interface UnopenedSession {
   job: SessionJob;
   lease: Lease;
   jobs: SessionJobs;
-  /** The placement classes that this host offers. */
+  /** Placement classes that this host offers. */
   offers: readonly PlacementClass[];
   audit: Pick<Audit, 'recorded'>;
   logger: Logger;
@@ -21,9 +21,8 @@ interface UnopenedSession {
 }
 
 /**
- * Leaves a session whose sealed spec this host cannot open. When its class needs a key or a version that this host does
- * not have (any more), the job goes back to its queue, for hosts that have it. Otherwise no host can open the spec:
- * everything that waits ends with the error.
+ * Leaves a session whose sealed spec this host cannot open: to other hosts if they may have the key or version.
+ * Otherwise everything that waits ends with the error.
  */
 export async function leaveUnopened(error: ShellfleetError, session: UnopenedSession): Promise<void> {
   const { adopted, found, mailbox, job, jobs, signal } = session;
@@ -31,7 +30,7 @@ export async function leaveUnopened(error: ShellfleetError, session: UnopenedSes
   const isForOthers = !session.offers.includes(job.placementClass);
   session.logger.error({ err: error, isForOthers }, 'session.refused');
   await found?.remove();
-  // What is refused for its signature is in the audit before it is told, if the disk takes it.
+  // A refused signature is recorded in the audit first, if the disk takes it.
   if (error.code === 'UNAUTHORIZED') await session.audit.recorded(mailbox.owner.keys.tenant).catch(() => {});
   const shell = { state: 'lost', reason: 'its host could not open its spec', epoch } as const;
   if (adopted.running !== undefined) {

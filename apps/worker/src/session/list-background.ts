@@ -3,16 +3,16 @@ import type { SessionContext } from '../run/session-context.ts';
 import type { BackgroundProcess, Shell } from '../shell/shell.ts';
 
 const SHOWN_CHARS = 200;
-/** The keeper reports 511 bytes of a command line, fewer where that would cut a character. */
+/** Length from which a command line may be cut: the keeper reports 511 bytes, or fewer before a cut character. */
 const CUT_FROM_BYTES = 508;
 
-/** The processes in a session's sandbox besides the shell, redacted; none while there is no shell. */
+/** Lists the processes in a session's sandbox besides the shell, redacted. */
 export async function backgroundOf({ shell, redaction, signal }: SessionContext): Promise<BackgroundProcess[]> {
   if (shell.live === undefined || shell.death !== undefined) return [];
   return listBackground(shell.live, redaction, signal);
 }
 
-/** The processes beside the shell, redacted: command lines may contain secrets. */
+/** Redacts processes, as command lines may contain secrets. */
 export async function listBackground(
   shell: Shell,
   redaction: SessionRedaction,
@@ -25,7 +25,7 @@ export async function listBackground(
 function show(command: string, redaction: SessionRedaction): string {
   const bytes = Buffer.from(command);
   if (bytes.length < CUT_FROM_BYTES) return cut(redaction.text(command));
-  // The line may be cut inside a secret: only the text that no continuation can change is shown.
+  // The line may be cut inside a secret, so only text that no continuation can change is shown.
   const redactor = redaction.createRedactor({});
   const settled = redactor.push(bytes).toString();
   return redactor.blocked === undefined ? cut(`${settled}…`) : redaction.text(command);

@@ -4,7 +4,7 @@ import { sealPlace } from '@shellfleet/sealing';
 import type { SessionAdmission } from '../admission/admission.ts';
 import type { SessionContext } from '../run/session-context.ts';
 
-/** Before a file is changed while the head is held: the question lists it, since what was asked may read it. */
+/** Lists a written file in the question of the held head, before the write: the command may read it. */
 export async function listWritten(
   operation: FileOperation,
   admission: SessionAdmission,

@@ -3,14 +3,13 @@ import { ensureShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 import { failWaiting } from './fail-waiting.ts';
 import type { SessionParts } from './session-parts.ts';
 
-/** How long an unreachable engine, which may be restarting, is retried before commands fail. */
+/** Time for which an unreachable engine, which may be restarting, is retried before commands fail. */
 const ENGINE_RETRY_MS = 20_000;
 const ENGINE_POLL_MS = 1_000;
 
 /**
- * Opens and prepares the shell, and returns whether it is ready. When it cannot be opened, the waiting entries fail
- * with the error, or, while this host opens no shells, wait for another host. `leaving` aborts the opening when they
- * are left to one.
+ * Opens and prepares the shell, and returns whether it is ready. Otherwise the waiting entries fail with the error or,
+ * while this host opens no shells, wait for another host (`leaving`).
  */
 export async function makeReady(parts: SessionParts, leaving?: AbortSignal): Promise<boolean> {
   const { context, shell, announcements, hosting } = parts;
@@ -44,7 +43,7 @@ export async function makeReady(parts: SessionParts, leaving?: AbortSignal): Pro
   }
 }
 
-/** The rules may have changed since the entry was admitted for which the shell is opened. */
+/** Throws if the rules forbid the startup commands. They may have changed since the entry was admitted. */
 function refuseForbiddenStartup({ admission, context, shell }: SessionParts): void {
   if (admission.digest === '' || shell.ready) return;
   const reason = admission.refuseStartup();

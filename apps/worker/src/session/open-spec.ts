@@ -9,7 +9,7 @@ import {
 } from '@shellfleet/protocol';
 import { type Sealer, sealPlace } from '@shellfleet/sealing';
 
-/** A session's spec as its producer sealed it, or why it cannot be opened: PROTOCOL_MISMATCH, SEAL_KEY_UNKNOWN, SESSION_SPEC_INVALID. */
+/** Opens a session's sealed spec, or returns PROTOCOL_MISMATCH, SEAL_KEY_UNKNOWN or SESSION_SPEC_INVALID. */
 export function tryOpenSpec(
   { spec, generation }: Pick<Adopted, 'spec' | 'generation'>,
   keys: SessionKeys,

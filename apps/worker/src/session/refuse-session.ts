@@ -8,8 +8,8 @@ import { failWaiting } from './fail-waiting.ts';
 import type { SessionParts } from './session-parts.ts';
 
 /**
- * Ends everything that waits in a session whose job differs from its sealed spec, and gives the session up. Nothing is
- * started. A session that is submitted to afterwards gets a new job, made from the sealed spec.
+ * Fails what waits in a session whose job differs from its sealed spec, and gives it up. The next submit adds a valid
+ * job.
  */
 export async function refuseSession(
   differing: readonly string[],

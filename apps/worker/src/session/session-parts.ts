@@ -20,7 +20,7 @@ import { DriverWatch } from './driver-watch.ts';
 import { HeldHead } from './held-head.ts';
 import type { Hosting } from './hosting.ts';
 
-/** The parts of a session that this host has adopted, for the steps of its loop. */
+/** The parts of an adopted session, for the steps of its loop. */
 export interface SessionParts {
   readonly hosting: Hosting;
   readonly context: SessionContext;
@@ -37,7 +37,7 @@ export interface SessionParts {
   readonly lease: Lease;
   /** Where the session runs, by its sealed spec. */
   readonly placement: Placement;
-  /** As the mailbox had them when this host adopted the session. */
+  /** Fields of the mailbox at the adoption. */
   readonly adopted: { spec: string; createdAt: number; driven: boolean };
 }
 
@@ -122,17 +122,17 @@ function createShell(
   );
 }
 
-/** What a verdict about an entry of this session can depend on, beside the entry. */
+/** Returns what a verdict about an entry can depend on besides the entry. */
 export function aboutSession({
   context: { owner, generation, spec, outside, shell },
 }: Pick<SessionParts, 'context'>): Omit<AdmissionInput, 'entryId' | 'opens' | 'payload' | 'attempt'> {
   const { tenant, session } = owner.keys;
-  // A shell that is lost is replaced by another one.
+  // A lost shell is replaced by another one.
   const epoch = shell.hasState ? shell.epoch : shell.epoch + 1;
   return { tenant, session, generation, spec, epoch, outside };
 }
 
-/** Why the shell of an earlier owner is gone, unless it is adopted. */
+/** Returns why the shell of an earlier owner is gone, unless it is adopted. */
 function lossReasonOf({ shell, loss }: Adopted, { host }: Owner): string {
   if (shell === undefined) return loss || 'its sandbox was replaced';
   return shell.host === host ? 'its sandbox was gone when its worker came back' : `its host ${shell.host} was lost`;

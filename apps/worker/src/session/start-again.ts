@@ -4,10 +4,7 @@ import type { SessionParts } from './session-parts.ts';
 import { mayRunAgain } from './start-entry.ts';
 import type { EndUnrun, Step } from './step.ts';
 
-/**
- * Starts a running entry again whose shell was lost, if its submitter declared it idempotent and it has starts left.
- * It is decided again first: an answer was about the shell that is gone. Otherwise the entry ends as `orElse` says.
- */
+/** Starts an idempotent entry again whose shell was lost, if it has starts left and is still admitted. Else ends it. */
 export async function startAgain(entry: Entry, orElse: EndUnrun, parts: SessionParts): Promise<Step> {
   const { context } = parts;
   const ends: Step = { type: 'end', entry, how: orElse };

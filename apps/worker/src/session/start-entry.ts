@@ -16,10 +16,9 @@ import { aboutSession, type SessionParts } from './session-parts.ts';
 import { asLost, type EndUnrun, LOOK, type Step, toStart } from './step.ts';
 
 /**
- * Returns what is done with an entry that the mailbox gave to this host as not begun. The journal knows it when Redis
- * came back with an older state: then it is followed if the keeper still has it, and is lost otherwise, unless its
- * submitter allowed another run. When Redis cannot have fallen back, and signatures are asked for, somebody has put the
- * entry there again: it is refused and reported, since its id may be used once.
+ * Returns the step for an entry that the mailbox gave to this host as not begun. If the journal has it, Redis lost
+ * data: it is followed if the keeper has it, else lost or run again. If Redis cannot have, and signatures are required,
+ * somebody has put it there again: it is refused.
  */
 export function classifyTaken(entry: Entry, parts: SessionParts): Step | Promise<Step> {
   const { journal, owner } = parts.context;
@@ -33,9 +32,9 @@ async function classifyBegun(entry: Entry, { context, shell }: SessionParts): Pr
     refuseReplay(entry, context);
     return { type: 'end', entry, how: finishUnauthorized };
   }
-  // Only the hello of a new connection says what the keeper has now.
+  // Only the hello of a new connection tells what the keeper has now.
   const hello = await shell.reconnect();
-  // The wider sandbox of what ran outside ended with the process that had opened it.
+  // Its wider sandbox ended with the process that had opened it.
   if (ranOutside(entry, context)) return lost(entry);
   if (hello !== undefined && (await hasBegun(entry, hello, shell))) return { type: 'run', entry, from: 'resume' };
   return entry.retry === 'idempotent' ? toStart(entry) : lost(entry);
@@ -54,15 +53,14 @@ function refuseReplay({ id, retry, inbox }: Entry, { sealer, owner, generation }
 }
 
 /**
- * Checks that an entry which counts as started may reach the shell: the shell is ready, the lease is held (SESSION-2),
- * and the entry is admitted (ADMIT-8). Otherwise it ends.
+ * Runs a started entry, or ends it unless the shell is ready, the lease held (SESSION-2), and it is admitted (ADMIT-8).
  */
 export async function startEntry(
   { entry, orElse }: Extract<Step, { type: 'start' }>,
   parts: SessionParts,
 ): Promise<Step> {
   const { context, lease, shell } = parts;
-  // It may have been taken for a shell that has ended since.
+  // The entry may have been taken for a shell that has ended since.
   if (!shell.ready && !(await makeReady(parts))) return { type: 'end', entry, how: orElse };
   if (!(await untilHeld(lease, context.signal))) return LOOK;
   const refused = await decideStarted(entry, parts);
@@ -70,9 +68,8 @@ export async function startEntry(
 }
 
 /**
- * Decides about an entry that counts as started in Redis and that this process has not admitted (ADMIT-8): the worker was
- * started again after it had cleared it, its shell was replaced, or somebody has changed the records. Returns how it
- * ends, or undefined when it may run.
+ * Decides about an entry that Redis has as started but this process has not admitted (ADMIT-8): after a restart, on a
+ * new shell, or because somebody changed the records. Returns how it ends, or undefined when it may run.
  */
 function decideStarted(entry: Entry, parts: SessionParts): Promise<EndUnrun | undefined> | undefined {
   const { digest } = parts.admission;
@@ -99,22 +96,19 @@ async function decideAgain(entry: Entry, digest: string, parts: SessionParts): P
   return undefined;
 }
 
-/**
- * Whether an entry may run on another shell than the one that is gone. What was admitted for that shell is decided
- * again.
- */
+/** Decides whether an entry may run on another shell, since an answer holds for one shell. */
 export async function mayRunAgain(entry: Entry, parts: SessionParts): Promise<boolean> {
   parts.admitted.clear();
   return (await decideStarted(entry, parts)) === undefined;
 }
 
-/** The question may have been about the commands that opened its shell as well. */
+/** Decides about the question as it was asked, which may have included the commands that opened the shell. */
 async function decideAsAsked(entry: Entry, parts: SessionParts): Promise<Verdict> {
   const verdict = await decideEntry(entry, !parts.shell.ready, parts);
   return verdict.type === 'hold' && parts.shell.ready ? decideEntry(entry, true, parts) : verdict;
 }
 
-/** Nothing can be asked about an entry that counts as started. */
+/** Turns a hold into a denial, as nothing can be asked about an entry that counts as started. */
 function withoutAsking(verdict: Verdict | ShellfleetError): Exclude<Verdict, { type: 'hold' }> | ShellfleetError {
   if (verdict instanceof Error || verdict.type !== 'hold') return verdict;
   return { type: 'deny', reason: `${verdict.question.reason} No answer allows it.` };
@@ -127,10 +121,7 @@ const failing =
 
 const POLL_MS = 100;
 
-/**
- * True, or resolves to it, when this host holds the lease by its own clock: at once, or after a renewal. False when the lease was lost (`signal`).
- * The reply that started an entry may reach a process that was suspended in between, when another host has the session.
- */
+/** Returns whether the lease is held, after a renewal if necessary. This process may have been suspended before. */
 export function untilHeld(lease: Lease, signal: AbortSignal): boolean | Promise<boolean> {
   return lease.held() ? !signal.aborted : waitUntilHeld(lease, signal);
 }

@@ -4,24 +4,24 @@ import type { LossReason } from '../run/results.ts';
 import { finishLost, finishNeverBegun, finishOverdue } from '../run/run-entry.ts';
 import type { SessionContext } from '../run/session-context.ts';
 
-/** Stores the Result of an entry that does not run, or does not run again. */
+/** Stores the Result of an entry that does not run (again). */
 export type EndUnrun = (entry: Entry, context: SessionContext) => Promise<EntryFinished>;
 
-/** What a session does next. The session's loop executes a step, and that returns the next one. */
+/** What a session does next. The loop executes a step, which returns the next one. */
 export type Step =
-  /** Looks for an entry: in what a wake-up has brought, then in the mailbox. */
+  /** Looks for an entry that a wake-up has brought, then in the mailbox. */
   | { type: 'look' }
-  /** Waits until something happens: the mailbox has nothing that could be started. An unused session is given up. */
+  /** Waits, since nothing can be started. An unused session is given up. */
   | { type: 'wait' }
   /** Asks whether a producer has closed the session, as the mailbox reports. */
   | { type: 'check-close' }
-  /** Opens the shell for an entry that waits and may run on another host as well. */
+  /** Opens the shell for a waiting entry, which another host could run as well. */
   | { type: 'open'; next: Step }
-  /** Asks whether the head of the mailbox may start. `opened`: the shell was opened for it. */
+  /** Decides whether the head of the mailbox may start. `opened` means that the shell was opened for it. */
   | { type: 'decide'; entry: Entry; opened: boolean }
   /** Finds out what became of an entry that the mailbox gave to this host as started. */
   | { type: 'taken'; entry: Entry }
-  /** Checks that an entry which counts as started may reach the shell. Without a shell it ends as `orElse` says. */
+  /** Checks that a started entry may reach the shell. Without a shell it ends as `orElse`. */
   | { type: 'start'; entry: Entry; orElse: EndUnrun }
   /** Runs an entry on the shell, or follows it there (`resume`), to its end. */
   | { type: 'run'; entry: Entry; from: 'start' | 'resume' }
@@ -34,7 +34,7 @@ export const LOOK: Step = { type: 'look' };
 export const WAIT: Step = { type: 'wait' };
 export const LEFT: Step = { type: 'left' };
 
-/** Returns the step that the mailbox's reply asks for. When nothing can be started, that is `ifEmpty`. */
+/** Returns the step for a reply of the mailbox, or `ifEmpty` when nothing can be started. */
 export function toStep(taken: Taken | Fenced, ifEmpty: Step): Step {
   switch (taken.type) {
     case 'empty':
@@ -47,7 +47,7 @@ export function toStep(taken: Taken | Fenced, ifEmpty: Step): Step {
     case 'needs-admission':
       return { type: 'decide', entry: taken.entry, opened: false };
     case 'started':
-    // Started by a call whose reply was lost.
+    // It was started by a call whose reply was lost.
     case 'running':
       return { type: 'taken', entry: taken.entry };
   }
@@ -63,7 +63,7 @@ export function toStart(entry: Entry): Step {
   return { type: 'start', entry, orElse: finishNeverBegun };
 }
 
-/** Returns what ends an entry as lost. */
+/** Returns the end of an entry as lost. */
 export const asLost =
   (reason: LossReason): EndUnrun =>
   (entry, ...of) =>

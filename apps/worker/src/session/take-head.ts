@@ -1,7 +1,7 @@
 import type { SessionParts } from './session-parts.ts';
 import { LOOK, type Step, toStep, WAIT } from './step.ts';
 
-/** Takes the head of the mailbox when the shell is ready for it (SESSION-2). Otherwise the shell is opened first. */
+/** Takes the head of the mailbox when the shell is ready for it (SESSION-2). Otherwise opens the shell first. */
 export async function takeHead(parts: SessionParts): Promise<Step> {
   const { context, heldHead, lease, shell } = parts;
   const { mailbox } = context;

@@ -22,10 +22,7 @@ beforeEach(() => {
   stage.failed = [];
 });
 
-/**
- * A session that is taken over. `keeperRan`: the entry that the living keeper reports as its last. `keeperCalled`: the
- * file call that it has begun.
- */
+/** Takes over a session whose living keeper reports `keeperRan` as its last entry, and has begun `keeperCalled`. */
 function open({
   keeperRan,
   keeperCalled,

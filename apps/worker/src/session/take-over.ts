@@ -9,20 +9,17 @@ import { startAgain } from './start-again.ts';
 import { hasBegun } from './start-entry.ts';
 import { asLost, LOOK, type Step, toStart } from './step.ts';
 
-/** What the loop does after a take-over. */
+/** What the loop does after an adoption. */
 export interface TakenOver {
-  /** The living shell was adopted: entries may be started from here on. */
+  /** Whether the living shell was adopted, so that entries may start. */
   isAdopted: boolean;
-  /** Concerns the entry that ran. */
+  /** Step for the entry that ran. */
   next: Step;
-  /** After the end of that entry, so many entries that waited when the host was lost end with the error. */
+  /** Error for the first `most` waiting entries, once the entry that ran has ended. */
   failing?: { error: ShellfleetError; most: number };
 }
 
-/**
- * Takes over the shell (SESSION-4), and returns what becomes of the entry that ran on it.
- * `found`: the session's sandbox, when one is alive on this host.
- */
+/** Adopts the living sandbox `found`, if any (SESSION-4), and decides what becomes of the entry that ran. */
 export async function takeOver(adopted: Adopted, found: Sandbox | undefined, parts: SessionParts): Promise<TakenOver> {
   const { running, shell: before } = adopted;
   const { owner, spec } = parts.context;
@@ -51,20 +48,16 @@ async function followRunning(entry: Entry, hello: ShellHello, parts: SessionPart
   const { owner, journal } = parts.context;
   const startedHere = entry.host === owner.host;
   if (ranOutside(entry, parts.context)) {
-    // Its wider sandbox ended with the process that had opened it. The journal knows whether it began there.
+    // Its wider sandbox ended with the process that had opened it. The journal has it if it began there.
     if (startedHere && !journal.knows(toBegunId(entry, owner.keys))) return toStart(entry);
     return { type: 'end', entry, how: asLost(startedHere ? 'container-removed' : 'host-lost') };
   }
   if (await hasBegun(entry, hello, parts.shell)) return { type: 'run', entry, from: 'resume' };
-  // This host started it and its keeper never began it: the worker died in between. Started by another host, it may
-  // have run there.
+  // Started here but never begun, because the worker died in between. On another host it may have run.
   return startedHere ? toStart(entry) : startAgain(entry, asLost('host-lost'), parts);
 }
 
-/**
- * Returns the keeper's hello when the living sandbox is the session's and could be adopted. Otherwise the sandbox is
- * removed.
- */
+/** Returns the keeper's hello if the sandbox is the session's and could be adopted. Otherwise removes it. */
 async function adoptShell(
   { shell: before, epochBase, preparedEpoch }: Adopted,
   found: Sandbox | undefined,

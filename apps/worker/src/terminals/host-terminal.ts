@@ -20,11 +20,10 @@ import { TerminalInput } from './terminal-input.ts';
 import { TerminalOutput, type TerminalOutputOptions } from './terminal-output.ts';
 
 // One terminal of a session on this host: forwards input from Redis to the keeper, and output from the keeper to Redis.
-//
 // TERMINAL-1. Input reaches the terminal once and in order, whichever process dies: messages stay in Redis until the
-//     keeper reports them as taken, and the keeper ignores offsets that it has taken.
+//             keeper reports them as taken, and the keeper ignores offsets that it has taken.
 // TERMINAL-2. Output is acknowledged to the keeper only after Redis has stored it. A user who does not read it stops it
-//     (backpressure).
+//             (backpressure).
 // TERMINAL-3. A terminal without a user is hung up. Its end is its last message.
 
 const MESSAGES_A_READ = 32;
@@ -134,7 +133,6 @@ export class HostTerminal {
     this.#outputWakeUps.notify();
   }
 
-  /** Forwards from Redis to the keeper. */
   async #forwardInput(): Promise<void> {
     while (!this.#over) {
       const notified = await this.#inputWakeUps.wait({ timeoutMs: TERMINAL_BEAT_MS });
@@ -186,7 +184,6 @@ export class HostTerminal {
     }
   }
 
-  /** Forwards from the keeper to Redis. */
   async #forwardOutput(): Promise<void> {
     while (!this.#over) {
       const notified = await this.#outputWakeUps.wait({ timeoutMs: TERMINAL_BEAT_MS });

@@ -15,7 +15,6 @@ import { HostTerminal, type HostTerminalDeps, type TerminalProgress } from './ho
 import type { TerminalAudit } from './terminal-audit.ts';
 
 // The terminals of one session on this host, outside its mailbox.
-//
 // TERMINALS-1. A terminal that was open under an earlier owner or process continues at the next wake-up from its user.
 // TERMINALS-2. When the sandbox ends, each terminal is reported as lost before the session is given up.
 // TERMINALS-3. Where keys are configured, a terminal is opened once, and only with a producer's signature.
@@ -31,7 +30,7 @@ export interface SessionTerminalsDeps extends HostTerminalDeps {
   env: Record<string, string>;
   /** Called with the number of open terminals after each change. */
   onCount?(count: number): void;
-  /** Returns why no terminal may be opened, as the end of a sentence; undefined when one may. */
+  /** Returns why no terminal may be opened, if so, as the end of a sentence. */
   refusal(): string | undefined;
 }
 
@@ -50,7 +49,7 @@ export class SessionTerminals {
     return this.#open.size;
   }
 
-  /** Takes a new connection to the sandbox; undefined when there is no sandbox any more. */
+  /** Takes a new connection to the sandbox. Undefined when there is no sandbox any more. */
   async connect(terminals: ShellTerminals | undefined): Promise<void> {
     this.#terminals = terminals;
     this.#knowsShell = true;

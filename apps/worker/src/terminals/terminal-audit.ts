@@ -1,7 +1,6 @@
 import type { SessionKeys, WireTerminalEnd } from '@shellfleet/protocol';
 import type { Audit } from '../audit/audit.ts';
 
-/** Records who opened terminals, and how they ended. */
 export interface TerminalAudit {
   started(terminal: string, producer: string | undefined): void;
   ended(terminal: string, end: WireTerminalEnd): void;

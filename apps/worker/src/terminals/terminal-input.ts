@@ -4,18 +4,18 @@ import { TERMINAL_MESSAGE_BYTES } from '@shellfleet/protocol';
 /** Counts the input messages that were sent to the keeper, and those that the terminal has taken. */
 export class TerminalInput {
   read = 0;
-  /** Number of the last message that was taken whole: it and all earlier ones can be deleted. */
+  /** Number of the last message that was taken whole, with all earlier ones. */
   taken = 0;
   #typed = 0;
   #sent = 0;
   #under: { number: number; to: number }[] = [];
 
-  /** True when another message fits into the keeper's window. */
+  /** Whether another message fits into the keeper's window. */
   get hasRoom(): boolean {
     return this.#sent - this.#typed <= TERMINAL_WINDOW_BYTES - TERMINAL_MESSAGE_BYTES;
   }
 
-  /** Notes that message `number` was sent to the keeper. `to` counts all input bytes so far; 0 if it has no input. */
+  /** Notes that message `number` was sent. `to` counts all input bytes so far; 0 if it has no input. */
   sent(number: number, to: number): void {
     this.read = number;
     this.#sent = Math.max(this.#sent, to);

@@ -3,10 +3,9 @@ import { CONTEXT_BYTES } from '../output/redactor.ts';
 import type { Stage } from '../output/stage.ts';
 
 // Redacts the output of a terminal and cuts it into messages.
-//
 // TERMINAL-OUTPUT-1. A message never covers a pending raw byte, so output can continue from the acknowledged offset.
 // TERMINAL-OUTPUT-2. A prompt must appear although no output follows it. So pending bytes are released after a short
-//     silence, unless they may begin one of the session's secrets.
+//                    silence, unless they may begin one of the session's secrets.
 
 /** Silence that releases pending bytes: longer than pauses within one write of a program, too short to notice. */
 const SILENCE_MS = 50;
@@ -32,7 +31,6 @@ export class TerminalOutput {
   #released: Buffer[] = [];
   #rawReceived: number;
   #rawTaken: number;
-  /** Pending raw bytes. */
   #pending: Buffer = Buffer.alloc(0);
   #context: Buffer = Buffer.alloc(0);
   #contextTaken: Buffer = Buffer.alloc(0);
@@ -61,7 +59,6 @@ export class TerminalOutput {
     else if (pendingBytes > 0) this.#silence = setTimeout(() => this.#releasePending(), SILENCE_MS).unref();
   }
 
-  /** Releases everything, because there is no more output. */
   end(): void {
     clearTimeout(this.#silence);
     this.#release(this.#stage.end());
