@@ -13,14 +13,14 @@ import type { FleetView } from './view.ts';
 /** Where reading begins, and when it ends. */
 export interface FollowOptions {
   /**
-   * Start after the chunk or event with this id.
+   * Id of a chunk or event to start after.
    * @default from the beginning
    */
   after?: string | undefined;
   /** Ends the reading with the reason of the signal. */
   signal?: AbortSignal | undefined;
   /**
-   * `false`: end after what is stored now.
+   * Whether to continue until the end, and not only to the end of what is stored now.
    * @default true
    */
   follow?: boolean | undefined;
@@ -28,10 +28,10 @@ export interface FollowOptions {
 
 interface CommandState {
   deduplicated: boolean;
-  /** Another view or process submitted it, so no notice of its end comes to this inbox. */
+  /** Whether another view or process submitted the command, so that this inbox gets no notice of its end. */
   foreign: boolean;
   onOutput?: ((chunk: OutputChunk) => void) | undefined;
-  /** It was submitted with `attachReader`. */
+  /** Present for a command with `attachReader`. */
   attached?: { reportAfterBytes: number } | undefined;
   /** Settles when the stdin that this process streams is sent. */
   streaming?: Promise<void> | undefined;
@@ -39,9 +39,9 @@ interface CommandState {
 
 /** An accepted command. Any process can read its output and Result, write its stdin and cancel it. */
 export class Command {
-  /** `<session>.<ULID>`; `fleet.command(id)` finds it from any process. */
+  /** `<session>.<ULID>`; `fleet.command(id)` finds the command from any process. */
   readonly id: string;
-  /** The session in which it runs. */
+  /** The session of the command. */
   readonly sessionId: string;
   readonly #view: FleetView;
   readonly #pending: Pending;
@@ -62,17 +62,16 @@ export class Command {
     this.#delivered?.catch(() => {});
   }
 
-  /** The idempotency key of its submit stood for a command that was accepted before: this one. */
+  /** Whether the submit's idempotency key found this command, which was accepted before. */
   get deduplicated(): boolean {
     return this.#state.deduplicated;
   }
 
   /**
-   * The redacted output, live, from the beginning or after the chunk `after`. Ends with the command. Any number of readers; each holds one page.
-   * Bytes that are missing are counted in `omittedBytes` of a chunk; `log` may still have them. Rejects with RESULT_EXPIRED when its record is gone.
-   *
-   * Of a command that was submitted with `attachReader`, a reader that begins at the beginning also receives what the stream does not carry; those chunks have
-   * the id of the last entry of the stream before them.
+   * Yields the redacted output, live, from the beginning or after the chunk `after`, to the command's end, for any
+   * number of readers. Each holds one page. Missing bytes are counted in `omittedBytes` of a chunk; `log` may have
+   * them. Rejects with RESULT_EXPIRED when the record is gone. With `attachReader`, a reader from the beginning also
+   * receives what the stream does not carry, in chunks with the id of the last event before them.
    */
   output(options: FollowOptions = {}): AsyncGenerator<OutputChunk> {
     const position = { ...options, after: parseCursor(options.after) };
@@ -84,15 +83,18 @@ export class Command {
   }
 
   /**
-   * The whole redacted log, or a range of it: from the stream, then from the disk of its host. Bytes that are gone are counted in
-   * `omittedBytes`. Rejects with COMMAND_INVALID for a range that is not valid, HOST_UNREACHABLE when its host has the rest and does not answer,
-   * and LOG_EXPIRED when nothing is left.
+   * Yields the whole redacted log, or a range of it: from the stream, then from the disk of its host. Bytes that are
+   * gone are counted in `omittedBytes`. Rejects with COMMAND_INVALID for an invalid range, HOST_UNREACHABLE when the
+   * host of the rest does not reply, and LOG_EXPIRED when nothing is left.
    */
   log(options: LogOptions = {}): AsyncGenerator<LogChunk> {
     return readLog(this.#view, this.#pending.keys, this.#pending.entryId, options);
   }
 
-  /** The Result, after every chunk was given to `onOutput`. Rejects with RESULT_EXPIRED when it is no longer kept, and with the reason of the signal; the command goes on then. */
+  /**
+   * Returns the Result, after all of `onOutput`. Rejects with RESULT_EXPIRED, or the signal's reason (the command
+   * continues).
+   */
   async result(options: { signal?: AbortSignal | undefined } = {}): Promise<Result> {
     const { signal } = options;
     if (this.#state.foreign) await this.#watch(signal);
@@ -103,31 +105,32 @@ export class Command {
     return fromWireResult({ commandId: this.id, sessionId: this.sessionId }, wire, this.#state.deduplicated);
   }
 
-  /** @internal Its Result when it has ended and its record is kept; else undefined. */
+  /** @internal Returns the Result if the command has ended and its record is kept. */
   async resultNow(): Promise<Result | undefined> {
     await this.#view.pending.lookAt([this.#pending]);
     return this.#pending.settled?.type === 'result' ? this.result() : undefined;
   }
 
   /**
-   * Appends to the stdin of a command that was submitted with `stdin: { open: true }`, in the order of the calls, also before it has started. Waits while
-   * 4 MiB are unread, and retries for 10 s while Redis is down. Rejects with COMMAND_INVALID when the command has ended or its stdin is closed.
+   * Appends to the stdin of a command with `stdin: { open: true }`, in the order of the calls, also before its start.
+   * Waits while 4 MiB are unread, and retries for 10 s while Redis is down. Rejects with COMMAND_INVALID when the
+   * command has ended or the stdin is closed.
    */
   write(data: string | Uint8Array, options?: WriteOptions): Promise<void> {
     return this.#stdin.write(data, options);
   }
 
-  /** Ends its stdin after everything that was written. Has no effect on a closed stdin, or after the end of the command. */
+  /** Ends the stdin after everything that was written. Does nothing for a closed stdin or an ended command. */
   closeStdin(): Promise<void> {
     return this.#stdin.close();
   }
 
-  /** Resolves when the stdin that this process streams is stored to its end, or the command reads no more of it. Then this process may end. Never rejects. */
+  /** Resolves when this process may end: its streamed stdin is stored, or the command reads no more. Never rejects. */
   stdinSent(): Promise<void> {
     return this.#state.streaming ?? Promise.resolve();
   }
 
-  /** Cancels the command. Resolves to true when it ends, or will end, as a cancellation, and to false when it had ended before. `reason`: at most 1,024 characters. */
+  /** Cancels the command. Resolves to false if it had ended before. `reason`: at most 1,024 characters. */
   cancel(reason?: string): Promise<boolean> {
     return cancelEntry(this.#view, this.#pending.keys, this.#pending.entryId, reason);
   }

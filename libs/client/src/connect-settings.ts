@@ -7,11 +7,11 @@ import { z } from 'zod';
 import { type FleetFile, fleetFilePath, readFleetFile } from './fleet-file.ts';
 import type { SubmitInterceptor } from './submit/interceptors.ts';
 
-/** Which fleet, and as whom. */
+/** The fleet to connect to, and the identity of the client. */
 export interface ConnectOptions {
   /**
-   * `redis://[user:password@]host:port[/db]`, `redis+sentinel://host:port,host:port/name` or `redis+cluster://host:port,host:port`; `rediss` for
-   * TLS.
+   * `redis://[user:password@]host:port[/db]`, `redis+sentinel://host:port,host:port/name` or
+   * `redis+cluster://host:port,host:port`; `rediss` for TLS.
    * @default `SHELLFLEET_REDIS_URL`, else the connection file that `up` wrote for this user
    */
   redisUrl?: string | undefined;
@@ -21,25 +21,25 @@ export interface ConnectOptions {
    */
   namespace?: string | undefined;
   /**
-   * Sessions of other tenants cannot be seen or used.
+   * Name of the tenant. Sessions of other tenants cannot be seen or used.
    * @default `SHELLFLEET_TENANT`, else `default`
    */
   tenant?: string | undefined;
   /**
-   * Keys in base64 or hex. The first one seals; values that any of them sealed can be opened.
-   * Without one, sessions, hosts, the queue and output can be read, and nothing can be submitted, opened or answered.
+   * Keys in base64 or hex. The first one seals, and all of them open. Without a key, sessions, hosts, the queue and
+   * output can be read, and nothing can be submitted, opened or answered.
    * @default `SHELLFLEET_SEAL_KEY` (separated by commas), else the keys of the connection file
    * @limit 32 bytes each
    */
   sealKeys?: string[] | undefined;
   /**
-   * Signs everything that this process submits, opens and answers, for hosts that ask for it: an Ed25519 private key as PEM or base64, or the
-   * path of a file with one.
+   * Ed25519 private key as PEM or base64, or the path of its file, which signs everything that this process submits,
+   * opens and answers, for hosts that require it.
    * @default `SHELLFLEET_SIGNING_KEY`, else nothing is signed
    */
   signingKey?: string | undefined;
   /**
-   * Run around every submit, the first one outermost. See SubmitInterceptor.
+   * Functions that run around every submit, the first one outermost. See SubmitInterceptor.
    * @default none
    */
   interceptors?: SubmitInterceptor[] | undefined;
@@ -48,7 +48,7 @@ export interface ConnectOptions {
 export interface ConnectSettings {
   redisUrl: string;
   namespace: string;
-  /** Where the fleet is, and what says so: the end of a sentence, and another one where two places differ. */
+  /** The fleet's place and the setting that named it, as the end of a sentence, with another sentence if two differ. */
   place: string;
   tenant: string;
   sealKeys: string[];
@@ -71,8 +71,8 @@ const optionsSchema = z.strictObject({
 });
 
 /**
- * Where the fleet is. Each setting comes from the caller, else from SHELLFLEET_…, else from the connection file that `up` wrote for this user.
- * Throws COMMAND_INVALID for options that are not valid, QUEUE_UNAVAILABLE when no fleet is named anywhere.
+ * Returns the fleet's place, from the caller, SHELLFLEET_… or the connection file. Throws COMMAND_INVALID,
+ * QUEUE_UNAVAILABLE.
  */
 export async function resolveSettings(options: ConnectOptions, env: NodeJS.ProcessEnv): Promise<ConnectSettings> {
   const given = parseOrThrow(
@@ -85,7 +85,7 @@ export async function resolveSettings(options: ConnectOptions, env: NodeJS.Proce
   const file = needsFile ? await readFleetFile(env) : undefined;
   const redisUrl = given.redisUrl ?? file?.redisUrl;
   if (redisUrl === undefined) throw noFleet(env);
-  // The file's keys and names belong to its Redis, and to no other.
+  // The file's keys and names belong to its Redis only.
   const own = file?.redisUrl === redisUrl ? file : undefined;
   return {
     redisUrl,
@@ -131,7 +131,7 @@ function fromEnvironment(env: NodeJS.ProcessEnv): ConnectOptions {
   });
 }
 
-/** The key itself, or the file that holds it. */
+/** Reads the key, or the file that holds it. */
 async function readSigningKey(given: string | undefined): Promise<KeyObject | undefined> {
   if (given === undefined) return undefined;
   const key = parsePrivateKey(given) ?? parsePrivateKey(await readFile(given, 'utf8').catch(() => ''));

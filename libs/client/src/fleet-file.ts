@@ -11,26 +11,26 @@ const fleetFileSchema = z.object({
   sealKeys: z.array(z.string().min(1)).min(1),
 });
 
-/** The connection file: the address and keys of a fleet. `up` writes it into the user's state folder, and `Fleet.connect` reads it. */
+/** The connection file: address and keys of a fleet. `up` writes it for this user, and `Fleet.connect` reads it. */
 export interface FleetFile {
-  /** Of this format. */
+  /** Version of this format. */
   version: 1;
   /** The fleet's name in Redis. */
   namespace: string;
-  /** With its password. */
+  /** URL of Redis, with its password. */
   redisUrl: string;
-  /** The one that seals first. */
+  /** Seal keys. The first one seals. */
   sealKeys: string[];
 }
 
-/** Path of the connection file: in `SHELLFLEET_STATE_DIR`, else `$XDG_STATE_HOME/shellfleet`, else `~/.local/state/shellfleet`. */
+/** Returns the path: in `SHELLFLEET_STATE_DIR`, `$XDG_STATE_HOME/shellfleet` or `~/.local/state/shellfleet`. */
 export function fleetFilePath(env: NodeJS.ProcessEnv): string {
   const folder =
     env.SHELLFLEET_STATE_DIR || join(env.XDG_STATE_HOME || join(homedir(), '.local', 'state'), 'shellfleet');
   return join(folder, 'fleet.json');
 }
 
-/** Reads the connection file. Undefined when this user has none. Rejects with REDIS_UNSUITABLE when it is not valid. */
+/** Reads the connection file, if this user has one. Rejects with REDIS_UNSUITABLE when it is not valid. */
 export async function readFleetFile(env: NodeJS.ProcessEnv): Promise<FleetFile | undefined> {
   const path = fleetFilePath(env);
   let text: string;
@@ -44,7 +44,7 @@ export async function readFleetFile(env: NodeJS.ProcessEnv): Promise<FleetFile |
   return parseOrThrow(fleetFileSchema, tryJson(text), 'REDIS_UNSUITABLE', what);
 }
 
-/** Writes the connection file, readable by its user only (mode 600), because it has the password of Redis and the seal keys. It is replaced in one step. Returns its path. */
+/** Writes the connection file in one step, with mode 600, since it has secrets. Returns its path. */
 export async function writeFleetFile(file: FleetFile, env: NodeJS.ProcessEnv): Promise<string> {
   const path = fleetFilePath(env);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });

@@ -27,10 +27,8 @@ import { Tools } from './tools/tools.ts';
 import { type FleetView, openView } from './view.ts';
 
 /**
- * One tenant of a fleet, over a connection that all fleets of this process share if they name the same Redis and user: at most five
- * connections to Redis, regardless of the number of fleets, sessions and readers.
- *
- * Calls that reach Redis reject with QUEUE_UNAVAILABLE when it does not answer within 2 s.
+ * One tenant of a fleet. All fleets of this process that name the same Redis and user share at most five connections.
+ * Calls that reach Redis reject with QUEUE_UNAVAILABLE when it does not reply within 2 s.
  *
  * ```ts
  * await using fleet = await Fleet.connect();
@@ -40,9 +38,9 @@ import { type FleetView, openView } from './view.ts';
  */
 export class Fleet implements AsyncDisposable {
   readonly #view: FleetView;
-  /** Functions that hosts offer, each call in a process of its own. */
+  /** Functions that hosts offer. Each call runs in a separate process. */
   readonly tools: Tools;
-  /** The commands that wait for a person, and the answers to them. */
+  /** The questions of this tenant, and their answers. */
   readonly approvals: Approvals;
 
   private constructor(view: FleetView) {
@@ -52,47 +50,45 @@ export class Fleet implements AsyncDisposable {
   }
 
   /**
-   * Connects to the fleet that the options name, else the `SHELLFLEET_…` variables, else the fleet that `up` started for this user. Close it
-   * when it is no longer used.
-   *
-   * Rejects with COMMAND_INVALID for options that are not valid, QUEUE_UNAVAILABLE when there is no fleet or Redis cannot be reached, and
-   * REDIS_UNSUITABLE when Redis is too old, a replica, or may evict keys.
+   * Connects to the fleet that the options name, else the `SHELLFLEET_…` variables, else the fleet that `up` started
+   * for this user. Close it when it is no longer used. Rejects with COMMAND_INVALID for invalid options,
+   * QUEUE_UNAVAILABLE when there is no fleet or Redis cannot be reached, and REDIS_UNSUITABLE when Redis is too old, a
+   * replica, or may evict keys.
    */
   static async connect(options: ConnectOptions = {}): Promise<Fleet> {
     return new Fleet(await openView(await resolveSettings(options, process.env)));
   }
 
   /**
-   * Opens a session, or attaches to the open one of this id. Resolves when it is recorded, without waiting for a host: the session needs a
-   * host and a slot only from its first command on. Without a spec, an open session of any spec is returned.
-   *
-   * Rejects with SESSION_SPEC_INVALID for a spec or id that is not valid, SESSION_CONFLICT when the open session has another spec, and
-   * SESSION_CLOSED when an earlier session of this id is still closing after 60 s.
+   * Opens a session, or attaches to the open one of this id. Resolves when it is recorded, without waiting for a host:
+   * the session needs a host and a slot only from its first command on. Without a spec, an open session of any spec is
+   * returned. Rejects with SESSION_SPEC_INVALID for an invalid spec or id, SESSION_CONFLICT when the open session has
+   * another spec, and SESSION_CLOSED when an earlier session of this id is still closing after 60 s.
    */
   async session(id: string, spec?: SessionSpec, options: SessionOptions = {}): Promise<Session> {
     const opened = await openSession(this.#view, id, spec, options);
     return new Session(this.#view, opened, opened.driven ? this.#view.driven.drive(opened.keys) : undefined);
   }
 
-  /** Returns the newest session of this id, open or closed, and creates none. Undefined when there is none. */
+  /** Returns the newest session of this id, open or closed, or undefined. Creates none. */
   async attach(id: string): Promise<Session | undefined> {
     const known = await attachSession(this.#view, id);
     return known === undefined ? undefined : new Session(this.#view, known);
   }
 
   /**
-   * The sessions of this tenant that are not closed, in no particular order. One that changes meanwhile may show its old or its new state.
-   * With `{ all: true }` or `{ state: 'closed' }`, closed ones too, while their output can be read. Rejects with COMMAND_INVALID for a filter
-   * that is not valid.
+   * Yields this tenant's open sessions, in no particular order. One that changes may show its old or its new state.
+   * With `{ all: true }` or `{ state: 'closed' }` it includes closed ones whose output can be read. Rejects with
+   * COMMAND_INVALID for an invalid filter.
    */
   sessions(filter: SessionFilter = {}): AsyncGenerator<SessionInfo> {
     return listSessions(this.#view, filter);
   }
 
   /**
-   * Runs one command in a session of its own, which is closed afterwards. With an `idempotencyKey`, the session is that of the key: a second
-   * call with the same script and options, from any process, resolves with the Result of the first. Rejects as `session` and `Session.run` do; a
-   * command that is not valid opens no session.
+   * Runs one command in a separate session, which is closed afterwards. With an `idempotencyKey`, a second call with
+   * the same script and options, from any process, resolves with the Result of the first. Rejects as `session` and
+   * `Session.run`; an invalid command opens no session.
    */
   async run(script: string, options: RunOptions & { spec?: SessionSpec | undefined } = {}): Promise<Result> {
     const { spec, ...runOptions } = options;
@@ -101,7 +97,9 @@ export class Fleet implements AsyncDisposable {
     return runOneShot(this.#view, script, runOptions, spec);
   }
 
-  /** Finds a command by its id, from any process, while its record is kept (for the fleet's retention after its end, 24 hours by default). Rejects with COMMAND_INVALID or RESULT_EXPIRED. */
+  /**
+   * Finds a command by its id, for the fleet's retention after its end. Rejects with COMMAND_INVALID or RESULT_EXPIRED.
+   */
   async command(commandId: string): Promise<Command> {
     const ids = parseCommandId(String(commandId).slice(0, 512));
     if (ids === undefined) {
@@ -118,18 +116,18 @@ export class Fleet implements AsyncDisposable {
     return new Command(this.#view, pending, { deduplicated: false, foreign: pending.resubmit === undefined });
   }
 
-  /** Runs tasks, each in a session of its own. Results come in the order in which the tasks end. Throws COMMAND_INVALID for options that are not valid. */
+  /** Runs tasks, each in a separate session. Results come in the order of the tasks' ends. Throws COMMAND_INVALID. */
   batch(tasks: Iterable<Task> | AsyncIterable<Task>, options: BatchOptions = {}): Batch {
     return new Batch(this.#view, tasks, options);
   }
 
-  /** Every registered host of the fleet, with its last heartbeat. */
+  /** Lists the registered hosts of the fleet, with their last heartbeats. */
   hosts(): Promise<HostInfo[]> {
     return listHosts(this.#view);
   }
 
   /**
-   * Every host that ever kept an audit, with the id of the state folder in which it is. Hosts with one state folder are on one machine.
+   * Lists every host that ever kept an audit, with the id of its state folder, which hosts of one machine may share.
    */
   async auditPlaces(): Promise<{ namespace: string; host: string; stateFolderId: string }[]> {
     const { redis, namespace } = this.#view;
@@ -138,8 +136,7 @@ export class Fleet implements AsyncDisposable {
   }
 
   /**
-   * The last records of a host's audit, by tenant, as the host stored them in Redis last: every minute, and when it stopped. Empty for a host of
-   * another namespace.
+   * Returns the last records of a host's audit, by tenant, at most a minute old. Empty for a host of another namespace.
    */
   async auditHeads(host: { id: string; namespace: string }): Promise<Record<string, AuditHead>> {
     const { redis, namespace } = this.#view;
@@ -147,34 +144,30 @@ export class Fleet implements AsyncDisposable {
     return Object.fromEntries(await readAuditHeads(redis, namespace, host.id));
   }
 
-  /**
-   * Removes the containers of a session that hosts keep for a post-mortem (`keepOnFailure`). Returns how many there were. Rejects with
-   * HOST_UNREACHABLE when some are still there after 10 s.
-   */
+  /** Removes a session's kept containers (`keepOnFailure`), and returns their number. Rejects with HOST_UNREACHABLE. */
   purge(id: string): Promise<number> {
     return purgeSession(this.#view, this.#view.keysOf(id));
   }
 
   /**
-   * Asks a host to take no new session and no new tool call (its state is then `draining`). Sessions with a living shell stay until they end;
-   * the others go to other hosts at once. The request also holds for later processes of the host, until `undo`, or until `forMs` have passed.
-   * Rejects with COMMAND_INVALID for a host that the fleet does not have.
+   * Asks a host to take no new session and no new tool call (its state is then `draining`). Sessions with a living
+   * shell stay until they end; others go to other hosts. The request also holds for later processes of the host, until
+   * `undo`, or until `forMs` have passed. Rejects with COMMAND_INVALID for an unknown host.
    */
   drainHost(id: string, options: DrainOptions = {}): Promise<void> {
     return drainHost(this.#view, id, options);
   }
 
   /**
-   * Takes a host that is not up off the list of `hosts()`, until it is back. A host that ended in order with no session left is not listed anyway.
-   * Rejects with COMMAND_INVALID for a host that is up, or that the fleet does not have.
+   * Takes a host that is not up off the list of `hosts()`, until it is back. Rejects with COMMAND_INVALID for other
+   * hosts.
    */
   removeHost(id: string): Promise<void> {
     return removeHost(this.#view, id);
   }
 
   /**
-   * Ends every wait of this fleet with QUEUE_UNAVAILABLE; accepted commands go on. Other fleets that share its connection are not affected. The
-   * last one closes the connection.
+   * Ends this fleet's waits with QUEUE_UNAVAILABLE. Accepted commands continue. The last fleet closes the connection.
    */
   close(): Promise<void> {
     return this.#view.close();

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 type Graph = Map<string, Set<string>>;
 
-/** Imports between the source files of this package, types included. */
+/** Returns the imports between the source files of this package, types included. */
 async function readImports(): Promise<Graph> {
   const files: Graph = new Map();
   for await (const path of glob('**/*.ts', { cwd: import.meta.dirname })) {
@@ -16,7 +16,7 @@ async function readImports(): Promise<Graph> {
   return files;
 }
 
-/** Files at the top count as folders of their own. */
+/** Groups files by folder. A file at the top counts as a folder. */
 function byFolder(files: Graph): Graph {
   const folders: Graph = new Map();
   const folderOf = (path: string) => (dirname(path) === '.' ? path : dirname(path));
@@ -28,7 +28,7 @@ function byFolder(files: Graph): Graph {
   return folders;
 }
 
-/** The import cycles: repeatedly removes every node that imports none of the remaining ones, and returns the rest. */
+/** Returns the import cycles, by repeatedly removing every node that imports none of the remaining ones. */
 function circlesOf(graph: Graph): string[] {
   const left: Graph = new Map([...graph].map(([name, imported]) => [name, new Set(imported)]));
   for (let removed = true; removed; ) {

@@ -33,7 +33,7 @@ test('S1-45, S1-26: a timeout reports its seconds, and keeps the output so far',
   expect(toModelText(result('timeout'), { timeoutMs: 1_250 }).text).toBe('Error: Command timed out after 1.3 seconds.');
   const ran = result('timeout', { timings: { queuedMs: 0, startMs: 0, runMs: 700, totalMs: 700 } });
   expect(toModelText(ran).text).toBe('Error: Command timed out after 0.7 seconds.');
-  // S1-63: the limit, not the time that it ran with the stop ladder.
+  // S1-63: the limit, not the running time with the stop ladder.
   const limited = result('timeout', { ...ran, limitMs: 1_000 } as never);
   expect(toModelText(limited).text).toBe('Error: Command timed out after 1.0 seconds.');
 });

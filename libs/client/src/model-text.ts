@@ -1,8 +1,8 @@
 import { describeBlocked, describeDenied, type OutputOptions, type Result } from '@shellfleet/protocol';
 
-/** What a text for a model says beyond the Result. */
+/** Facts for the text that the Result lacks. */
 export interface ModelTextOptions {
-  /** The bounds of the output, as in the session's spec or one of OUTPUT_PROFILES. A note on truncation then names them. */
+  /** Bounds of the output, as in the session's spec or one of OUTPUT_PROFILES, for the note on truncation. */
   output?: Pick<OutputOptions, 'maxLines' | 'maxBytes' | 'keep'> | undefined;
   /**
    * Timeout of the command in ms, for the message after a timeout.
@@ -13,11 +13,11 @@ export interface ModelTextOptions {
 
 /** A Result as a language model reads it. */
 export interface ModelText {
-  /** For the model. */
+  /** Text for the model. */
   text: string;
   /** `success` for the outcome success. */
   status: 'success' | 'error';
-  /** For programs. `redaction_matches` counts matches by rule; it has no values. */
+  /** Data for programs. `redaction_matches` counts matches by rule, without values. */
   artifact: {
     timed_out: boolean;
     exit_code: number | null;
@@ -30,8 +30,8 @@ export interface ModelText {
 }
 
 /**
- * Formats a Result for a language model: the output of both streams, lines of stderr marked, with notes on truncation, exit code and a lost
- * shell. The Result must have encoding `utf8`. Every adapter uses this function, so that a model reads the same text everywhere.
+ * Formats a Result with encoding `utf8` for a language model: both streams, with stderr marked, and notes on
+ * truncation, exit code and a lost shell. Every adapter uses this function.
  *
  * ```ts
  * const { text } = toModelText(await session.run('make test'), { timeoutMs: 30_000 });
@@ -54,7 +54,7 @@ export function toModelText(result: Result, options: ModelTextOptions = {}): Mod
   };
 }
 
-/** The outcome, unless the exit code alone is enough. */
+/** Returns the outcome, unless the exit code alone is enough. */
 function headline(result: Result, { timeoutMs: given }: ModelTextOptions): string[] {
   const { outcome, error, blocked, timings } = result;
   const timeoutMs = given ?? (result.outcome === 'timeout' ? result.limitMs : undefined) ?? timings.runMs;
@@ -80,7 +80,7 @@ function headline(result: Result, { timeoutMs: given }: ModelTextOptions): strin
 function body(result: Result, { output = {} }: ModelTextOptions): string[] {
   if (result.blocked !== undefined) return [];
   const text = markedText(result, output.keep).trimEnd();
-  // An outcome other than success or failure is explained in the headline.
+  // The headline explains outcomes other than success and failure.
   if (text === '') return ['success', 'failure'].includes(result.outcome) ? ['<no output>'] : [];
   return [text, ...cuts(result, output)];
 }
@@ -107,7 +107,7 @@ function footer(result: Result): string[] {
   ];
 }
 
-/** What the sandbox did to it, and how a model asks to leave it. */
+/** Explains what the sandbox denied, and how a model asks to leave it. */
 function aboutSandbox({ denied, refused, outside, firstAttempt }: Result): string[] {
   const ask = 'To ask for it to run outside the sandbox, submit it again with escalate and a justification.';
   if (denied !== undefined) {
@@ -123,7 +123,7 @@ function aboutSandbox({ denied, refused, outside, firstAttempt }: Result): strin
   return [['It ran outside the sandbox.', ...first].join(' ')];
 }
 
-/** Lines of both streams in the order in which they were received, those of stderr marked. When the order is not known: stdout, then stderr. */
+/** Merges both streams in the order of their reception, or stdout first if it is not known, with stderr marked. */
 function markedText(result: Result, keep: 'head' | 'tail' | 'head-tail' | undefined): string {
   // A marker at the end would repeat the notes that follow.
   const bare = (text: string) => (isCut(result) && keep === 'head' ? text.replace(MARKER_AT_END, '') : text);
@@ -132,7 +132,7 @@ function markedText(result: Result, keep: 'head' | 'tail' | 'head-tail' | undefi
   return (marked ?? [...stdout, ...stderr.map(mark)]).join('\n');
 }
 
-/** Undefined when a line is the next one of neither stream: both streams wrote to one line, or the line was cut. */
+/** Marks merged lines. Returns undefined for a line that is next in neither stream: mixed, or cut. */
 function attribute(merged: string[], stdout: string[], stderr: string[], isCut: boolean): string[] | undefined {
   const marked: string[] = [];
   let [fromStdout, fromStderr] = [0, 0];

@@ -13,7 +13,7 @@ import { parseSandboxPath } from './files/file-steps.ts';
 import { parseCursor } from './stream/stream-reader.ts';
 import { checkCommand } from './submit/parse-command.ts';
 
-// Whatever a caller, a file or an environment passes in is either used, or refused by a ShellfleetError that names the field.
+// Input from a caller, a file or an environment is either used, or refused by a ShellfleetError that names the field.
 
 const any = (value: unknown) => value as never;
 

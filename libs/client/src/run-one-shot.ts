@@ -6,19 +6,16 @@ import { openSession } from './submit/open-session.ts';
 import type { RunOptions } from './submit/parse-command.ts';
 import type { FleetView } from './view.ts';
 
-/** How often another caller with the same idempotency key may close the session before this one's command is in it. */
+/** How often another caller with the key may close the session before this call's command is in it. */
 const MOST_ATTEMPTS = 5;
 
-/**
- * The id of the session of a one-shot command. An idempotency key is looked up in its session, so a command with a key has a session named after
- * the key, whichever process submits it.
- */
+/** Returns the session id of a one-shot command, from its idempotency key, which is looked up in a session. */
 export function oneShotSessionId(idempotencyKey?: string): string {
   const name = idempotencyKey === undefined ? randomUUID() : createHash('sha256').update(idempotencyKey).digest('hex');
   return `run-${name}`;
 }
 
-/** Runs one command in a session of its own, and closes that. */
+/** Runs one command in a separate session, and closes that. */
 export async function runOneShot(
   view: FleetView,
   script: string,
@@ -30,7 +27,7 @@ export async function runOneShot(
     const opened = await openSession(view, oneShotSessionId(idempotencyKey), spec, { driven: true });
     using _driving = view.driven.drive(opened.keys);
     const close = () => beginClose(view, opened.keys, opened.generation).catch(() => {});
-    // A caller that shares the session with others, by its key, leaves it to them: a close would cancel their command.
+    // A shared session is left to its other callers: a close would cancel their command.
     let isShared = idempotencyKey !== undefined;
     try {
       const command = await new Session(view, opened).submit(script, options);

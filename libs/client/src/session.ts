@@ -18,18 +18,17 @@ import type { Terminal } from './terminal/terminal.ts';
 import type { FleetView } from './view.ts';
 
 /**
- * A persistent shell: its commands run one at a time, in the order in which they were accepted, and share directory, variables and functions.
- * A closed session stays closed; `fleet.session(id)` then opens the next one of its id.
- *
- * `await using session = await fleet.session(id)` closes it at the end of the block, however the block ends. Use `const` for a session that
- * is to outlive the block, or that others use.
+ * A persistent shell: its commands run one at a time, in the order in which they were accepted, and share directory,
+ * variables and functions. A closed session stays closed; `fleet.session(id)` then opens the next one of its id. `await
+ * using` closes the session at the end of the block; use `const` for one that others use, or that is to outlive the
+ * block.
  */
 export class Session implements AsyncDisposable {
-  /** The caller's name of it. */
+  /** Id of the session, which the caller chose. */
   readonly id: string;
-  /** @internal Whether this object's call opened it; else it was open already. */
+  /** @internal Whether this object's call opened the session. */
   readonly isNew: boolean;
-  /** Its files. */
+  /** File operations in the sandbox. */
   readonly files: Files;
   readonly #view: FleetView;
   readonly #open: OpenSession;
@@ -48,8 +47,8 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * Runs a command and returns its Result. A command that fails, times out or is cancelled is a Result, not an error. Rejects as `submit` does,
-   * and with the reason of the signal; the command itself goes on then.
+   * Runs a command and returns its Result, also if it fails, times out or is cancelled. Rejects as `submit`, and with
+   * the reason of the signal, without an effect on the command.
    */
   async run(script: string, options: RunOptions = {}): Promise<Result> {
     const command = await this.submit(script, options);
@@ -57,11 +56,13 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * Submits a command and resolves when it is accepted. Commands are accepted in the order of the calls, awaited or not.
+   * Submits a command and resolves when it is accepted. Commands are accepted in the order of the calls, awaited or
+   * not.
    *
-   * Rejects with COMMAND_INVALID for a script or options that are not valid, SESSION_CLOSED, QUOTA_EXCEEDED above 100,000 waiting commands
-   * or 256 MiB of them in the session, or 200,000 of this Fleet, IDEMPOTENCY_CONFLICT, DURABLE_UNSUPPORTED, INTERCEPTOR_FAILED, and QUEUE_UNAVAILABLE when Redis did
-   * not answer: then the same `idempotencyKey` makes it safe to submit again.
+   * Rejects with COMMAND_INVALID for an invalid script or options, SESSION_CLOSED, QUOTA_EXCEEDED above 100,000 waiting
+   * commands or 256 MiB of them in the session, or 200,000 of this Fleet, IDEMPOTENCY_CONFLICT, DURABLE_UNSUPPORTED,
+   * INTERCEPTOR_FAILED, and QUEUE_UNAVAILABLE when Redis did not reply: then the same `idempotencyKey` makes it safe to
+   * submit again.
    */
   async submit(script: string, options: RunOptions = {}): Promise<Command> {
     options.signal?.throwIfAborted();
@@ -88,15 +89,15 @@ export class Session implements AsyncDisposable {
     });
   }
 
-  /**
-   * Opens an interactive terminal in the sandbox: a shell of its own, beside the commands. Rejects with COMMAND_INVALID, SESSION_CLOSED,
-   * SESSION_LOST, HOST_UNREACHABLE, or the reason of the signal.
-   */
+  /** Opens a terminal in the sandbox. Rejects with COMMAND_INVALID, SESSION_CLOSED, SESSION_LOST, HOST_UNREACHABLE. */
   attach(options: AttachOptions = {}): Promise<Terminal> {
     return openTerminal(this.#view, this.#open, this.#order, options);
   }
 
-  /** Replaces the shell with a fresh one, in order with the commands. Rejects as `submit` does, with RESTART_DENIED, and when the fresh shell cannot be started. */
+  /**
+   * Replaces the shell, in order with the commands. Rejects as `submit`, with RESTART_DENIED, or if the new shell
+   * fails.
+   */
   async restart(): Promise<void> {
     const { pending } = await this.#order.run(() => sendEntry(this.#view, this.#open, { type: 'restart' }));
     const wire = openResult(this.#view.sealer, this.#open.keys, pending.entryId, await pending.result());
@@ -108,18 +109,23 @@ export class Session implements AsyncDisposable {
     throwUnlessDone(wire, `the restart of session ${this.id}`);
   }
 
-  /** Ends running and queued commands as cancellations, then frees sandbox and slot. Resolves after that, or at once when its host is unreachable. */
+  /**
+   * Ends all commands as cancellations, and frees sandbox and slot. Resolves then, or at once for an unreachable host.
+   */
   async close(): Promise<void> {
     await closeSession(this.#view, this.#open.keys, this.#open.generation);
     this.#driving?.[Symbol.dispose]();
   }
 
-  /** Its state now. `background` needs an answer of its host within 1 s, else `backgroundUnknown` is true. Rejects with SESSION_NOT_FOUND. */
+  /** Returns the current state. `background` needs a reply of the host within 1 s. Rejects with SESSION_NOT_FOUND. */
   info(): Promise<SessionInfo> {
     return readSessionInfo(this.#view, this.#open.keys);
   }
 
-  /** Every event of this session, live, from its beginning or after the event `after`. Ends when the session is closed. Events that were trimmed are skipped. */
+  /**
+   * Yields every event, live, from the beginning or after the event `after`, to the session's end, but for trimmed
+   * ones.
+   */
   events(options: FollowOptions = {}): AsyncGenerator<SessionEvent> {
     const position = { ...options, after: parseCursor(options.after) };
     return followEvents(this.#view, this.#open.keys, this.#open.generation, position);

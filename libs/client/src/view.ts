@@ -18,7 +18,7 @@ import { Interceptors } from './submit/interceptors.ts';
 import { LostSessions } from './submit/lost-sessions.ts';
 import type { OpenSession } from './submit/open-session.ts';
 
-// VIEW-1. Pending results, questions and subscriptions belong to the view that began them. Closing a view ends its own waits and no others.
+// VIEW-1. Pending results, requests and subscriptions belong to a view. Closing the view ends its own waits only.
 // VIEW-2. A closed view sends nothing more, though its connection may live on.
 
 /** One tenant of one fleet, as this process uses it over a connection that it may share. */
@@ -26,7 +26,6 @@ export class FleetView {
   /** Identifies this view in writes to an open stdin: their numbers rise per view. */
   readonly id: string;
   readonly inboxId: string;
-  /** The keyspace of the fleet. */
   readonly namespace: string;
   readonly tenant: string;
   /** Where the fleet is, for messages. */
@@ -42,9 +41,7 @@ export class FleetView {
   readonly answers = new PendingAnswers();
   readonly driven: DrivenSessions;
   readonly feeds: Feeds;
-  /** Limits the mailbox calls in flight on the connection. */
   readonly window: SendWindow;
-  /** Orders writes to open stdins. */
   readonly inputOrder = new KeyedCallOrder();
   /** Makes ULIDs that rise in the order of the calls. */
   readonly nextId: () => string;
@@ -103,13 +100,13 @@ export class FleetView {
     this.tools = link.tools;
   }
 
-  /** The main connection. Throws QUEUE_UNAVAILABLE when this view is closed, FLEET_CONFLICT when Redis has another fleet now. */
+  /** The main connection. Throws QUEUE_UNAVAILABLE for a closed view, FLEET_CONFLICT for another fleet in Redis. */
   get redis(): Redis {
     if (this.#closed !== undefined) throw this.#closed;
     return this.#connection.redis;
   }
 
-  /** Opens the inbox. To be called before any request whose result comes as a notice; a question waits until it is open. */
+  /** Opens the inbox. To be called before any request whose reply comes as a notice; requests wait until it is open. */
   openInbox(): Promise<void> {
     return this.#connection.openInbox(this.namespace);
   }
@@ -119,7 +116,7 @@ export class FleetView {
     return this.sessions.ensureJob(newSessionJob(keys, generation, toPlacement(spec, sealedWith)));
   }
 
-  /** Numbers of this view's calls on open stdins; they rise. */
+  /** Returns rising numbers for this view's calls on open stdins. */
   nextInputNumber(): number {
     return ++this.#inputNumber;
   }

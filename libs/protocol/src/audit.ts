@@ -126,6 +126,7 @@ export type AuditRecord = z.infer<typeof auditRecordSchema>;
 
 /** The number and MAC of a chain's last record. */
 export const auditHeadSchema = z.object({
+  /** Number of the record, from 1. */
   n: count,
   /** MAC over the record and all records before it. */
   mac: z.string(),

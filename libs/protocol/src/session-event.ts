@@ -31,7 +31,9 @@ export interface SessionEventData {
   'command.accepted': { kind: 'command' | 'file' | 'restart' };
   /** The command began. `again`: it runs once more, for the `attempt`th time in all. */
   'command.started': { hostId: string; again?: true | undefined; attempt?: number | undefined };
+  /** A piece of the output of a command. */
   'command.output': OutputChunk;
+  /** The command ended. */
   'command.completed': Result;
   /** The command waits for the answer of a person. */
   'approval.requested': ApprovalRequestedData;

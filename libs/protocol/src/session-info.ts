@@ -21,6 +21,7 @@ export type SessionState = (typeof SESSION_STATES)[number];
 export interface SessionInfo {
   /** Id of the session, which the caller chose. */
   id: string;
+  /** State of the session. */
   state: SessionState;
   /** Id of the session's host, or null. */
   hostId: string | null;

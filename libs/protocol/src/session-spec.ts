@@ -98,6 +98,7 @@ export interface SessionSpec {
    * @limit a value at most 16,384 bytes, all of them 1 MiB
    */
   secrets?: Record<string, string> | undefined;
+  /** What the sandbox allows. */
   sandbox?: SandboxOptions | undefined;
   /**
    * Which commands wait for the approval of a person. Absent: only those that a `prompt` rule of the operator names.

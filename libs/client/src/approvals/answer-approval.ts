@@ -23,7 +23,7 @@ import type { ApprovalsContext } from './approvals-context.ts';
 /** A host applies an answer within milliseconds. Without a host, the answer waits for one. */
 const APPLIED_WITHIN_MS = 2_000;
 
-/** Writes an answer, which is not checked yet and may lack its `answeredBy`, and waits until a host has applied it. */
+/** Writes an answer, which may be invalid or lack `answeredBy`, and waits until a host has applied it. */
 export async function answerApproval(
   context: ApprovalsContext,
   answer: { type: 'approve' | 'deny'; id: string; answeredBy?: string | undefined } & Record<string, unknown>,
@@ -51,7 +51,7 @@ export async function answerApproval(
     readApprovalEnd(context.redis, keys, checked.id),
   ]);
   if (waits !== undefined) throw notAccepted(checked.id, 'so the question still waits');
-  // Another answer was applied before this one, or what asked had ended.
+  // Another answer was applied first, or the asker had ended.
   if (end === undefined || !isEndOf(checked, end)) throw await questionIsOver(context, keys, checked.id);
 }
 
@@ -69,7 +69,7 @@ export function sealAnswer({ sealer }: ApprovalsContext, keys: ApprovalKeys, ans
   return sealer.seal(JSON.stringify(answer), sealPlace('approval-answer', keys, { question: '' }));
 }
 
-/** Returns the error of an answer that every host refused. `consequence` is the end of its sentence. */
+/** Returns the error of an answer that every host refused. `consequence` ends its sentence. */
 export function notAccepted(id: string, consequence: string): ShellfleetError {
   return new ShellfleetError(
     'UNAUTHORIZED',

@@ -9,14 +9,13 @@ import { watchApprovals } from './watch-approvals.ts';
 /** How a question is approved. */
 export interface ApproveOptions {
   /**
-   * How far the approval reaches. `command`: what asks the question now. `session`: the sessions that ask it now,
-   * whenever they ask the same again. `prefix`: every command of the tenant that the amendment allows, until the
-   * approval is revoked.
+   * Scope of the approval. `command`: those who ask now. `session`: the sessions that ask now, whenever they ask the
+   * same again. `prefix`: every command of the tenant that the amendment allows, until the approval is revoked.
    * @default 'command'
    */
   scope?: ApprovalScope | undefined;
   /**
-   * The name of who answers, as everybody sees it.
+   * Name of the person who answers, as everybody sees it.
    * @default the user and the machine of this process
    * @limit 256 characters
    */
@@ -26,19 +25,19 @@ export interface ApproveOptions {
 /** How a question is denied. */
 export interface DenyOptions {
   /**
-   * Cancel the commands that wait behind it in the sessions that ask it.
+   * Whether to cancel the commands that wait behind the question in its sessions.
    * @default false
    */
   abort?: boolean | undefined;
   /**
-   * The name of who answers, as everybody sees it.
+   * Name of the person who answers, as everybody sees it.
    * @default the user and the machine of this process
    * @limit 256 characters
    */
   answeredBy?: string | undefined;
 }
 
-/** The questions of this tenant that wait for a person, and the answers to them. */
+/** The questions of this tenant for a person, and their answers. */
 export class Approvals {
   readonly #context: ApprovalsContext;
 
@@ -46,10 +45,7 @@ export class Approvals {
     this.#context = context;
   }
 
-  /**
-   * Returns the questions that wait, the oldest first; or, with `{ state: 'approved' }`, the approvals that hold.
-   * Rejects with COMMAND_INVALID for a filter that is not valid.
-   */
+  /** Returns pending questions, the oldest first, or `approved` ones that hold. Rejects with COMMAND_INVALID. */
   list(filter: ApprovalFilter = {}): Promise<Approval[]> {
     return listApprovals(this.#context, filter);
   }
@@ -71,25 +67,22 @@ export class Approvals {
   /**
    * Approves a question. Resolves once a host has applied the answer; with no host up it resolves after 2 s, and the
    * next host applies it. Rules that forbid the command still forbid it. Rejects with APPROVAL_NOT_FOUND when the
-   * question does not wait any more, with COMMAND_INVALID for the scope `prefix` of a question without amendment, and
-   * with UNAUTHORIZED when no host accepted the answer.
+   * question is not pending, with COMMAND_INVALID for the scope `prefix` of a question without amendment, and with
+   * UNAUTHORIZED when no host accepted the answer.
    */
   approve(id: string, options: ApproveOptions = {}): Promise<void> {
     return answerApproval(this.#context, { ...options, type: 'approve', id, scope: options.scope ?? 'command' });
   }
 
-  /**
-   * Denies a question: the commands that ask it end as `denial`, and nothing runs. The reason is in their Results.
-   * Resolves and rejects as `approve` does.
-   */
+  /** Denies a question: its commands end as `denial`, with the reason. Resolves and rejects as `approve`. */
   deny(id: string, reason?: string, options: DenyOptions = {}): Promise<void> {
     return answerApproval(this.#context, { ...options, type: 'deny', id, ...(reason === undefined ? {} : { reason }) });
   }
 
   /**
-   * Revokes an approval. Resolves when no host can start another command on it: within 100 ms, or within 2 s when a
-   * host does not respond. What runs goes on. Rejects with APPROVAL_NOT_FOUND when no approval of this id holds, and
-   * with UNAUTHORIZED when no host accepted the revocation.
+   * Revokes an approval. Resolves when no host can start another command on it: within 100 ms, or 2 s when a host does
+   * not respond. Running commands continue. Rejects with APPROVAL_NOT_FOUND when no approval of this id holds, and with
+   * UNAUTHORIZED when no host accepted the revocation.
    */
   async revoke(id: string, options: { answeredBy?: string | undefined } = {}): Promise<void> {
     parseOrThrow(z.object({ id: approvalIdSchema }), { id }, 'COMMAND_INVALID', 'The approval');

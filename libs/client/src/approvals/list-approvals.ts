@@ -14,13 +14,12 @@ import type { ApprovalsContext } from './approvals-context.ts';
 /** Which approvals are listed. */
 export interface ApprovalFilter {
   /**
-   * Only those that this session asks.
+   * Session that asks.
    * @default any
    */
   sessionId?: string | undefined;
   /**
-   * The state of those that are listed: `pending` are the questions that wait, `approved` the approvals that hold and
-   * can be revoked.
+   * State of the listed ones: `pending` questions, or `approved` ones, which hold and can be revoked.
    * @default 'pending'
    */
   state?: 'pending' | 'approved' | undefined;
@@ -39,7 +38,7 @@ export async function listApprovals(context: ApprovalsContext, given: ApprovalFi
   return grants.filter((grant) => sessionId === undefined || grant.sessionId === sessionId);
 }
 
-/** Returns the questions that wait, the oldest first. */
+/** Returns the pending questions, the oldest first. */
 async function listPending(
   context: ApprovalsContext,
   keys: ApprovalKeys,
@@ -71,7 +70,7 @@ async function listGrants(context: ApprovalsContext, keys: ApprovalKeys): Promis
   return opened.sort(byTime);
 }
 
-/** Returns how a question that waited `before` has ended. */
+/** Returns how a question that was pending `before` has ended. */
 export async function readEnded(context: ApprovalsContext, before: Approval): Promise<Approval> {
   const keys = approvalKeys(context.namespace, context.tenant);
   const end = await readApprovalEnd(context.redis, keys, before.id);

@@ -5,9 +5,8 @@ import { checkAnswer, notAccepted, sealAnswer } from './answer-approval.ts';
 import type { ApprovalsContext } from './approvals-context.ts';
 
 /**
- * Time after which a revocation that was written holds, whatever a host does. A host starts something on a grant within
- * 1.5 s after it has found it, by the clock of Redis, and it looks for one only after it has applied the answers that
- * are written.
+ * A written revocation holds after this time: a host looks for a grant after the written answers, and uses it within
+ * 1.5 s.
  */
 const HOLDS_AFTER_MS = 2_000;
 const ASK_AGAIN_MS = 300;
@@ -25,7 +24,7 @@ export async function revokeApproval(
   const written = await writeAnswer(redis, keys, sealAnswer(context, keys, answer));
   const holds = AbortSignal.timeout(HOLDS_AFTER_MS);
   while (!holds.aborted) {
-    // A host that comes later finds the revocation.
+    // Hosts that come later find the revocation.
     const [hosts] = await Promise.all([listLiveHosts(context), wakeForAnswers(redis, keys, written)]);
     const again = AbortSignal.any([holds, AbortSignal.timeout(ASK_AGAIN_MS)]);
     while (!again.aborted) {
@@ -52,7 +51,7 @@ async function listLiveHosts(context: ApprovalsContext): Promise<string[]> {
   return hosts.filter(({ state }) => state !== 'unreachable').map((host) => host.id);
 }
 
-/** Reads the state of a revocation. The three are read in this order. */
+/** Reads the state of a revocation. The order of the three reads matters. */
 async function look({ redis }: ApprovalsContext, keys: ApprovalKeys, { id, written }: { id: string; written: string }) {
   const [confirmed, isWaiting, holdsStill] = await Promise.all([
     readConfirmed(redis, keys, written),

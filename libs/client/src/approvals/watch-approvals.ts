@@ -3,7 +3,6 @@ import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import type { ApprovalsContext } from './approvals-context.ts';
 import { listApprovals, readEnded } from './list-approvals.ts';
 
-/** Yields the questions that wait, then each change. */
 export async function* watchApprovals(
   context: ApprovalsContext,
   signal: AbortSignal | undefined,

@@ -7,12 +7,11 @@ import { type BatchOptions, type BatchTotals, batchOptionsSchema, type Task, typ
 import { runPool } from './task-pool.ts';
 
 /**
- * A batch of tasks. Iterate it once, to its end: tasks are read when there is room for them, and results come as tasks end.
- * A slow consumer throttles the batch: apart from the ids of its tasks, memory is bounded. When the consumer stops, no further task starts,
- * and running ones are awaited.
+ * A batch of tasks. Iterate it once, to its end. A slow consumer throttles the batch, so memory is bounded apart from
+ * the tasks' ids. When the consumer stops, no further task starts, and running ones are awaited.
  */
 export class Batch implements AsyncIterable<TaskResult> {
-  /** Counted so far. */
+  /** Totals so far. */
   readonly totals: BatchTotals = {
     tasks: 0,
     skipped: 0,
@@ -30,7 +29,7 @@ export class Batch implements AsyncIterable<TaskResult> {
     this.#view = view;
     this.#tasks = tasks;
     const { signal, ...rest } = options;
-    // As a whole: with the spec of a task it is checked again.
+    // The common spec alone. It is checked again together with each task's spec.
     if (options.spec !== undefined)
       parseOrThrow(sessionSpecSchema, options.spec, 'SESSION_SPEC_INVALID', 'The spec of the batch');
     this.#options = parseOptions(rest);
@@ -49,13 +48,13 @@ export class Batch implements AsyncIterable<TaskResult> {
     const options = { concurrency, signal: this.#signal };
     for await (const result of runPool(this.#expanded(), start, options)) {
       this.totals[result.outcome]++;
-      // A task that was given twice has a line of its own already.
+      // The line of a task that was given twice exists.
       if (result.attempts > 0) await file?.append(result);
       yield result;
     }
   }
 
-  /** Ids of the sessions of the tasks that have begun and not ended, each as of its first attempt. */
+  /** Ids of the sessions of running tasks, each of the first attempt. */
   get sessionIds(): readonly string[] {
     return [...this.#sessionIds];
   }

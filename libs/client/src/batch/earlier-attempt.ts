@@ -5,19 +5,19 @@ import { parseCommand, type RunOptions } from '../submit/parse-command.ts';
 import { digestPayload, keyConflict } from '../submit/send-entry.ts';
 import type { FleetView } from '../view.ts';
 
-/** What an earlier driver of the batch began of one attempt at a task. */
+/** The parts of one attempt at a task that an earlier driver began. */
 export interface EarlierAttempt {
-  /** Whether its session is still open, under which generation. */
+  /** Whether the session is still open, under this generation. */
   open: boolean;
   generation: string;
-  /** its first scripts that were accepted */
+  /** the first scripts, which were accepted */
   begun: { payloadHash: string; entryId: string }[];
 }
 
-/** The key under which a script of a task is submitted. The session is that of the batch, the task and the attempt. */
+/** Idempotency key of a task's script, within the session of the batch, the task and the attempt. */
 export const stepKey = (index: number) => `script-${index + 1}`;
 
-/** Undefined when nothing of the attempt was accepted. */
+/** Finds an earlier attempt. Returns undefined if no script of it was accepted. */
 export async function findEarlierAttempt(
   view: FleetView,
   sessionId: string,
@@ -32,7 +32,7 @@ export async function findEarlierAttempt(
   return begun.length === 0 ? undefined : { open: phase.phase === 'open', generation: phase.generation, begun };
 }
 
-/** Results of the scripts that were accepted, to the first that did not succeed. Its session needs no host for that, and is not opened again. */
+/** Returns the Results of the accepted scripts, up to the first failure. The session is not opened again for that. */
 export async function readEarlierResults(
   view: FleetView,
   sessionId: string,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { SessionSpec } from '@shellfleet/protocol';
 import type { Task } from './task.ts';
 
-/** A task as the batch runs it: with the options that all tasks share, `repeats` times. A value that is no task is left to its check. */
+/** Returns the task `repeats` times with the shared options. A value that is no task is left to its check. */
 export function expandTask(task: Task, repeats: number, spec: SessionSpec | undefined, timeoutMs?: number): Task[] {
   if (typeof task !== 'object' || task === null) return [task];
   const merged = mergeSpecs(spec, task.spec);
@@ -15,13 +15,13 @@ export function expandTask(task: Task, repeats: number, spec: SessionSpec | unde
   return Array.from({ length: repeats }, (_, index) => ({ ...whole, id: `${task.id}#${index + 1}` }));
 }
 
-/** Fields of which a spec may give a part. */
+/** Fields of a spec that are merged by key. */
 const PARTIAL = ['env', 'secrets', 'labels', 'limits', 'output'] as const;
 
-/** `own` over `common`. Of variables, secrets, labels, limits and output bounds, single ones replace those of `common`; other fields as a whole. */
+/** Returns `own` over `common`. The keys of PARTIAL fields are merged, other fields are replaced. */
 function mergeSpecs(common: SessionSpec | undefined, own: SessionSpec | undefined): SessionSpec | undefined {
   if (common === undefined || own === undefined) return own ?? common;
-  // A spec that is no object is left to its check.
+  // Left to its check.
   if (typeof own !== 'object' || own === null) return own;
   const merged: Record<string, unknown> = { ...common, ...own };
   for (const field of PARTIAL) {
@@ -34,7 +34,7 @@ function mergeSpecs(common: SessionSpec | undefined, own: SessionSpec | undefine
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The id of a task's session: the same for each driver of a batch of this name, another for each other task. */
+/** Returns the id of a task's session, which is the same for each driver of this batch. */
 export function taskSessionId(batch: string, taskId: unknown): string {
   const id = String(taskId);
   const readable = id.replaceAll(/[^A-Za-z0-9._-]/g, '_').slice(0, 24);

@@ -5,26 +5,26 @@ import { OUTCOMES, ShellfleetError, tryJson } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { TaskResult } from './task.ts';
 
-// FILE-1. A results file holds one TaskResult per line, and at most one per task: lines of tasks that run again are removed when it is resumed.
-// FILE-2. `<file>.batch` beside it holds the name of the batch, and the attempts of the tasks whose lines were removed. It is written before
-//         the first task starts and before a line is removed, so a driver that is killed at any moment leaves what the next one needs.
+// FILE-1. A results file has one line per task, a TaskResult. Lines of tasks that run again are removed first.
+// FILE-2. `<file>.batch` holds the batch's name, and the attempts of tasks whose lines were removed. It is written
+//     before the first task starts and before a line is removed.
 
 const lineSchema = z.object({ id: z.string(), outcome: z.enum(OUTCOMES), attempts: z.number().default(1) });
 const besideSchema = z.object({ name: z.string(), attempts: z.record(z.string(), z.number()).default({}) });
 
-/** Outcomes that the task did not cause itself: such a task runs again. */
+/** Outcomes that the task did not cause itself, so that it runs again. */
 export const RUN_AGAIN: readonly string[] = ['error', 'lost', 'cancellation'];
 
 export interface Earlier {
-  /** Undefined when no file beside the results names the batch. */
+  /** Name of the batch. Undefined without a `.batch` file. */
   name: string | undefined;
   /** ids of the tasks that need not run again */
   finished: Set<string>;
-  /** how often the others were begun, as far as they ended */
+  /** ended attempts of the other tasks */
   attempts: Map<string, number>;
 }
 
-/** What an earlier run has written. A file that is not there is an empty one. Lines that are not valid, such as a partly written last one, are skipped. */
+/** Reads an earlier run. A missing file is empty, and invalid lines, such as a partly written last one, are skipped. */
 export async function readEarlier(path: string): Promise<Earlier> {
   const beside = besideSchema.safeParse(tryJson(await readFile(besideOf(path), 'utf8').catch(() => '')));
   const attempts = new Map(Object.entries(beside.data?.attempts ?? {}));
@@ -40,7 +40,6 @@ export async function readEarlier(path: string): Promise<Earlier> {
   return { name: beside.data?.name, finished, attempts };
 }
 
-/** The file to which a batch writes its results. */
 export class ResultsFile implements AsyncDisposable {
   readonly #path: string;
   readonly #file: FileHandle;
@@ -51,8 +50,7 @@ export class ResultsFile implements AsyncDisposable {
   }
 
   /**
-   * `new`: the file must not exist. `replace`: what it holds is lost. `resume`: its finished tasks stay. Pipes and devices are written as they are.
-   * Throws COMMAND_INVALID for a file that exists, FILE_NOT_FOUND and FILE_DENIED.
+   * Opens the file: `new`, emptied (`replace`) or with its finished tasks (`resume`). Throws COMMAND_INVALID, FILE_….
    */
   static async open(
     path: string,
@@ -74,7 +72,7 @@ export class ResultsFile implements AsyncDisposable {
     }
   }
 
-  /** Throws FILE_DENIED when the file takes no more, as on a full disk. */
+  /** Appends a line. Throws FILE_DENIED when that fails, such as on a full disk. */
   async append(result: TaskResult): Promise<void> {
     try {
       await this.#file.appendFile(`${JSON.stringify(result)}\n`);
@@ -90,7 +88,7 @@ export class ResultsFile implements AsyncDisposable {
 
 const besideOf = (path: string) => `${path}.batch`;
 
-/** FILE-1. One line for each finished task stays: the last one. */
+/** Keeps the last line of each finished task (FILE-1). */
 async function removeUnfinished(path: string): Promise<void> {
   let lines = 0;
   const last = new Map<string, number>();
@@ -127,7 +125,7 @@ async function eachLine(path: string, use: (line: string) => void | Promise<void
   }
 }
 
-/** In one step, so that a reader and a killed writer leave the old file or the new one. */
+/** Replaces the file in one step, so that readers and a killed writer leave the old or the new one. */
 async function replaceFile(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
   const next = `${path}.${randomUUID()}`;
   await using file = await open(next, 'wx');

@@ -3,7 +3,7 @@ import type { TaskResult } from './task.ts';
 
 const DONE: readonly Outcome[] = ['success', 'cancellation', 'denial'];
 
-/** After these the same command in the same session may do harm. The next attempt at a task has a session of its own. */
+/** After these, the same command in the same session may do harm, so the next attempt has another session. */
 const OF_THE_SESSION: readonly string[] = [
   'SESSION_CLOSED',
   'SESSION_LOST',
@@ -12,7 +12,7 @@ const OF_THE_SESSION: readonly string[] = [
   'LEASE_LOST',
 ] satisfies ErrorCode[];
 
-/** Which of a batch's `retries` an attempt that ended takes. `done`: none, because it succeeded, or would end in the same way again. */
+/** Returns which of a batch's `retries` applies. `done`: none, because it succeeded, or would fail again. */
 export function retryKindOf({ outcome, error }: Pick<TaskResult, 'outcome' | 'error'>): 'done' | 'infra' | 'command' {
   if (DONE.includes(outcome)) return 'done';
   if (outcome === 'lost') return 'infra';

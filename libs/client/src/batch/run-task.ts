@@ -9,24 +9,23 @@ import { RUN_AGAIN } from './results-file.ts';
 import { retryKindOf } from './retry-kind.ts';
 import { type Task, type TaskResult, taskSchema } from './task.ts';
 
-// TASK-1. Each attempt has a session of its own, named after the batch, the task and the attempt, and each of its scripts an idempotency key. A
-//         later driver of a named batch finds by them what an earlier one began: it waits for its Results, and runs nothing a second time.
-// TASK-2. An attempt that ended with its driver, between two scripts, is begun again in a fresh sandbox. So is one that the earlier driver
-//         left with a Result that lets a resumed task run again.
+// TASK-1. Each attempt has a session named after batch, task and attempt, and idempotency keys for its scripts. A later
+//     driver of a named batch thus finds what an earlier one began, waits for the Results, and runs nothing twice.
+// TASK-2. An attempt whose driver ended between two scripts is repeated in a fresh sandbox, and so are RUN_AGAIN ones.
 
 export interface TaskRun {
   /** of the first attempt */
   sessionId: string;
-  /** An earlier driver of the batch may have begun it. */
+  /** Whether an earlier driver of the batch may have begun the task. */
   named: boolean;
-  /** Attempts that ended under earlier drivers, with their results in the file. */
+  /** Attempts that ended under earlier drivers, from the results file. */
   attemptsBefore: number;
   retries: { infra: number; command: number };
   startDeadlineMs?: number | undefined;
   signal: AbortSignal | undefined;
 }
 
-/** Runs a task to its end, and again from its beginning as often as `retries` allows. Never rejects. */
+/** Runs a task to its end, and again as often as `retries` allows. Never rejects. */
 export async function runTask(view: FleetView, task: Task, run: TaskRun): Promise<TaskResult> {
   const startedAt = Date.now();
   const left = { ...run.retries };
@@ -70,9 +69,9 @@ async function tryTask(
     const close = () => beginClose(view, opened.keys, opened.generation).catch(() => {});
     signal?.addEventListener('abort', close, { once: true });
     try {
-      // It was closed before this driver was there.
+      // The session was closed before this driver existed.
       if (earlier !== undefined && opened.generation !== earlier.generation) return 'interrupted';
-      // Its driver may have died before it added one.
+      // The earlier driver may have died before it added a job.
       if (earlier !== undefined) await view.ensureJob(opened);
       const session = new Session(view, opened);
       if (earlier === undefined)
@@ -89,14 +88,14 @@ async function tryTask(
     if (results.length <= (earlier?.begun.length ?? 0)) return classifyEarlier(results, scripts.length);
     return toAttempt(results);
   } catch (error) {
-    // Its session was closed between two steps.
+    // The session was closed between two steps.
     if (signal?.aborted) return { outcome: 'cancellation', results };
     if (await wasLeft(view, sessionId, error)) return 'interrupted';
     return { outcome: 'error', results, error: ensureShellfleetError(error).toJSON() };
   }
 }
 
-/** TASK-2. */
+/** Decides how to continue an earlier attempt (TASK-2). */
 function classifyEarlier(results: Result[], scripts: number): Attempt | 'interrupted' {
   const attempt = toAttempt(results);
   if (RUN_AGAIN.includes(attempt.outcome)) return 'interrupted';
@@ -108,7 +107,7 @@ function toAttempt(results: Result[]): Attempt {
   return { outcome: last?.outcome ?? 'success', results, ...(last?.error === undefined ? {} : { error: last.error }) };
 }
 
-/** Whether its session was closed because this process did not drive it for a while: it was asleep, say. */
+/** Tells whether the session was closed because this process did not drive it for a while, such as while asleep. */
 async function wasLeft(view: FleetView, sessionId: string, error: unknown): Promise<boolean> {
   if (!isShellfleetError(error) || error.code !== 'SESSION_CLOSED') return false;
   try {

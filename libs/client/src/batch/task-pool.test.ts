@@ -10,7 +10,7 @@ async function* count(to: number): AsyncGenerator<number, undefined> {
 
 const soon = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Bytes on the heap that are in use. */
+/** Returns the used bytes on the heap. */
 function heapBytes(): number {
   setFlagsFromString('--expose-gc');
   runInNewContext('gc')();
@@ -36,7 +36,7 @@ test('POOL-1: 100,000 tasks at concurrency 5,000 cost what they cost at concurre
   const few = await run(50);
   const many = await run(5_000);
   expect([few.done, many.done]).toEqual([100_000, 100_000]);
-  // A race over all running tasks takes a hundred times as long at a hundred times the concurrency.
+  // A race over all running tasks would take a hundred times as long at a hundred times the concurrency.
   expect(many.tookMs).toBeLessThan(10 * few.tookMs + 1_000);
   expect(Math.max(few.grownBytes, many.grownBytes)).toBeLessThan(8 << 20);
 });

@@ -1,17 +1,16 @@
 import { Notifier } from '@shellfleet/concurrency';
 
-// POOL-1. Its cost is the same for each task, however many run: the end of a task adds its result to a queue, and nothing waits for all of them.
-// POOL-2. At most `concurrency` tasks run, or have ended and wait for the consumer. The next task is read only when there is room for it.
+// POOL-1. A task's cost does not depend on how many run: its end adds the result to a queue, and nothing waits for all.
+// POOL-2. At most `concurrency` tasks run, or have ended and wait for the consumer. Only then the next one is read.
 
 export interface PoolOptions {
   concurrency: number;
-  /** When it aborts, no further task starts. */
+  /** Aborts when no further task shall start. */
   signal?: AbortSignal | undefined;
 }
 
 /**
- * Starts the tasks of `source`, and yields their results in the order in which they end. `start` returns undefined for a task that is left out,
- * and never rejects. When the consumer stops, or the source fails, no further task starts and running ones are awaited.
+ * Yields the results of tasks in the order of their ends. `start` never rejects, and returns undefined to skip a task.
  */
 export async function* runPool<T, R>(
   source: AsyncIterator<T>,
@@ -42,7 +41,7 @@ export async function* runPool<T, R>(
   const read = async () => {
     while (!exhausted && unfinished < concurrency) {
       const taken = await source.next();
-      // The consumer may have stopped meanwhile: then the task is dropped.
+      // The consumer has stopped, so the task is dropped.
       if (exhausted) return;
       if (taken.done) exhausted = true;
       else begin(taken.value);
@@ -85,7 +84,7 @@ export async function* runPool<T, R>(
   } finally {
     exhausted = true;
     signal?.removeEventListener('abort', stop);
-    // The source may still be producing a task. It is not run, and an error of it is dropped.
+    // A task or error that the source still produces is dropped.
     source.return?.(undefined)?.catch(() => {});
     while (running > 0) await changed.wait();
   }

@@ -16,21 +16,20 @@ import { ToolsQueue } from '../queue/tools-queue.ts';
 import { warn } from '../warn.ts';
 import { Inboxes, type NoticeReceiver, Subscriber } from './subscriber.ts';
 
-/** Calls that may be in flight on the main connection. Even a slow Redis replies to this many well within the deadline of a call. */
+/** Calls in flight on the main connection. Even a slow Redis replies to so many well within a call's deadline. */
 const CALLS_IN_FLIGHT = 1_000;
-/** Session jobs that are added at once, in each namespace. */
+/** Session jobs that are being added, in each namespace. */
 const JOBS_IN_FLIGHT = 200;
 
-/** The part of a view that its connection uses. */
 export interface ConnectionUser extends NoticeReceiver {
   tenant: string;
   /** Redis is back after it was down. */
   onReconnected(): void;
-  /** Redis has another fleet, or keys of another version, in the namespace now: nothing that this user waits for comes. */
+  /** The namespace now has another fleet, or keys of another version, so no wait of this user can succeed. */
   onOtherFleet(error: ShellfleetError): void;
 }
 
-/** Workers may have been started again with another retention, and Redis may have lost its data without a reconnection. */
+/** Workers may restart with another retention, and Redis may lose data without a reconnection. */
 const LOOK_AGAIN_EVERY_MS = 60_000;
 
 /** The part of a connection that the views of one fleet share. */
@@ -41,7 +40,7 @@ export interface NamespaceLink {
   readonly users: Set<ConnectionUser>;
 }
 
-/** Two Redis connections: the main one, and a subscriber for inboxes and feeds, which is made when it is needed. */
+/** The main Redis connection, and on first use a subscriber for inboxes and feeds. */
 export class Connection {
   /** Names the inboxes of this process. */
   readonly id: string;
@@ -51,13 +50,13 @@ export class Connection {
   readonly window = new SendWindow(CALLS_IN_FLIGHT);
   readonly subscriber: Subscriber;
   readonly #inboxes: Inboxes;
-  /** What this connection shares among the views of one keyspace, by keyspace. */
+  /** Shared parts, by keyspace. */
   readonly #namespaces = new Map<string, NamespaceLink>();
-  /** The identity of the fleet of each namespace, as this connection read it last. */
+  /** Last known identity of each namespace's fleet. */
   readonly #fleetIds = new Map<string, string>();
   readonly #lookingAgain: NodeJS.Timeout;
 
-  /** Throws QUEUE_UNAVAILABLE when Redis is out of reach, REDIS_UNSUITABLE when it would lose commands. */
+  /** Connects. Throws QUEUE_UNAVAILABLE when Redis is out of reach, REDIS_UNSUITABLE when it would lose commands. */
   static async open(redisUrl: string): Promise<Connection> {
     const nextId = createIds();
     const id = nextId();
@@ -80,15 +79,15 @@ export class Connection {
     this.history = history;
     this.subscriber = new Subscriber(() => duplicate('subscriber', `shellfleet-feeds-${id}`));
     this.#inboxes = new Inboxes(this.subscriber, id);
-    // Every queue of every namespace listens on it.
+    // Every queue of every namespace adds a listener.
     redis.setMaxListeners(0);
     redis.on('ready', () => this.#reconnected());
     this.#lookingAgain = setInterval(() => void this.#lookAgain(), LOOK_AGAIN_EVERY_MS).unref();
   }
 
   /**
-   * The keyspace of the fleet in a namespace. Where none is declared, that of the fleet which this connection used last, else a new one after
-   * a wait for its hosts.
+   * Returns a fleet's keyspace. If Redis has none after a wait for hosts, returns the last one of this connection or a
+   * new one.
    */
   async findKeyspace(namespace: string): Promise<string> {
     const known = this.#fleetIds.get(namespace);
@@ -110,7 +109,7 @@ export class Connection {
     return link;
   }
 
-  /** Removes a view. After the last one of a fleet, resolves when the session jobs that are being added are stored. */
+  /** Removes a view. After a fleet's last one, resolves when its session jobs that are being added are stored. */
   async leave(namespace: string, user: ConnectionUser): Promise<void> {
     const link = this.#namespaces.get(namespace);
     if (!link?.users.delete(user) || link.users.size > 0) return;
@@ -119,7 +118,7 @@ export class Connection {
     await link.sessions.settled();
   }
 
-  /** Receives what comes to the inbox of a namespace from now on. Resolves when no answer is missed. */
+  /** Opens the inbox of a namespace. Resolves when no later message is missed. */
   openInbox(namespace: string): Promise<void> {
     return this.#inboxes.open(namespace, {
       onEnded: (notice) => {
@@ -152,7 +151,7 @@ export class Connection {
     return this.#namespaces.get(namespace)?.users ?? [];
   }
 
-  /** While Redis is down, the retention that was read last is used. */
+  /** Reads the retentions. While Redis is down, the last ones are used. */
   #readRetentions(): void {
     for (const namespace of this.#namespaces.keys()) void readRetention(this.redis, namespace).catch(() => {});
   }
@@ -162,10 +161,10 @@ export class Connection {
     for (const { users } of this.#namespaces.values()) for (const user of users) user.onReconnected();
   }
 
-  /** What was read from Redis at the start: it may have been replaced by another since. */
+  /** Repeats the reads of the start, because another Redis may have replaced this one. */
   async #lookAgain(): Promise<void> {
     const namespaces = new Set([...this.#namespaces.keys()].map((keyspace) => parseKeyspace(keyspace).namespace));
-    // One that cannot write does not declare: a host does.
+    // Clients that cannot write leave the declaration to hosts.
     await Promise.allSettled([...namespaces].map((namespace) => this.findKeyspace(namespace)));
     this.#readRetentions();
   }
@@ -188,7 +187,7 @@ export function createIds(): () => string {
   return monotonicFactory(pooledRandom());
 }
 
-/** Random fractions as `ulid` expects them. The bytes come 1,024 at a time: a system call for each would cost as much as a small call to Redis. */
+/** Returns random fractions for `ulid`, from pools of 1,024 bytes: a system call for each would be expensive. */
 function pooledRandom(): () => number {
   let pool = Buffer.alloc(0);
   let used = 0;

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { afterEach, expect, test } from 'vitest';
 import { DrivenSessions } from './driven-sessions.ts';
 
-/** The keys of which a heartbeat was renewed. */
+/** Keys whose heartbeat was renewed. */
 let renewed: string[] = [];
 const redis = {
   async pexpire(key: string) {

@@ -2,10 +2,10 @@ import { RENEW_DRIVER_EVERY_MS, renewDriver } from '@shellfleet/mailbox';
 import type { SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** The sessions that a view drives: their heartbeat is renewed on one timer. */
+/** The sessions that a view drives. One timer renews their heartbeats. */
 export class DrivenSessions {
   readonly #redis: Redis;
-  /** how often each of them is driven here */
+  /** How often each of them is driven here. */
   readonly #driven = new Map<string, { keys: SessionKeys; times: number }>();
   #timer?: NodeJS.Timeout | undefined;
 
@@ -13,7 +13,7 @@ export class DrivenSessions {
     this.#redis = redis;
   }
 
-  /** Drives a session that was just opened as its driver, until the disposal. */
+  /** Drives a newly opened session until the disposal. */
   drive(keys: SessionKeys): Disposable {
     const one = this.#driven.get(keys.prefix) ?? { keys, times: 0 };
     one.times++;
@@ -28,7 +28,7 @@ export class DrivenSessions {
     };
   }
 
-  /** While Redis is down, the next one renews. */
+  /** Renews the heartbeats. While Redis is down, the next round does. */
   renew(): void {
     for (const { keys } of this.#driven.values()) void renewDriver(this.#redis, keys).catch(() => {});
   }

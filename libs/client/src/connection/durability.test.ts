@@ -49,9 +49,9 @@ test.each<[string, Partial<Settings>, string | undefined, number]>([
     Object.assign(settings, change);
     await durability.confirm('s.X', 0);
     history.changes = 1;
-    // As after a reconnection, before the reply.
+    // A reconnection refreshes before the reply arrives.
     await durability.refresh();
-    // As after a reconnection, before the reply.
+    // A reconnection refreshes before the reply arrives.
     await durability.refresh();
     const confirmed = durability.confirm('s.X', 0).then(
       () => undefined,

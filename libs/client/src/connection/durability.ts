@@ -9,14 +9,12 @@ import {
 } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 
-/**
- * How this Redis confirms that a write is on its disk: `always`: every reply is a confirmation; `wait`: WAITAOF confirms; `none`: it cannot.
- */
+/** How Redis confirms a write on its disk: by every reply (`always`), by WAITAOF (`wait`), or not at all (`none`). */
 export type Durability = 'always' | 'wait' | 'none';
 
 const WAIT_MS = 1_500;
 
-/** How the Redis of a connection confirms writes, read again when another Redis, or a restarted one, answers there. */
+/** The durability of a connection's Redis, which is read again when Redis was replaced or restarted. */
 export class DurabilityOfRedis {
   readonly #redis: Redis;
   readonly #history: Pick<RedisHistory, 'changes'>;
@@ -44,7 +42,7 @@ export class DurabilityOfRedis {
     return this.#readAt;
   }
 
-  /** Reads the mode again if the Redis is another one since. */
+  /** Reads the mode again if Redis has changed. */
   async refresh(): Promise<void> {
     const { changes } = this.#history;
     if (changes === this.#readAt) return;
@@ -52,7 +50,7 @@ export class DurabilityOfRedis {
     this.#readAt = changes;
   }
 
-  /** To be called after the reply to a write, with `readAt` of before it was sent. Throws when the write may not be on the disk. */
+  /** Confirms a write after its reply, with `readAt` from before the write. Throws when it may not be on the disk. */
   async confirm(commandId: string, sentAt: number): Promise<void> {
     await this.refresh();
     if (this.#readAt === sentAt) return;
@@ -66,10 +64,7 @@ export class DurabilityOfRedis {
   }
 }
 
-/**
- * Of a Cluster only `always` counts, on every node: WAITAOF names no key, so it could reach another node than the write. A node that does not
- * answer promises nothing.
- */
+/** Detects the mode. A Cluster needs `always` on every node: WAITAOF names no key, and may reach another node. */
 async function detectDurability(redis: Redis, ask = askInfo): Promise<Durability> {
   if (!isCluster(redis)) return detectOfNode(redis, ask);
   const all = await Promise.all(mastersOf(redis).map((node) => detectOfNode(node, ask).catch(() => 'none')));
@@ -101,7 +96,7 @@ export function requireDurability(durability: Durability): void {
   );
 }
 
-/** Must be sent directly after the write that it confirms, on the same connection. */
+/** Waits for the disk. Must be sent directly after the write, on the same connection. */
 export async function waitUntilOnDisk(redis: Redis, commandId: string): Promise<void> {
   const [local] = (await redis.call('WAITAOF', '1', '0', String(WAIT_MS)).catch((error: unknown) => {
     throw toQueueError(error);

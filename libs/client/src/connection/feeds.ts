@@ -1,14 +1,14 @@
 import { Notifier } from '@shellfleet/concurrency';
 import type { Receiver, Subscriber } from './subscriber.ts';
 
-/** A hint may be lost, so every reader is woken this often as well. */
+/** Interval at which readers wake even without a hint, which may be lost. */
 const WAKE_AGAIN_MS = 1_500;
 
-/** Wakes one reader when its stream may have grown: a hint to read the stream. Disposing it ends the subscription. */
+/** Wakes one reader when its stream may have grown. Disposing it ends the subscription. */
 export interface Wake extends Disposable {
-  /** Resolves at the next hint, at once when one came since the last call. Rejects when the signal aborts, and when the view is closed. */
+  /** Resolves at the next hint, or at once if one came since the last call. Rejects on abort or close. */
   next(signal?: AbortSignal): Promise<void>;
-  /** Wakes the reader, for another reason than its stream. */
+  /** Wakes the reader for another reason. */
   readonly hint: () => void;
 }
 
@@ -23,7 +23,7 @@ export class Feeds {
     this.#subscriber = subscriber;
   }
 
-  /** Resolves when the subscription to the channel is active: a change after that is not missed. */
+  /** Subscribes to a channel. Resolves when no later change is missed. */
   async follow(channel: string): Promise<Wake> {
     if (this.#closed !== undefined) throw this.#closed;
     const reader = new Reader(() => {
@@ -41,7 +41,7 @@ export class Feeds {
     for (const reader of this.#readers) reader.hint();
   }
 
-  /** Readers that wait now or later are rejected with the error. */
+  /** Rejects present and later waits with the error. */
   close(error: Error): void {
     this.#closed = error;
     this.#stopTimer();

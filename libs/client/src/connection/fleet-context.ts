@@ -1,10 +1,10 @@
 import type { FleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** A fleet, over the main connection. The parts of a view extend it by what they need. */
+/** A fleet over the main connection, which the contexts of other modules extend. */
 export interface FleetContext {
   readonly redis: Redis;
-  /** Its keyspace. */
+  /** The keyspace. */
   readonly namespace: string;
   readonly fleet: FleetKeys;
 }

@@ -1,7 +1,7 @@
 import { checkRedis } from '@shellfleet/redis';
 import { Connection } from './connection.ts';
 
-// CONNECTION-1. A process has one Connection per Redis URL (server, database and user), for any number of fleets, tenants and namespaces.
+// CONNECTION-1. A process has one Connection per Redis URL, for any number of fleets, tenants and namespaces.
 // CONNECTION-2. A Connection is closed when its last user has released it. A later acquire opens a new one.
 
 interface Shared {
@@ -12,16 +12,13 @@ interface Shared {
 /** The right to use a connection, until it is released. */
 export interface ConnectionLease {
   connection: Connection;
-  /** To be called once. Resolves when the connection is closed, or at once when others use it. */
+  /** Releases once. Resolves when the connection is closed, or at once while others use it. */
   release(): Promise<void>;
 }
 
 const connections = new Map<string, Shared>();
 
-/**
- * Opens a connection to this Redis, or shares the one that the process has. Throws QUEUE_UNAVAILABLE when Redis is out of reach,
- * REDIS_UNSUITABLE when it would lose commands.
- */
+/** Opens a connection to this Redis, or shares the process's own. Throws QUEUE_UNAVAILABLE, REDIS_UNSUITABLE. */
 export async function acquireConnection(redisUrl: string): Promise<ConnectionLease> {
   const key = toKey(redisUrl);
   const known = connections.get(key);
@@ -44,7 +41,7 @@ export async function acquireConnection(redisUrl: string): Promise<ConnectionLea
   }
 }
 
-/** Equal for URLs that name the same server, database and user. */
+/** Returns the same key for URLs of the same server, database and user. */
 function toKey(redisUrl: string): string {
   if (!URL.canParse(redisUrl)) return redisUrl;
   const { protocol, username, password, hostname, port, pathname, search } = new URL(redisUrl);

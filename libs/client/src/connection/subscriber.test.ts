@@ -40,7 +40,7 @@ test('SUBSCRIBER-2: after a reconnection every receiver learns of the gap, when 
   redis.emit('ready');
   await settle();
   expect([redis.calls.at(-1)?.names, first.onGap.mock.calls.length]).toEqual([['a', 'b'], 0]);
-  // This connection breaks before its reply, and is made anew.
+  // The connection breaks before the reply, and is made again.
   redis.calls.at(-1)?.reply.reject(new Error('broken'));
   await settle();
   expect(first.onGap).not.toHaveBeenCalled();

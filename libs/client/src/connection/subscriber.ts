@@ -2,9 +2,9 @@ import { type InboxNotice, parseInboxMessage } from '@shellfleet/mailbox';
 import { inboxChannel } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-// SUBSCRIBER-1. Messages are hints. Redis drops those that it publishes while this process is not subscribed, or reads too slowly.
-// SUBSCRIBER-2. After each time in which messages may have been dropped, every receiver's onGap() is called, with the subscription active again.
-//               So each change is found by a look that begins then, or is announced by a message.
+// SUBSCRIBER-1. Messages are hints. Redis drops them while this process is not subscribed, or reads too slowly.
+// SUBSCRIBER-2. After each possible loss, every receiver's onGap() is called, with the subscription active again. So
+//     each change is found by a look that begins then, or is announced by a message.
 
 export interface Receiver {
   onMessage(message: string): void;
@@ -12,10 +12,7 @@ export interface Receiver {
   onGap(): void;
 }
 
-/**
- * Subscribing again changes nothing, but needs a reply: a connection without one is closed at the deadline of the call, and made anew. In a
- * Cluster it also restores a subscription that was lost with its node.
- */
+/** Subscriptions are repeated. A missing reply closes the connection, and a Cluster may have lost them with a node. */
 const SUBSCRIBE_AGAIN_MS = 10_000;
 
 interface Channel {
@@ -23,7 +20,7 @@ interface Channel {
   subscribed: Promise<unknown>;
 }
 
-/** The subscriptions of a process, over one Redis connection, which is made when it is needed. */
+/** The subscriptions of a process, over one Redis connection that is made on first use. */
 export class Subscriber {
   readonly #connect: () => Redis;
   readonly #channels = new Map<string, Channel>();
@@ -35,7 +32,7 @@ export class Subscriber {
     this.#connect = connect;
   }
 
-  /** Resolves when the subscription is active: a message after that is not missed. Also when Redis is down: onGap() is called when it is back. */
+  /** Subscribes. Resolves when no later message is missed, or while Redis is down: then onGap() follows. */
   async add(channel: string, receiver: Receiver): Promise<void> {
     if (this.#isClosed) return;
     const known = this.#channels.get(channel) ?? this.#subscribe(channel);
@@ -80,7 +77,7 @@ export class Subscriber {
     return redis;
   }
 
-  /** If it fails, the connection breaks and becomes ready again. */
+  /** Subscribes again. A failure breaks the connection, which then becomes ready again. */
   async #resume(): Promise<void> {
     if (!(await this.#renew())) return;
     for (const { receivers } of this.#channels.values()) for (const receiver of receivers) receiver.onGap();
@@ -99,7 +96,7 @@ export class Subscriber {
 
 export interface NoticeReceiver {
   onEnded(notice: InboxNotice): void;
-  /** The sealed answer to a question, or the sealed result of a tool call (empty when it has to be read). */
+  /** A sealed reply to a request, or the sealed result of a tool call (empty when it has to be read). */
   onAnswer(questionId: string, sealed: string): void;
   /** Notices may have been dropped. */
   onGap(): void;
@@ -110,7 +107,7 @@ interface Inbox {
   opened: Promise<void>;
 }
 
-/** The inboxes of this process, one per namespace. Notices are hints: a lost one causes only a delay, because results are also looked up. */
+/** The inboxes of this process, one per namespace. Results are also looked up, so a lost notice only causes a delay. */
 export class Inboxes {
   readonly #subscriber: Subscriber;
   readonly #inboxId: string;
@@ -121,7 +118,7 @@ export class Inboxes {
     this.#inboxId = inboxId;
   }
 
-  /** Receives from now on what comes to the inbox of a namespace. Resolves when no answer is missed. Further calls return the same promise. */
+  /** Opens the inbox of a namespace, once. Resolves when no later message is missed. */
   open(namespace: string, receiver: NoticeReceiver): Promise<void> {
     const known = this.#inboxes.get(namespace);
     if (known !== undefined) return known.opened;
@@ -129,7 +126,7 @@ export class Inboxes {
       onMessage: (message) => dispatch(message, receiver),
       onGap: () => receiver.onGap(),
     };
-    // An entry that was submitted before may have ended meanwhile.
+    // An entry that was submitted before may have ended.
     const opened = this.#subscriber.add(inboxChannel(namespace, this.#inboxId), raw).then(() => receiver.onGap());
     this.#inboxes.set(namespace, { receiver: raw, opened });
     return opened;

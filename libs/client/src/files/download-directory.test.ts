@@ -21,7 +21,7 @@ const file = (name: string): FileRecord => ({ ...plain, name, type: 'file' });
 const directory = (name: string): FileRecord => ({ ...plain, name, type: 'directory', mode: 0o755 });
 const link = (name: string, to: string): FileRecord => ({ ...plain, name, type: 'symlink', target: to });
 
-/** A sandbox that says what it likes: these records, and `evil` as the content of every file. */
+/** Returns a hostile sandbox: these records, and `evil` as the content of every file. */
 function hostile(records: FileRecord[], epochs: number[] = []): FileSteps {
   let step = 0;
   const answerOf = (operation: FileOperation): FileAnswer => {
@@ -94,7 +94,7 @@ test.each<[string, FileRecord[]]>([
 ])(
   'a directory of %s is not put together from two sandboxes, at whichever step the other one came',
   async (_what, records) => {
-    // Beside the files: the directory itself and its list. Small files are read in one step.
+    // Besides files, the directory itself and its list are read. Small files take one step.
     const steps = 2 + records.filter(({ size }) => size > 4).length + (records.some(({ size }) => size === 4) ? 1 : 0);
     await copy(records, Array(steps).fill(1));
     for (let replacedAfter = 1; replacedAfter < steps; replacedAfter++) {

@@ -9,11 +9,10 @@ import { PERMISSIONS, replaceFile, statIfThere } from './local-file.ts';
 import type { Progress } from './progress.ts';
 import { walk } from './walk.ts';
 
-// Copies a directory of a sandbox to this machine. What a sandbox says is not trusted.
-//
-// DOWN-1. Nothing is written outside of the local directory: a name has only plain parts, no part of it is a symbolic link here, and links of
-//         the sandbox are made when everything else is written.
-// DOWN-2. Each file is whole or not there.
+// Copies a directory of a sandbox, whose replies are not trusted, to this machine.
+// DOWN-1. Nothing is written outside of the local directory: names have only plain parts, none is a symbolic link here,
+//     and the sandbox's links are made last.
+// DOWN-2. Each file is complete or absent.
 
 const SMALL_BYTES = 262_144;
 const BATCH_BYTES = 524_288;
@@ -21,7 +20,7 @@ const BATCH_FILES = 500;
 const BATCHES_AHEAD = 3;
 /** Local files that are written at a time. */
 const WRITES_AT_ONCE = 16;
-/** What the owner needs to write into a directory. */
+/** Permissions with which the owner can write into a directory. */
 const OWNER = 0o700;
 
 export async function downloadDirectory(
@@ -46,10 +45,10 @@ class DirectoryCopy {
   readonly #progress: Progress;
   readonly #signal: AbortSignal | undefined;
   readonly #sandbox: SameSandbox;
-  /** The directory that was found to be one last: files come directory by directory. */
+  /** The directory that was checked last. Files come directory by directory. */
   #checked = '';
   readonly #links: { local: string; target: string }[] = [];
-  /** Directories whose own mode would keep their files out: they get it at the end. */
+  /** Directories whose mode would keep their files out, and is therefore set at the end. */
   readonly #closed: { local: string; mode: number }[] = [];
   readonly #underWay = new Set<Promise<unknown>>();
   #batch: FileRecord[] = [];
@@ -98,7 +97,7 @@ class DirectoryCopy {
     }
   }
 
-  /** DOWN-1 */
+  /** Returns the local path of a name, after the checks of DOWN-1. */
   async #toLocal(name: string): Promise<string> {
     if (name.includes('\uFFFD')) throw denied(posix.join(this.#path, name), 'has a name that is not UTF-8');
     if (!isPlain(name)) throw denied(`${this.#path}/${name}`, 'is no name below that directory');
@@ -178,7 +177,7 @@ class DirectoryCopy {
     const names = batch.map(({ name }) => name);
     const sent = await this.#steps.send({ name: 'pack', path: this.#path, names });
     const done = sent.answer().then((step) => this.#writeBatch(batch, this.#sandbox.check(step)));
-    // One that fails stays, so that the copy rejects with it.
+    // A failed write stays, so that the copy rejects with it.
     const underWay: Promise<unknown> = done.then(() => this.#underWay.delete(underWay));
     underWay.catch(() => {});
     this.#underWay.add(underWay);
@@ -216,7 +215,7 @@ class DirectoryCopy {
     }
   }
 
-  /** What is there is replaced, a link too; what is neither stays. */
+  /** Opens a file in place of a file or link. Anything else stays. */
   async #openFile(local: string) {
     const found = await statIfThere(local, lstat);
     if (found !== undefined && !found.isFile() && !found.isSymbolicLink())
@@ -229,7 +228,7 @@ class DirectoryCopy {
   }
 }
 
-/** Only plain parts: no empty one, no `.` or `..`, and nothing that this machine takes for more than a name. */
+/** Tells whether a name has only plain parts: not empty, `.` or `..`, nor special on this machine. */
 function isPlain(name: string): boolean {
   if (name.includes('\0') || (process.platform === 'win32' && /[\\:]/.test(name))) return false;
   return name.split('/').every((part) => part !== '' && part !== '.' && part !== '..');

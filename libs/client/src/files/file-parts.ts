@@ -13,12 +13,12 @@ export interface Part {
 
 export interface ReadPart {
   data: Uint8Array;
-  /** Of the whole file, at that time. */
+  /** Size of the whole file, at that time. */
   size: number;
   mode: number;
 }
 
-/** Yields the file part by part. A part that is not full is the last. Every part has to be from `sandbox`. */
+/** Yields the file part by part. A part that is not full is the last. Every part must be from `sandbox`. */
 export async function* readParts(
   steps: FileSteps,
   path: string,
@@ -36,16 +36,15 @@ export async function* readParts(
 
 export interface SentFile {
   path: string;
-  /** A ULID: the name of the parts. */
+  /** A ULID that names the parts. */
   transfer: string;
   mode?: number | undefined;
-  /** Reads the file as a whole, where a person has to be asked about it. Absent when it can be read only once. */
+  /** Digests the whole file, when a person has to be asked. Absent for a source that can be read only once. */
   whole?: (() => Promise<ContentDigest>) | undefined;
 }
 
 /**
- * Sends the parts of a file, of which the last puts it in its place, and returns the answers that have not come yet. Every answer, also one that
- * has come, has to be from `sandbox`.
+ * Sends the parts of a file, of which the last puts it in place. Returns the outstanding replies, all from `sandbox`.
  */
 export async function sendParts(
   steps: FileSteps,
@@ -62,7 +61,7 @@ export async function sendParts(
     signal?.throwIfAborted();
     const part = { name: 'write', path, offset, last, transfer, data: data.toString('base64'), ...given } as const;
     const describe = async () => {
-      // One part is shown as it is. The parts behind it name the same whole.
+      // A single part is its own digest. Others name the digest of the whole.
       if (file.whole !== undefined && !(part.offset === 0 && last)) given.whole = await file.whole();
       return { ...part, ...given };
     };
@@ -94,7 +93,7 @@ export function* cut(data: Buffer): Generator<Part> {
   }
 }
 
-/** Yields at least one part, each but the last full, whatever pieces come in. */
+/** Yields at least one part, all but the last of them full. */
 export async function* toParts(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Part> {
   let pending: Buffer[] = [];
   let bytes = 0;

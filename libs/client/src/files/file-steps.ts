@@ -7,10 +7,10 @@ import {
 } from '@shellfleet/protocol';
 import { z } from 'zod';
 
-// A file operation is one or several steps, each of which fits a message. Steps are done beside the mailbox, or as its entries.
+// A file operation is one or several steps that fit a message. They are entries of the mailbox or requests to the host.
 
 export interface DoneStep extends FileAnswer {
-  /** Of the shell that it was done under: steps with different epochs may have seen different sandboxes. */
+  /** Epoch of the step's shell. Steps of different epochs may have seen different sandboxes. */
   epoch: number;
 }
 
@@ -19,13 +19,13 @@ export interface SentStep {
 }
 
 export interface FileSteps {
-  /** Steps that are done in the order in which they were sent, though none is waited for. */
+  /** Steps that run in the order in which they were sent, without a wait for each. */
   readonly ahead: number;
-  /** Sends one step; resolves when it is accepted. */
+  /** Sends one step. Resolves when it is accepted. */
   send(operation: FileOperation, describe?: DescribeStep): Promise<SentStep>;
 }
 
-/** Completes a step about which a person has to be asked: with size and digest of the file of which it is a part. */
+/** Adds size and digest of the whole file to a step about which a person has to be asked. */
 export type DescribeStep = () => Promise<FileOperation>;
 
 export async function doStep(steps: FileSteps, operation: FileOperation): Promise<DoneStep> {
@@ -39,7 +39,7 @@ export function parseSandboxPath(path: unknown): string {
   return parseOrThrow(pathSchema, { path }, 'PATH_INVALID', `The path ${shown}`).path;
 }
 
-/** Refuses a step that saw another sandbox than the first one: what was copied so far may be of two. */
+/** Refuses a step in another sandbox than the first one, since the copy may then mix two. */
 export class SameSandbox {
   readonly #path: string;
   #epoch: number | undefined;

@@ -1,15 +1,15 @@
-// Patterns of paths, as a shell has them: `*`, `?` and `[a-z]` within a name, `**` for any number of directories.
+// Patterns of paths as in a shell: `*`, `?` and `[a-z]` within a name, `**` for any number of directories.
 
 export interface Glob {
-  /** The directory that has no pattern in its path. */
+  /** The longest leading directory without a pattern. */
   base: string;
-  /** How deep the walk below it goes; 0: without limit. */
+  /** How deep the walk below `base` goes; 0: without limit. */
   depth: number;
-  /** Whether a path relative to the base matches. */
+  /** Tells whether a path relative to the base matches. */
   matches(relative: string): boolean;
 }
 
-/** Undefined when the path has no pattern. */
+/** Parses a path. Returns undefined when it has no pattern. */
 export function parseGlob(path: string): Glob | undefined {
   const names = path.split('/').filter((name) => name !== '');
   const first = names.findIndex((name) => /[*?[]/.test(name));
@@ -22,7 +22,7 @@ export function parseGlob(path: string): Glob | undefined {
   };
 }
 
-/** Each name is compared with each part of the pattern once at most. */
+/** Compares each name with each part of the pattern at most once. */
 function matchesPath(pattern: readonly string[], names: readonly string[]): boolean {
   /** The parts of the pattern that may be next. */
   let open = new Set([0]);
@@ -41,14 +41,14 @@ function matchesPath(pattern: readonly string[], names: readonly string[]): bool
   return withSkipped(open, pattern).has(pattern.length);
 }
 
-/** `**` stands for no directory, too. */
+/** Adds the parts after each `**`, which may stand for no directory. */
 function withSkipped(open: ReadonlySet<number>, pattern: readonly string[]): Set<number> {
   const all = new Set(open);
   for (const at of all) if (pattern[at] === '**') all.add(at + 1);
   return all;
 }
 
-/** Goes back to the last `*` only, so its time is the product of the two lengths at most. */
+/** Backtracks to the last `*` only, so the time is at most the product of the two lengths. */
 function matchesName(pattern: string, name: string): boolean {
   if (name.startsWith('.') && !pattern.startsWith('.')) return false;
   const tokens = toTokens(pattern);

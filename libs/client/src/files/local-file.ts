@@ -5,19 +5,19 @@ import { type FileHandle, lstat, open, realpath, rename, rm, stat } from 'node:f
 import { dirname, join, resolve } from 'node:path';
 import { localDenied } from './local-error.ts';
 
-/** Permission bits. Setuid, setgid and sticky of a file from a sandbox mean nothing good here. */
+/** Permission bits without setuid, setgid and sticky, which must not come from a sandbox. */
 export const PERMISSIONS = 0o777;
 
 /** A local file that is being written. */
 export interface LocalFile {
   write(data: Uint8Array): Promise<void>;
-  /** Puts it in its place. */
+  /** Puts the file in its place. */
   finish(mode: number): Promise<void>;
-  /** Leaves what was there before. */
+  /** Leaves the earlier file. */
   discard(): Promise<void>;
 }
 
-/** Opens what a download writes to: a device or FIFO itself, otherwise a new file that takes the place of the old one. */
+/** Opens the target of a download: a device or FIFO itself, otherwise a new file that replaces the old one. */
 export async function openLocalFile(localPath: string): Promise<LocalFile> {
   const found = await statIfThere(localPath);
   if (found === undefined) {
@@ -25,12 +25,12 @@ export async function openLocalFile(localPath: string): Promise<LocalFile> {
     return replaceFile(resolve(localPath));
   }
   if (found.isDirectory()) throw localDenied(localPath, 'is a directory', 'FILE_IS_DIRECTORY');
-  // What the system's own folders name is the open file behind the name, which a new file would not reach.
+  // A name in these folders stands for an open file, which a new file would not reach.
   if (!found.isFile() || /^\/(dev|proc)\//.test(resolve(localPath))) return writeTo(localPath);
   return replaceFile(await realpath(localPath));
 }
 
-/** A new file that replaces what is at the path, also a symbolic link, when it is whole. */
+/** Opens a new file that replaces the path, or a symbolic link there, when it is complete. */
 export async function replaceFile(localPath: string): Promise<LocalFile> {
   const part = join(dirname(localPath), `.shellfleet-${randomBytes(8).toString('hex')}.part`);
   const file = await open(part, 'wx', 0o600);
@@ -57,7 +57,7 @@ async function writeTo(localPath: string): Promise<LocalFile> {
   };
 }
 
-/** A FIFO takes a part at a time. */
+/** Writes all data. A FIFO takes a part at a time. */
 async function writeWhole(file: FileHandle, data: Uint8Array): Promise<void> {
   for (let done = 0; done < data.byteLength; ) {
     const { bytesWritten } = await file.write(data, done, data.byteLength - done, null);
@@ -65,7 +65,7 @@ async function writeWhole(file: FileHandle, data: Uint8Array): Promise<void> {
   }
 }
 
-/** The bytes of a file, device or FIFO, in pieces. */
+/** Yields the bytes of a file, device or FIFO, in pieces. */
 export function readLocalFile(localPath: string, pieceBytes: number): AsyncIterable<Uint8Array> {
   return createReadStream(localPath, { highWaterMark: pieceBytes });
 }

@@ -1,6 +1,5 @@
 import type { TransferProgress } from './files.ts';
 
-/** Counts what was copied. */
 export class Progress {
   readonly #onProgress: ((progress: TransferProgress) => void) | undefined;
   readonly #sofar: TransferProgress = { bytes: 0, files: 0 };

@@ -16,15 +16,15 @@ import type { SubmitContext } from '../submit/send-entry.ts';
 import { sendEntry } from '../submit/send-entry.ts';
 import type { DoneStep, FileSteps, SentStep } from './file-steps.ts';
 
-/** Steps that may wait in the mailbox at once, of one operation. */
+/** Steps of one operation that may wait in the mailbox. */
 const AHEAD = 4;
 
-/** Steps as entries of the mailbox: each keeps its place among the commands. */
+/** Returns steps as mailbox entries, which keep their order among the commands. */
 export function orderedSteps(context: SubmitContext, session: OpenSession): FileSteps {
   return { ahead: AHEAD, send: (operation) => sendOperation(context, session, operation) };
 }
 
-/** Submits one step; resolves when it is accepted. */
+/** Submits one step. Resolves when it is accepted. */
 export async function sendOperation(
   context: SubmitContext,
   session: OpenSession,
@@ -65,7 +65,7 @@ function answerExpired(what: string): ShellfleetError {
   );
 }
 
-/** Throws unless it succeeded: a file operation or restart has no exit code, so its failure is an error. */
+/** Throws unless the entry succeeded. File operations and restarts have no exit code, so a failure is an error. */
 export function throwUnlessDone(wire: WireResult, what: string): void {
   if (wire.outcome === 'success') return;
   if (wire.outcome === 'error') throw fromWireError(wire.error);

@@ -11,7 +11,7 @@ import { SessionFiles } from './session-files.ts';
 vi.mock(import('@shellfleet/mailbox'), async (original) => ({ ...(await original()), readSealedAnswer: vi.fn() }));
 vi.mock(import('../submit/send-entry.ts'), async (original) => ({ ...(await original()), sendEntry: vi.fn() }));
 
-/** Files of a session whose steps all succeed, each with the next answer (undefined: gone) and under the next epoch. */
+/** Returns a session whose steps succeed with the next reply (undefined: gone) under the next epoch. */
 function filesWith(answers: (FileAnswer | undefined)[], epochs: number[] = []): SessionFiles {
   let step = 0;
   vi.mocked(sendEntry).mockImplementation(async () => {

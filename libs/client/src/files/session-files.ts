@@ -38,7 +38,7 @@ const READ_BYTES = 268_435_456;
 
 const modeSchema = z.object({ mode: z.number().int().min(0).max(0o7777) });
 
-/** Splits files and directories into steps. An ordered operation of several steps is one exclusive call, so no command comes between them. */
+/** Splits files and directories into steps. Ordered steps are one exclusive call, so no command comes between them. */
 export class SessionFiles implements Files {
   readonly #order: CallOrder;
   readonly #nextId: () => string;
@@ -59,7 +59,7 @@ export class SessionFiles implements Files {
       let total = 0;
       for await (const { data, size } of readParts(steps, parsed, { signal: options.signal })) {
         total += data.byteLength;
-        // Both: a file may grow while it is read, and a sparse one of a terabyte is refused at its first part.
+        // Both, because a file may grow while it is read, and a sparse one of a terabyte is refused at its first part.
         if (total > READ_BYTES || size > READ_BYTES) throw tooLarge(path);
         parts.push(data);
       }
@@ -160,7 +160,7 @@ export class SessionFiles implements Files {
     });
   }
 
-  /** One step. Calls that are made later wait until it is accepted, not until it is done. */
+  /** Sends one step. Later calls wait until it is accepted, not until it is done. */
   async #one(operation: FileOperation, options: FileOptions): Promise<DoneStep> {
     options.signal?.throwIfAborted();
     if (options.ordered !== true) return doStep(this.#beside.of(options), operation);

@@ -13,7 +13,7 @@ beforeEach(() => {
   vi.mocked(readStoredSession).mockResolvedValue({ host: 'h' } as never);
 });
 
-/** The ids of the questions about one step, of which the host answers all but the last with `unknown`. */
+/** Returns the ids of the requests of one step. The host replies `unknown` to all but the last. */
 async function idsOf(operation: FileOperation): Promise<string[]> {
   const ids: string[] = [];
   vi.mocked(askHost).mockImplementation(async (_context, _host, _keys, question) => {

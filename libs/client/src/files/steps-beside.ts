@@ -20,30 +20,28 @@ import type { FileOptions } from './files.ts';
 import { sendOperation } from './run-operation.ts';
 import { type WaitContext, waitForAnswer } from './wait-for-answer.ts';
 
-// Steps beside the mailbox: questions to the host that owns the session.
-//
-// BESIDE-1. A step that changes something has one id in all questions about it, by which the host does it at most once in one sandbox.
-// BESIDE-3. A step that waits for a person is held here alone, and no other step waits for it but those that have to ask as well: a session
-//           object asks one question at a time, so that an answer for a folder answers all that wait.
-// BESIDE-2. A session without a shell gets one by an entry of its mailbox. Where one runs or waits already, the step waits for that.
+// Steps as requests to the host that owns the session.
+// BESIDE-1. All requests of a step have one id, so the host does it at most once in one sandbox.
+// BESIDE-2. A session without a shell gets one by a mailbox entry, unless an entry runs or waits already.
+// BESIDE-3. A step that waits for a person is held here. Others that have to ask wait for it, so that an answer for a
+//     folder answers all of them.
 
-/** The host does as many at once. */
+/** Steps that the host does at once. */
 const AT_ONCE = 4;
-/** Then it is asked for again, under the same id. */
+/** After this time the request is sent again, under the same id. */
 const ANSWER_WITHIN_MS = 3_000;
 const POLL_MS = { least: 25, most: 500 };
-/** Tries for a step of which the host cannot say whether it was done. */
+/** Tries of a step while the host cannot tell whether it was done. */
 const MOST_UNKNOWN = 25;
 
 export type BesideContext = SubmitContext & AskContext & WaitContext;
 
-/** What the caller of an operation has said about its steps. */
 type StepOptions = Pick<FileOptions, 'signal' | 'onApproval'>;
 
 interface Step extends StepOptions {
   operation: FileOperation;
   describe: DescribeStep | undefined;
-  /** Whether a person may be asked about it now. */
+  /** Whether a person may be asked about the step now. */
   asks: boolean;
 }
 
@@ -53,9 +51,9 @@ export class StepsBeside implements FileSteps {
   readonly #session: OpenSession;
   readonly #order: CallOrder;
   readonly #limit = pLimit(AT_ONCE);
-  /** BESIDE-3 */
+  /** One question at a time (BESIDE-3). */
   readonly #asking = pLimit(1);
-  /** The host that gave the last answer. */
+  /** The host of the last reply. */
   #host = '';
   #opening: Promise<unknown> | undefined;
 
@@ -65,7 +63,7 @@ export class StepsBeside implements FileSteps {
     this.#order = order;
   }
 
-  /** The steps of one operation. */
+  /** Returns the steps of one operation. */
   of(options: StepOptions): FileSteps {
     return { ahead: this.ahead, send: (operation, describe) => this.send(operation, describe, options) };
   }
@@ -122,7 +120,7 @@ export class StepsBeside implements FileSteps {
     }
   }
 
-  /** BESIDE-3 */
+  /** Does a step that has to ask (BESIDE-3). */
   #doAsking(step: Step): Promise<DoneStep> {
     const { operation, describe, asks } = step;
     if (asks) throw cannotBeShown(operation);
@@ -151,7 +149,7 @@ export class StepsBeside implements FileSteps {
     }
   }
 
-  /** BESIDE-2 */
+  /** Waits until the session has a shell (BESIDE-2). */
   async #untilShell(pauseMs: number): Promise<void> {
     const { keys, generation } = this.#session;
     this.#host = '';
@@ -164,7 +162,7 @@ export class StepsBeside implements FileSteps {
     await this.#opening;
   }
 
-  /** Rejects with SESSION_CLOSED, and when no sandbox can be opened. */
+  /** Gets a shell. Rejects with SESSION_CLOSED, and when no sandbox can be opened. */
   async #open(): Promise<void> {
     const opened = await this.#order.run(() =>
       sendOperation(this.#context, this.#session, { name: 'stat', path: '/' }),

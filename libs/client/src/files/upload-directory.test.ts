@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** The sandbox is replaced after so many steps, each of which was done. */
+/** Returns steps whose sandbox is replaced after so many of them. */
 const stepsUntil = (ahead: number, replacedAfter: number) => {
   const done: FileOperation[] = [];
   const steps: FileSteps = {

@@ -9,15 +9,15 @@ import { localDenied } from './local-error.ts';
 import { PERMISSIONS, readLocalFile } from './local-file.ts';
 import type { Progress } from './progress.ts';
 
-/** Larger files go in steps of their own. */
+/** Larger files have separate steps. */
 const SMALL_BYTES = 262_144;
 const BUNDLE_BYTES = 393_216;
 const BUNDLE_ENTRIES = 1_000;
 const BUNDLES_AHEAD = 4;
-/** What the owner needs to write into a directory. */
+/** Permissions with which the owner can write into a directory. */
 const OWNER = 0o700;
 
-/** Copies what is in a local directory to a directory of the sandbox. `nextId` makes ULIDs. */
+/** Copies the contents of a local directory to one of the sandbox. `nextId` makes ULIDs. */
 export async function uploadDirectory(
   steps: FileSteps,
   localPath: string,
@@ -27,7 +27,7 @@ export async function uploadDirectory(
   { signal }: TransferOptions,
 ): Promise<void> {
   const bundles = new Bundles(steps, path);
-  /** Directories whose own mode would keep their files out: they get it at the end. */
+  /** Directories whose mode would keep their files out, and is therefore set at the end. */
   const closed: WrittenEntry[] = [];
   const addDirectory = async (name: string, mode: number) => {
     if ((mode & OWNER) !== OWNER) closed.push({ kind: 'mode', name, mode });
@@ -59,12 +59,12 @@ export async function uploadDirectory(
     }
   }
   await bundles.settle();
-  // The deepest first: the way to it stays open.
+  // The deepest first, so that the way to each stays open.
   for (const entry of closed.reverse()) await bundles.add(entry, 0);
   await bundles.settle();
 }
 
-/** Everything below the directory, each directory before what is in it. Links are not followed. */
+/** Yields everything below the directory, each directory before its contents. Links are not followed. */
 async function* walkLocal(
   directory: string,
   below = '',
@@ -78,7 +78,7 @@ async function* walkLocal(
   }
 }
 
-/** Sends entries in groups, several groups at a time. */
+/** Sends items in groups, several groups at a time. */
 class Bundles {
   readonly sandbox: SameSandbox;
   readonly #steps: FileSteps;
@@ -100,7 +100,7 @@ class Bundles {
     if (this.#entries.length >= BUNDLE_ENTRIES) await this.#send();
   }
 
-  /** Everything that was added is in the sandbox. */
+  /** Resolves when everything that was added is in the sandbox. */
   async settle(): Promise<void> {
     await this.#send();
     await Promise.all(this.#underWay);
@@ -113,7 +113,7 @@ class Bundles {
     this.#bytes = 0;
     const sent = await this.#steps.send({ name: 'unpack', path: this.#path, entries });
     const done: Promise<DoneStep> = sent.answer().then((step) => this.sandbox.check(step));
-    // One that fails stays, so that settle() rejects with it.
+    // A failed group stays, so that settle() rejects with it.
     const underWay: Promise<unknown> = done.then(() => this.#underWay.delete(underWay));
     underWay.catch(() => {});
     this.#underWay.add(underWay);

@@ -9,10 +9,7 @@ export interface WaitContext extends FleetContext {
   readonly feeds: Feeds;
 }
 
-/**
- * Resolves when this does not wait for a person any more: somebody answered, nobody did in time, or it is not to be asked about. While it waits,
- * the question is kept: it is withdrawn when this process ends. Rejects with the reason of the signal, and withdraws the question.
- */
+/** Keeps the question alive until it is answered, expired or withdrawn, or the signal aborts, which withdraws it. */
 export async function waitForAnswer(
   { redis, namespace, tenant, feeds }: WaitContext,
   asker: Asker,
@@ -28,7 +25,7 @@ export async function waitForAnswer(
       await wake.next(signal);
     }
   } catch (error) {
-    // Without it, upkeep withdraws the question some seconds later.
+    // If this fails, upkeep withdraws the question some seconds later.
     if (signal?.aborted) await withdrawAskers(redis, keys, [asker]).catch(() => {});
     throw error;
   }

@@ -15,7 +15,6 @@ import type { FleetContext } from '../connection/fleet-context.ts';
 import type { PendingAnswers } from '../results/pending-answers.ts';
 import { isHostAlive } from './is-host-alive.ts';
 
-/** The part of a view that is needed to ask a host. */
 export interface AskContext extends FleetContext {
   readonly sealer: Sealer;
   readonly inboxId: string;
@@ -31,7 +30,7 @@ interface AskOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Asks a host about one of its sessions. Rejects with the error in its reply, and with HOST_UNREACHABLE without a reply in time (5 s). */
+/** Asks a host about one of its sessions. Rejects with its error, or HOST_UNREACHABLE without a reply in time (5 s). */
 export async function askHost<Q extends HostQuestion>(
   context: AskContext,
   host: string,

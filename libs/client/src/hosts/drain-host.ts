@@ -5,13 +5,13 @@ import type { FleetContext } from '../connection/fleet-context.ts';
 import { refuseUnknownHost } from './known-host.ts';
 
 export interface DrainOptions {
-  /** Withdraws the request. */
+  /** Whether to withdraw the request. */
   undo?: boolean | undefined;
-  /** The request ends by itself after this time. */
+  /** Time after which the request ends, in ms. */
   forMs?: number | undefined;
 }
 
-/** Asks a host to take nothing new, or withdraws that. The request is stored, so it also holds for later processes of the host. */
+/** Asks a host to take nothing new, or withdraws the request, which also holds for later processes of the host. */
 export async function drainHost(
   context: FleetContext,
   id: string,

@@ -16,10 +16,7 @@ export class FleetHosts {
     this.protocol = protocol;
   }
 
-  /**
-   * Connects to the hosts of a fleet, whatever the version of its keys: all versions have those of hosts.
-   * Returns undefined when the namespace has no fleet. Rejects with QUEUE_UNAVAILABLE.
-   */
+  /** Connects to a fleet of any version, if the namespace has one. Rejects with QUEUE_UNAVAILABLE. */
   static async connect(redisUrl: string, namespace: string): Promise<FleetHosts | undefined> {
     const { redis } = await connectRedis(redisUrl, 'producer', 'shellfleet-hosts');
     const identity = await readFleetIdentity(redis, namespace).catch((error: unknown) => {

@@ -2,7 +2,7 @@ import { type HostInfo, hostBeatSchema, hostKeys, tryJson } from '@shellfleet/pr
 import { toQueueError } from '@shellfleet/redis';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
-/** The registered hosts of the fleet, with their last heartbeat. One that left is not listed until it is back. */
+/** Returns the registered hosts, with their last heartbeats. A host that left is not listed until it is back. */
 export async function listHosts(context: FleetContext): Promise<HostInfo[]> {
   try {
     const seen = await context.redis.zrange(context.fleet.hosts, '0', '-1', 'WITHSCORES');

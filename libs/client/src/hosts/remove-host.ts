@@ -4,8 +4,7 @@ import type { FleetContext } from '../connection/fleet-context.ts';
 import { refuseUnknownHost } from './known-host.ts';
 
 /**
- * Takes a host that is not up off the list, and withdraws a request to drain it. What the fleet still needs to know of it stays for the retention:
- * when it was seen decides what becomes of sessions that it had.
+ * Takes a host off the list, and withdraws a drain request. Its last heartbeat stays, for decisions on its sessions.
  */
 export async function removeHost(context: FleetContext, id: string): Promise<void> {
   const { redis, namespace } = context;

@@ -1,8 +1,8 @@
 import { isShellfleetError } from '@shellfleet/protocol';
 
 /**
- * Limits how many calls to Redis are in flight. Further calls wait in call order, unsent, so that their deadline does not run meanwhile. A call
- * that finds room is sent in the same step.
+ * Limits how many calls to Redis are in flight. Further calls wait unsent, in order, so that their deadlines do not
+ * run.
  */
 export class SendWindow {
   readonly #room: number;
@@ -26,7 +26,7 @@ export class SendWindow {
     try {
       return await call();
     } catch (error) {
-      // Redis does not answer, so the waiting calls are rejected too. None of them was sent.
+      // Redis does not reply, so waiting calls, which were not sent, are rejected too.
       if (isWithoutAnswer(error)) this.#refuseWaiting(error);
       throw error;
     } finally {
@@ -54,7 +54,7 @@ export class SendWindow {
   }
 }
 
-/** True when Redis did not reply, false when it replied with an error. */
+/** Tells whether Redis did not reply at all. */
 function isWithoutAnswer(error: unknown): boolean {
   const cause = isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE' ? error.cause : error;
   return cause instanceof Error && !isShellfleetError(cause) && cause.name !== 'ReplyError';

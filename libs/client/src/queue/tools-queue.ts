@@ -4,10 +4,10 @@ import type { Queue } from '@shellfleet/vendor/bullmq';
 import type { Redis } from 'ioredis';
 import { SendWindow } from './send-window.ts';
 
-/** Greatest number of calls that are being added at a time. */
+/** Calls that are being added at a time. */
 const JOBS_UNDER_WAY = 200;
 
-/** The queues in which tool calls wait for a host, one per tool. They use the main connection. */
+/** The queues in which tool calls wait for a host, one per tool, on the main connection. */
 export class ToolsQueue {
   readonly #redis: Redis;
   readonly #fleet: FleetKeys;
@@ -19,7 +19,7 @@ export class ToolsQueue {
     this.#fleet = fleet;
   }
 
-  /** Throws QUEUE_UNAVAILABLE. */
+  /** Adds a call. Throws QUEUE_UNAVAILABLE. */
   async add(name: string, job: ToolJob): Promise<void> {
     try {
       await this.#window.enter(() => this.#add(name, job));

@@ -2,10 +2,9 @@ import { type KeptSandbox, keptSandboxSchema, parseKeptField, tryJson } from '@s
 import { toQueueError } from '@shellfleet/redis';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
-/** `generation`: that of its session. */
 export type ListedKept = KeptSandbox & { generation: string };
 
-/** What hosts keep for a post-mortem of the sessions of one tenant, by session. */
+/** Returns the containers that hosts keep for a post-mortem, by session of one tenant. */
 export async function readKept({
   redis,
   fleet,

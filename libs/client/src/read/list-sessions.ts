@@ -7,17 +7,17 @@ import { type InfoContext, readSessionInfos } from './session-info.ts';
 /** Which sessions are listed. */
 export interface SessionFilter {
   /**
-   * Only sessions in this state.
+   * State of the sessions.
    * @default every state but `closed`, and closed ones of which a container is kept
    */
   state?: SessionState | undefined;
   /**
-   * Only sessions that have all of these labels.
+   * Labels that the sessions must have, all of them.
    * @default any
    */
   labels?: Record<string, string> | undefined;
   /**
-   * Closed sessions too, while their output can be read: for the fleet's retention.
+   * Whether to list closed sessions too, while their output can be read: for the fleet's retention.
    * @default false
    * @limit the 100,000 that were closed last
    */
@@ -32,7 +32,7 @@ const filterSchema = z.strictObject({
 
 const PAGE = 200;
 
-/** Sessions of this tenant. They are read in pages, so one that changes meanwhile may show its old or its new state. */
+/** Yields the sessions of this tenant in pages, so one that changes may show its old or its new state. */
 export async function* listSessions(context: InfoContext, given: SessionFilter): AsyncGenerator<SessionInfo> {
   const { state, labels, all } = parseOrThrow(filterSchema, given, 'COMMAND_INVALID', 'The filter');
   const kept = await readKept(context);
@@ -49,7 +49,7 @@ export async function* listSessions(context: InfoContext, given: SessionFilter):
       for (const info of await readSessionInfos(context, fresh.map(context.keysOf))) if (wanted(info)) yield info;
     }
   }
-  // Closed ones of which a container is kept, and that no index above has shown.
+  // Closed sessions of which a container is kept, and that no index above has shown.
   const others = [...kept.keys()].filter((id) => !seen.has(id));
   for (const info of await readSessionInfos(context, others.map(context.keysOf))) if (wanted(info)) yield info;
 }

@@ -8,10 +8,7 @@ interface RefusalContext extends FleetContext {
   readonly sealer: Sealer;
 }
 
-/**
- * For each of these sessions, by its id: what of its spec a host refuses. A session whose spec this process cannot open is left out, so only its
- * placement class counts. The package with the policies is large to load, and few sessions need it.
- */
+/** Returns for each session id the parts of its spec that a host refuses, unless this process cannot open the spec. */
 export async function readRefusals(
   context: RefusalContext,
   sessions: readonly { keys: SessionKeys }[],

@@ -17,7 +17,6 @@ import { type ListedKept, readKept } from './kept.ts';
 import { readRefusals } from './read-refusals.ts';
 import { type QueueContext, readWaitingQueues, type WaitingQueue } from './waiting-queue.ts';
 
-/** The part of a view that is needed to read about sessions. */
 export interface InfoContext extends AskContext, QueueContext {
   readonly tenant: string;
   readonly place: string;
@@ -26,7 +25,7 @@ export interface InfoContext extends AskContext, QueueContext {
 
 const BACKGROUND_WITHIN_MS = 1_000;
 
-/** Throws SESSION_NOT_FOUND. */
+/** Reads one session. Throws SESSION_NOT_FOUND. */
 export async function readSessionInfo(context: InfoContext, keys: SessionKeys): Promise<SessionInfo> {
   const [info] = await readSessionInfos(context, [keys]);
   if (info !== undefined) return withBackground(context, keys, info);
@@ -37,7 +36,7 @@ export async function readSessionInfo(context: InfoContext, keys: SessionKeys): 
   );
 }
 
-/** Background processes are not recorded in Redis, so the session's host is asked. */
+/** Adds background processes, which only the session's host knows. */
 async function withBackground(context: InfoContext, keys: SessionKeys, info: SessionInfo): Promise<SessionInfo> {
   const { backgroundUnknown, ...known } = info;
   if (info.hostId === null || !['starting', 'ready', 'busy'].includes(info.state)) return info;
@@ -52,7 +51,7 @@ async function withBackground(context: InfoContext, keys: SessionKeys, info: Ses
   }
 }
 
-/** Infos of those that exist, in the given order. */
+/** Reads the sessions that exist, in the given order. */
 export async function readSessionInfos(context: InfoContext, all: readonly SessionKeys[]): Promise<SessionInfo[]> {
   try {
     const kept = await readKept(context);
@@ -91,7 +90,7 @@ export async function readSessionInfos(context: InfoContext, all: readonly Sessi
   }
 }
 
-/** @internal Whether it waits because no live host has the key with which its spec was sealed. */
+/** @internal Tells whether the session waits because no live host has the key that sealed its spec. */
 export const lacksSealKey = ({ noHostReason }: SessionInfo) => noHostReason?.includes(' has the seal key ') === true;
 
 async function aliveHosts(context: InfoContext, hosts: string[]): Promise<Set<string>> {
@@ -101,13 +100,13 @@ async function aliveHosts(context: InfoContext, hosts: string[]): Promise<Set<st
 
 const isQueued = (state: StoredSession) => state.phase === 'open' && !state.host;
 
-/** It has no host, or one that is not alive. */
+/** Tells whether the session has no host that is alive. */
 const needsHost = (state: StoredSession, alive: ReadonlySet<string>) =>
   state.phase === 'open' && !alive.has(state.host);
 
 const isParticular = (placementClass: string | undefined) => parseClass(placementClass ?? '')?.particular === true;
 
-/** Undefined when the copy in clear is not valid. */
+/** Returns the placement class. Undefined when the copy in clear is not valid. */
 const classOf = ({ placementClass }: StoredSession) =>
   parseClass(placementClass) === undefined ? undefined : placementClass;
 
@@ -139,12 +138,12 @@ function toInfo(
   };
 }
 
-/** Without the fields that only a purge needs. */
+/** Removes the fields that only a purge needs. */
 function toKept(kept: readonly ListedKept[] | undefined): Pick<SessionInfo, 'kept'> {
   return kept === undefined ? {} : { kept: kept.map(({ generation: _, ...rest }) => rest) };
 }
 
-/** One that an older worker closed has neither time nor reason. */
+/** Returns when and why the session was closed. Older workers recorded neither. */
 function toClosing({ closedAt, closedWith }: StoredSession): Pick<SessionInfo, 'closedAt' | 'closeReason'> {
   if (closedAt === 0) return {};
   const data = tryJson(closedWith) as { reason?: unknown } | null | undefined;

@@ -6,17 +6,17 @@ export interface QueueContext extends FleetContext {
   readonly sessions: Pick<QueuedSessions, 'waiting'>;
 }
 
-/** The sessions of one placement class that wait for a slot. */
+/** The queue of one placement class. */
 export interface WaitingQueue {
-  /** How many wait, as far as positions are reported. */
+  /** Number of waiting sessions, as far as positions are reported. */
   readonly length: number;
-  /** From 1; undefined for one that does not wait. */
+  /** Position from 1; undefined for a session that does not wait. */
   positionOf(jobId: string): number | undefined;
-  /** Estimated wait of that position in ms; undefined before any host has reported how long slots are held. */
+  /** Estimated wait in ms; undefined before any host has reported how long slots are held. */
   etaOf(position: number): number | undefined;
 }
 
-/** One line for each placement class: its sessions wait for the hosts that offer it. */
+/** Reads a queue for each placement class, whose sessions wait for the hosts that offer the class. */
 export async function readWaitingQueues(
   context: QueueContext,
   classes: ReadonlySet<PlacementClass>,
@@ -42,7 +42,7 @@ export async function readWaitingQueues(
 
 type Slots = Pick<HostBeat, 'slots' | 'free' | 'draining'> & { heldMs?: number | undefined };
 
-/** Assumes that slots are freed as often as they lately were. */
+/** Estimates the wait, if slots are freed as often as recently. */
 export function estimateWait(position: number, hosts: readonly Slots[]): number | undefined {
   const open = hosts.filter(({ draining }) => !draining);
   const free = open.reduce((sum, host) => sum + host.free, 0);

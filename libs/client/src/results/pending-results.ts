@@ -13,22 +13,20 @@ import { decodeTime } from 'ulid';
 import { parseWireResult, readResult, resultExpired } from './read-result.ts';
 import { SubmitBudget } from './submit-budget.ts';
 
-// RESULTS-1. Every accepted entry that this view waits for settles once: with its Result, or with the error that explains why there is none.
-// RESULTS-2. A notice in the inbox is a hint. Results whose notice was lost are found by reading the records, some at a time, on one timer.
-// RESULTS-3. An accepted entry that this view submitted and whose record is gone is submitted again under its id only if Redis can have lost it:
-//            another Redis, or a restarted one, has answered since the record was there, and the entry is far younger than the retention, so
-//            that the record cannot have expired. Otherwise it settles with RESULT_EXPIRED. An entry that Redis has not accepted yet is left
-//            alone, because a missing record then means nothing.
+// RESULTS-1. Every accepted entry that this view waits for settles once: with its Result, or with an error.
+// RESULTS-2. A notice is a hint. Other Results are found by reading records, some at a time, on one timer.
+// RESULTS-3. An accepted entry without a record is submitted again only if Redis can have lost it: another Redis, or a
+//     restarted one, has replied since, and the entry is far younger than the retention. Else it settles with
+//     RESULT_EXPIRED.
 
 const LOOK_AGAIN_MS = 3_000;
 /**
- * Entries of a session end in order, so each look reads the oldest one of every session. The others may end out of order by a cancellation:
- * each look reads the next so many of them.
+ * Entries of a session end in order, but for cancellations. So a look reads its oldest entry, and some of the others.
  */
 const OTHERS_PER_LOOK = 100;
 /** Records that are read at once. */
 const MOST_AT_ONCE = 500;
-/** The share of the retention up to which a record cannot have expired, however far the clocks differ. */
+/** A record cannot have expired up to this share of the retention, however far the clocks differ. */
 const YOUNG_SHARE = 0.5;
 
 export type Settled = { type: 'result'; wire: WireResult } | { type: 'error'; error: ShellfleetError };
@@ -37,14 +35,14 @@ export type Settled = { type: 'result'; wire: WireResult } | { type: 'error'; er
 export class Pending {
   readonly keys: SessionKeys;
   readonly entryId: string;
-  /** True when Redis has accepted the entry. Before that a missing record means nothing. */
+  /** True when Redis has accepted the entry, so that a missing record means a loss. */
   accepted = false;
-  /** Submits it again. Undefined for an entry that another view or process submitted. */
+  /** Submits the entry again. Undefined for an entry of another view or process. */
   resubmit?: () => Promise<void>;
-  /** Gives its room in the budget back. */
+  /** Returns the room in the budget. */
   release?: () => void;
   settled?: Settled;
-  /** The number of changes of Redis (RedisHistory) when Redis last had its record, or before it was sent. */
+  /** Number of changes of Redis (RedisHistory) when Redis last had the record, or before the entry was sent. */
   redisChanges: number;
   readonly #madeAt = performance.now();
   readonly #end = withResolvers<Settled>();
@@ -55,7 +53,7 @@ export class Pending {
     this.redisChanges = redisChanges;
   }
 
-  /** The time since it was made. The wall clock also runs while the process sleeps, but it may be set back; the other one may not. */
+  /** The age by both clocks. The wall clock may be set back, the other one stands still while the process sleeps. */
   get ageMs(): number {
     return Math.max(Date.now() - decodeTime(this.entryId), performance.now() - this.#madeAt);
   }
@@ -69,7 +67,7 @@ export class Pending {
     this.#end.resolve(this.settled);
   }
 
-  /** Rejects with the error of the entry, or with the reason of the signal. */
+  /** Waits for the Result. Rejects with the error of the entry, or with the reason of the signal. */
   async result(signal?: AbortSignal): Promise<WireResult> {
     const settled = await abortable(this.#end.promise, signal);
     if (settled.type === 'error') throw settled.error;
@@ -80,7 +78,7 @@ export class Pending {
 /** An entry that Redis has accepted. */
 export interface Sent {
   pending: Pending;
-  /** The idempotency key stood for an entry that was accepted before; `pending` is that one. */
+  /** Whether the idempotency key found the earlier entry `pending`. */
   deduplicated: boolean;
 }
 
@@ -116,7 +114,7 @@ export class PendingResults {
     return pending;
   }
 
-  /** Ends the waiting without settling: the entry was not accepted, or it has settled. */
+  /** Ends the waiting without settling, for an entry that was not accepted or has settled. */
   forget(pending: Pending): void {
     pending.release?.();
     this.#pending.delete(nameOf(pending.keys.session, pending.entryId));
@@ -125,7 +123,7 @@ export class PendingResults {
     this.#timer = undefined;
   }
 
-  /** Settles an entry with the Result of its notice, or with that of the event which the notice names. */
+  /** Settles an entry with the Result of its notice, or of the event that the notice names. */
   async notice({ session, entryId, event, result: json }: InboxNotice): Promise<void> {
     const pending = this.#pending.get(nameOf(session, entryId));
     if (pending === undefined) return;
@@ -135,8 +133,8 @@ export class PendingResults {
   }
 
   /**
-   * Reads the records of some accepted entries, and settles or resubmits the entries accordingly. Where entries of a session have ended without
-   * a notice, goes on with those behind them. One look at a time.
+   * Reads some records, and settles or resubmits their entries. After entries without a notice, continues with later
+   * ones.
    */
   async look(): Promise<void> {
     if (this.#looking) return;
@@ -151,13 +149,13 @@ export class PendingResults {
     }
   }
 
-  /** As look(). A look that is under way may have read records before the notices were dropped, so another one follows it. */
+  /** Looks again. A look under way may have read records before the notices were dropped, so another one follows it. */
   async lookAfterGap(): Promise<void> {
     this.#lookAgain = true;
     await this.look();
   }
 
-  /** As look(), for the given entries. */
+  /** Looks at the given entries. */
   async lookAt(some: readonly Pending[]): Promise<void> {
     await Promise.all(
       some.map(async (pending) => {
@@ -173,7 +171,7 @@ export class PendingResults {
     );
   }
 
-  /** Entries that are waited for now or later settle with the error. */
+  /** Settles present and later entries with the error. */
   close(error: ShellfleetError): void {
     this.#closed = error;
     clearInterval(this.#timer);

@@ -10,7 +10,7 @@ import {
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** Parses a Result that a host or a mailbox script wrote. Throws INTERNAL when it is not valid. */
+/** Parses a Result from a host or a mailbox script. Throws INTERNAL when it is not valid. */
 export function parseWireResult(json: string, commandId: string): WireResult {
   const bytes = Buffer.byteLength(json);
   // No host writes a larger one, and each waiting reader would parse it.

@@ -1,14 +1,14 @@
 import { type EntryPayload, LIMITS, ShellfleetError } from '@shellfleet/protocol';
 
-// BUDGET-1. A view holds a bounded number of entries whose Results have not come, with a bounded size: their payloads stay in memory, because an
-//           entry that Redis loses is submitted again. A submit beyond that is refused before anything is sent.
+// BUDGET-1. A view holds a bounded number and size of entries without a Result, whose payloads stay in memory in case
+//     Redis loses them. A submit beyond that is refused before anything is sent.
 
-/** The entries that a view has submitted, or is about to, and whose Results have not come. */
+/** The entries of a view that have no Result yet, unsent ones included. */
 export class SubmitBudget {
   #entries = 0;
   #chars = 0;
 
-  /** Takes room for one entry. The returned function gives it back; further calls of it change nothing. Throws QUOTA_EXCEEDED. */
+  /** Takes room for one entry. The returned function releases it, once. Throws QUOTA_EXCEEDED. */
   take(payload: EntryPayload): () => void {
     const chars = sizeOf(payload);
     if (this.#entries >= LIMITS.producerPending || this.#chars + chars > LIMITS.producerPendingChars)
@@ -25,7 +25,7 @@ export class SubmitBudget {
   }
 }
 
-/** Characters of the large fields of a payload. */
+/** Returns the characters of the large fields of a payload. */
 function sizeOf(payload: EntryPayload): number {
   switch (payload.type) {
     case 'command': {

@@ -5,9 +5,8 @@ import type { Redis } from 'ioredis';
 import type { Feeds, Wake } from '../connection/feeds.ts';
 import { resultExpired } from '../results/read-result.ts';
 
-/** The part of a view that is needed to write to an open stdin. */
 export interface InputContext {
-  /** Identifies the writer; its call numbers rise. */
+  /** Identifies the writer, whose call numbers rise. */
   readonly id: string;
   readonly redis: Redis;
   readonly sealer: Sealer;
@@ -27,12 +26,12 @@ export interface InputPlace {
   retryMs: number;
 }
 
-/** `bytes`: at most LIMITS.inputWriteBytes. */
+/** A call with at most LIMITS.inputWriteBytes. */
 export type InputCall = Omit<InputWrite, 'writer' | 'number' | 'chunks' | 'signed'> & { bytes?: Uint8Array };
 
 /**
- * One call on an open stdin. It is retried under its number until Redis has answered and there is room, and is stored once. Calls on one entry
- * must be made one after another.
+ * Makes one call on an open stdin. It is retried under its number until it is stored, and calls on one entry take
+ * turns.
  */
 export async function sendInput(place: InputPlace, call: InputCall): Promise<Exclude<InputWritten, { type: 'full' }>> {
   const { context, keys, entryId, signal } = place;
@@ -57,14 +56,14 @@ export async function sendInput(place: InputPlace, call: InputCall): Promise<Exc
       signal?.throwIfAborted();
       const written = await writeInput(context.redis, keys, entryId, write).catch((error: unknown) => {
         if (!isShellfleetError(error) || error.code !== 'QUEUE_UNAVAILABLE' || Date.now() > giveUpAt) throw error;
-        // A full Redis accepts no chunk. An empty call still renews the lease of the submitter.
+        // A full Redis accepts no chunk, but an empty call renews the submitter's lease.
         const { writer, number, offset, leaseMs } = write;
         if (offset !== undefined && leaseMs !== undefined)
           void writeInput(context.redis, keys, entryId, { writer, number, offset, leaseMs }).catch(() => {});
         return { type: 'full' } as const;
       });
       if (written.type !== 'full') return written;
-      // After following, the call is made once more before it waits: there may be room since.
+      // After following, the call is repeated before the wait, since there may be room by then.
       if (wake === undefined) wake = await context.feeds.follow(keys.feed);
       else await wake.next(signal);
     }
@@ -82,7 +81,7 @@ function* toPieces(bytes: Uint8Array, most: number): Generator<Uint8Array> {
   for (let at = 0; at < bytes.byteLength; at += most) yield bytes.subarray(at, at + most);
 }
 
-/** The error of a write that was not accepted. */
+/** Returns the error of a write that was not accepted. */
 export function toInputError(
   written: Exclude<InputWritten, { type: 'full' | 'written' }>,
   keys: SessionKeys,

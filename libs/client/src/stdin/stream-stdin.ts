@@ -3,13 +3,13 @@ import { LIMITS, type SessionKeys, type StdinSource } from '@shellfleet/protocol
 import type { InputContext } from './send-input.ts';
 import { type InputCall, type InputPlace, sendInput, toWrites } from './send-input.ts';
 
-// STDINSTREAM-1. The submitter renews its lease at least every second while it streams. The host stops the command when the lease has lapsed.
+// STDINSTREAM-1. The submitter renews its lease at least every second. When it lapses, the host stops the command.
 // STDINSTREAM-2. Each chunk has its offset, so that none is stored after a gap that a loss in Redis left.
 // STDINSTREAM-3. Memory is bounded: the next chunk is read from the source when the one before is stored.
 
 const RENEW_EVERY_MS = 1_000;
 
-/** Sends the source to the command, to its end. Resolves when that is done, or when the command reads no more. Never rejects. */
+/** Sends the source to the command. Resolves when that is done, or when the command reads no more. Never rejects. */
 export async function streamStdin(
   context: InputContext,
   keys: SessionKeys,
@@ -55,7 +55,7 @@ function isPiece(value: unknown): boolean {
 
 type Step = IteratorResult<Uint8Array | string>;
 
-/** Waits for a piece of the source, and renews the lease meanwhile. */
+/** Waits for a piece of the source, and renews the lease while it does. */
 async function renewing(
   renew: () => Promise<boolean>,
   piece: Step | Promise<Step>,

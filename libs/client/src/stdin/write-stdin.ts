@@ -22,7 +22,7 @@ export class StdinWriter {
   readonly #context: WriteContext;
   readonly #keys: SessionKeys;
   readonly #entryId: string;
-  /** After the last write of this process. */
+  /** Offset after the last write of this process. */
   #offset = 0;
 
   constructor(context: WriteContext, keys: SessionKeys, entryId: string) {
@@ -41,7 +41,7 @@ export class StdinWriter {
     });
   }
 
-  /** Has no effect on a closed stdin, or after the end of the command. */
+  /** Closes the stdin. Does nothing for a closed stdin or an ended command. */
   close(): Promise<void> {
     return this.#inOrder(async (place) => {
       const written = await this.#end(place);
@@ -50,7 +50,7 @@ export class StdinWriter {
     });
   }
 
-  /** A signed end names the offset at which it stands, which the other writers may move meanwhile. */
+  /** Signs the end, which names its offset. Other writers may move that during the call. */
   async #end(place: InputPlace): Promise<Exclude<InputWritten, { type: 'full' }>> {
     if (!place.context.sealer.signs) return sendInput(place, { closes: 'end' });
     let offset = this.#offset;

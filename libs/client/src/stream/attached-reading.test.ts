@@ -17,7 +17,7 @@ afterEach(() => {
 const ENTRY = '01J00000000000000000000000';
 const keys = sessionKeys('ns' as never, 'tenant' as never, 's' as never);
 
-/** A log of one byte a page. */
+/** Opens a log of one byte a page. */
 function open() {
   const asked: string[] = [];
   vi.mocked(askHost).mockImplementation(async (_context, _host, _keys, question) => {

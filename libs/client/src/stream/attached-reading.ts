@@ -12,17 +12,17 @@ import {
 } from '@shellfleet/protocol';
 import { type AskContext, askHost } from '../hosts/ask-host.ts';
 
-// Reads the output over the stream's budget from the host of a running command, one page ahead of its consumer.
-//
-// ATTACHED-1. Every question is a heartbeat, and names what the consumer has taken: the host throttles the command to that.
-// ATTACHED-2. While the consumer takes nothing, the heartbeats go on.
+// Reads the output over the stream's budget from the host of a running command.
+// ATTACHED-1. Every request is a heartbeat, and names what the consumer has taken: the host throttles the command to
+//     it.
+// ATTACHED-2. While the consumer takes nothing, the heartbeats continue.
 // ATTACHED-3. At most one page waits here.
 
 const HEARTBEAT_MS = 2_000;
-/** A host that has nothing new answers after a moment; one of an older version answers at once. */
+/** Least interval of requests, since a host of an older version replies at once without new output. */
 const SHORTEST_ROUND_MS = 200;
 const RETRY_MS = 500;
-/** How long the host may give no answer when the rest of the output is read. A worker restarts within seconds. */
+/** How long the host may not reply while the rest of the output is read. A worker restarts within seconds. */
 const REST_WITHIN_MS = 20_000;
 
 export type ReadOffsets = Record<StreamName, number>;
@@ -34,7 +34,7 @@ export class AttachedReading implements Disposable {
   readonly #entryId: string;
   readonly #stop = new AbortController();
   readonly #taken = new Notifier();
-  /** What the consumer has, and what was read: offsets in redacted bytes of each stream. */
+  /** Offsets of the consumer and of the reading, in redacted bytes of each stream. */
   #consumed: Readonly<ReadOffsets> = { stdout: 0, stderr: 0 };
   #fetched: ReadOffsets = { stdout: 0, stderr: 0 };
   #page: LogPiece[] | undefined;
@@ -56,12 +56,12 @@ export class AttachedReading implements Disposable {
     void this.#read(onPage);
   }
 
-  /** The consumer has everything before this position. */
+  /** Reports that the consumer has everything before this position. */
   consumed(position: Readonly<ReadOffsets>): void {
     this.#consumed = { ...position };
   }
 
-  /** The command runs again: its output begins at 0. */
+  /** Begins again at 0, because the command runs again. */
   restart(): void {
     this.#restarts += 1;
     this.#consumed = { stdout: 0, stderr: 0 };
@@ -74,7 +74,7 @@ export class AttachedReading implements Disposable {
     return this.#page;
   }
 
-  /** The pieces that have come since the last call. */
+  /** Returns the pieces that have come since the last call. */
   take(): LogPiece[] {
     const page = this.#page ?? [];
     this.#page = undefined;
@@ -82,7 +82,7 @@ export class AttachedReading implements Disposable {
     return page;
   }
 
-  /** The command has ended: the pieces behind the position that its host has, to the end. Waits for a host that is restarting. */
+  /** Yields the host's remaining pieces after the command's end. Waits for a host that is restarting. */
   async *rest(
     host: string,
     position: Readonly<ReadOffsets>,
@@ -123,7 +123,7 @@ export class AttachedReading implements Disposable {
         const position = latest(this.#fetched, this.#consumed);
         const restarts = this.#restarts;
         const { pieces } = await this.#ask(await this.#findHost(), 'reads', position, signal);
-        // The command has ended, or runs again: the answer is of no use.
+        // The command has ended, or runs again, so the reply is of no use.
         if (signal.aborted || restarts !== this.#restarts) continue;
         if (pieces.length > 0) {
           this.#page = toPieces(pieces, this.#fetched);
@@ -132,7 +132,7 @@ export class AttachedReading implements Disposable {
           await delay(Math.max(0, SHORTEST_ROUND_MS - (performance.now() - from)));
         }
       } catch {
-        // Its worker restarts, or Redis is down. What is missing in the end is counted then.
+        // The worker restarts, or Redis is down. Bytes that stay missing are counted at the end.
         this.#host = undefined;
         if (!signal.aborted) await delay(RETRY_MS);
       }

@@ -14,16 +14,16 @@ export interface RawOffsets {
 }
 
 /**
- * Turns the output entries of one command into chunks.
- * CHUNK-1. `text` of all chunks of a stream is the decoding of all its data, regardless of where the chunks were cut.
+ * Turns the output events of one command into chunks.
+ * CHUNK-1. `text` of all chunks of a stream is the decoding of all its data, wherever they were cut.
  * CHUNK-2. Bytes that are missing between two chunks of a stream are counted in the later one.
  */
 export class ChunkAssembler {
-  /** The raw offset that comes next. Undefined after a resumption: it is taken from the next entry of the stream. */
+  /** The next raw offset. Undefined after a resumption, when the next event of the stream sets it. */
   readonly #next: { [name in StreamName]: number | undefined };
   readonly #decoders: { [name in StreamName]: TextDecoder } = { stdout: createDecoder(), stderr: createDecoder() };
   #seq = 0;
-  /** A rule has blocked the output: what is counted from here on is withheld. */
+  /** Whether a rule has blocked the output, so that bytes counted from here on are withheld. */
   isBlocked = false;
 
   constructor(known: { [name in StreamName]: number | undefined } = { stdout: 0, stderr: 0 }) {
@@ -40,18 +40,18 @@ export class ChunkAssembler {
     return this.#toChunk(id, stream, seq, data, omittedBytes, because);
   }
 
-  /** A piece that the stream does not have. `omittedBytes` before it are gone. */
+  /** Returns a piece that the stream does not have, with the number of missing bytes before it. */
   pushFromHost(id: string, stream: StreamName, data: Uint8Array, omittedBytes: number): OutputChunk {
     return this.#toChunk(id, stream, this.#seq, data, omittedBytes, 'over-budget');
   }
 
-  /** Continues after an entry that the reader already has. */
+  /** Continues after an event that the reader already has. */
   resumeAfter(entry: OutputEntry): void {
     this.#next[entry.stream] = entry.rawTo;
     this.#decoders[entry.stream].decode(entry.data, { stream: true });
   }
 
-  /** The command starts, for the first time or again: its offsets begin at 0. */
+  /** Begins again at offset 0, since the command starts. */
   restart(): void {
     for (const stream of STREAM_NAMES) {
       this.#next[stream] = 0;
@@ -59,7 +59,7 @@ export class ChunkAssembler {
     }
   }
 
-  /** The last chunks after the end of the command: an incomplete character, and missing bytes that no chunk follows. */
+  /** Returns the last chunks after the command's end: an incomplete character, and missing bytes at the end. */
   end(id: string, stored: RawOffsets): OutputChunk[] {
     return STREAM_NAMES.flatMap((stream) => {
       const omittedBytes = Math.max(0, stored[stream] - (this.#next[stream] ?? stored[stream]));

@@ -1,13 +1,13 @@
 import { ChunkAssembler } from './chunk-assembler.ts';
 
-/** Commands that have ended and whose background processes may still write output. */
+/** Ended commands whose background processes may still write output. */
 const MOST_ENDED = 64;
 
-/** The assemblers of a reader of all commands of a session: one for the running command, and those of the last that ended. */
+/** The assemblers of a reader of all commands of a session: of the running command and of the last ended ones. */
 export class ChunkAssemblers {
   readonly #all = new Map<string, ChunkAssembler>();
   readonly #ended = new Set<string>();
-  /** The reader may have earlier output of a command that is unknown here, so missing bytes are counted from its next chunk on. */
+  /** Whether the reader may have output of an unknown command, whose missing bytes count from its next chunk on. */
   #mayKnowMore: boolean;
 
   constructor(resumed: boolean) {

@@ -17,15 +17,14 @@ import { type EntryStep, followEntries } from './command-output.ts';
 import { type LogRange, LogWindow } from './log-window.ts';
 import type { StreamContext } from './stream-reader.ts';
 
-/** The part of a view that is needed to read a log. */
 export interface LogContext extends StreamContext, AskContext {}
 
-/** What is read of a log. */
+/** The range and the end of a reading. */
 export interface LogOptions extends LogRange {
   /** Ends the reading with the reason of the signal. */
   signal?: AbortSignal | undefined;
   /**
-   * `true`: continue until the command ends; the part that is not in its stream comes then.
+   * Whether to continue until the command ends, and then with the overflow log.
    * @default false
    */
   follow?: boolean | undefined;
@@ -39,8 +38,8 @@ const rangeSchema = z.object({
 });
 
 /**
- * The whole redacted output of a command: the part in its session's stream, then the part on the disk of its host. Bytes that are gone are
- * counted. Throws HOST_UNREACHABLE when the host has the rest and does not answer, and LOG_EXPIRED when nothing is left.
+ * Yields a command's redacted output: from its session's stream, then from the overflow log. Missing bytes are counted.
+ * Throws HOST_UNREACHABLE when the host of the rest does not reply, and LOG_EXPIRED when nothing is left.
  */
 export async function* readLog(
   context: LogContext,
@@ -52,7 +51,7 @@ export async function* readLog(
   const window = new LogWindow(range);
   const commandId = toCommandId(keys.session, entryId);
   const ask = { context, keys, entryId, window, signal };
-  /** Closing entries of output streams of which the session's stream does not have all. */
+  /** Closing events of output streams that are not complete in the session's stream. */
   let ends: OutputEntry[] = [];
   let hasEnded = false;
   let printedBytes = 0;
@@ -64,7 +63,7 @@ export async function* readLog(
   if (!window.hasData && printedBytes + window.at.stdout + window.at.stderr > 0) throw logExpired(commandId);
   yield* window.end();
 
-  /** What the session's stream has after the last entry that was read. Returns true when the range is complete before its end. */
+  /** Yields the stream after the last event that was read. Returns true if the range is complete before its end. */
   async function* readStream(): AsyncGenerator<LogChunk, boolean> {
     for await (const step of followEntries(context, keys, entryId, { after: lastId, follow, ...only(signal) })) {
       if (window.isFull) return true;
@@ -85,14 +84,14 @@ export async function* readLog(
     }
     if (step.type !== 'output' || !window.streams.includes(step.entry.stream)) return;
     const { stream, offset, omittedBytes, data } = step.entry;
-    // Late output has no offset in the log: it is appended to the output that came before the end.
+    // Late output has no offset in the log. It follows the output from before the end.
     const chunk = hasEnded
       ? window.push(stream, window.at[stream] + omittedBytes, data)
       : data.byteLength > 0
         ? window.push(stream, offset, data)
         : undefined;
     if (chunk !== undefined) yield { id: step.id, ...chunk };
-    // A closing entry counts the bytes that are not in the stream. The host may have them.
+    // A closing event counts bytes that are not in the stream. The host may have them.
     if (!hasEnded && data.byteLength === 0) ends = [...ends, step.entry];
   }
 }
@@ -105,7 +104,7 @@ interface Ask {
   signal: AbortSignal | undefined;
 }
 
-/** `readMore`: reads what the stream has received since. The host may answer with what comes after that. */
+/** Yields the overflow log. `readMore` first reads new output of the stream, which the host's pages may follow. */
 async function* readFromHost(
   { context, keys, entryId, window, signal }: Ask,
   known: string | null | undefined,

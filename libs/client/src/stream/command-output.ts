@@ -14,12 +14,11 @@ import type { StreamContext } from './stream-reader.ts';
 import { isBefore, type Position, StreamReader } from './stream-reader.ts';
 
 // READ-1. A reader that resumes at the id of a chunk receives the same bytes as one that never stopped.
-// READ-2. Nothing is buffered for a reader: it holds one page, and reads the next when the consumer has taken that one.
-// READ-3. Bytes that were trimmed, or never in the stream, are counted in the next chunk of their stream, or in an empty chunk at the end.
-// READ-4. A reader that starts after the command's end also receives the late output that is stored by then. A reader that follows the
-//     command finishes at its end, so that a background server that keeps printing does not hold it.
+// READ-2. A reader holds one page, and reads the next when the consumer has taken it. Nothing else is buffered.
+// READ-3. Missing bytes, trimmed or never in the stream, are counted in the next chunk of their stream, or at the end.
+// READ-4. A reader that follows the command ends with it. One that starts later also receives the stored late output.
 
-/** Output of one command, live, from the beginning or after a chunk's id. Ends with its terminal event (READ-4: late output). */
+/** Yields the output of one command, live, from the beginning or after a chunk's id, to its terminal event (READ-4). */
 export async function* followOutput(
   context: StreamContext,
   keys: SessionKeys,
@@ -35,15 +34,15 @@ export async function* followOutput(
   }
 }
 
-/** A step of one command's output, as read from the session's stream, in order. */
+/** A step of one command's output, in the order of the session's stream. */
 export type EntryStep =
-  /** The reader resumes after a chunk. `last`: the entry of that chunk; undefined if it is gone, null if it is no output of the command. */
+  /** The reader resumes after the event `last`; undefined if it is gone, null if it is no output of the command. */
   | { type: 'resumed'; last: OutputEntry | null | undefined }
   | { type: 'restarted' }
   | { type: 'output'; id: string; entry: OutputEntry }
-  /** The command's terminal event, with the Result as JSON. Output after it is late output. */
+  /** The command's terminal event, with the Result as JSON. Later output is late output. */
   | { type: 'completed'; result: string }
-  /** The command runs, and everything that is stored was read. `wake` makes another step of this type come. */
+  /** The command runs, and everything stored was read. `wake` makes another step of this type come. */
   | { type: 'idle'; wake(): void }
   | { type: 'ended'; id: string; stored: RawOffsets };
 
@@ -104,7 +103,7 @@ export async function* followEntries(
   }
 }
 
-/** The entry of a chunk that a reader has: undefined when it is gone, null when it is no output of this command. */
+/** Reads the event of a chunk. Returns undefined when it is gone, null when it is no output of this command. */
 async function readOutputEntry(redis: Redis, keys: SessionKeys, entryId: string, id: string) {
   const entry = await readStreamEntry(redis, keys, id);
   if (entry === undefined) return undefined;
@@ -112,9 +111,9 @@ async function readOutputEntry(redis: Redis, keys: SessionKeys, entryId: string,
   return decodeOutputEntry(entry.data) ?? null;
 }
 
-/** For a reader that has everything up to `last`. */
+/** Returns the assembler of a reader that has everything up to `last`. */
 function toAssembler(last: OutputEntry | null | undefined): ChunkAssembler {
-  // The entry is gone, so the reader's position is unknown. The gap is counted from the beginning, so it is never too small.
+  // The position of the reader is unknown. The gap counts from the beginning, so it is never too small.
   if (last === undefined) return new ChunkAssembler();
   const assembler = new ChunkAssembler({ stdout: undefined, stderr: undefined });
   if (last !== null) assembler.resumeAfter(last);

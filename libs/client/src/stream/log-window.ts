@@ -4,7 +4,7 @@ import { type LogChunk, STREAM_NAMES, type StreamName } from '@shellfleet/protoc
 /** A part of a log. */
 export interface LogRange {
   /**
-   * Read this stream only.
+   * Stream to read.
    * @default both, in the order in which the host received them
    */
   stream?: StreamName | undefined;
@@ -22,8 +22,8 @@ export interface LogRange {
 
 /**
  * Cuts a range out of a log that comes piece by piece, with gaps.
- * LOGWINDOW-1. `offset` of a chunk counts missing bytes as well, so a range does not depend on which bytes are still stored.
- * LOGWINDOW-2. `text` of all chunks of a stream is the decoding of all its data, regardless of where they were cut.
+ * LOGWINDOW-1. `offset` counts missing bytes as well, so a range does not depend on which bytes are still stored.
+ * LOGWINDOW-2. `text` of all chunks of a stream is the decoding of all its data, wherever they were cut.
  */
 export class LogWindow {
   /** Redacted bytes of each stream that were pushed or are missing. */
@@ -53,7 +53,7 @@ export class LogWindow {
     return { ...this.at, [stream]: Math.max(this.at[stream], offset) };
   }
 
-  /** Adds a piece that begins at `offset` of its stream. Undefined when neither the piece nor the gap before it is in the range. */
+  /** Adds a piece at `offset` of its stream. Returns undefined if it and the gap before it are outside the range. */
   push(stream: StreamName, offset: number, data: Uint8Array): LogChunk | undefined {
     if (!this.streams.includes(stream)) return undefined;
     this.hasData ||= data.byteLength > 0;
@@ -67,7 +67,7 @@ export class LogWindow {
     return { stream, offset: offset + from, data: part, text, ...(omittedBytes > 0 ? { omittedBytes } : {}) };
   }
 
-  /** Chunks with the replacement of an incomplete character at the end of a stream. */
+  /** Returns the replacements of incomplete characters at the ends of streams. */
   end(): LogChunk[] {
     return this.streams.flatMap((stream) => {
       const text = this.#flush(stream);
@@ -75,7 +75,7 @@ export class LogWindow {
     });
   }
 
-  /** The command runs again from its beginning. */
+  /** Begins again, because the command runs again. */
   restart(): void {
     this.at.stdout = 0;
     this.at.stderr = 0;

@@ -8,12 +8,12 @@ import {
 } from '@shellfleet/protocol';
 import { type Sealer, sealPlace } from '@shellfleet/sealing';
 
-/** Why an entry waits for a person, was denied or found no shell may quote a script, so it is sealed. */
+/** Opens sealed reasons: why an entry waits, was denied or found no shell may quote a script. */
 type Opener = Pick<Sealer, 'open'>;
 
 const UNKNOWN = 'the reason is sealed with a key that this process does not have';
 
-/** A Result with the reason of its denial, why there was no second attempt, or the message of its error. */
+/** Opens a Result's reason of denial, its reason against a second attempt, or the message of its error. */
 export function openResult(sealer: Opener, keys: SessionKeys, entryId: string, wire: WireResult): WireResult {
   const { sealedReason, ...result } = wire;
   if (sealedReason === undefined) return wire;
@@ -31,7 +31,7 @@ export function openRequest(
   return { id, reason: open(sealer, keys, entryId, sealedReason) ?? UNKNOWN, expiresAt };
 }
 
-/** The stored message stands where this process lacks the key. */
+/** Opens the message of an error. Without the key, the stored message stays. */
 function openError(
   sealer: Opener,
   keys: SessionKeys,

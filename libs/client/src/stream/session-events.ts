@@ -22,10 +22,7 @@ interface OpenerContext {
   readonly sealer: Pick<Sealer, 'open'>;
 }
 
-/**
- * All events of one generation of a session, live, from its beginning or after an event's id. Ends with the generation.
- * `data` of `command.output` is the chunk, of `command.completed` the Result.
- */
+/** Yields all events of one generation of a session, live, from its beginning or after an event's id. */
 export async function* followEvents(
   context: StreamContext & OpenerContext,
   keys: SessionKeys,
@@ -39,7 +36,7 @@ export async function* followEvents(
     const now = await read(() => readGeneration(context.redis, keys));
     return now?.generation !== generation || now.phase === 'closed';
   };
-  // A generation's number is the time at which it began, so its events have no lower ids.
+  // A generation's number is the time of its beginning, so its events have no lower ids.
   const reader = new StreamReader(context.redis, keys, after === undefined ? generation : `(${after}`);
   const assemblers = new ChunkAssemblers(after !== undefined);
   let ended = false;
@@ -49,7 +46,7 @@ export async function* followEvents(
     for (const entry of page) {
       const event = toEvent(context, keys, assemblers, entry);
       if (event === undefined) continue;
-      // The previous generation may have ended in the same millisecond in which this one began.
+      // The previous generation may have ended in the millisecond in which this one began.
       if (event.type === 'session.closed' && !(await hasEnded())) continue;
       yield event;
       if (event.type === 'session.closed') return;
@@ -63,7 +60,7 @@ export async function* followEvents(
   }
 }
 
-/** Undefined for what is no event: the stream is untrusted, and a newer version may write types that are unknown here. */
+/** Parses an event. Returns undefined for other data: the stream is untrusted, and newer versions have other types. */
 function toEvent(
   context: OpenerContext,
   keys: SessionKeys,

@@ -5,7 +5,6 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import { z } from 'zod';
 import type { Feeds } from '../connection/feeds.ts';
 
-/** The part of a view that is needed to read a session's stream. */
 export interface StreamContext {
   readonly redis: Redis;
   readonly feeds: Feeds;
@@ -22,10 +21,7 @@ const PAGE_BYTES = 2_097_152;
 const FEWEST_ENTRIES = 16;
 const MOST_ENTRIES = 1_000;
 
-/**
- * Replies arrive one after the other, each within the deadline of its call. With a thousand readers of one process the last of a thousand
- * pages would be late, its connection would end, and all of them would be read again, for ever.
- */
+/** Pages that are read at once. The last of a thousand replies would miss its deadline and break the connection. */
 const PAGES_AT_ONCE = 8;
 const limits = new WeakMap<Redis, LimitFunction>();
 
@@ -44,7 +40,7 @@ export function isBefore(a: string, b: string): boolean {
   return aMs === bMs ? aSeq < bSeq : aMs < bMs;
 }
 
-/** Reads a session's stream in pages of about the same size in bytes, regardless of the size of its entries. */
+/** Reads a session's stream in pages of about the same size in bytes. */
 export class StreamReader {
   readonly #redis: Redis;
   readonly #keys: SessionKeys;
@@ -52,7 +48,7 @@ export class StreamReader {
   #from: string;
   #count = FEWEST_ENTRIES;
 
-  /** `from`: an id to begin at, or `(` and an id to begin after. */
+  /** Begins at the id `from`, or after it if `(` precedes it. */
   constructor(redis: Redis, keys: SessionKeys, from: string) {
     this.#redis = redis;
     this.#keys = keys;
@@ -61,7 +57,7 @@ export class StreamReader {
     limits.set(redis, this.#limit);
   }
 
-  /** The next page; empty when there are no more entries now. */
+  /** Returns the next page, which is empty when there are no more events now. */
   async page(): Promise<StreamEntry[]> {
     const entries = await this.#limit(() => readStream(this.#redis, this.#keys, this.#from, this.#count));
     const last = entries.at(-1);

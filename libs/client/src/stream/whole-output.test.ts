@@ -22,7 +22,7 @@ function output(id: string, offset: number, text: string, rest: Partial<OutputEn
   const entry = { stream: 'stdout', seq: 0, rawFrom: offset, rawTo: offset + data.length, omittedBytes: 0, lines: 0 };
   return { type: 'output', id, entry: { ...entry, offset, data, ...rest } as OutputEntry };
 }
-/** The entry that counts what the stream does not have. */
+/** Returns the event that counts bytes which the stream does not have. */
 const closing = (id: string, rawFrom: number, rawTo: number) =>
   output(id, rawTo, '', { rawFrom, rawTo, omittedBytes: rawTo - rawFrom });
 const idle: EntryStep = { type: 'idle', wake: () => {} };

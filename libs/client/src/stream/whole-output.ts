@@ -6,20 +6,20 @@ import { ChunkAssembler } from './chunk-assembler.ts';
 import { followEntries } from './command-output.ts';
 import type { StreamContext } from './stream-reader.ts';
 
-// WHOLE-1. Every byte comes once, in the order of its stream: first those in the session's stream, then those on the host.
-// WHOLE-2. A command whose output is within a quarter of the budget costs no call that a plain reader does not make.
+// WHOLE-1. Every byte comes once, in the order of its stream: first those in the stream, then those on the host.
+// WHOLE-2. A command whose output is within a quarter of the budget costs no additional call.
 // WHOLE-3. Bytes that neither has are counted where they are missing.
 
-/** A consumer that holds a chunk for so long is slow: the host must learn that it is alive. */
+/** A consumer that holds a chunk for so long is slow, so the host needs a heartbeat. */
 const SLOW_AFTER_MS = 1_500;
 
 export interface WholeOutputOptions {
-  /** The command is throttled to this reader. After so many bytes it reports to the host. */
+  /** Bytes after which this reader, to which the command is throttled, reports to the host. */
   reportAfterBytes: number;
   signal?: AbortSignal | undefined;
 }
 
-/** The whole output of one command, live: also the part that its session's stream does not carry. */
+/** Yields the whole output of one command, live, with the part that its session's stream does not carry. */
 export async function* followWholeOutput(
   context: StreamContext & AskContext,
   keys: SessionKeys,
@@ -84,13 +84,13 @@ async function* whileSlow(chunks: Iterable<OutputChunk>, report: () => void): As
   }
 }
 
-/** Puts the chunks together from the entries of the session's stream and the pieces of the overflow log. */
+/** Joins the events of the session's stream with the pieces of the overflow log. */
 class WholeOutput {
   /** Redacted bytes of each stream that were given out, or are missing. */
   readonly at: ReadOffsets = { stdout: 0, stderr: 0 };
   readonly #fromHost: ReadOffsets = { stdout: 0, stderr: 0 };
   #assembler = new ChunkAssembler();
-  /** Entries without data: they count bytes that the host may have. */
+  /** Events without data, which count bytes that the host may have. */
   #gaps: { id: string; entry: OutputEntry }[] = [];
   #lastId = '0-0';
 
@@ -117,7 +117,7 @@ class WholeOutput {
       this.#gaps.push({ id, entry });
       return;
     }
-    // What is counted before output that the stream has is not on the host: a full Redis took the count only.
+    // The host does not have bytes counted before output of the stream: a full Redis took the count only.
     yield* this.addGaps();
     this.at[entry.stream] = Math.max(this.at[entry.stream], entry.offset + entry.data.byteLength);
     yield this.#assembler.push(id, entry);
@@ -147,7 +147,7 @@ class WholeOutput {
 
   #missing({ stream, offset, omittedBytes, blocked }: OutputEntry): number {
     const missing = Math.max(0, offset - this.at[stream]);
-    // What a rule withholds has no offset: only its raw size is known.
+    // Withheld bytes have no offset. Only their raw size is known.
     const isWithheld = blocked !== undefined || this.#assembler.isBlocked;
     return isWithheld ? Math.max(missing, omittedBytes - this.#fromHost[stream]) : missing;
   }

@@ -5,7 +5,6 @@ import { z } from 'zod';
 import type { FleetContext } from '../connection/fleet-context.ts';
 import { attachSession, type OpenContext, type OpenSession } from './open-session.ts';
 
-/** The part of a view that is needed to cancel an entry. */
 export interface CancelContext extends FleetContext, OpenContext {
   readonly sealer: Sealer;
   ensureJob(session: OpenSession): Promise<void>;
@@ -13,7 +12,7 @@ export interface CancelContext extends FleetContext, OpenContext {
 
 const reasonSchema = z.object({ reason: z.string('must be a string').max(1_024, 'must be at most 1024 characters') });
 
-/** True when the entry ends as a cancellation, by this call or an earlier one. False when it had ended before. */
+/** Cancels an entry. Returns false when it had ended before, else true, also after an earlier cancellation. */
 export async function cancelEntry(
   context: CancelContext,
   keys: SessionKeys,
@@ -57,7 +56,7 @@ export async function cancelEntry(
   }
 }
 
-/** Adds a job after a held entry was cancelled, because the entries behind it can be started now. Upkeep adds the job when this fails. */
+/** Adds a job after a held entry was cancelled, because later entries can start. If this fails, upkeep does it. */
 async function ensureJob(context: CancelContext, keys: SessionKeys): Promise<void> {
   const session = await attachSession(context, keys.session);
   if (session === undefined) return;

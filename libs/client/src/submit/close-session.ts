@@ -5,16 +5,12 @@ import type { Feeds } from '../connection/feeds.ts';
 import { isHostAlive } from '../hosts/is-host-alive.ts';
 import { type LeaveContext, leaveQueue } from './leave-queue.ts';
 
-/** The part of a view that is needed to close a session. */
 export interface CloseContext extends LeaveContext {
   readonly feeds: Feeds;
   readonly sealer: Sealer;
 }
 
-/**
- * Closes a session. Resolves when it is closed, at once when no host has it or its host is unreachable. Rejects with UNAUTHORIZED when its host
- * asks for a signature that is not there.
- */
+/** Closes a session. Resolves when it is closed, or at once without a reachable host. Rejects with UNAUTHORIZED. */
 export async function closeSession(
   context: CloseContext,
   keys: SessionKeys,
@@ -24,7 +20,7 @@ export async function closeSession(
   if (closed.type === 'closing') await untilClosed(context, keys, closed);
 }
 
-/** Begins to close a session. When it resolves, the session is closed by its host even if this process ends. */
+/** Begins to close a session. When it resolves, the host closes the session even if this process ends. */
 export async function beginClose(
   context: CloseContext,
   keys: SessionKeys,

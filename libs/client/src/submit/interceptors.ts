@@ -5,21 +5,21 @@ import { type EntryPayload, entryPayloadSchema, parseOrThrow, ShellfleetError } 
 export interface SubmitInput {
   /** The fleet's name in Redis. */
   readonly namespace: string;
-  /** Whose session it is. */
+  /** Tenant of the session. */
   readonly tenant: string;
-  /** The session that it goes to. */
+  /** Session of the submit. */
   readonly sessionId: string;
-  /** The id that the command will have, unless its idempotency key stands for an earlier one. */
+  /** Id of the new command, unless its idempotency key finds an earlier one. */
   readonly commandId: string;
   /** The command with every default filled in, a step of a file operation, or a restart. */
   readonly payload: Readonly<EntryPayload>;
-  /** As in the options of the command. */
+  /** `idempotencyKey` of RunOptions. */
   readonly idempotencyKey?: string;
-  /** As in the options of the command. */
+  /** `startDeadlineMs` of RunOptions. */
   readonly startDeadlineMs?: number;
-  /** As in the options of the command. */
+  /** `durable` of RunOptions. */
   readonly durable: boolean;
-  /** As in the options of the command. */
+  /** `retry` of RunOptions. */
   readonly retry: 'never' | 'idempotent';
 }
 
@@ -27,19 +27,19 @@ export interface SubmitInput {
 export interface SubmitReceipt {
   /** Id of the accepted command; with `deduplicated`, of the earlier one. */
   commandId: string;
-  /** The idempotency key stood for a command that was accepted before. */
+  /** Whether the idempotency key found an earlier command. */
   deduplicated: boolean;
 }
 
 /**
  * Runs around every submit: commands, steps of file operations, restarts.
  *
- * `next(input)` runs the next interceptor and in the end sends the entry; it resolves when Redis has accepted it. Call it once. An interceptor
- * may pass on another `payload` of the same type, which is validated again; the other fields are for reading. To refuse the submit, throw.
+ * `next(input)` runs the next interceptor, and finally sends the entry; it resolves when Redis has accepted it. Call it
+ * once. An interceptor may pass on another `payload` of the same type, which is validated again; other fields are
+ * read-only. Throw to refuse the submit.
  *
- * Interceptors of different submits may run at the same time. Entries of a session are still accepted in the order of the calls: a submit
- * waits until those that were called before it have been sent or refused. So an interceptor must not wait for a submit of its own to the same
- * session.
+ * Interceptors of different submits may run at the same time, but a session's entries are accepted in the order of the
+ * calls. So an interceptor must not wait for its own submit to the same session.
  *
  * ```ts
  * const requireTicket: SubmitInterceptor = async (input, next) => {
@@ -54,19 +54,19 @@ export type SubmitInterceptor = (
   next: (input: SubmitInput) => Promise<SubmitReceipt>,
 ) => Promise<SubmitReceipt>;
 
-/** What was sent: an entry, or a file operation beside the mailbox. */
+/** An entry, or a file operation outside the mailbox, that was sent. */
 interface Sendable {
   pending: { commandId: string };
   deduplicated: boolean;
 }
 
-/** Begins to send it in the step in which it is called. Settles when Redis has replied. */
+/** Sends in the step of the call. Settles when Redis has replied. */
 type Send<Sent extends Sendable> = (payload: EntryPayload) => Promise<Sent>;
 
 /** Runs the interceptors of a view around its submits. */
 export class Interceptors {
   readonly #interceptors: readonly SubmitInterceptor[];
-  /** By session: settles when every submit so far has been sent or refused. */
+  /** Settles when every submit of a session so far was sent or refused. */
   readonly #sent = new Map<string, Promise<unknown>>();
 
   constructor(interceptors: readonly SubmitInterceptor[]) {
@@ -77,10 +77,7 @@ export class Interceptors {
     return this.#interceptors.length === 0;
   }
 
-  /**
-   * Rejects with INTERCEPTOR_FAILED, with the interceptor's error as its cause, when an interceptor throws or does not call next. An error of
-   * sending is passed through.
-   */
+  /** Runs the interceptors. Rejects with INTERCEPTOR_FAILED when one throws or does not call next. */
   async around<Sent extends Sendable>(input: SubmitInput, send: Send<Sent>): Promise<Sent> {
     const before = this.#sent.get(input.sessionId);
     const own = withResolvers<void>();

@@ -3,20 +3,16 @@ import { newSessionJob, parsePlacement, type QueuedSessions } from '@shellfleet/
 import type { SessionKeys } from '@shellfleet/protocol';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
-/** The part of a view that is needed to leave the queue. */
 export interface LeaveContext extends FleetContext {
   readonly sessions: Pick<QueuedSessions, 'ensureJob' | 'leave'>;
 }
 
-/**
- * Takes a session that was closed without a host out of the queue, where it would count in the positions of the others. A host that meets such
- * a job drops it, so this may fail.
- */
+/** Takes a closed session out of the queue, so that it no longer counts. This may fail: a host drops such a job. */
 export async function leaveQueue(context: LeaveContext, keys: SessionKeys): Promise<void> {
   const before = await readStoredSession(context.redis, keys);
   if (before?.phase !== 'closed' || before.placementClass === '') return;
   await context.sessions.leave(before.placementClass, keys);
-  // The id may have been opened again meanwhile: its first submit may have found the job that is gone now.
+  // The id may be open again, and its first submit may have found the job that is gone now.
   const now = await readStoredSession(context.redis, keys);
   const placement = parsePlacement(now?.placement ?? '');
   if (now?.phase !== 'open' || now.host !== '' || !now.hasWork || placement === undefined) return;

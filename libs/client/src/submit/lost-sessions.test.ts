@@ -8,7 +8,7 @@ afterEach(() => vi.useRealTimers());
 
 const keys: SessionKeys = sessionKeys('ns:aaaaaaaaaaaa', 't', 's');
 
-/** Sets up a Redis without sessions. `state`: what it has of this one, and whether it has the identity of the fleet and the mark. */
+/** Sets up a Redis without sessions. `changedAt` and `wasRestoring` tell how it was lost. */
 function setUp(changedAt?: number, wasRestoring = false) {
   const state = {
     stored: [null, null, null] as (string | null)[],
@@ -34,7 +34,7 @@ function setUp(changedAt?: number, wasRestoring = false) {
   return { lost, state, calls };
 }
 
-/** The time after which it resolves. */
+/** Returns the time after which a promise resolves. */
 async function msUntil(promise: Promise<void>): Promise<number> {
   const from = performance.now();
   let at: number | undefined;

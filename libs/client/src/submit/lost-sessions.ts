@@ -3,18 +3,17 @@ import type { SessionKeys } from '@shellfleet/protocol';
 import { isRestoring, noteLoss, RESTORING_MS, type RedisHistory } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 
-// LOST-SESSIONS-1. Redis may come back without a session whose shell is alive. A generation that a producer begins then has a later generation than
-//                  that shell, and would end it. So for 5 s nobody begins one: the host, once its own connection is back, declares its own.
+// LOST-SESSIONS-1. Redis may come back without a session whose shell is alive. A producer's new generation would end
+// that shell. So for 5 s nobody begins one, while hosts declare theirs.
 
 const POLL_MS = 100;
 
 interface LostSessionsDeps {
   /** The main connection. Throws when its view is closed. */
   redis(): Redis;
-  /** The keyspace of the fleet. */
   namespace: string;
   history: Pick<RedisHistory, 'changedAt'>;
-  /** Redis was being restored (`isRestoring`) when this view was opened. */
+  /** Whether Redis was being restored (`isRestoring`) when this view was opened. */
   wasRestoring: boolean;
 }
 
@@ -22,22 +21,22 @@ interface LostSessionsDeps {
 export class LostSessions {
   readonly #deps: LostSessionsDeps;
   readonly #openedAt = performance.now();
-  /** Waits that are under way: entries of one session go on in the order in which they began to wait. */
+  /** Waits under way. Entries of one session continue in the order in which they began to wait. */
   readonly #waits = new Map<string, Promise<void>>();
 
   constructor(deps: LostSessionsDeps) {
     this.#deps = deps;
   }
 
-  /** Redis has lost this generation. Resolves when it or a later one is recorded, or when the hosts had their time. */
+  /** Notes that Redis has lost this generation. Resolves when it or a later one is recorded, or after a while. */
   async noticed(keys: SessionKeys, generation: string): Promise<void> {
     if (this.#leftMs() <= 0) return;
-    // For other producers, which may begin a generation of a session that Redis has lost too.
+    // For other producers, which may begin a generation of a lost session too.
     void noteLoss(this.#deps.redis(), this.#deps.namespace);
     await this.#untilDeclared(keys, generation);
   }
 
-  /** To be awaited before a generation may begin. Without a call of Redis, unless Redis was replaced within the last 5 s. */
+  /** Waits before a generation may begin. Does nothing unless Redis was replaced within the last 5 s. */
   async beforeGeneration(keys: SessionKeys): Promise<void> {
     if (this.#leftMs() > 0 && (await isRestoring(this.#deps.redis(), this.#deps.namespace)))
       await this.#untilDeclared(keys, '0');
@@ -61,7 +60,7 @@ export class LostSessions {
     }
   }
 
-  /** How long hosts still have. The wall clock may be set back meanwhile. */
+  /** Returns how long hosts still have, even if the wall clock is set back. */
   #leftMs(): number {
     const { history, wasRestoring } = this.#deps;
     const sinceChange = Date.now() - (history.changedAt ?? 0);

@@ -8,14 +8,14 @@ export interface IndexContext {
 
 export interface NotedSession {
   keys: SessionKeys;
-  /** When this process last wrote its entry, by its own clock (ms). */
+  /** Time at which this process last wrote the session's item, by its own clock (ms). */
   indexedAt: number;
 }
 
-/** How often a process notes a session that it uses. Upkeep looks at it for longer than that after each time (QUIET_MS). */
+/** Interval of notes about a used session. After each, upkeep watches it for longer than that (QUIET_MS). */
 const INDEX_EVERY_MS = 20_000;
 
-/** Puts the session into the index, where lists find it, and upkeep at once, whatever the clock of this process shows: the score is negative. */
+/** Puts the session into the index, where lists find it, and upkeep at once: the score is negative. */
 export function noteInIndex({ redis, fleet }: IndexContext, session: NotedSession): void {
   const now = Date.now();
   if (now - session.indexedAt < INDEX_EVERY_MS) return;

@@ -26,13 +26,13 @@ export interface OpenSession extends NotedSession {
   id: string;
   generation: string;
   spec: ResolvedSessionSpec;
-  /** The part of its spec that every submit needs. */
+  /** The part of the spec that every submit needs. */
   bounds: CommandBounds;
-  /** What its sealed spec needs to be opened (sealMarkOf). */
+  /** Schema version and key that opened the spec (sealMarkOf). */
   sealedWith: string;
-  /** This process drives it. */
+  /** Whether this process drives the session. */
   driven: boolean;
-  /** This call recorded it; else it was open already. */
+  /** Whether this call recorded the session. */
   created: boolean;
 }
 
@@ -40,7 +40,6 @@ type CommandBounds = Pick<ResolvedSessionSpec, 'commandTimeoutMs'> & {
   output: Pick<ResolvedSessionSpec['output'], 'streamBytes'>;
 };
 
-/** The part of a view that is needed to open a session. */
 export interface OpenContext extends IndexContext {
   readonly sealer: Sealer;
   readonly window: SendWindow;
@@ -49,7 +48,7 @@ export interface OpenContext extends IndexContext {
   keysOf(sessionId: string): SessionKeys;
 }
 
-/** How long the previous session of the id may take to close: its shutdown commands, and freeing its sandbox. */
+/** How long the previous session of the id may take to close: shutdown commands, and freeing its sandbox. */
 const ENDING_MS = 60_000;
 
 const idSchema = z.object({ id: sessionIdSchema });
@@ -58,14 +57,14 @@ const requestSchema = z.object({ id: sessionIdSchema, spec: sessionSpecSchema })
 /** How a session is opened. */
 export interface SessionOptions {
   /**
-   * The session belongs to this process: when no process that opened it so is alive, it finishes what it has accepted and is closed, within 10 s.
-   * Without effect on an open session that was opened otherwise.
+   * Whether the session belongs to this process. When no process that opened it so is alive, it finishes its accepted
+   * commands and is closed, within 10 s. Without effect on an open session that was opened otherwise.
    * @default false
    */
   driven?: boolean | undefined;
 }
 
-/** Records a session, or attaches to the open one of this id. Without a spec it attaches to an open session of any spec. */
+/** Records a session, or attaches to the open one of this id. Without a spec, any open session fits. */
 export async function openSession(
   context: OpenContext,
   id: string,
@@ -86,13 +85,13 @@ export async function openSession(
   return (await tryOpen()) ?? afterPreviousGeneration(context, keys, tryOpen);
 }
 
-/** The schema of a spec is large, and most calls have none. */
+/** Parses a request. The schema of a spec is large, and most calls have none. */
 function parseRequest(id: string, spec: SessionSpec | undefined): { id: SessionId; spec?: ResolvedSessionSpec } {
   if (spec === undefined) return parseOrThrow(idSchema, { id }, 'SESSION_SPEC_INVALID', 'The session');
   return parseOrThrow(requestSchema, { id, spec }, 'SESSION_SPEC_INVALID', 'The session');
 }
 
-/** Rules and secrets are compiled by a package that is large to load, so a spec with neither does without it. */
+/** Checks rules and secrets, if there are any: the package that compiles them is large to load. */
 async function checkSecrets(spec: ResolvedSessionSpec): Promise<void> {
   if (spec.redaction.length === 0 && Object.keys(spec.secrets).length === 0) return;
   const { unmaskedSecrets, validateRedaction } = await import('@shellfleet/policy');
@@ -100,19 +99,19 @@ async function checkSecrets(spec: ResolvedSessionSpec): Promise<void> {
   for (const { secret, message } of unmaskedSecrets(spec.secrets)) warn(`The secret ${secret} ${message}.`);
 }
 
-/** The newest generation of a session, closed or not; undefined when there is none. Writes nothing. */
+/** Returns the newest generation of a session, closed or not. Writes nothing. */
 export function attachSession(context: OpenContext, id: string): Promise<OpenSession | undefined> {
   const request = parseRequest(id, undefined);
   return findGeneration(context, context.keysOf(request.id), ['open', 'closing', 'closed'], 'no-spec');
 }
 
-/** Redis lost the session: record it again, with the same spec, under a new generation. */
+/** Records a lost session again, with the same spec, under a new generation. */
 export async function reopenAfterLoss(context: OpenContext, session: OpenSession): Promise<void> {
   const opened = await record(context, session.keys, session.spec, true, session.driven);
   if (opened !== undefined) Object.assign(session, { generation: opened.generation, sealedWith: opened.sealedWith });
 }
 
-/** Undefined while the previous session of the id is still closing. */
+/** Records the session. Returns undefined while the previous session of the id is still closing. */
 async function record(
   context: OpenContext,
   keys: SessionKeys,
@@ -149,7 +148,7 @@ async function record(
       return undefined;
     case 'conflict': {
       const found = await findGeneration(context, keys, ['open']);
-      // It was closed in between: try again.
+      // The session was closed in between.
       if (found === undefined) return record(context, keys, spec, specMatters, driven);
       const fields = specDifference(spec, found.spec);
       // Equal specs with different digests were sealed with different keys.
@@ -163,7 +162,7 @@ async function record(
   }
 }
 
-/** The newest generation, if it is in one of these states. */
+/** Returns the newest generation, if it is in one of these states. */
 async function findGeneration(
   context: OpenContext,
   keys: SessionKeys,
@@ -178,7 +177,7 @@ async function findGeneration(
   const sealedWith = sealMarkOf(found.spec);
   const { generation } = found;
   const known = { id: keys.session, keys, generation, sealedWith, driven: false, created: false, indexedAt: 0 };
-  // Without the key a session can still be looked at and closed. What needs its spec throws.
+  // Without the key a session can be looked at and closed. Uses of its spec throw.
   if (needs === 'spec') read();
   return {
     ...known,
@@ -187,7 +186,7 @@ async function findGeneration(
     },
     get bounds() {
       const spec = read();
-      // One that an older version wrote may lack a field, which its schema fills in.
+      // An older version's spec may lack a field, which the schema fills in.
       return hasBounds(spec) ? spec : parse();
     },
   };

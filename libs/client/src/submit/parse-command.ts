@@ -16,9 +16,9 @@ import { z } from 'zod';
 
 /** How one command is run. Durations are in milliseconds, sizes in bytes. */
 export interface RunOptions extends RunOptionsInput {
-  /** Receives the output as it is stored, chunk by chunk, before the Result resolves. An error that it throws rejects the Result. */
+  /** Receives the output chunk by chunk as it is stored, before the Result resolves. Its error rejects the Result. */
   onOutput?: ((chunk: OutputChunk) => void) | undefined;
-  /** Ends the caller's wait with the reason of the signal. The command itself goes on; `command.cancel` ends it. */
+  /** Ends the caller's wait with the reason of the signal. The command continues; `command.cancel` ends it. */
   signal?: AbortSignal | undefined;
 }
 
@@ -31,12 +31,12 @@ export interface ParsedCommand {
 
 const commandSchema = z.object({ script: scriptSchema, options: runOptionsSchema });
 
-/** Validates a command without a session. Throws COMMAND_INVALID, with every field that is not valid in `context.issues`. */
+/** Validates a command without a session. Throws COMMAND_INVALID with every invalid field in `context.issues`. */
 export function checkCommand(script: unknown, options: RunOptions): void {
   parseCommand(script, options, { commandTimeoutMs: 1 });
 }
 
-/** Validates a command and fills in every default. Throws COMMAND_INVALID, with every field that is not valid in `context.issues`. */
+/** Validates a command and fills in every default. Throws COMMAND_INVALID as checkCommand does. */
 export function parseCommand(
   script: unknown,
   given: RunOptions,
@@ -65,14 +65,14 @@ export function parseCommand(
   };
 }
 
-/** The options that are data. A value that is no object is left to the schema, which refuses it. */
+/** Returns the options that are data. The schema refuses a value that is no object. */
 function withoutCallbacks(given: RunOptions): unknown {
   if (typeof given !== 'object' || Array.isArray(given)) return given ?? {};
   const { onOutput: _onOutput, signal: _signal, ...rest } = given ?? {};
   return rest;
 }
 
-/** The options that the shell carries out; absent ones are left out, so that equal commands have equal payloads. */
+/** Returns the options of the shell without absent ones, so that equal commands have equal payloads. */
 function toExecution(options: ParsedRunOptions, defaultTimeoutMs: number) {
   const { timeoutMs = defaultTimeoutMs, noOutputTimeoutMs, killGraceMs, env, cwd } = options;
   return {
@@ -84,7 +84,7 @@ function toExecution(options: ParsedRunOptions, defaultTimeoutMs: number) {
   };
 }
 
-/** How the stdin reaches the command. A streamed one is hashed when an idempotency key has to compare it. */
+/** Returns the stdin's form. A streamed one is hashed for a comparison by an idempotency key. */
 function toInput({ stdin, idempotencyKey }: ParsedRunOptions) {
   if (stdin === undefined) return {};
   if (isOpenStdin(stdin)) return { input: 'open' as const };

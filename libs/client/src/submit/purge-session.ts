@@ -8,10 +8,7 @@ import type { CloseContext } from './close-session.ts';
 const POLL_MS = 50;
 const WITHIN_MS = 10_000;
 
-/**
- * Has the hosts remove what they keep of a session for a post-mortem. Returns how many containers there were. Rejects with HOST_UNREACHABLE when
- * some are still there after 10 s.
- */
+/** Has hosts remove a session's kept containers, and returns their number. Rejects with HOST_UNREACHABLE after 10 s. */
 export async function purgeSession(context: CloseContext & { tenant: string }, keys: SessionKeys): Promise<number> {
   const readOwn = async () => (await readKept(context)).get(keys.session) ?? [];
   const before = await readOwn();

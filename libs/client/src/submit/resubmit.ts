@@ -10,7 +10,7 @@ export interface ResubmitContext extends IndexContext, OpenContext {
 }
 
 /**
- * Submits an accepted entry again, under its id, because Redis lost it, perhaps with its whole session. `seal`: seals it for the present generation. A host that has begun it refuses the id.
+ * Submits a lost entry again, under its id, which a host that began it refuses. `seal` seals it for the new generation.
  */
 export async function resubmit(
   context: ResubmitContext,
@@ -23,7 +23,7 @@ export async function resubmit(
   noteInIndex(context, session);
   let submitted = await submit(context.redis, session.keys, seal());
   if (submitted.type === 'unknown-session' || submitted.type === 'closed') {
-    // Its shell may live: then its host declares this generation.
+    // If the shell lives, its host declares this generation.
     await context.lost.noticed(session.keys, session.generation);
     submitted = await submit(context.redis, session.keys, seal());
   }
@@ -44,7 +44,7 @@ export async function resubmit(
   context.pending.forget(pending);
 }
 
-/** Its idempotency key was used again after Redis had lost it, for an entry with the same payload: it ends as that one does. */
+/** Lets the entry end as the one with the same payload that took its idempotency key after Redis had lost it. */
 function followInstead(context: ResubmitContext, session: OpenSession, pending: Pending, entryId: string): void {
   const other = context.pending.expect(session.keys, entryId);
   other.accepted = true;

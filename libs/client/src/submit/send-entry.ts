@@ -19,12 +19,11 @@ import { noteInIndex } from './note-in-index.ts';
 import type { OpenSession } from './open-session.ts';
 import { type ResubmitContext, resubmit } from './resubmit.ts';
 
-// SUBMIT-1. Entries of a session are accepted in the order of the calls, awaited or not. Without interceptors everything up to the sending
-//           happens in the step of the call; with them, an entry waits until those that were called before have been sent or refused.
-// SUBMIT-2. The session is in the index before its mailbox holds an entry, and its job is added after that. If a producer dies in
-//           between, upkeep finds the session in the index and adds the job.
+// SUBMIT-1. Entries of a session are accepted in the order of the calls, awaited or not. Without interceptors
+//     everything up to the sending happens in the step of the call; with them, an entry waits for earlier calls.
+// SUBMIT-2. The session enters the index, then its entry the mailbox, and then its job is added: upkeep finds what a
+//     producer that dies in between has left.
 
-/** The part of a view that is needed to submit. */
 export interface SubmitContext extends ResubmitContext {
   readonly namespace: string;
   readonly tenant: string;
@@ -46,7 +45,7 @@ export interface SendOptions {
 
 const tracer = trace.getTracer('@shellfleet/client');
 
-/** Puts an entry into the session's mailbox. Rejects when nothing was written, or when Redis did not accept it. */
+/** Puts an entry into the session's mailbox. Rejects when Redis did not accept it. */
 export async function sendEntry(
   context: SubmitContext,
   session: OpenSession,
@@ -70,7 +69,7 @@ export async function sendEntry(
   });
   return sent.then(
     (done) => {
-      // The room stays taken until the Result has come. A deduplicated entry takes none of its own.
+      // The room stays taken until the Result has come, unless the command is deduplicated.
       if (done.deduplicated || done.pending.settled !== undefined) release();
       else done.pending.release = release;
       return done;
@@ -82,7 +81,7 @@ export async function sendEntry(
   );
 }
 
-/** A span around a submit, from the call to the reply of Redis. Does nothing without a tracer. */
+/** Traces a submit, from the call to the reply of Redis. Does nothing without a tracer. */
 async function traceSubmit<T>(sessionId: string, commandId: string, submit: () => Promise<T>): Promise<T> {
   const span = tracer.startSpan(SPANS.submit, {
     kind: SpanKind.PRODUCER,
@@ -116,13 +115,13 @@ async function sendNow(
 ): Promise<Sent> {
   const { keys } = session;
   const pending = context.pending.expect(keys, entryId);
-  // It need not be open yet: once it is, the entries that were submitted before are looked up.
+  // Entries that were submitted before the inbox is open are looked up then.
   void context.openInbox();
   let onDisk: Promise<void> | undefined;
   const { readAt } = context.durability;
   const sending = context.window.enter(() => {
     noteInIndex(context, session);
-    // Sealing takes longest, so an entry that waits for room is sealed when it has room: a burst of calls then delays the first ones less.
+    // Sealing takes longest, so an entry is sealed only when it has room. A burst then delays its first entries less.
     const seal = () => toSubmission(context, session, entryId, payload, options);
     pending.resubmit = () => resubmit(context, session, pending, seal);
     const submitted = submit(context.redis, keys, seal());
@@ -143,7 +142,7 @@ async function sendNow(
   }
 }
 
-/** An entry in the form that the mailbox stores: its payload is sealed, its idempotency key hashed. */
+/** Returns an entry as the mailbox stores it, with a sealed payload and a hashed idempotency key. */
 function toSubmission(
   { sealer, inboxId }: { sealer: Sealer; inboxId: string },
   session: OpenSession,
@@ -171,7 +170,7 @@ function toSubmission(
   };
 }
 
-/** The digest by which payloads under one idempotency key are compared. Whether somebody reads the output makes no other command of it. */
+/** Returns the digest that compares payloads under one idempotency key. An attached reader makes no difference. */
 export function digestPayload(sealer: Sealer, payload: EntryPayload): string {
   return sealer.digest(toCanonicalJson({ ...payload, reader: undefined }));
 }
@@ -187,7 +186,7 @@ async function accept(
     case 'accepted':
     case 'accepted-before': {
       pending.accepted = true;
-      // The entry is accepted even when this fails: upkeep finds a mailbox with waiting entries and no job.
+      // If this fails, upkeep finds the mailbox with waiting entries and no job.
       if (submitted.needsJob) await context.ensureJob(session).catch(() => {});
       return { pending, deduplicated: false };
     }

@@ -18,13 +18,13 @@ export class ByteQueue implements AsyncIterable<Uint8Array> {
     this.#changed.notify();
   }
 
-  /** Ends the queue. Bytes that are in it can still be read. */
+  /** Ends the queue. Its bytes can still be read. */
   end(): void {
     this.#ended = true;
     this.#changed.notify();
   }
 
-  /** Drops everything that is pushed from now on: nothing is read any more. */
+  /** Drops all later bytes, since nothing is read any more. */
   discard(): void {
     this.#discards = true;
     this.#changed.notify();

@@ -33,7 +33,7 @@ export interface AttachOptions {
    */
   cols?: number | undefined;
   /**
-   * `TERM` of its programs.
+   * `TERM` of the programs.
    * @default 'xterm-256color'
    * @limit 1 to 64 of `A-Z a-z 0-9 . _ + -`
    */
@@ -55,7 +55,7 @@ const optionsSchema = z.object({
     .default(DEFAULTS.terminal.term),
 });
 
-/** Opens a terminal in the session's sandbox, beside its commands. A session without a sandbox is queued for one first. */
+/** Opens a terminal alongside the session's commands. A session without a sandbox is queued for one first. */
 export async function openTerminal(
   context: TerminalContext,
   session: OpenSession,
@@ -95,13 +95,13 @@ export async function openTerminal(
   );
 }
 
-/** It stands before the first message. */
+/** Signs the start of the terminal, which precedes the first message. */
 function sign({ sealer }: TerminalContext, keys: SessionKeys, terminal: string, start: TerminalStart): string {
   if (!sealer.signs) return '';
   return sealer.seal(JSON.stringify(start), sealPlace('terminal-input', keys, { terminal, number: 0 }));
 }
 
-/** The host has just released the session: try again. */
+/** Turns an error into another try, if the host has just released the session. */
 function toNoShell(error: unknown): { state: 'no-shell' } {
   if (isShellfleetError(error) && error.code === 'LEASE_LOST') return { state: 'no-shell' };
   throw error;

@@ -4,7 +4,7 @@ import { createSealer, createSealKey } from '@shellfleet/sealing';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { TerminalSender } from './terminal-sender.ts';
 
-// With a mailbox that answers when it is told to. The real one is in tests/e2e/terminals.test.ts.
+// The mailbox replies on command. tests/e2e/terminals.test.ts has the real one.
 
 vi.mock(import('@shellfleet/mailbox'), async (original) => ({ ...(await original()), appendTerminalInput: vi.fn() }));
 afterEach(() => void vi.mocked(appendTerminalInput).mockReset());

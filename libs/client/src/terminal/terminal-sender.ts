@@ -14,7 +14,6 @@ import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import type { OpenSession } from '../submit/open-session.ts';
 
-/** Greatest number of messages in one call. */
 const MESSAGES_PER_CALL = 16;
 const RETRY_MS = 100;
 
@@ -25,15 +24,12 @@ export interface TerminalSenderDeps {
   terminal: string;
   /** Number of the last output message that was read. */
   read(): number;
-  /** Called with the answer to each call. */
+  /** Called with the reply to each call. */
   onAnswer(answer: TerminalInputAnswer): void;
   onFailed(error: unknown): void;
 }
 
-/**
- * Sends the input, size and end of a terminal to the mailbox. One call is in flight at a time, so each message is stored once and in order; bytes
- * that are written meanwhile go together in the next call.
- */
+/** Sends a terminal's input, size and end, in one call at a time, so that each message is stored once and in order. */
 export class TerminalSender {
   readonly #deps: TerminalSenderDeps;
   #bytes: Buffer[] = [];
@@ -73,7 +69,9 @@ export class TerminalSender {
     this.send();
   }
 
-  /** Sends the pending messages. A call without messages renews the lease of the terminal and reports how far its output was read. */
+  /**
+   * Sends the pending messages, if any. Each call renews the terminal's lease and reports how far its output was read.
+   */
   send(): void {
     this.#again = true;
     if (!this.#sending) void this.#sendAll();
@@ -143,7 +141,7 @@ export class TerminalSender {
     }
   }
 
-  /** While Redis is down the call is retried, as long as the terminal may live without one. */
+  /** Returns while Redis is down, so that the call is retried, as long as the terminal may live without one. */
   #throwUnlessDown(error: unknown): undefined {
     const away = isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE';
     if (!away || Date.now() - this.#answeredAt > TERMINAL_TTL_MS) throw away ? error : toQueueError(error);

@@ -22,30 +22,32 @@ import type { SubmitContext } from '../submit/send-entry.ts';
 import { ByteQueue } from './byte-queue.ts';
 import { TerminalSender } from './terminal-sender.ts';
 
-/** The part of a view that a terminal needs. */
 export interface TerminalContext extends StreamContext, SubmitContext, AskContext {}
 
 /** How a terminal ended. */
 export interface TerminalEnd {
   /**
-   * `exited`, `signalled`: its shell ended, by itself or by a signal. `hung-up`: it was closed, its session ended, or its user was away for
-   * 30 s. `blocked`: a redaction rule of the session blocks its output.
+   * Reason of the end. `exited`, `signalled`: the shell ended, by itself or by a signal. `hung-up`: the terminal or its
+   * session was closed, or its user was away for 30 s. `blocked`: a redaction rule blocks its output.
    */
   reason: 'exited' | 'signalled' | 'hung-up' | 'blocked';
-  /** Of its shell, when that ended by itself; else null. */
+  /** Exit code of a shell that ended by itself; else null. */
   exitCode: number | null;
-  /** Number of the signal that ended its shell; else null. */
+  /** Number of the signal that ended the shell; else null. */
   signal: number | null;
 }
 
 const MESSAGES_PER_READ = 32;
-/** After so many messages that were read, the number is reported to the mailbox, which makes room for more. */
+/** After so many read messages, the mailbox is told, and makes room for more. */
 const REPORT_AFTER = TERMINAL_MESSAGES / 4;
 const CLOSED_WITHIN_MS = 5_000;
 
-/** An interactive terminal in the sandbox of a session, with a shell of its own. It ends when this process has been away for 30 s. */
+/** An interactive terminal with an additional shell of a session. It ends when this process is away for 30 s. */
 export class Terminal implements AsyncDisposable {
-  /** Resolves when the terminal has ended. Rejects with SESSION_LOST, SESSION_CLOSED, HOST_UNREACHABLE or QUEUE_UNAVAILABLE, or with the reason of the signal. */
+  /**
+   * Resolves when the terminal has ended. Rejects with SESSION_LOST, SESSION_CLOSED, HOST_UNREACHABLE,
+   * QUEUE_UNAVAILABLE.
+   */
   readonly ended: Promise<TerminalEnd>;
   readonly #context: TerminalContext;
   readonly #session: OpenSession;
@@ -86,17 +88,17 @@ export class Terminal implements AsyncDisposable {
     });
     this.#beat = setInterval(() => void this.#renew(), TERMINAL_BEAT_MS).unref();
     signal?.addEventListener('abort', () => void this.#abort(signal.reason), { once: true });
-    // The first message marks the terminal as in use, so that a host that takes over continues it.
+    // The first message marks the terminal as in use, so that a host that adopts its shell continues it.
     this.resize(size.rows, size.cols);
     void this.#follow().catch((error: unknown) => this.#fail(error));
   }
 
-  /** Its output, live, for one reader. Programs block while it is not read. Ends with the terminal. */
+  /** Yields the output, live, for one reader. Programs block while it is not read. Ends with the terminal. */
   output(): AsyncGenerator<Uint8Array> {
     return this.#queue[Symbol.asyncIterator]();
   }
 
-  /** Sends input. Resolves when it is stored in the mailbox; then it is typed once. Rejects as `ended` when the terminal has ended. */
+  /** Sends input. Resolves when the mailbox has stored it, to be typed once. Rejects as `ended`. */
   async write(data: string | Uint8Array): Promise<void> {
     await this.#sender.write(Buffer.from(data as string));
     if (this.#over.signal.aborted) await this.ended;

@@ -22,19 +22,19 @@ import type { ToolWait } from './why-it-waits.ts';
 /** How a tool is called. */
 export interface ToolCallOptions {
   /**
-   * Limit in ms from the start of its process.
+   * Limit in ms from the start of the process.
    * @default the tool's own, else 30,000
    * @limit 1 to 86,400,000 ms (a day)
    */
   timeoutMs?: number | undefined;
   /**
-   * Time in ms within which it must start; else it fails with `not-started` and never runs.
+   * Time in ms within which the call must start; else it fails with `not-started` and never runs.
    * @default no limit
    * @limit 1 to 86,400,000 ms (a day)
    */
   startDeadlineMs?: number | undefined;
   /**
-   * The caller's own name of the call, such as that of a model's tool call. The result, success or failure, and the events of the call have it.
+   * Caller's name of the call, such as a model's id. The result and the events of the call have it.
    * @default an id that is made for the call
    * @limit 256 characters
    */
@@ -45,9 +45,9 @@ export interface ToolCallOptions {
    * @limit 1 to 86,400,000 ms (a day)
    */
   approvalTimeoutMs?: number | undefined;
-  /** Is called when the call begins to wait for a person: `fleet.approvals` lists the question, with the id of the call. */
+  /** Called when the call begins to wait for a person. `fleet.approvals` lists the question, with the call's id. */
   onApproval?: (() => void) | undefined;
-  /** Is called every 2 s while the call has not started and no person is asked about it, with the reason. A call that starts sooner never waits. */
+  /** Called with the reason every 2 s while the call has not started and no person is asked. */
   onWaiting?: ((wait: ToolWait) => void) | undefined;
   /** Cancels the call and rejects with the reason of the signal. */
   signal?: AbortSignal | undefined;
@@ -111,7 +111,7 @@ export async function callTool(
   }
 }
 
-/** True when a host offers the tool, or did within the last day. */
+/** Tells whether a host offers the tool, or did within the last day. */
 async function isKnown(context: ToolCallContext, name: string): Promise<boolean> {
   if (!toolNameSchema.safeParse(name).success) return false;
   try {

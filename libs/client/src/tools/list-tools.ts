@@ -8,7 +8,7 @@ const offersSchema = z.array(toolOfferSchema);
 /** Which tools are listed. */
 export interface ToolFilter {
   /**
-   * Only those that have this text in their name or description, in any case.
+   * Text in the name or description, in any case.
    * @default all
    */
   query?: string | undefined;
@@ -16,7 +16,7 @@ export interface ToolFilter {
 
 const filterSchema = z.strictObject({ query: z.string('must be a string').optional() });
 
-/** The tools that live hosts offer, by name. When definitions differ, that of the first host is returned, and `differing` lists the other hosts. */
+/** Returns the tools of live hosts, by name. If definitions differ, the first host's counts. */
 export async function listTools(context: FleetContext, filter: ToolFilter = {}): Promise<ToolInfo[]> {
   const { query = '' } = parseOrThrow(filterSchema, filter, 'COMMAND_INVALID', 'The filter');
   const tools = new Map<string, { offer: ToolOffer; text: string; hosts: string[]; differing: string[] }>();
@@ -39,7 +39,7 @@ export async function listTools(context: FleetContext, filter: ToolFilter = {}):
 
 const contains = (text: string, query: string) => text.toLowerCase().includes(query.toLowerCase());
 
-/** Offers by host id. A host that is draining withdraws its offers before its last call has ended. */
+/** Reads offers by host id. A draining host withdraws its offers before its last call has ended. */
 async function readOffers({ redis, fleet, namespace }: FleetContext): Promise<{ host: string; offers: ToolOffer[] }[]> {
   try {
     const hosts = (await redis.zrange(fleet.hosts, '0', '-1')).sort();

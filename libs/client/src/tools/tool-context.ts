@@ -4,7 +4,6 @@ import type { FleetContext } from '../connection/fleet-context.ts';
 import type { ToolsQueue } from '../queue/tools-queue.ts';
 import type { PendingAnswers } from '../results/pending-answers.ts';
 
-/** The part of a view that is needed to call and watch tools. */
 export interface ToolCallContext extends FleetContext {
   readonly id: string;
   readonly tenant: string;

@@ -4,7 +4,7 @@ import { listTools, type ToolFilter } from './list-tools.ts';
 import type { ToolCallContext } from './tool-context.ts';
 import { watchTools } from './watch-tools.ts';
 
-/** Functions that hosts offer. Each call runs in a process of its own on a host, beside the sessions. */
+/** Functions that hosts offer. Each call runs in a separate process, outside the sessions. */
 export class Tools {
   readonly #context: ToolCallContext;
 
@@ -12,14 +12,14 @@ export class Tools {
     this.#context = context;
   }
 
-  /** The tools that live hosts offer now, by name. Rejects with COMMAND_INVALID for a filter that is not valid. */
+  /** Lists the tools that live hosts offer now, by name. Rejects with COMMAND_INVALID for an invalid filter. */
   list(filter: ToolFilter = {}): Promise<ToolInfo[]> {
     return listTools(this.#context, filter);
   }
 
   /**
-   * Calls a tool with JSON arguments of at most 4 MiB and returns its result. A call that fails is a result with `ok: false`. Rejects with
-   * COMMAND_INVALID or QUEUE_UNAVAILABLE when the call was not accepted, and with the reason of the signal, which cancels the call.
+   * Calls a tool with JSON arguments of at most 4 MiB. A call that fails returns a result with `ok: false`. Rejects
+   * with COMMAND_INVALID or QUEUE_UNAVAILABLE, and with the reason of the signal, which cancels the call.
    *
    * ```ts
    * const result = await fleet.tools.call('word-count', { text: 'a b c' });
@@ -30,7 +30,9 @@ export class Tools {
     return callTool(this.#context, name, args, options);
   }
 
-  /** Yields `tool.added` for every tool that is offered, then each change, and the calls of this tenant from now on. Rejects when the signal aborts or the fleet is closed. */
+  /**
+   * Yields `tool.added` for every offered tool, then each change and call of this tenant. Rejects on abort or close.
+   */
   watch(options: { signal?: AbortSignal | undefined } = {}): AsyncGenerator<ToolEvent> {
     return watchTools(this.#context, options.signal);
   }

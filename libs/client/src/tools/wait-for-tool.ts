@@ -25,17 +25,17 @@ import type { ToolCallContext } from './tool-context.ts';
 import { type ToolWait, whyItWaits } from './why-it-waits.ts';
 
 // TOOLCALL-1. A hint reports that there is a result. Without a hint, the result is looked for every 3 s.
-// TOOLCALL-2. A call that began on a host which is gone, or that Redis has lost, is reported as lost and never runs again. Two looks in a row
-//             must agree, each with a reply of Redis.
+// TOOLCALL-2. A call that began on a host which is gone, or that Redis has lost, is reported as lost and never runs
+//     again. Two looks in a row must agree, each with a reply of Redis.
 
 const LOOK_EVERY_MS = 3_000;
 const AGREEING_LOOKS = 2;
 const LOOK_FOR_ANSWER_EVERY_MS = 500;
-/** When the caller wants to know why the call waits. */
+/** Interval for a caller that wants the reason. */
 const LOOK_FOR_REASON_EVERY_MS = 2_000;
 
 interface Waiting {
-  /** the sealed result, or empty when it has to be read; expected from before the call was added. Rejects when the connection is closed. */
+  /** The sealed result, or empty when it has to be read. Rejects when the connection is closed. */
   hint: Promise<string>;
   nextHint(): Promise<string>;
   /** Adds the call again, which a host has taken from its queue to ask a person. */
@@ -50,11 +50,11 @@ type State =
   | { type: 'ended'; sealed: string }
   | { type: 'waiting' }
   | { type: 'running' }
-  /** A person is asked about it; or was, and has answered. */
+  /** A person is asked about the call, or has answered. */
   | { type: 'asks' | 'decided' }
   | { type: 'gone'; hostId: string | null; message: string };
 
-/** The one result of an accepted call. Rejects with the signal's reason, and when the connection is closed. */
+/** Returns the one result of an accepted call. Rejects with the signal's reason, and when the connection is closed. */
 export async function waitForTool(context: ToolCallContext, call: ToolCallRef, waiting: Waiting): Promise<ToolResult> {
   const { startDeadlineMs = Number.POSITIVE_INFINITY, signal, onWaiting } = waiting;
   const startBy = performance.now() + startDeadlineMs;
@@ -75,7 +75,7 @@ export async function waitForTool(context: ToolCallContext, call: ToolCallRef, w
     if (state?.type === 'asks' && !asks) waiting.onApproval?.();
     if (state !== undefined) asks = state.type === 'asks';
     if (state?.type === 'decided') await waiting.addAgain();
-    // While Redis gives no answer, the last one counts.
+    // While Redis gives no reply, the last one counts.
     if (state !== undefined) mayWait = state.type === 'waiting';
     if (onWaiting !== undefined && mayWait) await whyItWaits(context, call.name).then(onWaiting, () => {});
     const mayStart = state?.type === 'waiting' || state?.type === 'asks';
@@ -92,10 +92,10 @@ export async function waitForTool(context: ToolCallContext, call: ToolCallRef, w
   }
 }
 
-/** What asks about the call. */
+/** Returns the asker of questions about the call. */
 export const askerOf = ({ name, id }: ToolCallRef) => ({ session: TOOL_ASKER, generation: name, entryId: id });
 
-/** The caller's own name of the call, or the id of the call. */
+/** Returns the caller's own name of the call, or the id of the call. */
 export const callNameOf = ({ callId, id }: ToolCallRef): string => callId ?? id;
 
 export function toolFailure(
@@ -108,7 +108,7 @@ export function toolFailure(
   return { callId, hostId, ok: false, error: { code, message } };
 }
 
-/** The content of the hint, or undefined when it does not come in time. */
+/** Returns the content of the hint, or undefined when it does not come in time. */
 async function within(hint: Promise<string>, ms: number, signal: AbortSignal | undefined): Promise<string | undefined> {
   const over = new AbortController();
   const pause = delay(ms, undefined, { signal: signal ? AbortSignal.any([signal, over.signal]) : over.signal });
@@ -141,14 +141,14 @@ async function look(context: ToolCallContext, call: ToolCallRef): Promise<State>
   return { type: 'gone', hostId: host, message };
 }
 
-/** Boot id of the process that acts for the host now. */
+/** Returns the boot id of the process that acts for the host now. */
 async function bootOf(context: ToolCallContext, host: string): Promise<string | undefined> {
   const beat = await context.redis.get(hostKeys(context.namespace, host).alive);
   if (beat === null) return undefined;
   return hostBeatSchema.safeParse(tryJson(beat)).data?.boot;
 }
 
-/** Prevents the call from starting. False when it has started, or Redis is down. */
+/** Prevents the call from starting. Returns false when it has started, or Redis is down. */
 async function withdraw(context: ToolCallContext, call: ToolCallRef): Promise<boolean> {
   try {
     const by = `withdrawn ${context.id}`;
@@ -161,7 +161,7 @@ async function withdraw(context: ToolCallContext, call: ToolCallRef): Promise<bo
   }
 }
 
-/** Stores the result `lost`. False when there is another result, or Redis did not store this one. */
+/** Stores the result `lost`. Returns false when there is another result, or Redis did not store this one. */
 async function endLost(
   context: ToolCallContext,
   call: ToolCallRef,

@@ -6,13 +6,13 @@ import type { ToolCallContext } from './tool-context.ts';
 
 /** Why a tool call has not started yet. */
 export interface ToolWait {
-  /** `no-host`: no live host can take it. `busy`: those that offer the tool have no room. `redis`: Redis gives no answer. */
+  /** `no-host` can take it, all that offer it are `busy`, or `redis` does not reply. */
   because: 'no-host' | 'busy' | 'redis';
   /** The reason as a sentence. */
   message: string;
 }
 
-/** The reason why no host has taken a call from the queue of its tool. */
+/** Returns the reason why no host has taken a call from the queue of its tool. */
 export async function whyItWaits(context: ToolCallContext, name: string): Promise<ToolWait> {
   try {
     return await readReason(context, name);
