@@ -30,7 +30,8 @@ export function toLines(chunks: readonly Chunk[]): Line[] {
 }
 
 /** Renders lines as an animated SVG, `columns` characters wide. Readers who ask for no motion see the last picture. */
-export function renderRecording(lines: readonly Line[], columns: number): string {
+export function renderRecording(recorded: readonly Line[], columns: number): string {
+  const lines = recorded.flatMap((line) => wrapLine(line, columns));
   const width = Math.ceil(2 * MARGIN + columns * CHARACTER_WIDTH);
   const height = 2 * MARGIN + lines.length * LINE_HEIGHT;
   const lengthMs = (lines.at(-1)?.atMs ?? 0) + PAUSE_MS;
@@ -44,7 +45,7 @@ export function renderRecording(lines: readonly Line[], columns: number): string
     const style = `animation-name:l${index}`;
     return `<text x="${MARGIN}" y="${y}" class="${name}" style="${style}">${escapeXml(text)}</text>`;
   });
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="title">
+  return `<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="title">
 <title id="title">A terminal: a shell keeps its state, survives the kill of its worker, and waits for an approval</title>
 <style>
 text{font:13px ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace;white-space:pre;animation:${lengthMs.toFixed(0)}ms step-end infinite}
@@ -56,6 +57,12 @@ ${frames.join('\n')}
 ${texts.join('\n')}
 </svg>
 `;
+}
+
+/** Breaks a line where a terminal of this width does. */
+function wrapLine({ atMs, text }: Line, columns: number): Line[] {
+  const rows = text.match(new RegExp(`.{1,${columns}}`, 'g')) ?? [''];
+  return rows.map((row) => ({ atMs, text: row }));
 }
 
 function escapeXml(text: string): string {
