@@ -1,6 +1,6 @@
 import type { OutputEntry, StreamName } from '@shellfleet/protocol';
 import { CleanOutput, type CleanOutputOptions } from '../src/output/clean-output.ts';
-import type { OverflowPiece } from '../src/output/piece.ts';
+import type { OverflowPiece } from '../src/output/output-queue.ts';
 import type { ResultTextsOptions } from '../src/output/result-texts.ts';
 
 type Options = Required<Pick<CleanOutputOptions, 'streamBytes'>> &

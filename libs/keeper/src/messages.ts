@@ -46,37 +46,38 @@ type EndReason = (typeof endReasons)[number];
 export type Refusal = NonNullable<(typeof refusals)[number]>;
 
 export interface CommandStartPayload {
-  /** 0 for no limit. */
-  timeoutMs: number;
-  /** 0 for no limit. */
-  noOutputTimeoutMs: number;
+  /** Default: no limit. */
+  timeoutMs?: number | undefined;
+  /** Default: no limit. */
+  noOutputTimeoutMs?: number | undefined;
   killGraceMs: number;
-  script: Uint8Array;
-  cwd: string;
-  env: Record<string, string>;
+  script: string | Uint8Array;
+  cwd?: string | undefined;
+  env?: Record<string, string> | undefined;
   /** Standard input: /dev/null when undefined, the bytes of INPUT frames when `open`. */
-  stdin: Uint8Array | 'open' | undefined;
+  stdin?: Uint8Array | 'open' | undefined;
 }
 
 export function encodeCommand(command: CommandStartPayload): Buffer {
   const { stdin } = command;
-  const cwd = toBytes(command.cwd);
+  const script = typeof command.script === 'string' ? toBytes(command.script) : command.script;
+  const cwd = toBytes(command.cwd ?? '');
   const env = toBytes(
-    Object.entries(command.env)
+    Object.entries(command.env ?? {})
       .map(([name, value]) => `${name}=${value}\0`)
       .join(''),
   );
   const numbers = uint32s(
-    command.timeoutMs,
-    command.noOutputTimeoutMs,
+    command.timeoutMs ?? 0,
+    command.noOutputTimeoutMs ?? 0,
     command.killGraceMs,
-    command.script.length,
+    script.length,
     cwd.length,
     env.length,
     stdin === undefined ? StdinKind.none : stdin === 'open' ? StdinKind.open : StdinKind.given,
   );
   const given = stdin === undefined || stdin === 'open' ? NOTHING : stdin;
-  return Buffer.concat([numbers, command.script, cwd, env, given]);
+  return Buffer.concat([numbers, script, cwd, env, given]);
 }
 
 const NOTHING: Buffer = Buffer.alloc(0);

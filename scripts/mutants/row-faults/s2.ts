@@ -23,9 +23,9 @@ export const s2Faults: readonly RowFault[] = [
   },
   {
     row: 'S2-05',
-    file: 'apps/worker/src/shell/encode-start.ts',
-    text: "cwd: entry.cwd ?? '',",
-    change: "cwd: '',",
+    file: 'libs/keeper/src/messages.ts',
+    text: "toBytes(command.cwd ?? '')",
+    change: "toBytes('')",
   },
   {
     row: 'S2-06',

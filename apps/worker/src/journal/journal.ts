@@ -1,5 +1,7 @@
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Entry } from '@shellfleet/mailbox';
+import type { SessionKeys } from '@shellfleet/protocol';
 import { FINGERPRINT_CHARS, Fingerprints, fingerprintOf, parseFingerprint } from './fingerprints.ts';
 
 // The ids that this host began, on its disk. They outlive the worker, the sandbox and all losses of Redis.
@@ -149,4 +151,12 @@ function readLines({ path, known }: Segment): void {
 /** Joins the parts with spaces: ids and names of tools contain none. */
 function toKey({ namespace, tenant, of, id }: BegunId): string {
   return `${namespace} ${tenant} ${of} ${id}`;
+}
+
+/** Returns the id of an entry in the host's journal. A second attempt has a separate one. */
+export function toBegunId(
+  { id, first }: Pick<Entry, 'id' | 'first'>,
+  { namespace, tenant, session }: SessionKeys,
+): BegunId {
+  return { namespace, tenant, of: session, id: first === undefined ? id : `${id}.2` };
 }

@@ -1,13 +1,13 @@
 import { type OutputEntry, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 import { countNewlines } from './lines.ts';
-import { MOST_ENTRY_BYTES, OutputQueue, type Released } from './output-queue.ts';
-import type { OverflowPiece } from './piece.ts';
+import { MOST_ENTRY_BYTES, OutputQueue, type OverflowPiece, type Released } from './output-queue.ts';
 import { addCounts, type Blocked, type CreateRedactor } from './redactor.ts';
 import { type ResultTexts, ResultTextsBuilder, type ResultTextsOptions } from './result-texts.ts';
 import { StreamPipeline } from './stream-pipeline.ts';
 
 // The output of one command: each stream goes through its pipeline (decode → redact), then into the queue (budget of
-// the session's stream) and into the texts of the Result. output-chains.ts lists the stages of each chain.
+// the session's stream) and into the texts of the Result. Terminals are only redacted, because their user's
+// program decodes, and a tool call's JSON is redacted as a whole (tools/redact-json.ts).
 //
 // OUTPUT-1. Every byte is released once and in order, even if the keeper sends it again.
 // OUTPUT-2. A chunk never covers a pending raw byte, so a new chain can continue from the acknowledged offset.
@@ -17,6 +17,7 @@ import { StreamPipeline } from './stream-pipeline.ts';
 //     twice.
 // OUTPUT-5. Redaction comes before every cut. After a match that blocks, nothing of either stream is released.
 
+/** A command has all of them. Late output has no texts, and startup and shutdown commands store nothing. */
 export interface CleanOutputOptions {
   /** Creates the redactor of each stream. Default: output is not redacted. */
   createRedactor?: CreateRedactor | undefined;

@@ -1,4 +1,4 @@
-import type { Stage } from './stage.ts';
+import type { Stage } from './redactor.ts';
 
 const NOTHING: Buffer = Buffer.alloc(0);
 

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import type { StreamName } from '@shellfleet/protocol';
-import type { OverflowPiece } from '../output/piece.ts';
+import type { OverflowPiece } from '../output/output-queue.ts';
 
 // A frame of the overflow log, little-endian: length of the data (u32), length of the counters of redactions (u32),
 // CRC-32 of all that follows (u32), then order, rawFrom, rawTo, bytesBefore, newlinesBefore (f64 each: whole numbers to

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CleanOutput } from '../output/clean-output.ts';
-import type { OverflowPiece } from '../output/piece.ts';
+import type { OverflowPiece } from '../output/output-queue.ts';
 import { encodeOverflowFrame } from './overflow-frame.ts';
 import { OverflowLog } from './overflow-log.ts';
 

@@ -1,7 +1,7 @@
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
-import type { OverflowPiece } from '../output/piece.ts';
+import type { OverflowPiece } from '../output/output-queue.ts';
 import { decodeFrames, encodeOverflowFrame, type OverflowFrame } from './overflow-frame.ts';
 
 // Stores a command's output over the budget of its session's stream on disk, in segments per stream.

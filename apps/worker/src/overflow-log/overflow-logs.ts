@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LogPage, LogQuestion, SessionKeys } from '@shellfleet/protocol';
-import type { OverflowPiece } from '../output/piece.ts';
+import type { OverflowPiece } from '../output/output-queue.ts';
 import { OverflowLog } from './overflow-log.ts';
 import { readLogPage } from './read-page.ts';
 import { sweepLogs } from './sweep-logs.ts';

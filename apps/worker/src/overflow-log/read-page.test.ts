@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { StreamName } from '@shellfleet/protocol';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { OverflowPiece } from '../output/piece.ts';
+import type { OverflowPiece } from '../output/output-queue.ts';
 import { OverflowLog } from './overflow-log.ts';
 import { readLogPage } from './read-page.ts';
 

@@ -1,7 +1,6 @@
 import { type Entry, type Fenced, type HostMailbox, type Rung, type Taken, toRung } from '@shellfleet/mailbox';
 import type { CarriedEntry } from '@shellfleet/protocol';
-import type { Journal } from '../journal/journal.ts';
-import { toBegunId } from './begun-id.ts';
+import { type Journal, toBegunId } from '../journal/journal.ts';
 
 // DELEGATION-1. While the delegation holds, `submit` starts the session's next entry in this host's name, and a wake-up
 //               brings it here. `take` finds it as running if the wake-up is lost, late or repeated.

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { HostMailbox } from '@shellfleet/mailbox';
 import type { OutputEntry, StreamName } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
-import { createLateChain } from '../output/output-chains.ts';
+import { CleanOutput } from '../output/clean-output.ts';
 import type { CreateRedactor } from '../output/redactor.ts';
 import { LateOutputOfEntry } from './late-entry.ts';
 
@@ -111,7 +111,9 @@ export class LateOutput {
       const { outcome, carriedBytes } = added.position;
       // If the command's output was withheld, its late output is too.
       const left = outcome === 'blocked' ? 0 : this.#deps.streamBytes - carriedBytes;
-      entry.place(added.position, left > 0 ? createLateChain(this.#deps.createRedactor, left) : undefined);
+      const { createRedactor } = this.#deps;
+      const chain = left > 0 ? new CleanOutput({ createRedactor, streamBytes: left }) : undefined;
+      entry.place(added.position, chain);
     }
     do {
       if (!(await this.#addAll(entryId, entry, entry.release()))) return 'over';

@@ -3,7 +3,7 @@ import { encodeOutputEntry, type OutputEntry, sessionKeys } from '@shellfleet/pr
 import type { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { CleanOutput } from '../output/clean-output.ts';
-import type { OverflowPiece } from '../output/piece.ts';
+import type { OverflowPiece } from '../output/output-queue.ts';
 import { AttachedReader } from './attached-reader.ts';
 import { restoreOutput } from './restore-output.ts';
 

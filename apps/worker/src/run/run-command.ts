@@ -1,7 +1,6 @@
 import { type CommandPayload, toCommandId, type WireResult } from '@shellfleet/protocol';
 import { checkInputEnd, sealPlace } from '@shellfleet/sealing';
-import type { CleanOutput } from '../output/clean-output.ts';
-import { createCommandChain } from '../output/output-chains.ts';
+import { CleanOutput } from '../output/clean-output.ts';
 import type { CommandLog } from '../overflow-log/overflow-logs.ts';
 import type { CommandStart, EntryHandlers } from '../shell/shell.ts';
 import { AttachedReader } from './attached-reader.ts';
@@ -24,7 +23,9 @@ export async function runCommand(
   const { entry } = run;
   const { killGraceMs } = payload;
   const { encoding } = payload;
-  const clean = createCommandChain(session.redaction.createRedactor, { ...session.spec.output, encoding });
+  const { createRedactor } = session.redaction;
+  const { streamBytes, ...cut } = session.spec.output;
+  const clean = new CleanOutput({ createRedactor, streamBytes, texts: { ...cut, encoding } });
   if (payload.reader === 'attached') run.reader = attachReader(run, session);
   const log = session.overflowLogs.ofCommand(session.owner.keys, entry.id, session.spec.output.maxBytes);
   if (run.from === 'resume') await restoreOutput(clean, entry, session.mailbox, log, run.reader);

@@ -13,7 +13,7 @@ import {
 } from '@shellfleet/protocol';
 import { type Signature, sealPlace, unauthorized } from '@shellfleet/sealing';
 import { noWiderSandbox } from '../admission/no-wider-sandbox.ts';
-import { toBegunId } from './begun-id.ts';
+import { toBegunId } from '../journal/journal.ts';
 import { networkOf } from './check-network.ts';
 import type { EntryResult, EntryRun } from './entry-run.ts';
 import { runFileOperation } from './file-operation.ts';

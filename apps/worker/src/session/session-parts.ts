@@ -2,9 +2,8 @@ import type { Adopted, Owner } from '@shellfleet/mailbox';
 import { type Placement, type SessionJob, toPlacement } from '@shellfleet/placement';
 import { sealMarkOf } from '@shellfleet/sealing';
 import type { AdmissionInput, SessionAdmission } from '../admission/admission.ts';
+import { toBegunId } from '../journal/journal.ts';
 import type { Lease } from '../lease/leases.ts';
-import { createTerminalChain } from '../output/output-chains.ts';
-import { toBegunId } from '../run/begun-id.ts';
 import { FileCalls } from '../run/file-calls.ts';
 import type { SessionHost } from '../run/host-services.ts';
 import { LateOutput } from '../run/late-output.ts';
@@ -85,7 +84,7 @@ function createTerminals(context: ShelllessContext, admission: SessionAdmission)
       record: (terminal) => journal.record(toBegunId({ id: terminal }, keys), generation),
     },
     output: {
-      createStage: (before) => createTerminalChain(redaction.createRedactor, before),
+      createStage: (before) => redaction.createRedactor({ before }),
       secrets: Object.values(spec.secrets),
     },
     onCount: (count) => egress?.setTerminals(count),

@@ -1,6 +1,6 @@
 import type { Adopted, Entry } from '@shellfleet/mailbox';
 import { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
-import { toBegunId } from '../run/begun-id.ts';
+import { toBegunId } from '../journal/journal.ts';
 import { ranOutside } from '../run/run-entry.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { ShellHello } from '../shell/shell.ts';

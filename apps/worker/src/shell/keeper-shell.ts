@@ -5,6 +5,8 @@ import {
   decodeEnd,
   decodeProcesses,
   decodeRefusal,
+  encodeCommand,
+  encodeRestart,
   entryIdFromBytes,
   entryIdToBytes,
   type Frame,
@@ -14,11 +16,11 @@ import {
   MAX_TO_KEEPER,
   MalformedFrame,
   Question,
+  StartKind,
   uint32s,
   uint64s,
 } from '@shellfleet/keeper';
-import { STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
-import { encodeStart } from './encode-start.ts';
+import { DEFAULTS, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 import { type ClaimOptions, claimKeeper, type KeeperConnection } from './keeper-connection.ts';
 import type {
   BackgroundProcess,
@@ -95,11 +97,15 @@ class KeeperShell implements Shell {
   }
 
   async start(entry: ShellStart, handlers: EntryHandlers): Promise<EntryEnd> {
-    const { kind, payload } = encodeStart(entry);
+    const isCommand = entry.type === 'command';
+    const kind = isCommand ? StartKind.command : StartKind.restart;
+    const payload = isCommand
+      ? encodeCommand({ ...entry, killGraceMs: entry.killGraceMs ?? DEFAULTS.command.killGraceMs })
+      : encodeRestart(entry.terminationTimeoutMs);
     if (payload.length > MAX_TO_KEEPER)
       throw new RangeError(`An entry of ${payload.length} bytes; at most ${MAX_TO_KEEPER} fit.`);
     const id = entryIdToBytes(entry.entryId);
-    const offset = entry.type === 'command' ? (entry.shellNumber ?? 0) : 0;
+    const offset = isCommand ? (entry.shellNumber ?? 0) : 0;
     const frame = { type: FrameType.start, flags: kind, id, offset, payload };
     return this.#follow({ id, handlers, next: { stdout: 0, stderr: 0 } }, 'start', frame);
   }

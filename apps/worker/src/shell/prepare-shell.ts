@@ -6,7 +6,7 @@ import {
   ShellfleetError,
 } from '@shellfleet/protocol';
 import { ulid } from 'ulid';
-import { createOwnCommandChain } from '../output/output-chains.ts';
+import { CleanOutput } from '../output/clean-output.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import type { CommandStart, Shell, ShellEnd } from './shell.ts';
 
@@ -69,7 +69,9 @@ async function runOwn(
   const entryId = ulid();
   const stop = () => live.stop(entryId, { killGraceMs: 0 });
   signal?.addEventListener('abort', stop, { once: true });
-  const clean = createOwnCommandChain(redaction.createRedactor);
+  // The end of its output, for an error message.
+  const texts = { maxBytes: 4_096, maxLines: 100, keep: 'tail', encoding: 'utf8' } as const;
+  const clean = new CleanOutput({ createRedactor: redaction.createRedactor, texts });
   const running = live.start(
     { type: 'command', entryId, ...start },
     {

@@ -1,6 +1,5 @@
 import { TERMINAL_MESSAGE_BYTES } from '@shellfleet/protocol';
-import { CONTEXT_BYTES } from '../output/redactor.ts';
-import type { Stage } from '../output/stage.ts';
+import { CONTEXT_BYTES, type Stage } from '../output/redactor.ts';
 
 // Redacts the output of a terminal and cuts it into messages.
 // TERMINAL-OUTPUT-1. A message never covers a pending raw byte, so output can continue from the acknowledged offset.
