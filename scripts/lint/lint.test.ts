@@ -172,7 +172,7 @@ describe.each([
   const forbidden = (importer: string) =>
     members.filter((member) => member !== importer && stepOf(member) <= stepOf(importer));
 
-  test('have a place in the order, every one', async () => {
+  test('all have a place in the order', async () => {
     const names = await readdir(join(root, source));
     expect(names.filter((name) => !name.endsWith('.test.ts') && !members.includes(name))).toEqual([]);
   });

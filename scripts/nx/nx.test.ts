@@ -48,7 +48,7 @@ describe('the cache', { timeout: 120_000 }, () => {
     return [status, statuses['@shellfleet/concurrency:unit']];
   };
 
-  test('answers for an unchanged project, and never hides a failing test', async () => {
+  test('uses its cache for an unchanged project, and never hides a failing test', async () => {
     const text = await readFile(join(copy, testFile), 'utf8');
     expect(await unit()).toEqual([0, 'success']);
     await rm(join(copy, '.cache/unit'), { recursive: true });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { renderRecording, toLines } from './render.ts';
 
 describe('a recording of a terminal', () => {
-  test('has each line at the time when it was complete, up to the exit of the shell', () => {
+  test("has each line at the time of its end, up to the shell's exit", () => {
     const chunks = [
       { atMs: 10, text: '$ ec' },
       { atMs: 20, text: 'ho hi\r\nhi\r\n' },

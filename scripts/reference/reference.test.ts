@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { DEFAULTS } from '../../libs/protocol/src/defaults.ts';
 import { OUTCOMES } from '../../libs/protocol/src/result.ts';
 import { root } from '../steps.ts';
@@ -22,49 +22,58 @@ beforeAll(() => {
   classes = readClasses();
 });
 
-test('the reference is what `npm run reference` writes', async () => {
-  for (const { path, text } of [...writePages(types), writeMethods(classes)])
-    expect(await readFile(join(root, 'docs/reference', path), 'utf8'), `run npm run reference: ${path}`).toBe(text);
-});
+describe('the reference of the SDK', () => {
+  test('is the output of npm run reference', async () => {
+    for (const { path, text } of [...writePages(types), writeMethods(classes)])
+      expect(await readFile(join(root, 'docs/reference', path), 'utf8'), `run npm run reference: ${path}`).toBe(text);
+  });
 
-test('every field of every public type has a docstring', () => {
-  const silent = types.flatMap(({ name, fields }) => fields.filter(isSilent).map((field) => `${name}.${field.name}`));
-  expect(silent).toEqual([]);
-});
+  test('has a docstring for every field of every public type', () => {
+    const silent = types.flatMap(({ name, fields }) => fields.filter(isSilent).map((field) => `${name}.${field.name}`));
+    expect(silent).toEqual([]);
+  });
 
-/**
- * Methods have docstrings where they are written, and literals
- * and the counts of each outcome say themselves what they are.
- */
-function isSilent({ name, text, type, isMethod }: FieldEntry): boolean {
-  const isLiteral = /^(?:null|true|undefined|'[^']*'(?: \| '[^']*')*)$/.test(type);
-  return text === '' && !isMethod && !isLiteral && !OUTCOMES.some((outcome) => outcome === name);
-}
-
-test('every public method of the SDK is in the reference, with its signature and a text', () => {
-  const { text } = writeMethods(classes);
-  const named = ['Fleet.connect', 'Fleet.command', 'Fleet.sessions', 'Fleet.batch', 'Session.submit', 'Session.attach'];
-  named.push('Command.cancel', 'Command.result', 'Batch.run', 'Approvals.approve', 'Tools.call', 'Terminal.resize');
-  named.push('Files.read', 'Files.stream', 'Files.upload');
-  for (const { name, fields } of types.filter((type) => type.fields.some((field) => field.isMethod)))
-    named.push(...fields.filter((field) => field.isMethod).map((field) => `${name}.${field.name}`));
-  for (const name of named) expect(text).toContain(`### ${name}\n`);
-  const members = classes.flatMap((own) => own.members.map((member) => ({ ...member, of: own.name })));
-  const silent = members.filter((member) => member.text === '' && member.of !== 'ShellfleetError');
-  expect(silent.map(({ of, name }) => `${of}.${name}`)).toEqual([]);
-  expect(members.filter(({ name, signature }) => !signature.startsWith(name))).toEqual([]);
-});
-
-test('every default that the table has is in the docstring of its option, and no other', () => {
-  for (const [name, part] of Object.entries(DEFAULTS_OF)) {
-    const { fields } = types.find((type) => type.name === name) as TypeEntry;
-    for (const [field, value] of Object.entries(DEFAULTS[part])) {
-      const said = fields.find((own) => own.name === field)?.default;
-      expect([describeDefault(value), value], `${name}.${field}`).toContain(said);
-    }
+  /**
+   * Methods have docstrings where they are written, and literals
+   * and the counts of each outcome say themselves what they are.
+   */
+  function isSilent({ name, text, type, isMethod }: FieldEntry): boolean {
+    const isLiteral = /^(?:null|true|undefined|'[^']*'(?: \| '[^']*')*)$/.test(type);
+    return text === '' && !isMethod && !isLiteral && !OUTCOMES.some((outcome) => outcome === name);
   }
-});
 
-test('every type that a public signature names is exported', () => {
-  expect(readUnexported()).toEqual([]);
+  test('has every public method of the SDK, with its signature and a text', () => {
+    const { text } = writeMethods(classes);
+    const named = [
+      'Fleet.connect',
+      'Fleet.command',
+      'Fleet.sessions',
+      'Fleet.batch',
+      'Session.submit',
+      'Session.attach',
+    ];
+    named.push('Command.cancel', 'Command.result', 'Batch.run', 'Approvals.approve', 'Tools.call', 'Terminal.resize');
+    named.push('Files.read', 'Files.stream', 'Files.upload');
+    for (const { name, fields } of types.filter((type) => type.fields.some((field) => field.isMethod)))
+      named.push(...fields.filter((field) => field.isMethod).map((field) => `${name}.${field.name}`));
+    for (const name of named) expect(text).toContain(`### ${name}\n`);
+    const members = classes.flatMap((own) => own.members.map((member) => ({ ...member, of: own.name })));
+    const silent = members.filter((member) => member.text === '' && member.of !== 'ShellfleetError');
+    expect(silent.map(({ of, name }) => `${of}.${name}`)).toEqual([]);
+    expect(members.filter(({ name, signature }) => !signature.startsWith(name))).toEqual([]);
+  });
+
+  test('has exactly the defaults of the table in the docstrings of options', () => {
+    for (const [name, part] of Object.entries(DEFAULTS_OF)) {
+      const { fields } = types.find((type) => type.name === name) as TypeEntry;
+      for (const [field, value] of Object.entries(DEFAULTS[part])) {
+        const said = fields.find((own) => own.name === field)?.default;
+        expect([describeDefault(value), value], `${name}.${field}`).toContain(said);
+      }
+    }
+  });
+
+  test('names only exported types in public signatures', () => {
+    expect(readUnexported()).toEqual([]);
+  });
 });

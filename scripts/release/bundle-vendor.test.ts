@@ -27,13 +27,13 @@ async function printed(program: string): Promise<unknown> {
 }
 
 describe('the bundles of BullMQ and dockerode', () => {
-  test('the bundles have what the package exports in the checkout, and need no other package', async () => {
+  test('have the exports of the package in the checkout, and need no other package', async () => {
     const exported = await printed(`console.log(JSON.stringify([Object.keys(bullmq), typeof Docker.prototype.ping]));`);
     const inCheckout = await import('@shellfleet/vendor/bullmq');
     expect([exported, left]).toEqual([[Object.keys(inCheckout).sort(), 'function'], {}]);
   });
 
-  test('what is not in the bundle fails with its name when it is used, and not before', async () => {
+  test('fail with the name of a missing part only when that is used', async () => {
     const program = `
 const attempt = (call) => call().then(() => 'nothing', (error) => error.message);
 console.log(JSON.stringify([
@@ -48,7 +48,7 @@ console.log(JSON.stringify([
     ]);
   });
 
-  test('the notices have a licence for each package of the bundles, none of which has an install script', async () => {
+  test('have a licence for each package, none of which has an install script', async () => {
     const notices = await readFile(join(folder, 'THIRD-PARTY-NOTICES.txt'), 'utf8');
     const names = [...notices.matchAll(/^={80}\n(\S+) \S+ \(/gm)].map(([, name]) => name);
     expect(names).toEqual(

@@ -1,57 +1,59 @@
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { entryIdSchema } from '../../libs/protocol/src/ids.ts';
 import { toolErrorSchema } from '../../libs/protocol/src/tool.ts';
 import { lazySchema } from './lazy-schema.ts';
 import { toLazy } from './lazy-schemas.ts';
 import { useBuiltins } from './load-builtins.ts';
 
-test('a schema of the bundle is made at its first use, and nothing else changes', () => {
-  const lazy = toLazy(`import { entryIdSchema } from '../../libs/protocol/src/ids.ts';
+describe('the bundle', () => {
+  test('makes a schema at its first use, and changes nothing else', () => {
+    const lazy = toLazy(`import { entryIdSchema } from '../../libs/protocol/src/ids.ts';
 import { toolErrorSchema } from '../../libs/protocol/src/tool.ts';
 const nameSchema = z.string().min(1);
 export const personSchema = z.strictObject({ name: nameSchema, age: z.int().optional() });
 export const limit = z.int();
 `);
-  expect(lazy).toBe(`import { lazySchema } from ${JSON.stringify(join(import.meta.dirname, 'lazy-schema.ts'))};
+    expect(lazy).toBe(`import { lazySchema } from ${JSON.stringify(join(import.meta.dirname, 'lazy-schema.ts'))};
 import { entryIdSchema } from '../../libs/protocol/src/ids.ts';
 import { toolErrorSchema } from '../../libs/protocol/src/tool.ts';
 const nameSchema = lazySchema(() => z.string().min(1));
 export const personSchema = lazySchema(() => z.strictObject({ name: nameSchema, age: z.int().optional() }));
 export const limit = z.int();
 `);
-  expect(toLazy('export const limit = 3;\n')).toBeUndefined();
-});
+    expect(toLazy('export const limit = 3;\n')).toBeUndefined();
+  });
 
-test('a lazy schema is made once, and serves alone and within another schema', () => {
-  const make = vi.fn(() => entryIdSchema);
-  const idSchema = lazySchema(make);
-  const id = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
-  const error = { code: 'error', message: 'm' };
-  expect(make).not.toHaveBeenCalled();
-  const callSchema = lazySchema(() => toolErrorSchema.extend({ id: idSchema, parent: idSchema.optional() }));
-  expect(callSchema.parse({ ...error, id })).toEqual({ ...error, id });
-  expect(idSchema.safeParse('1').error?.issues).toMatchObject([{ message: 'must be a ULID' }]);
-  expect(callSchema.safeParse({ ...error, id, parent: '1' }).error?.issues).toMatchObject([{ path: ['parent'] }]);
-  expect(make).toHaveBeenCalledTimes(1);
-});
+  test('makes a lazy schema once, for itself and within another schema', () => {
+    const make = vi.fn(() => entryIdSchema);
+    const idSchema = lazySchema(make);
+    const id = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
+    const error = { code: 'error', message: 'm' };
+    expect(make).not.toHaveBeenCalled();
+    const callSchema = lazySchema(() => toolErrorSchema.extend({ id: idSchema, parent: idSchema.optional() }));
+    expect(callSchema.parse({ ...error, id })).toEqual({ ...error, id });
+    expect(idSchema.safeParse('1').error?.issues).toMatchObject([{ message: 'must be a ULID' }]);
+    expect(callSchema.safeParse({ ...error, id, parent: '1' }).error?.issues).toMatchObject([{ path: ['parent'] }]);
+    expect(make).toHaveBeenCalledTimes(1);
+  });
 
-test('the bundle asks for modules of Node where it imported or required them', () => {
-  expect(
-    useBuiltins(
-      [
-        'import { readFile, rm as remove } from "node:fs/promises";',
-        'import crypto, { sign } from "node:crypto";',
-        'import module from "node:module";',
-        'import { z } from "zod";',
-      ].join('\n'),
-    ).split('\n'),
-  ).toEqual([
-    'const readFile = (...args) => process.getBuiltinModule("node:fs/promises").readFile(...args);',
-    'const remove = (...args) => process.getBuiltinModule("node:fs/promises").rm(...args);',
-    'const crypto = process.getBuiltinModule("node:crypto");',
-    'const { sign: sign } = process.getBuiltinModule("node:crypto");',
-    'const module = process.getBuiltinModule("node:module");',
-    'import { z } from "zod";',
-  ]);
+  test('loads modules of Node where it imported or required them', () => {
+    expect(
+      useBuiltins(
+        [
+          'import { readFile, rm as remove } from "node:fs/promises";',
+          'import crypto, { sign } from "node:crypto";',
+          'import module from "node:module";',
+          'import { z } from "zod";',
+        ].join('\n'),
+      ).split('\n'),
+    ).toEqual([
+      'const readFile = (...args) => process.getBuiltinModule("node:fs/promises").readFile(...args);',
+      'const remove = (...args) => process.getBuiltinModule("node:fs/promises").rm(...args);',
+      'const crypto = process.getBuiltinModule("node:crypto");',
+      'const { sign: sign } = process.getBuiltinModule("node:crypto");',
+      'const module = process.getBuiltinModule("node:module");',
+      'import { z } from "zod";',
+    ]);
+  });
 });

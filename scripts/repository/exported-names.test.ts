@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { repositoryFiles } from './repository-files.ts';
 
 // A name that two files export means two things to whoever searches for it.
@@ -9,13 +9,15 @@ const sources = await repositoryFiles(
   (path) => /^(?:apps|libs|infra)\/.*\/src\/.*(?<!\.(?:test|bench))\.ts$/.test(path) && !path.includes('/fixtures/'),
 );
 
-test('each name is exported by one file', () => {
-  const files = new Map<string, Set<string>>();
-  for (const { path, text } of sources)
-    for (const { groups } of text.matchAll(declaration)) {
-      const name = groups?.name ?? '';
-      files.set(name, (files.get(name) ?? new Set()).add(path));
-    }
-  expect(files.size).toBeGreaterThan(1_000);
-  expect([...files].filter(([, paths]) => paths.size > 1).map(([name, paths]) => [name, ...paths])).toEqual([]);
+describe('exported names', () => {
+  test('are each exported by one file', () => {
+    const files = new Map<string, Set<string>>();
+    for (const { path, text } of sources)
+      for (const { groups } of text.matchAll(declaration)) {
+        const name = groups?.name ?? '';
+        files.set(name, (files.get(name) ?? new Set()).add(path));
+      }
+    expect(files.size).toBeGreaterThan(1_000);
+    expect([...files].filter(([, paths]) => paths.size > 1).map(([name, paths]) => [name, ...paths])).toEqual([]);
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { repositoryFiles } from './repository-files.ts';
 
 // Invariants have labels: a comment line `// AREA-1. Sentence.` defines one, and any other text cites it as `AREA-1`.
@@ -26,32 +26,34 @@ function labels(pattern: RegExp): Label[] {
 
 const defined = labels(definition).filter(({ path }) => !path.endsWith('.md'));
 
-test('there are labels', () => {
-  expect(defined.length).toBeGreaterThan(20);
-});
+describe('labels of invariants', () => {
+  test('exist', () => {
+    expect(defined.length).toBeGreaterThan(20);
+  });
 
-test('each label is defined once', () => {
-  const counts = Map.groupBy(defined, ({ label }) => label);
-  expect([...counts.values()].filter((all) => all.length > 1)).toEqual([]);
-});
+  test('are defined once', () => {
+    const counts = Map.groupBy(defined, ({ label }) => label);
+    expect([...counts.values()].filter((all) => all.length > 1)).toEqual([]);
+  });
 
-test('each area is defined in one file', () => {
-  const areas = Map.groupBy(defined, ({ area }) => area);
-  const paths = [...areas].map(([area, all]) => [area, [...new Set(all.map(({ path }) => path))]] as const);
-  expect(paths.filter(([, all]) => all.length > 1)).toEqual([]);
-});
+  test('are defined in one file per area', () => {
+    const areas = Map.groupBy(defined, ({ area }) => area);
+    const paths = [...areas].map(([area, all]) => [area, [...new Set(all.map(({ path }) => path))]] as const);
+    expect(paths.filter(([, all]) => all.length > 1)).toEqual([]);
+  });
 
-test('each label that is cited is defined', () => {
-  const known = new Set(defined.map(({ label }) => label));
-  const cited = labels(citation).filter(({ area }) => !ordinary.has(area));
-  expect(cited.filter(({ label }) => !known.has(label)).map(({ label, path }) => `${label} in ${path}`)).toEqual([]);
-});
+  test('are defined where they are cited', () => {
+    const known = new Set(defined.map(({ label }) => label));
+    const cited = labels(citation).filter(({ area }) => !ordinary.has(area));
+    expect(cited.filter(({ label }) => !known.has(label)).map(({ label, path }) => `${label} in ${path}`)).toEqual([]);
+  });
 
-test('no label has the old form of one letter, which was not unique', () => {
-  const old =
-    /^[ \t]*(?:\/\/|\*|--|#) [A-Z]\d{1,2}[.:] .*|\b(?:test|describe)(?:\.\w+)*\(\s*['"`](?:[A-Z]\d{1,2}:|.*\([A-Z]\d{1,2}(?:, [A-Z]\d{1,2})*\)).*/gm;
-  const found = sources.flatMap(({ path, text }) =>
-    Array.from(text.matchAll(old), ([line]) => `${path}: ${line.trim()}`),
-  );
-  expect(found).toEqual([]);
+  test('do not have the old, ambiguous form of one letter', () => {
+    const old =
+      /^[ \t]*(?:\/\/|\*|--|#) [A-Z]\d{1,2}[.:] .*|\b(?:test|describe)(?:\.\w+)*\(\s*['"`](?:[A-Z]\d{1,2}:|.*\([A-Z]\d{1,2}(?:, [A-Z]\d{1,2})*\)).*/gm;
+    const found = sources.flatMap(({ path, text }) =>
+      Array.from(text.matchAll(old), ([line]) => `${path}: ${line.trim()}`),
+    );
+    expect(found).toEqual([]);
+  });
 });

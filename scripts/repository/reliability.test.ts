@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { PROMISES } from '../../tests/chaos/check/promises.ts';
 import { root } from '../steps.ts';
 
@@ -18,15 +18,17 @@ const rows = page
 const pathsIn = (text: string): string[] =>
   Array.from(text.matchAll(/[\w./-]+\.test\.ts/g), ([path]) => (path.includes('/') ? path : `tests/chaos/${path}`));
 
-test.each(rows)('the promise about "%s" has tests, and they exist', (_event, _promise, tests = '') => {
-  expect(pathsIn(tests)).not.toEqual([]);
-});
+describe('docs/reliability.md', () => {
+  test.each(rows)('the promise about "%s" has tests, and they exist', (_event, _promise, tests = '') => {
+    expect(pathsIn(tests)).not.toEqual([]);
+  });
 
-test('every test that the page names exists', () => {
-  expect(pathsIn(page).filter((path) => !existsSync(join(root, path)))).toEqual([]);
-});
+  test('names only existing tests', () => {
+    expect(pathsIn(page).filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
 
-test('every fault that is injected is covered by a row of the table', () => {
-  const events = new Set(rows.map(([event]) => event));
-  expect(Object.values(PROMISES).filter(({ event }) => !events.has(event))).toEqual([]);
+  test('covers every injected fault in a row of the table', () => {
+    const events = new Set(rows.map(([event]) => event));
+    expect(Object.values(PROMISES).filter(({ event }) => !events.has(event))).toEqual([]);
+  });
 });

@@ -1,12 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
-// In a process of its own: zod reads the setting once, when it is loaded.
-test('zod generates no code for the schemas of the command line', () => {
-  const script = `
+describe('schemas of the command line', () => {
+  // In a process of its own: zod reads the setting once, when it is loaded.
+  test('make zod generate no code', () => {
+    const script = `
     await import('./plain-schemas.ts');
     const { config } = await import('zod');
     console.log(String(config().jitless));`;
-  const args = ['--no-warnings', '--input-type=module', '-e', script];
-  expect(execFileSync(process.execPath, args, { cwd: import.meta.dirname, encoding: 'utf8' })).toBe('true\n');
+    const args = ['--no-warnings', '--input-type=module', '-e', script];
+    expect(execFileSync(process.execPath, args, { cwd: import.meta.dirname, encoding: 'utf8' })).toBe('true\n');
+  });
 });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isPidFileLive, startDetached, stopByPidFile, writePidFile } from './background-process.ts';
 import { endProcess, isRunning, readProcess, recordProcess } from './live-process.ts';
 
@@ -21,66 +21,68 @@ async function startStubborn() {
   return { child, pid: child.pid ?? 0 };
 }
 
-test('a process is the recorded one while its number, its start time and its program are the same', async () => {
-  const { child, pid } = await startStubborn();
-  const recorded = recordProcess(pid);
-  expect(isRunning(recorded, ['node'])).toBe(true);
-  expect(isRunning(recorded, ['shellfleet-worker'])).toBe(false);
-  expect(isRunning({ ...recorded, startedAt: `${recorded.startedAt}1` }, ['node'])).toBe(false);
-  expect(isRunning({ ...recorded, pid: process.pid }, ['node'])).toBe(false);
-  child.kill('SIGKILL');
-  await once(child, 'exit');
-  expect(isRunning(recorded, ['node'])).toBe(false);
-});
+describe('a recorded process', () => {
+  test('is recognized by its pid, start time and program', async () => {
+    const { child, pid } = await startStubborn();
+    const recorded = recordProcess(pid);
+    expect(isRunning(recorded, ['node'])).toBe(true);
+    expect(isRunning(recorded, ['shellfleet-worker'])).toBe(false);
+    expect(isRunning({ ...recorded, startedAt: `${recorded.startedAt}1` }, ['node'])).toBe(false);
+    expect(isRunning({ ...recorded, pid: process.pid }, ['node'])).toBe(false);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    expect(isRunning(recorded, ['node'])).toBe(false);
+  });
 
-test.each(['linux', 'darwin'] as const)('start time and command are read as on %s', (platform) => {
-  const [first, again, parent] = [process.pid, process.pid, process.ppid].map((pid) => readProcess(pid, platform));
-  expect(first).toEqual({ startedAt: expect.stringMatching(/\d\d/), command: expect.stringMatching(/./) });
-  expect(again).toEqual(first);
-  expect(parent?.command).toMatch(/./);
-  if (platform === 'darwin') expect(Number.isNaN(Date.parse(first?.startedAt ?? ''))).toBe(false);
-});
+  test.each(['linux', 'darwin'] as const)('start time and command are read as on %s', (platform) => {
+    const [first, again, parent] = [process.pid, process.pid, process.ppid].map((pid) => readProcess(pid, platform));
+    expect(first).toEqual({ startedAt: expect.stringMatching(/\d\d/), command: expect.stringMatching(/./) });
+    expect(again).toEqual(first);
+    expect(parent?.command).toMatch(/./);
+    if (platform === 'darwin') expect(Number.isNaN(Date.parse(first?.startedAt ?? ''))).toBe(false);
+  });
 
-test.each([0, -1, Number.NaN, 2 ** 31, 1.5])('nothing is known of a process with the number %d', (pid) => {
-  for (const platform of ['linux', 'darwin'] as const) expect(readProcess(pid, platform)).toBeUndefined();
-});
+  test.each([0, -1, Number.NaN, 2 ** 31, 1.5])('nothing is known of a process with the number %d', (pid) => {
+    for (const platform of ['linux', 'darwin'] as const) expect(readProcess(pid, platform)).toBeUndefined();
+  });
 
-test('a process that ignores SIGTERM is killed after the grace, and one that is not the recorded one never', async () => {
-  const { child, pid } = await startStubborn();
-  const how = { signal: 'SIGTERM', graceMs: 50 } as const;
-  const recorded = recordProcess(pid);
-  expect(await endProcess({ ...recorded, startedAt: 'unknown' }, ['node'], how)).toBe(false);
-  expect(await endProcess(recorded, ['redis-server'], how)).toBe(false);
-  expect(child.exitCode ?? child.signalCode).toBeNull();
-  const ended = once(child, 'exit');
-  expect(await endProcess(recorded, ['node'], how)).toBe(true);
-  expect(await ended).toEqual([null, 'SIGKILL']);
-});
+  test('is killed after the grace if it ignores SIGTERM, and no other process is', async () => {
+    const { child, pid } = await startStubborn();
+    const how = { signal: 'SIGTERM', graceMs: 50 } as const;
+    const recorded = recordProcess(pid);
+    expect(await endProcess({ ...recorded, startedAt: 'unknown' }, ['node'], how)).toBe(false);
+    expect(await endProcess(recorded, ['redis-server'], how)).toBe(false);
+    expect(child.exitCode ?? child.signalCode).toBeNull();
+    const ended = once(child, 'exit');
+    expect(await endProcess(recorded, ['node'], how)).toBe(true);
+    expect(await ended).toEqual([null, 'SIGKILL']);
+  });
 
-test('a pid file that names a process of another program, or no start time, ends nothing and is removed', async () => {
-  const { child, pid } = await startStubborn();
-  const pidPath = join(folder, 'redis.pid');
-  const write = [
-    () => writePidFile(pidPath, pid), // of another program
-    () => writeFile(pidPath, `${pid}\n`), // without a start time
-    () => writeFile(pidPath, `${pid}\nSun Nov 22 15:34:00 2026\n`), // of another start
-    () => writeFile(pidPath, 'garbage'),
-  ];
-  for (const [index, writeIt] of write.entries()) {
-    await writeIt();
-    expect(await stopByPidFile(pidPath, index === 0 ? 'redis-server' : 'node', 0)).toBe(false);
-    await expect(stat(pidPath)).rejects.toThrow('ENOENT');
-  }
-  expect(child.exitCode ?? child.signalCode).toBeNull();
-  child.kill('SIGKILL');
-});
+  test('has its file removed, and nothing ended, when the file names another program', async () => {
+    const { child, pid } = await startStubborn();
+    const pidPath = join(folder, 'redis.pid');
+    const write = [
+      () => writePidFile(pidPath, pid), // of another program
+      () => writeFile(pidPath, `${pid}\n`), // without a start time
+      () => writeFile(pidPath, `${pid}\nSun Nov 22 15:34:00 2026\n`), // of another start
+      () => writeFile(pidPath, 'garbage'),
+    ];
+    for (const [index, writeIt] of write.entries()) {
+      await writeIt();
+      expect(await stopByPidFile(pidPath, index === 0 ? 'redis-server' : 'node', 0)).toBe(false);
+      await expect(stat(pidPath)).rejects.toThrow('ENOENT');
+    }
+    expect(child.exitCode ?? child.signalCode).toBeNull();
+    child.kill('SIGKILL');
+  });
 
-test('a detached process is ended by its pid file, and a program that does not exist leaves none that is live', async () => {
-  const paths = { logPath: join(folder, 'log'), pidPath: join(folder, 'pid') };
-  await startDetached('sleep', ['4321'], paths);
-  expect(await isPidFileLive(paths.pidPath, 'sleep')).toBe(true);
-  expect(await stopByPidFile(paths.pidPath, 'sleep')).toBe(true);
-  expect(await isPidFileLive(paths.pidPath, 'sleep')).toBe(false);
-  await expect(startDetached('/no/such/program', [], paths)).rejects.toThrow('ENOENT');
-  expect(await isPidFileLive(paths.pidPath, 'program')).toBe(false);
+  test('is ended by its file, which a program that does not exist leaves stale', async () => {
+    const paths = { logPath: join(folder, 'log'), pidPath: join(folder, 'pid') };
+    await startDetached('sleep', ['4321'], paths);
+    expect(await isPidFileLive(paths.pidPath, 'sleep')).toBe(true);
+    expect(await stopByPidFile(paths.pidPath, 'sleep')).toBe(true);
+    expect(await isPidFileLive(paths.pidPath, 'sleep')).toBe(false);
+    await expect(startDetached('/no/such/program', [], paths)).rejects.toThrow('ENOENT');
+    expect(await isPidFileLive(paths.pidPath, 'program')).toBe(false);
+  });
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { runProgram } from './run-program.ts';
 
 describe('runProgram', () => {
-  test('an interrupted program ends with its children, even if it waits for them', async () => {
+  test('ends an interrupted program with its children, even if it waits for them', async () => {
     const interrupted = new AbortController();
     const script = `trap 'wait; exit 1' TERM; sh -c 'echo started; exec sleep 60' & wait`;
     const running = runProgram('sh', ['-c', script], {

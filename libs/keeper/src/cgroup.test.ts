@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const run = promisify(execFile);
 const library = join(import.meta.dirname, '..');
@@ -27,46 +27,48 @@ async function read(name: string, files: Record<string, string>): Promise<unknow
   return JSON.parse((await run(join(folder, 'read-cgroup'), [root])).stdout);
 }
 
-test('of version 2 its limits and its kills are read', async () => {
-  const found = await read('v2', {
-    'cgroup.controllers': 'cpuset cpu io memory hugetlb pids rdma misc\n',
-    'pids.max': '64\n',
-    'pids.current': '63\n',
-    'pids.events': 'max 1207\n',
-    'memory.events': 'low 0\nhigh 0\nmax 1822\noom 3\noom_kill 2\noom_group_kill 0\n',
+describe('the control group', () => {
+  test('has its limits and kills read in version 2', async () => {
+    const found = await read('v2', {
+      'cgroup.controllers': 'cpuset cpu io memory hugetlb pids rdma misc\n',
+      'pids.max': '64\n',
+      'pids.current': '63\n',
+      'pids.events': 'max 1207\n',
+      'memory.events': 'low 0\nhigh 0\nmax 1822\noom 3\noom_kill 2\noom_group_kill 0\n',
+    });
+    expect(found).toEqual({ pidsMax: 64, full: 1, refused: 1207, oomKills: 2 });
   });
-  expect(found).toEqual({ pidsMax: 64, full: 1, refused: 1207, oomKills: 2 });
-});
 
-test('of version 2 without limits it is never at one', async () => {
-  const found = await read('v2-free', {
-    'pids.max': 'max\n',
-    'pids.current': '3\n',
-    'pids.events': 'max 0\n',
-    'memory.events': 'low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n',
+  test('is never full in version 2 without limits', async () => {
+    const found = await read('v2-free', {
+      'pids.max': 'max\n',
+      'pids.current': '3\n',
+      'pids.events': 'max 0\n',
+      'memory.events': 'low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n',
+    });
+    expect(found).toEqual({ pidsMax: 0, full: 0, refused: 0, oomKills: 0 });
   });
-  expect(found).toEqual({ pidsMax: 0, full: 0, refused: 0, oomKills: 0 });
-});
 
-test('of version 1 its limits and its kills are read', async () => {
-  const found = await read('v1', {
-    'pids/pids.max': '256\n',
-    'pids/pids.current': '254\n',
-    'pids/pids.events': 'max 42\n',
-    'memory/memory.oom_control': 'oom_kill_disable 0\nunder_oom 0\noom_kill 5\n',
+  test('has its limits and kills read in version 1', async () => {
+    const found = await read('v1', {
+      'pids/pids.max': '256\n',
+      'pids/pids.current': '254\n',
+      'pids/pids.events': 'max 42\n',
+      'memory/memory.oom_control': 'oom_kill_disable 0\nunder_oom 0\noom_kill 5\n',
+    });
+    expect(found).toEqual({ pidsMax: 256, full: 1, refused: 42, oomKills: 5 });
   });
-  expect(found).toEqual({ pidsMax: 256, full: 1, refused: 42, oomKills: 5 });
-});
 
-test('of version 1 on an old kernel, which counts neither, nothing is claimed', async () => {
-  const found = await read('v1-old', {
-    'pids/pids.max': '256\n',
-    'pids/pids.current': '12\n',
-    'memory/memory.oom_control': 'oom_kill_disable 0\nunder_oom 0\n',
+  test('reports nothing in version 1 of an old kernel', async () => {
+    const found = await read('v1-old', {
+      'pids/pids.max': '256\n',
+      'pids/pids.current': '12\n',
+      'memory/memory.oom_control': 'oom_kill_disable 0\nunder_oom 0\n',
+    });
+    expect(found).toEqual({ pidsMax: 256, full: 0, refused: 0, oomKills: 0 });
   });
-  expect(found).toEqual({ pidsMax: 256, full: 0, refused: 0, oomKills: 0 });
-});
 
-test('where there is none at all, nothing is claimed', async () => {
-  expect(await read('none', {})).toEqual({ pidsMax: 0, full: 0, refused: 0, oomKills: 0 });
+  test('reports nothing where none is mounted', async () => {
+    expect(await read('none', {})).toEqual({ pidsMax: 0, full: 0, refused: 0, oomKills: 0 });
+  });
 });

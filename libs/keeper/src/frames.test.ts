@@ -113,7 +113,7 @@ describe('over attach, damage costs the damaged frame and no other (FRAME-3)', (
     }
   });
 
-  test('when half a frame of the largest size is left behind: what follows does not wait for the rest', () => {
+  test('when half of a largest frame is left behind, without a wait for the rest', () => {
     const half = encodeFrame(frame({ payload: new Uint8Array(maxPayload) }), sync).subarray(
       0,
       SYNC_BYTES + HEADER_BYTES + 10,

@@ -6,7 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 const run = promisify(execFile);
 const library = join(import.meta.dirname, '..');
@@ -21,21 +21,23 @@ async function compile(folder: string, sources: readonly string[]): Promise<stri
   return program;
 }
 
-test.each([
-  ['the parser takes any bytes in any pieces, and finds the frame after the damage', 'parser', ['wire']],
-  [
-    'an open stdin takes any frames: each byte once, in its place, and no more than a window of them',
-    'input',
-    ['input', 'free_path', 'events', 'memory', 'log'],
-  ],
-])('%s', { timeout: 60_000 }, async (_, fuzzer, sources) => {
-  const folder = await mkdtemp(join(tmpdir(), 'sf-fuzz-'));
-  try {
-    const program = await compile(folder, [`fuzz/fuzz-${fuzzer}.c`, ...sources.map((source) => `src/${source}.c`)]);
-    const seed = String(Math.floor(Math.random() * 2 ** 31)); // in the failure's message, to run again
-    const { stdout } = await run(program, [seed, String(MILLISECONDS)]);
-    expect(stdout).toMatch(/^[1-9]\d* rounds, [1-9]\d* (frames|bytes)\n$/);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+describe('the C parts of the keeper, under sanitizers', () => {
+  test.each([
+    ['find the frame after damage in any bytes and pieces', 'parser', ['wire']],
+    [
+      'write each byte of any frames to an open stdin once, within its window',
+      'input',
+      ['input', 'free_path', 'events', 'memory', 'log'],
+    ],
+  ])('%s', { timeout: 60_000 }, async (_, fuzzer, sources) => {
+    const folder = await mkdtemp(join(tmpdir(), 'sf-fuzz-'));
+    try {
+      const program = await compile(folder, [`fuzz/fuzz-${fuzzer}.c`, ...sources.map((source) => `src/${source}.c`)]);
+      const seed = String(Math.floor(Math.random() * 2 ** 31)); // in the failure's message, to run again
+      const { stdout } = await run(program, [seed, String(MILLISECONDS)]);
+      expect(stdout).toMatch(/^[1-9]\d* rounds, [1-9]\d* (frames|bytes)\n$/);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
 });

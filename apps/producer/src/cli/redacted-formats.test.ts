@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sayRedactedFormats } from './redacted-formats.ts';
 
 async function saidOf(...all: Record<string, number>[]) {
@@ -12,15 +12,17 @@ async function saidOf(...all: Record<string, number>[]) {
 
 const NEXT = 'A session with --keep-formats shows them, where its host allows it.';
 
-test('formats that were replaced are counted by kind, over all commands', async () => {
-  expect(await saidOf({ github_token: 1 })).toEqual([
-    `1 token of a well-known format was replaced in the output (github_token 1). ${NEXT}`,
-  ]);
-  expect(await saidOf({ github_token: 1, secret: 4 }, {}, { private_key: 1, github_token: 2, email: 3 })).toEqual([
-    `4 tokens of well-known formats were replaced in the output (github_token 3, private_key 1). ${NEXT}`,
-  ]);
-});
+describe('the count of redacted formats', () => {
+  test('adds up the replaced formats of all commands by kind', async () => {
+    expect(await saidOf({ github_token: 1 })).toEqual([
+      `1 token of a well-known format was replaced in the output (github_token 1). ${NEXT}`,
+    ]);
+    expect(await saidOf({ github_token: 1, secret: 4 }, {}, { private_key: 1, github_token: 2, email: 3 })).toEqual([
+      `4 tokens of well-known formats were replaced in the output (github_token 3, private_key 1). ${NEXT}`,
+    ]);
+  });
 
-test('nothing is said of secrets and of the own rules of a session', async () => {
-  expect(await saidOf({}, { secret: 2 }, { email: 1 })).toEqual([]);
+  test('leaves out secrets and the rules of a session', async () => {
+    expect(await saidOf({}, { secret: 2 }, { email: 1 })).toEqual([]);
+  });
 });

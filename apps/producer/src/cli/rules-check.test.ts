@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { evaluate } from '@shellfleet/policy';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import type { Context } from './context.ts';
 import { type CheckFlags, checkRules } from './rules-check.ts';
 
@@ -24,40 +24,42 @@ async function check(words: string[], flags: CheckFlags = {}): Promise<unknown[]
   return printed;
 }
 
-test('with --json it prints what evaluate says', async () => {
-  for (const [script, approval] of [
-    ['git status; rm -rf /', 'on-request'],
-    ['make', 'unless-trusted'],
-    ['make', undefined],
-  ] as const)
-    expect(await check([script], { json: true, ...(approval && { approval }) })).toEqual([
-      evaluate(script, approval ? { approval } : {}),
+describe('rules check', () => {
+  test('prints the result of evaluate with --json', async () => {
+    for (const [script, approval] of [
+      ['git status; rm -rf /', 'on-request'],
+      ['make', 'unless-trusted'],
+      ['make', undefined],
+    ] as const)
+      expect(await check([script], { json: true, ...(approval && { approval }) })).toEqual([
+        evaluate(script, approval ? { approval } : {}),
+      ]);
+  });
+
+  test('uses the rules of all files, including those that only report', async () => {
+    const files = [
+      file('a.yaml', 'rules: [{ pattern: [git], decision: allow }]'),
+      file('b.yaml', `${PUSH}\nreportOnly: true`),
+    ];
+    expect(await check(['git', 'push', '-f'], { file: files })).toEqual([
+      'It is denied. The rule `git push` forbids `git push -f`. Ask first.',
+      'It is not known to be safe or dangerous.',
+      '',
+      [
+        ['COMMAND', 'IS', 'BY THE RULES'],
+        ['git push -f', 'forbid', 'git, git push'],
+      ],
     ]);
-});
+  });
 
-test('the rules of all files count, those that only report as well', async () => {
-  const files = [
-    file('a.yaml', 'rules: [{ pattern: [git], decision: allow }]'),
-    file('b.yaml', `${PUSH}\nreportOnly: true`),
-  ];
-  expect(await check(['git', 'push', '-f'], { file: files })).toEqual([
-    'It is denied. The rule `git push` forbids `git push -f`. Ask first.',
-    'It is not known to be safe or dangerous.',
-    '',
-    [
-      ['COMMAND', 'IS', 'BY THE RULES'],
-      ['git push -f', 'forbid', 'git, git push'],
-    ],
-  ]);
-});
-
-test('a file alone is tested with its examples', async () => {
-  const good = file('good.yaml', PUSH);
-  expect(await check([], { file: [good] })).toEqual([`${good}: 1 rule; all examples hold.`]);
-  const bad = file('bad.yaml', 'rules: [{ pattern: [git], decision: allow, match: [make] }]');
-  await expect(check([], { file: [bad] })).rejects.toMatchObject({ code: 'RULES_INVALID' });
-  const broken = file('broken.yaml', 'rules: [');
-  await expect(check([], { file: [broken] })).rejects.toMatchObject({ code: 'RULES_INVALID' });
-  await expect(check([], { file: ['/absent.yaml'] })).rejects.toThrow('--file /absent.yaml cannot be read');
-  await expect(check([])).rejects.toMatchObject({ code: 'COMMAND_INVALID' });
+  test('tests a file against its examples when no command is given', async () => {
+    const good = file('good.yaml', PUSH);
+    expect(await check([], { file: [good] })).toEqual([`${good}: 1 rule; all examples hold.`]);
+    const bad = file('bad.yaml', 'rules: [{ pattern: [git], decision: allow, match: [make] }]');
+    await expect(check([], { file: [bad] })).rejects.toMatchObject({ code: 'RULES_INVALID' });
+    const broken = file('broken.yaml', 'rules: [');
+    await expect(check([], { file: [broken] })).rejects.toMatchObject({ code: 'RULES_INVALID' });
+    await expect(check([], { file: ['/absent.yaml'] })).rejects.toThrow('--file /absent.yaml cannot be read');
+    await expect(check([])).rejects.toMatchObject({ code: 'COMMAND_INVALID' });
+  });
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AuditEvent } from '@shellfleet/protocol';
 import { auditKeys, CHAIN_START, toAuditLine } from '@shellfleet/sealing';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import type { Context } from './context.ts';
 import { replayRules } from './rules-replay.ts';
 
@@ -49,47 +49,49 @@ async function replay(flags: { since: number; json?: boolean }): Promise<unknown
   return printed;
 }
 
-test('says what the rules would have done with each command that started since, once, and what it cannot know', async () => {
-  const recent = now - HOUR;
-  write([
-    [submitted('old', 'git push'), now - 3 * HOUR],
-    [started('old'), now - 3 * HOUR],
-    [submitted('a', 'git push -f'), recent],
-    // A command that was decided twice.
-    [submitted('a', 'git push -f'), recent],
-    [started('a'), recent],
-    [submitted('b', 'git fetch'), recent],
-    [started('b'), recent],
-    [submitted('c', 'make'), recent],
-    [started('c'), recent],
-    [submitted('never-ran', 'git push'), recent],
-    [submitted('long', 'make', { scriptOmitted: 5 }), recent],
-    [started('long'), recent],
-    [submitted('file', '', { kind: 'file', script: undefined }), recent],
-    [started('file'), recent],
-  ]);
-  const at = new Date(recent).toISOString();
-  const reasons = ['The rule `git push` forbids `git push -f`.', 'The rule `git fetch` asks about `git fetch`.'];
-  const common = { type: 'command', at, tenant: 'acme', session: 's' };
-  expect(await replay({ since: 2 * HOUR, json: true })).toEqual([
-    { ...common, script: 'git push -f', requirement: 'forbidden', reason: reasons[0] },
-    { ...common, script: 'git fetch', requirement: 'needs-approval', reason: reasons[1] },
-    { type: 'summary', commands: 4, forbidden: 1, needsApproval: 1, unknown: 1 },
-  ]);
-  expect(await replay({ since: 2 * HOUR })).toEqual([
-    [
-      ['AT', 'TENANT', 'SESSION', 'IT WOULD BE', 'WHY', 'SCRIPT'],
-      [at, 'acme', 's', 'denied', reasons[0], 'git push -f'],
-      [at, 'acme', 's', 'asked', reasons[1], 'git fetch'],
-    ],
-    'Of 4 commands that started, these rules would have denied 1 and asked a person about 1.',
-    'Not known: 1, of which the audit does not have the whole script.',
-    expect.stringMatching(/^Not known either: /),
-  ]);
-});
+describe('rules replay', () => {
+  test('prints once per started command what the rules would decide, and what is unknown', async () => {
+    const recent = now - HOUR;
+    write([
+      [submitted('old', 'git push'), now - 3 * HOUR],
+      [started('old'), now - 3 * HOUR],
+      [submitted('a', 'git push -f'), recent],
+      // A command that was decided twice.
+      [submitted('a', 'git push -f'), recent],
+      [started('a'), recent],
+      [submitted('b', 'git fetch'), recent],
+      [started('b'), recent],
+      [submitted('c', 'make'), recent],
+      [started('c'), recent],
+      [submitted('never-ran', 'git push'), recent],
+      [submitted('long', 'make', { scriptOmitted: 5 }), recent],
+      [started('long'), recent],
+      [submitted('file', '', { kind: 'file', script: undefined }), recent],
+      [started('file'), recent],
+    ]);
+    const at = new Date(recent).toISOString();
+    const reasons = ['The rule `git push` forbids `git push -f`.', 'The rule `git fetch` asks about `git fetch`.'];
+    const common = { type: 'command', at, tenant: 'acme', session: 's' };
+    expect(await replay({ since: 2 * HOUR, json: true })).toEqual([
+      { ...common, script: 'git push -f', requirement: 'forbidden', reason: reasons[0] },
+      { ...common, script: 'git fetch', requirement: 'needs-approval', reason: reasons[1] },
+      { type: 'summary', commands: 4, forbidden: 1, needsApproval: 1, unknown: 1 },
+    ]);
+    expect(await replay({ since: 2 * HOUR })).toEqual([
+      [
+        ['AT', 'TENANT', 'SESSION', 'IT WOULD BE', 'WHY', 'SCRIPT'],
+        [at, 'acme', 's', 'denied', reasons[0], 'git push -f'],
+        [at, 'acme', 's', 'asked', reasons[1], 'git fetch'],
+      ],
+      'Of 4 commands that started, these rules would have denied 1 and asked a person about 1.',
+      'Not known: 1, of which the audit does not have the whole script.',
+      expect.stringMatching(/^Not known either: /),
+    ]);
+  });
 
-test('without an audit, or without rules, it says what to name', async () => {
-  const none = { terminal: {}, config: { env: { SHELLFLEET_STATE_DIR: '/nonexistent' } } } as unknown as Context;
-  await expect(replayRules(none, { since: HOUR, file: [rules] })).rejects.toThrow('name the folder with --audit');
-  await expect(replayRules(none, { since: HOUR })).rejects.toThrow('--file');
+  test('names the missing argument without an audit or without rules', async () => {
+    const none = { terminal: {}, config: { env: { SHELLFLEET_STATE_DIR: '/nonexistent' } } } as unknown as Context;
+    await expect(replayRules(none, { since: HOUR, file: [rules] })).rejects.toThrow('name the folder with --audit');
+    await expect(replayRules(none, { since: HOUR })).rejects.toThrow('--file');
+  });
 });

@@ -18,7 +18,7 @@ function start(isTerminal: boolean, startDeadlineMs?: number) {
 }
 
 describe('the wait of a tool call', () => {
-  test('is said once for each reason in a row', () => {
+  test('is reported once for each reason in a row', () => {
     const { said, onWaiting } = start(false);
     for (const wait of [AWAY, AWAY, BUSY, BUSY, { because: 'redis', message: 'No Redis.' } as const]) onWaiting(wait);
     expect(said).toEqual([
@@ -48,7 +48,7 @@ describe('the wait of a tool call', () => {
     ['at a terminal', true, undefined, AWAY],
     ['with a start deadline, which the call itself has', false, 60_000, AWAY],
     ['for room', false, undefined, BUSY],
-  ])('has no such end %s', (_when, isTerminal, startDeadlineMs, wait) => {
+  ])('does not end after ten minutes %s', (_when, isTerminal, startDeadlineMs, wait) => {
     const { ends, onWaiting } = start(isTerminal, startDeadlineMs);
     vi.advanceTimersByTime(60 * 60_000);
     onWaiting(wait);

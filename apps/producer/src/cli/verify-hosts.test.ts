@@ -21,7 +21,7 @@ const known = (namespace: string, host: string, tenants: string[] = []) => ({
 });
 
 describe('verifyHosts', () => {
-  test('the audit of a host that has the same id in another fleet is not taken for its own, and has none of its heads', () => {
+  test('keeps the audits of equal host ids in two fleets apart', () => {
     const folders = [folderOf('one', 'h')];
     const hosts = [known('two', 'h', ['t'])];
     expect(verifyHosts({ stateFolder: '/state', folders, hosts, sealKeys })).toEqual({
@@ -40,7 +40,7 @@ describe('verifyHosts', () => {
     });
   });
 
-  test('a chain of which only a head is left counts as cut off', () => {
+  test('reports a chain with only a head as cut off', () => {
     const folders = [folderOf('one', 'h')];
     const { findings, chains, uncompared } = verifyHosts({
       ...{ stateFolder: '/state', folders, sealKeys },

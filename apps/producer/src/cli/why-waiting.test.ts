@@ -1,5 +1,5 @@
 import type { SessionInfo } from '@shellfleet/client';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { whyWaiting, whyWaitingInShort } from './why-waiting.ts';
 
 const INFO: SessionInfo = {
@@ -9,16 +9,23 @@ const INFO: SessionInfo = {
 const REFUSED = "None of the 2 live hosts that offer the policy 'docker' runs what the session asks for";
 const DETAILS = 'user: this host does not allow root. Ask for less, or have the operator of a host allow it.';
 
-test.each<[string, Partial<SessionInfo>, string, string]>([
-  ['a person', { heldCommandId: 's.1', position: 1 }, 's.1 waits for an approval', 'a person is asked'],
-  ['no host', { noHostReason: `${REFUSED}. ${DETAILS}`, position: 1 }, `${REFUSED}. ${DETAILS}`, REFUSED],
-  ['draining hosts', { noHostReason: 'Every host is draining.' }, 'Every host is draining.', 'Every host is draining'],
-  ['its host', { state: 'unreachable', hostId: 'h1' }, 'its host h1 does not answer', 'its host does not answer'],
-  ['slots', { position: 2 }, 'all slots are taken', 'all slots are taken'],
-  ['another command', { state: 'busy', hostId: 'h1' }, 'another command runs in it', 'another command runs in it'],
-  ['nothing', { state: 'ready', hostId: 'h1' }, '-', '-'],
-  ['nothing, while its last command runs', { state: 'busy', queuedCommands: 0 }, 'another command runs in it', '-'],
-])('a session that waits for %s has that reason, whole and in short', (_what, given, whole, short) => {
-  const info = { ...INFO, ...given };
-  expect([whyWaiting(info), whyWaitingInShort(info)]).toEqual([whole, short]);
+describe('the reason of a wait', () => {
+  test.each<[string, Partial<SessionInfo>, string, string]>([
+    ['a person', { heldCommandId: 's.1', position: 1 }, 's.1 waits for an approval', 'a person is asked'],
+    ['no host', { noHostReason: `${REFUSED}. ${DETAILS}`, position: 1 }, `${REFUSED}. ${DETAILS}`, REFUSED],
+    [
+      'draining hosts',
+      { noHostReason: 'Every host is draining.' },
+      'Every host is draining.',
+      'Every host is draining',
+    ],
+    ['its host', { state: 'unreachable', hostId: 'h1' }, 'its host h1 does not answer', 'its host does not answer'],
+    ['slots', { position: 2 }, 'all slots are taken', 'all slots are taken'],
+    ['another command', { state: 'busy', hostId: 'h1' }, 'another command runs in it', 'another command runs in it'],
+    ['nothing', { state: 'ready', hostId: 'h1' }, '-', '-'],
+    ['nothing, while its last command runs', { state: 'busy', queuedCommands: 0 }, 'another command runs in it', '-'],
+  ])('has a long and a short form for a session that waits for %s', (_what, given, whole, short) => {
+    const info = { ...INFO, ...given };
+    expect([whyWaiting(info), whyWaitingInShort(info)]).toEqual([whole, short]);
+  });
 });

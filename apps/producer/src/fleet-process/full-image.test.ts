@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SESSION_IMAGES } from '@shellfleet/policy';
 import type { Machine } from '@shellfleet/setup';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { makeFullImage } from './full-image.ts';
 
 // Against a server that replies as an engine does, one that has the public image `slim` and builds `full` on top of it.
@@ -59,34 +59,36 @@ function start(env: NodeJS.ProcessEnv = {}): () => Promise<void> {
   return makeFullImage(machine, { env: { ...env, XDG_STATE_HOME: folder }, report: (line) => lines.push(line) });
 }
 
-test('up reports that the image full is made, and that it is there; the next start finds it and reports nothing', async () => {
-  start();
-  await expect.poll(() => lines.at(-1)).toMatch(/get it from now on/);
-  expect(lines[0]).toEqual(begins);
-  lines = [];
-  await start()();
-  expect(lines).toEqual([]);
-});
+describe('the full image', () => {
+  test('is reported by up while and after it is made, and not when it exists', async () => {
+    start();
+    await expect.poll(() => lines.at(-1)).toMatch(/get it from now on/);
+    expect(lines[0]).toEqual(begins);
+    lines = [];
+    await start()();
+    expect(lines).toEqual([]);
+  });
 
-test('an image full that cannot be made is reported, with what sessions get', async () => {
-  build = () => ({ error: 'no space left on device' });
-  start();
-  await expect
-    .poll(() => lines.at(-1))
-    .toBe(`The session image full could not be made: no space left on device
+  test('is reported with its replacement when it cannot be made', async () => {
+    build = () => ({ error: 'no space left on device' });
+    start();
+    await expect
+      .poll(() => lines.at(-1))
+      .toBe(`The session image full could not be made: no space left on device
 Sessions that name no image get slim. The next start tries again.`);
-});
+  });
 
-test('the end of the fleet interrupts the making of the image without a word, and leaves no image', async () => {
-  build = () => undefined;
-  const stop = start();
-  await expect.poll(() => lines.length).toBe(2);
-  await stop();
-  expect([lines[0], images]).toEqual([begins, ['node:24-bookworm']]);
-  expect(lines).toHaveLength(2);
-});
+  test('is silently given up when the fleet ends', async () => {
+    build = () => undefined;
+    const stop = start();
+    await expect.poll(() => lines.length).toBe(2);
+    await stop();
+    expect([lines[0], images]).toEqual([begins, ['node:24-bookworm']]);
+    expect(lines).toHaveLength(2);
+  });
 
-test('with another default image, full is not made', async () => {
-  await start({ SHELLFLEET_DEFAULT_IMAGE: 'slim' })();
-  expect(lines).toEqual([]);
+  test('is not made with another default image', async () => {
+    await start({ SHELLFLEET_DEFAULT_IMAGE: 'slim' })();
+    expect(lines).toEqual([]);
+  });
 });

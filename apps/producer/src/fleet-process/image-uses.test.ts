@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeStateFolder, recordProcess } from '@shellfleet/setup';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { VERSION } from '../program-file.ts';
 import { type FleetRecord, replaceFleetRecord } from './fleet-record.ts';
 import { forgetImageOwners, readImageOwners } from './image-owners.ts';
@@ -38,62 +38,64 @@ async function startSupervisor() {
   return { supervisor: recordProcess(child.pid ?? 0), end, [Symbol.asyncDispose]: end };
 }
 
-test('the version of the last `up` of a folder is used, and older ones are not', async () => {
-  const owner = await nameImages('a');
-  const { whyUsed, isMaking } = await readImageUses(envOf('elsewhere'));
-  expect([whyUsed(VERSION, owner), whyUsed('0.0.1', owner), isMaking]).toEqual([
-    `the next \`up\` in ${join(users, 'a')} uses it`,
-    undefined,
-    false,
-  ]);
-});
+describe('the use of images', () => {
+  test('keeps the version of the last up of a folder, and no older one', async () => {
+    const owner = await nameImages('a');
+    const { whyUsed, isMaking } = await readImageUses(envOf('elsewhere'));
+    expect([whyUsed(VERSION, owner), whyUsed('0.0.1', owner), isMaking]).toEqual([
+      `the next \`up\` in ${join(users, 'a')} uses it`,
+      undefined,
+      false,
+    ]);
+  });
 
-test('the version of an `up` that runs is used until it ends, and it may be making an image', async () => {
-  const owner = await nameImages('a');
-  await using up = await startSupervisor();
-  const record: FleetRecord = {
-    state: 'up',
-    supervisor: up.supervisor,
-    workers: [],
-    version: '0.0.1',
-    build: '0.0.1',
-    startedAt: new Date().toISOString(),
-    startedEngine: false,
-  };
-  replaceFleetRecord(record, envOf('a'));
-  const running = await readImageUses(envOf('elsewhere'));
-  expect([running.whyUsed('0.0.1', owner), running.whyUsed('0.0.0', owner), running.isMaking]).toEqual([
-    `the \`up\` that runs in ${join(users, 'a')} uses it`,
-    undefined,
-    true,
-  ]);
-  await up.end();
-  const ended = await readImageUses(envOf('elsewhere'));
-  expect([ended.whyUsed('0.0.1', owner), ended.isMaking]).toEqual([undefined, false]);
-});
+  test('keeps the version of a running up, which may be making its image', async () => {
+    const owner = await nameImages('a');
+    await using up = await startSupervisor();
+    const record: FleetRecord = {
+      state: 'up',
+      supervisor: up.supervisor,
+      workers: [],
+      version: '0.0.1',
+      build: '0.0.1',
+      startedAt: new Date().toISOString(),
+      startedEngine: false,
+    };
+    replaceFleetRecord(record, envOf('a'));
+    const running = await readImageUses(envOf('elsewhere'));
+    expect([running.whyUsed('0.0.1', owner), running.whyUsed('0.0.0', owner), running.isMaking]).toEqual([
+      `the \`up\` that runs in ${join(users, 'a')} uses it`,
+      undefined,
+      true,
+    ]);
+    await up.end();
+    const ended = await readImageUses(envOf('elsewhere'));
+    expect([ended.whyUsed('0.0.1', owner), ended.isMaking]).toEqual([undefined, false]);
+  });
 
-test('an owner whose folder is gone uses nothing, and is forgotten once no image has its name', async () => {
-  const owner = await nameImages('a');
-  await rm(await makeStateFolder(envOf('a')), { recursive: true });
-  const env = envOf('elsewhere');
-  expect((await readImageUses(env)).whyUsed(VERSION, owner)).toBe(undefined);
-  await forgetImageOwners([`shellfleet/session:slim-${VERSION}-${owner}`], env);
-  expect(await readImageOwners(env)).toEqual([{ owner, folder: join(users, 'a'), version: VERSION }]);
-  await forgetImageOwners([], env);
-  expect(await readImageOwners(env)).toEqual([]);
-});
+  test('keeps nothing for a missing folder, which it forgets with its last image', async () => {
+    const owner = await nameImages('a');
+    await rm(await makeStateFolder(envOf('a')), { recursive: true });
+    const env = envOf('elsewhere');
+    expect((await readImageUses(env)).whyUsed(VERSION, owner)).toBe(undefined);
+    await forgetImageOwners([`shellfleet/session:slim-${VERSION}-${owner}`], env);
+    expect(await readImageOwners(env)).toEqual([{ owner, folder: join(users, 'a'), version: VERSION }]);
+    await forgetImageOwners([], env);
+    expect(await readImageOwners(env)).toEqual([]);
+  });
 
-test('an owner that no folder of this user has counts as one that uses all its images', async () => {
-  await nameImages('a');
-  const { whyUsed } = await readImageUses(envOf('elsewhere'));
-  expect(whyUsed('0.0.1', 'ffffffff')).toMatch(/^no state folder of this user is known to have the owner ffffffff/);
-});
+  test('keeps all images of an owner that no folder of this user has', async () => {
+    await nameImages('a');
+    const { whyUsed } = await readImageUses(envOf('elsewhere'));
+    expect(whyUsed('0.0.1', 'ffffffff')).toMatch(/^no state folder of this user is known to have the owner ffffffff/);
+  });
 
-test('an `up` names its images also where nothing can be recorded for the user', async () => {
-  const blocked = join(users, 'a-file');
-  await writeFile(blocked, '');
-  const env = { ...envOf('a'), XDG_STATE_HOME: blocked };
-  const { slim } = await ensureOwnImageNames(env);
-  expect(slim).toMatch(/^shellfleet\/session:slim-.+-[0-9a-f]{8}$/);
-  expect(await readImageOwners(env)).toEqual([]);
+  test('names the images of an up that cannot record anything for the user', async () => {
+    const blocked = join(users, 'a-file');
+    await writeFile(blocked, '');
+    const env = { ...envOf('a'), XDG_STATE_HOME: blocked };
+    const { slim } = await ensureOwnImageNames(env);
+    expect(slim).toMatch(/^shellfleet\/session:slim-.+-[0-9a-f]{8}$/);
+    expect(await readImageOwners(env)).toEqual([]);
+  });
 });
