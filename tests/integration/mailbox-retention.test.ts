@@ -1,5 +1,5 @@
 import { finish, open, release, submit, take } from '@shellfleet/mailbox';
-import { answerKey, fleetKeys, idempotencyKey, LIMITS, recordKey } from '@shellfleet/protocol';
+import { fleetKeys, idempotencyKey, LIMITS, recordKey, replyKey } from '@shellfleet/protocol';
 import { readRetention, recordRetention, retentionOf } from '@shellfleet/redis';
 import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
@@ -37,7 +37,7 @@ describe('the retention of a fleet', () => {
     const left = await redis.keys(`${keys.prefix}*`);
     const expected = [
       ...[keys.state, keys.stream, recordKey(keys, submission.entryId)],
-      ...[answerKey(keys, submission.entryId), idempotencyKey(keys, 'k')],
+      ...[replyKey(keys, submission.entryId), idempotencyKey(keys, 'k')],
     ];
     expect(left.sort()).toEqual(expected.sort());
     const times = await Promise.all(left.map((key) => redis.pttl(key)));

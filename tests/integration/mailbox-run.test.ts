@@ -1,5 +1,5 @@
 import { append, finish, rerun, submit, take } from '@shellfleet/mailbox';
-import { answerKey, payloadKey, recordKey } from '@shellfleet/protocol';
+import { payloadKey, recordKey, replyKey } from '@shellfleet/protocol';
 
 import { describe, expect, test } from 'vitest';
 import { idsOf, outcomesOf, outputOf, readEvents } from '../support/invariants.ts';
@@ -196,7 +196,7 @@ describe('finish', () => {
     ]);
     expect(finished).toMatchObject({ event: events.at(-2)?.id });
     expect(await redis.get(payloadKey(keys, ids[0] ?? ''))).toBeNull();
-    expect(await redis.get(answerKey(keys, ids[0] ?? ''))).toBe('sealed answer');
+    expect(await redis.get(replyKey(keys, ids[0] ?? ''))).toBe('sealed answer');
     expect(await redis.hgetall(recordKey(keys, ids[0] ?? ''))).toMatchObject({ state: 'ended', outcome: 'success' });
   });
 

@@ -12,7 +12,7 @@ import { Feeds } from './connection/feeds.ts';
 import { acquireConnection, type ConnectionLease } from './connection/shared-connections.ts';
 import type { SendWindow } from './queue/send-window.ts';
 import type { ToolsQueue } from './queue/tools-queue.ts';
-import { PendingAnswers } from './results/pending-answers.ts';
+import { PendingReplies } from './results/pending-replies.ts';
 import { PendingResults } from './results/pending-results.ts';
 import { Interceptors } from './submit/interceptors.ts';
 import { LostSessions } from './submit/lost-sessions.ts';
@@ -38,7 +38,7 @@ export class FleetView {
   readonly tools: ToolsQueue;
   readonly pending: PendingResults;
   readonly lost: LostSessions;
-  readonly answers = new PendingAnswers();
+  readonly replies = new PendingReplies();
   readonly driven: DrivenSessions;
   readonly feeds: Feeds;
   readonly window: SendWindow;
@@ -81,9 +81,9 @@ export class FleetView {
     this.#user = {
       tenant: settings.tenant,
       onEnded: (notice) => void this.pending.notice(notice),
-      onAnswer: (questionId, sealed) => this.answers.settle(questionId, sealed),
+      onReply: (requestId, sealed) => this.replies.settle(requestId, sealed),
       onGap: () => {
-        this.answers.askAgain();
+        this.replies.requestAgain();
         void this.pending.lookAfterGap().catch(() => {});
       },
       onReconnected: () => {
@@ -138,7 +138,7 @@ export class FleetView {
     this.feeds.close(why);
     this.driven.close();
     this.pending.close(why);
-    this.answers.close(why);
+    this.replies.close(why);
   }
 }
 

@@ -8,7 +8,7 @@
 // is the target), m change only the mode.
 int bundle_unpack(const FileOperation *file);
 // Reads the files that `data` names: names relative to the path, each ended by a zero byte. Prints for each u32 errno,
-// u32 mode, u64 bytes of content, content. The contents of an answer have `length` bytes at most; a file that does not
+// u32 mode, u64 bytes of content, content. The contents of an reply have `length` bytes at most; a file that does not
 // fit into the rest of them has the errno EFBIG.
 int bundle_pack(const FileOperation *file);
 // Returns the path of the file at which bundle_unpack failed.

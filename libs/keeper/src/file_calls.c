@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { REMEMBERED = 256, ANSWER_BYTES = 4 << 20, PIECE_BYTES = 32 << 10 };
+enum { REMEMBERED = 256, REPLY_BYTES = 4 << 20, PIECE_BYTES = 32 << 10 };
 
 typedef struct {
   uint8_t error; // errno; 0: it was done
@@ -96,7 +96,7 @@ static pid_t spawn(const FileOperation *file, const int *streams) {
 static void begin(Call *call, const Header *header, const FileOperation *file) {
   *call = (Call){.is_taken = 1, .is_followed = 1, .streams = {-1, -1}};
   memcpy(call->id, header->id, ID_BYTES);
-  for (int s = 0; s < STREAMS; s++) call->streams[s] = memfd_create("answer", MFD_CLOEXEC);
+  for (int s = 0; s < STREAMS; s++) call->streams[s] = memfd_create("reply", MFD_CLOEXEC);
   call->helper = call->streams[0] < 0 || call->streams[1] < 0 ? -1 : spawn(file, call->streams);
   if (call->helper < 0) {
     log_failure("starting a file operation");
@@ -143,7 +143,7 @@ static void conclude(Call *call, int status) {
   else if (call->is_late) call->end.error = ETIMEDOUT;
   else call->end.signal = WTERMSIG(status);
   for (int s = 0; s < STREAMS; s++) call->end.total[s] = size_of(call->streams[s]);
-  if (call->end.total[0] + call->end.total[1] > ANSWER_BYTES) {
+  if (call->end.total[0] + call->end.total[1] > REPLY_BYTES) {
     call->end.total[0] = call->end.total[1] = 0;
     if (!call->end.error && !call->end.signal) call->end.error = EFBIG;
   }
@@ -183,7 +183,7 @@ int file_calls_tick(void) {
   return wake;
 }
 
-// Puts the rest of an answer on the link. Returns 0 when there was no room.
+// Puts the rest of an reply on the link. Returns 0 when there was no room.
 static int send_call(Call *call) {
   static uint8_t piece[PIECE_BYTES];
   for (int s = 0; s < STREAMS; s++) {

@@ -1,8 +1,8 @@
 // The calls for file operations. They wait neither for the entry nor for each other.
 //
 // CALLS-1. A call begins at most once: a second FILE_CALL with its id is answered with "running", or with its end but
-//     without its answer.
-// CALLS-2. The answer of a call is kept in memory until it is sent, and is dropped when another worker claims the
+//     without its reply.
+// CALLS-2. The reply of a call is kept in memory until it is sent, and is dropped when another worker claims the
 //     keeper.
 #ifndef FILE_CALLS_H
 #define FILE_CALLS_H
@@ -20,7 +20,7 @@ void file_calls_claimed(void);
 void file_calls_on_children(void);
 // Kills the calls whose time limit has passed. Returns the milliseconds until the next call, or -1.
 int file_calls_tick(void);
-// Puts answers on the link. Returns 1 when there is more than the link has room for.
+// Puts replies on the link. Returns 1 when there is more than the link has room for.
 int file_calls_send(void);
 
 #endif

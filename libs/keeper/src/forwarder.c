@@ -17,7 +17,7 @@ enum { CONNECTIONS = 128, PIECE_BYTES = 16 << 10, RETRY_MS = 50, AWAY_WITHIN_MS 
 #define AWAY_TEXT "The proxy is not there at the moment: the session's worker may be restarting.\n"
 static const char AWAY[] = "HTTP/1.1 503 The proxy of this session is away\r\nContent-Type: text/plain\r\n"
                            "Connection: close\r\nContent-Length: 78\r\n\r\n" AWAY_TEXT;
-_Static_assert(sizeof AWAY_TEXT - 1 == 78, "the length that the answer names");
+_Static_assert(sizeof AWAY_TEXT - 1 == 78, "the length that the reply names");
 
 typedef struct {
   uint8_t bytes[PIECE_BYTES];
@@ -46,8 +46,8 @@ static Connection *find_free(void) {
   return 0;
 }
 
-// Answers that the proxy is away. Unread input is read first: it would make the kernel drop the answer.
-static void answer_away(Connection *connection) {
+// Replies that the proxy is away. Unread input is read first: it would make the kernel drop the reply.
+static void reply_away(Connection *connection) {
   if (read(connection->inside, connection->out.bytes, sizeof connection->out.bytes) < 0) errno = 0;
   if (send(connection->inside, AWAY, sizeof AWAY - 1, MSG_NOSIGNAL) < 0) errno = 0; // its client has gone
   release(connection);
@@ -63,7 +63,7 @@ static void reach_proxy(Connection *connection) {
   }
   if (fd >= 0) close(fd);
   if (connection->tried_at - connection->since < AWAY_WITHIN_MS) return;
-  answer_away(connection);
+  reply_away(connection);
 }
 
 static void accept_one(void) {

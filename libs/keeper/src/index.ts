@@ -41,7 +41,7 @@ export {
   type Hello,
   INPUT_END,
   INPUT_WINDOW_BYTES,
-  Question,
+  Request,
   StartKind,
   uint32s,
   uint64s,

@@ -17,7 +17,7 @@ const FileOperationCode = {
 } as const;
 const StdinKind = { none: 0, given: 1, open: 2 } as const;
 /** Flags of PING, and of the PONG that answers it. */
-export const Question = { processes: 1, directory: 2 } as const;
+export const Request = { processes: 1, directory: 2 } as const;
 export const FileFlag = { truncate: 1, parents: 2, recursive: 4, mode: 8, exact: 16 } as const;
 
 const helloStates = ['idle', 'running', 'ended', 'no-shell'] as const;

@@ -50,7 +50,7 @@ enum FrameType {
 };
 
 // Flags of PING and PONG.
-enum Question { WITH_PROCESSES = 1, WITH_DIRECTORY = 2 };
+enum Request { WITH_PROCESSES = 1, WITH_DIRECTORY = 2 };
 
 enum EntryKind { COMMAND_ENTRY = 0, RESTART_ENTRY = 1 };
 

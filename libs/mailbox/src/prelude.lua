@@ -16,7 +16,7 @@ local prefix, feed = ARGV[1], ARGV[2]
 
 local function record_key(id) return prefix .. 'record:' .. id end
 local function payload_key(id) return prefix .. 'payload:' .. id end
-local function answer_key(id) return prefix .. 'answer:' .. id end
+local function reply_key(id) return prefix .. 'reply:' .. id end
 local function idempotency_key(hash) return prefix .. 'key:' .. hash end
 local function input_key(id) return prefix .. 'input:' .. id end
 local driver_key = prefix .. 'driver'

@@ -47,7 +47,7 @@ const readFileSchema = z.object({
 });
 
 /** Data of a finished file operation, in addition to its Result. `data` is base64. */
-export const fileAnswerSchema = z.object({
+export const fileReplySchema = z.object({
   data: z.string().optional(),
   /** Size of the whole file that was read. */
   size: z.number().optional(),
@@ -58,4 +58,4 @@ export const fileAnswerSchema = z.object({
   /** Files that were read, in the order of the request. */
   files: z.array(readFileSchema).optional(),
 });
-export type FileAnswer = z.infer<typeof fileAnswerSchema>;
+export type FileReply = z.infer<typeof fileReplySchema>;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { wireErrorSchema } from './errors.ts';
 import { STREAM_NAMES } from './events.ts';
-import { fileAnswerSchema } from './file.ts';
+import { fileReplySchema } from './file.ts';
 import { entryIdSchema } from './ids.ts';
 import { LIMITS } from './limits.ts';
 import { logPageSchema } from './log.ts';
@@ -97,23 +97,23 @@ export interface HostInfo {
 }
 
 /** Opens a terminal on the session's host. Its user then writes to it through Redis. */
-const attachQuestionSchema = z.object({
+const attachRequestSchema = z.object({
   type: z.literal('attach'),
   generation: z.string(),
   terminal: terminalIdSchema,
   ...terminalSizeSchema.shape,
   /** TERM */
   term: z.string().regex(/^[A-Za-z0-9._+-]{1,64}$/),
-  /** The question as its producer signed it. */
+  /** The request as its producer signed it. */
   signed: z.string().optional(),
 });
-export type AttachQuestion = z.infer<typeof attachQuestionSchema>;
+export type AttachRequest = z.infer<typeof attachRequestSchema>;
 
 /**
- * A file operation beside the entries of the mailbox. `operation`: its id, the same in every question about it; it is
+ * A file operation beside the entries of the mailbox. `operation`: its id, the same in every request about it; it is
  * done at most once. `sealed`: the FileOperation.
  */
-const fileQuestionSchema = z.object({
+const fileRequestSchema = z.object({
   type: z.literal('file'),
   generation: z.string(),
   operation: z.ulid(),
@@ -121,13 +121,13 @@ const fileQuestionSchema = z.object({
   /** Whether a person may be asked about it now. */
   asks: z.boolean().optional(),
 });
-export type FileQuestion = z.infer<typeof fileQuestionSchema>;
+export type FileRequest = z.infer<typeof fileRequestSchema>;
 
 /** A question that waits for a person. `reason` is redacted. */
 const askedQuestionSchema = z.object({ id: z.string(), reason: z.string(), expiresAt: z.string() });
 
-/** The questions that a host answers about one of its sessions, each with the schema of its answer. */
-export const hostAnswerSchemas = {
+/** The requests that a host replies to about one of its sessions, each with the schema of its reply. */
+export const hostReplySchemas = {
   /** Processes in the sandbox other than the shell. */
   background: z.array(z.object({ pid: z.number(), command: z.string() })),
   /** Whether the terminal is open. `no-shell`: the session has no shell, and an entry that starts one comes first. */
@@ -140,7 +140,7 @@ export const hostAnswerSchemas = {
    * operation is requested again when `asker` asks no longer.
    */
   file: z.discriminatedUnion('state', [
-    z.object({ state: z.literal('done'), epoch: z.number(), answer: fileAnswerSchema }),
+    z.object({ state: z.literal('done'), epoch: z.number(), reply: fileReplySchema }),
     z.object({ state: z.enum(['no-shell', 'unknown', 'would-ask']) }),
     z.object({ state: z.literal('asks'), asker: entryIdSchema, question: askedQuestionSchema }),
   ]),
@@ -148,7 +148,7 @@ export const hostAnswerSchemas = {
 
 const offsetSchema = z.number().int().min(0);
 
-export const hostQuestionSchema = z.discriminatedUnion('type', [
+export const hostRequestSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('background') }),
   z.object({
     type: z.literal('log'),
@@ -156,24 +156,24 @@ export const hostQuestionSchema = z.discriminatedUnion('type', [
     streams: z.array(z.enum(STREAM_NAMES)).min(1).max(2),
     from: z.object({ stdout: offsetSchema, stderr: offsetSchema }),
     /**
-     * From the reader that is attached to the command, which has everything before `from`. `reads`: the answer waits a
-     * moment for output. `waits`: a heartbeat only, because the reader cannot take more now; the answer is empty.
+     * From the reader that is attached to the command, which has everything before `from`. `reads`: the reply waits a
+     * moment for output. `waits`: a heartbeat only, because the reader cannot take more now; the reply is empty.
      */
     attached: z.enum(['reads', 'waits']).optional(),
   }),
-  attachQuestionSchema,
-  fileQuestionSchema,
+  attachRequestSchema,
+  fileRequestSchema,
 ]);
-export type HostQuestion = z.infer<typeof hostQuestionSchema>;
-export type LogQuestion = Extract<HostQuestion, { type: 'log' }>;
-export type HostAnswer<T extends HostQuestion['type']> = z.infer<(typeof hostAnswerSchemas)[T]>;
+export type HostRequest = z.infer<typeof hostRequestSchema>;
+export type LogRequest = Extract<HostRequest, { type: 'log' }>;
+export type HostReply<T extends HostRequest['type']> = z.infer<(typeof hostReplySchemas)[T]>;
 
-/** An answer in the inbox of the producer that sent the question. It is stored sealed. */
-export const sealedAnswerSchema = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('answer'), value: z.unknown() }),
+/** A reply in the inbox of the producer that sent the request. It is stored sealed. */
+export const sealedReplySchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('reply'), value: z.unknown() }),
   z.object({ type: z.literal('refusal'), error: wireErrorSchema }),
 ]);
-export type SealedAnswer = z.infer<typeof sealedAnswerSchema>;
+export type SealedReply = z.infer<typeof sealedReplySchema>;
 
 const sessionCall = { tenant: z.string(), session: z.string(), generation: z.string() };
 
@@ -190,15 +190,15 @@ export const hostCallSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('cancel-tool'), call: z.string(), signed: z.string().optional() }),
   /** `hostKeys().drain` has changed. */
   z.object({ type: z.literal('drain') }),
-  /** `id` identifies the question in the answer; `inbox` is the id of the producer that asks. */
+  /** `id` identifies the request in the reply; `inbox` is the id of the requesting producer. */
   z.object({
-    type: z.literal('ask'),
+    type: z.literal('request'),
     tenant: z.string(),
     session: z.string(),
     id: z.string(),
     inbox: z.string(),
-    question: hostQuestionSchema,
+    request: hostRequestSchema,
   }),
 ]);
 export type HostCall = z.infer<typeof hostCallSchema>;
-export type AskCall = Extract<HostCall, { type: 'ask' }>;
+export type RequestCall = Extract<HostCall, { type: 'request' }>;

@@ -82,8 +82,8 @@ const wakeUpsPrefix = (namespace: string) => `${namespace}:wakeups:`;
 export const recordKey = (keys: SessionKeys, entry: string) => `${keys.prefix}record:${entry}`;
 /** string, until the entry's end: its payload, sealed */
 export const payloadKey = (keys: SessionKeys, entry: string) => `${keys.prefix}payload:${entry}`;
-/** string, one hour or the retention if less: a file operation's answer, sealed. One minute for a large reply. */
-export const answerKey = (keys: SessionKeys, entry: string) => `${keys.prefix}answer:${entry}`;
+/** string, one hour or the retention if less: a file operation's reply, sealed. One minute for a large reply. */
+export const replyKey = (keys: SessionKeys, entry: string) => `${keys.prefix}reply:${entry}`;
 /** stream, until the entry's end: unread chunks of an open stdin, sealed. An id is the offset of the chunk's end. */
 export const inputKey = (keys: SessionKeys, entry: string) => `${keys.prefix}input:${entry}`;
 /** string, for the retention: `<payload hash> <entry id>` */

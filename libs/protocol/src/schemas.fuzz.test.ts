@@ -5,8 +5,8 @@ import { parseDurationText } from './duration-text.ts';
 import { entryPayloadSchema } from './entry-payload.ts';
 import { ERRORS, ensureShellfleetError, fromWireError, parseOrThrow, wireErrorSchema } from './errors.ts';
 import { decodeOutputEntry, encodeOutputEntry } from './events.ts';
-import { fileAnswerSchema } from './file.ts';
-import { hostAnswerSchemas, hostBeatSchema, hostCallSchema, sealedAnswerSchema } from './host.ts';
+import { fileReplySchema } from './file.ts';
+import { hostBeatSchema, hostCallSchema, hostReplySchemas, sealedReplySchema } from './host.ts';
 import { parseCommandId, toCommandId } from './ids.ts';
 import { NotJsonError, toJsonText, tryJson } from './json-text.ts';
 import { runOptionsSchema } from './run-options.ts';
@@ -59,7 +59,7 @@ const BEAT = {
 };
 const ATTACH = { type: 'attach', generation: 'g', terminal: ID, rows: 24, columns: 80, term: 'xterm' };
 const LOG = { type: 'log', entry: ID, streams: ['stdout'], from: { stdout: 0, stderr: 0 } };
-const ASK = { type: 'ask', tenant: 't', session: 's', id: 'i', inbox: ID };
+const REQUEST = { type: 'request', tenant: 't', session: 's', id: 'i', inbox: ID };
 const WIRE_ERROR = { code: 'INTERNAL', message: 'm', retryable: false, context: {} };
 const FAILED = { outcome: 'failure', exitCode: 3, reason: 'exited' } as const;
 const BLOCKED = { ...FAILED, outcome: 'blocked', blocked: { type: 'email', reason: 'matched' } } as const;
@@ -84,24 +84,24 @@ const SCHEMAS: Record<string, { schema: z.ZodType; valid: unknown[] }> = {
     valid: [
       { type: 'cancel', tenant: 't', session: 's', generation: 'g', entry: ID },
       { type: 'cancel-tool', call: ID },
-      ...[{ type: 'background' }, ATTACH, LOG].map((question) => ({ ...ASK, question })),
+      ...[{ type: 'background' }, ATTACH, LOG].map((request) => ({ ...REQUEST, request })),
     ],
   },
   'the answer of a host': {
-    schema: sealedAnswerSchema,
+    schema: sealedReplySchema,
     valid: [
-      { type: 'answer', value: 5 },
+      { type: 'reply', value: 5 },
       { type: 'refusal', error: WIRE_ERROR },
     ],
   },
-  'processes in the background': { schema: hostAnswerSchemas.background, valid: [[{ pid: 5, command: 'sleep' }]] },
-  'the answer to an attach': { schema: hostAnswerSchemas.attach, valid: [{ state: 'open' }] },
+  'processes in the background': { schema: hostReplySchemas.background, valid: [[{ pid: 5, command: 'sleep' }]] },
+  'the answer to an attach': { schema: hostReplySchemas.attach, valid: [{ state: 'open' }] },
   'a page of a log': {
-    schema: hostAnswerSchemas.log,
+    schema: hostReplySchemas.log,
     valid: [{ pieces: [{ stream: 'stdout', offset: 0, data: '' }], more: false }],
   },
   'the answer to a file operation': {
-    schema: fileAnswerSchema,
+    schema: fileReplySchema,
     valid: [{ data: '', size: 5, records: [{ name: 'a', type: 'file', size: 1, mode: 5, modifiedAt: '' }] }],
   },
   'a Result': {

@@ -18,7 +18,7 @@ export interface SealPlace {
 }
 
 /** Kinds of an entry. `reason`: why a host holds or denies it. `error`: why its shell did not open. */
-type EntryKind = 'answer' | 'input' | 'first-attempt' | 'reason' | 'error' | RequestKind;
+type EntryKind = 'reply' | 'input' | 'first-attempt' | 'reason' | 'error' | RequestKind;
 /** Requests of a producer to the host of its entry: to stop it, and to end its stdin. */
 type RequestKind = 'cancel' | 'input-end';
 type TerminalKind = 'terminal-input' | 'terminal-output';

@@ -11,7 +11,7 @@ const placeOf = fc.record({
   tenant: fc.string(),
   session: fc.string(),
   entry: fc.string(),
-  kind: fc.constantFrom('spec', 'payload', 'answer'),
+  kind: fc.constantFrom('spec', 'payload', 'reply'),
   beside: fc.array(fc.string()),
 });
 
@@ -33,7 +33,7 @@ describe('a sealed value', () => {
       { session: 's2' },
       { entry: '01F' },
       { entry: '' },
-      { kind: 'answer' },
+      { kind: 'reply' },
       { beside: ['1'] },
       { tenant: 't","s', session: '' },
     ];

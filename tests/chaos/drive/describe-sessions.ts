@@ -6,7 +6,7 @@ import type { Redis } from 'ioredis';
 import { keyspaceOf } from '../../support/keyspace.ts';
 
 const TENANT = 'default';
-const ANSWER_WITHIN_MS = 5_000;
+const REPLY_WITHIN_MS = 5_000;
 
 /** Returns the state of each session in Redis, for the report of a round that does not end. Never rejects. */
 export function describeSessions(
@@ -17,7 +17,7 @@ export function describeSessions(
   return Promise.all(
     sessions.map(async ({ id }): Promise<[string, string]> => {
       const described = describeSession(redis, namespace, id).catch(String);
-      const noAnswer = delay(ANSWER_WITHIN_MS, 'Redis does not answer', { ref: false });
+      const noAnswer = delay(REPLY_WITHIN_MS, 'Redis does not answer', { ref: false });
       return [id, await Promise.race([described, noAnswer])];
     }),
   );

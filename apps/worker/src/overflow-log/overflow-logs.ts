@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { LogPage, LogQuestion, SessionKeys } from '@shellfleet/protocol';
+import type { LogPage, LogRequest, SessionKeys } from '@shellfleet/protocol';
 import type { OverflowPiece } from '../output/output-queue.ts';
 import { OverflowLog } from './overflow-log.ts';
 import { readLogPage } from './read-page.ts';
@@ -30,7 +30,7 @@ export interface CommandLog {
 export interface OverflowLogs {
   ofCommand(keys: SessionKeys, entryId: string, keptBytes: number): CommandLog;
   /** Reads a page of a command's log, even after the command or the worker process that wrote it has ended. */
-  read(keys: SessionKeys, question: LogQuestion): Promise<LogPage>;
+  read(keys: SessionKeys, request: LogRequest): Promise<LogPage>;
   sweep(): Promise<void>;
 }
 

@@ -45,7 +45,7 @@ function stage() {
   const ask = (id: string, operation: FileOperation) => {
     const place = sealPlace('file', keys, { operation: id, generation: 'g' });
     const sealed = JSON.stringify({ place, operation: JSON.stringify(operation) });
-    return calls.answer({ type: 'file', generation: 'g', operation: id, sealed });
+    return calls.reply({ type: 'file', generation: 'g', operation: id, sealed });
   };
   return { asked, state, ask };
 }
@@ -58,8 +58,8 @@ test('a step that is asked for again while it is under way is done once (FILES-1
   await expect.poll(() => asked.length).toBe(1);
   asked[0]?.end(done);
   expect(await Promise.all(answers)).toEqual([
-    { state: 'done', epoch: 7, answer: {} },
-    { state: 'done', epoch: 7, answer: {} },
+    { state: 'done', epoch: 7, reply: {} },
+    { state: 'done', epoch: 7, reply: {} },
   ]);
   expect(asked.map(({ id }) => id)).toEqual(['a']);
 });
@@ -91,26 +91,26 @@ test.each<[string, FileOperation, FileCallEnd, unknown]>([
     { type: 'done-before', failure: undefined },
     { state: 'done' },
   ],
-  ['a read whose answer is gone', READ, { type: 'done-before', failure: undefined }, { state: 'unknown' }],
+  ['a read whose reply is gone', READ, { type: 'done-before', failure: undefined }, { state: 'unknown' }],
   ['a change that failed on an earlier connection', WRITE, { type: 'done-before', failure: 'denied' }, 'FILE_DENIED'],
   ['a change when the connection broke', WRITE, { type: 'gone' }, { state: 'unknown' }],
   ['a read that was killed', READ, { type: 'killed' }, { state: 'unknown' }],
   ['a change that was killed', WRITE, { type: 'killed' }, 'CONTAINER_LOST'],
 ])('%s', async (_what, operation, end, expected) => {
   const { asked, ask } = stage();
-  const answer = ask('a', operation);
+  const reply = ask('a', operation);
   await expect.poll(() => asked.length).toBe(1);
   asked[0]?.end(end);
-  if (typeof expected === 'string') await expect(answer).rejects.toMatchObject({ code: expected });
-  else expect(await answer).toMatchObject(expected as object);
+  if (typeof expected === 'string') await expect(reply).rejects.toMatchObject({ code: expected });
+  else expect(await reply).toMatchObject(expected as object);
 });
 
 test('an error names no secret that stands in its path', async () => {
   const { asked, ask } = stage();
-  const answer = ask('a', { name: 'stat', path: '/hush' });
+  const reply = ask('a', { name: 'stat', path: '/hush' });
   await expect.poll(() => asked.length).toBe(1);
   asked[0]?.end({ type: 'failed', failure: 'not-found', stderr: Buffer.from('/hush: No such file') });
-  const error = await answer.catch((caught: unknown) => caught);
+  const error = await reply.catch((caught: unknown) => caught);
   expect(error).toMatchObject({ code: 'FILE_NOT_FOUND', message: expect.stringContaining('/[REDACTED]') });
   expect(JSON.stringify(error)).not.toContain('hush');
 });

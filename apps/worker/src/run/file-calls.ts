@@ -4,10 +4,10 @@ import {
   type ContentDigest,
   ensureShellfleetError,
   type FileOperation,
-  type FileQuestion,
+  type FileRequest,
   fileOperationSchema,
   fromWireError,
-  type HostAnswer,
+  type HostReply,
   isShellfleetError,
   parseOrThrow,
   ShellfleetError,
@@ -17,7 +17,7 @@ import pLimit from 'p-limit';
 import { ulid } from 'ulid';
 import type { KeeperFileOperation } from '../shell/keeper-operation.ts';
 import type { FileCallEnd } from '../shell/shell-files.ts';
-import { answerOf, fileTimeoutMs, toFileError, toKeeperOperation } from './keeper-file.ts';
+import { fileTimeoutMs, replyOf, toFileError, toKeeperOperation } from './keeper-file.ts';
 import { noteFileCall, noteFileEnd } from './note-audit.ts';
 import type { SessionContext } from './session-context.ts';
 
@@ -34,7 +34,7 @@ const BUSY_POLL_MS = 50;
 const READ_BYTES = 524_288;
 const READ_TIMEOUT_MS = 60_000;
 
-type Answer = HostAnswer<'file'>;
+type Reply = HostReply<'file'>;
 
 export interface FileToAdmit {
   id: string;
@@ -45,7 +45,7 @@ export interface FileToAdmit {
 }
 
 /** A person has to be asked, or was. */
-export type Asks = { state: 'would-ask' } | Extract<Answer, { state: 'asks' }>;
+export type Asks = { state: 'would-ask' } | Extract<Reply, { state: 'asks' }>;
 
 /** Lets an admitted operation begin. Throws when it is denied. */
 type Admit = <T>(file: FileToAdmit, begin: () => { begun: T }) => Promise<{ begun: T } | { asks: Asks }>;
@@ -58,7 +58,7 @@ export interface FileCallsDeps {
 
 export class FileCalls {
   readonly #deps: FileCallsDeps;
-  readonly #underWay = new Map<string, Promise<Answer>>();
+  readonly #underWay = new Map<string, Promise<Reply>>();
   readonly #limit = pLimit(AT_ONCE);
   #usedAt = 0;
 
@@ -72,19 +72,19 @@ export class FileCalls {
   }
 
   /** Performs the requested operation. Throws its error, or QUOTA_EXCEEDED. */
-  answer({ operation: id, sealed, asks = false }: FileQuestion): Promise<Answer> {
+  reply({ operation: id, sealed, asks = false }: FileRequest): Promise<Reply> {
     const asked = this.#underWay.get(id);
     if (asked !== undefined) return asked;
     const { keys } = this.#deps.context.owner;
     if (this.#underWay.size >= AT_ONCE + MOST_WAITING) return Promise.reject(tooMany(keys.session));
-    const answer = this.#limit(() => this.#do(id, sealed, asks))
+    const reply = this.#limit(() => this.#do(id, sealed, asks))
       .catch((error: unknown) => this.#throwRedacted(error))
       .finally(() => {
         this.#underWay.delete(id);
         this.#usedAt = performance.now();
       });
-    this.#underWay.set(id, answer);
-    return answer;
+    this.#underWay.set(id, reply);
+    return reply;
   }
 
   /** Throws an error redacted, as a path may hold a secret. A refused signature is recorded in the audit first. */
@@ -94,7 +94,7 @@ export class FileCalls {
     throw fromWireError(this.#deps.context.redaction.value(ensureShellfleetError(error).toJSON()));
   }
 
-  async #do(id: string, sealed: string, asks: boolean): Promise<Answer> {
+  async #do(id: string, sealed: string, asks: boolean): Promise<Reply> {
     const { context } = this.#deps;
     const { generation, spec } = context;
     const place = sealPlace('file', context.owner.keys, { operation: id, generation, spec });
@@ -103,9 +103,9 @@ export class FileCalls {
     noteFileCall(id, operation, signature, context);
     const startedAt = performance.now();
     return this.#doAdmitted({ id, operation, signature, asks }).then(
-      (answer) => {
-        if (answer.state !== 'would-ask' && answer.state !== 'asks') noteFileEnd(id, undefined, startedAt, context);
-        return answer;
+      (reply) => {
+        if (reply.state !== 'would-ask' && reply.state !== 'asks') noteFileEnd(id, undefined, startedAt, context);
+        return reply;
       },
       (error: unknown) => {
         noteFileEnd(id, ensureShellfleetError(error), startedAt, context);
@@ -114,7 +114,7 @@ export class FileCalls {
     );
   }
 
-  async #doAdmitted(file: FileToAdmit): Promise<Answer> {
+  async #doAdmitted(file: FileToAdmit): Promise<Reply> {
     const { id, operation } = file;
     await this.#checkWhole(operation);
     for (;;) {
@@ -167,12 +167,10 @@ export class FileCalls {
     return shell.live.files.call(id, operation, timeoutMs);
   }
 
-  #toAnswer(operation: FileOperation, end: FileCallEnd | undefined): Answer {
+  #toAnswer(operation: FileOperation, end: FileCallEnd | undefined): Reply {
     if (end === undefined) return { state: 'no-shell' };
-    const answer = answerOf(operation, end);
-    return answer === undefined
-      ? { state: 'unknown' }
-      : { state: 'done', epoch: this.#deps.context.shell.epoch, answer };
+    const reply = replyOf(operation, end);
+    return reply === undefined ? { state: 'unknown' } : { state: 'done', epoch: this.#deps.context.shell.epoch, reply };
   }
 }
 

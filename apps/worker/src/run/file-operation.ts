@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type FileAnswer, type FileOperation, isShellfleetError, newResult } from '@shellfleet/protocol';
+import { type FileOperation, type FileReply, isShellfleetError, newResult } from '@shellfleet/protocol';
 import { ulid } from 'ulid';
 import type { EntryResult, EntryRun } from './entry-run.ts';
-import { answerOf, fileTimeoutMs, stoppedOperation, toKeeperOperation } from './keeper-file.ts';
+import { fileTimeoutMs, replyOf, stoppedOperation, toKeeperOperation } from './keeper-file.ts';
 import { resultBase, toErrorResult } from './results.ts';
 import { reconnect } from './run-on-shell.ts';
 import type { SessionContext } from './session-context.ts';
@@ -19,7 +19,7 @@ export async function runFileOperation(
 ): Promise<EntryResult> {
   const base = resultBase(run.entry, session);
   try {
-    const answer = JSON.stringify(await answerOfKeeper(run, operation, session));
+    const answer = JSON.stringify(await replyOfKeeper(run, operation, session));
     const { timings, hostId } = base;
     const end = { outcome: 'success', exitCode: 0, reason: 'exited' } as const;
     return { result: newResult(end, { shell: base.shell, timings, hostId }), output: [], answer };
@@ -31,7 +31,7 @@ export async function runFileOperation(
   }
 }
 
-async function answerOfKeeper(run: EntryRun, operation: FileOperation, session: SessionContext): Promise<FileAnswer> {
+async function replyOfKeeper(run: EntryRun, operation: FileOperation, session: SessionContext): Promise<FileReply> {
   const { shell } = session;
   const toDo = toKeeperOperation(operation, session.takesRealPaths(operation));
   const timeoutMs = fileTimeoutMs(operation);
@@ -51,7 +51,7 @@ async function answerOfKeeper(run: EntryRun, operation: FileOperation, session: 
       idleConnections = 0;
       await delay(BUSY_POLL_MS);
     } else {
-      const answer = answerOf(operation, end);
+      const answer = replyOf(operation, end);
       if (answer !== undefined) return answer;
       if (run.isCancelled) break;
       // The keeper did this read for an earlier connection, and no longer has its answer.

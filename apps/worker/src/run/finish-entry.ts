@@ -29,7 +29,7 @@ export async function finishEntry(entry: Entry, ended: EntryResult, context: Ses
   const { mailbox, owner, sealer, redaction, shell } = context;
   let { result, output } = ended;
   result = await auditedFirst(result, context);
-  const place = sealPlace('answer', owner.keys, entry.id);
+  const place = sealPlace('reply', owner.keys, entry.id);
   const answer = ended.answer === undefined ? {} : { answer: sealer.seal(ended.answer, place) };
   let triedNext = false;
   let cancelReason: string | undefined;

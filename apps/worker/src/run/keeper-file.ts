@@ -3,9 +3,9 @@ import { dirname } from 'node:path/posix';
 import { type PackedEntry, parseFileRecords, parsePackedFiles } from '@shellfleet/keeper';
 import { normalizePath } from '@shellfleet/policy';
 import {
-  type FileAnswer,
   type FileOperation,
   type FileRecord,
+  type FileReply,
   onlyReads,
   ShellfleetError,
   type WrittenEntry,
@@ -77,10 +77,10 @@ function toPackedEntry({ data, ...entry }: WrittenEntry): PackedEntry {
 }
 
 /** Returns the answer of a call. Undefined if it is unknown and must be requested again. Throws a failure. */
-export function answerOf(operation: FileOperation, end: FileCallEnd): FileAnswer | undefined {
+export function replyOf(operation: FileOperation, end: FileCallEnd): FileReply | undefined {
   switch (end.type) {
     case 'done':
-      return toFileAnswer(operation, end.stdout, end.stderr);
+      return toFileReply(operation, end.stdout, end.stderr);
     case 'failed':
       throw toFileError(operation, end.failure, end.stderr);
     case 'done-before':
@@ -97,7 +97,7 @@ export function answerOf(operation: FileOperation, end: FileCallEnd): FileAnswer
   }
 }
 
-function toFileAnswer(operation: FileOperation, stdout: Buffer, stderr: Buffer): FileAnswer {
+function toFileReply(operation: FileOperation, stdout: Buffer, stderr: Buffer): FileReply {
   switch (operation.name) {
     case 'read': {
       const [size, mode] = stderr.toString().split(' ');

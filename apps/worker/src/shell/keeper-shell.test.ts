@@ -38,11 +38,11 @@ class FakeKeeper implements Transport {
   readonly heard: Frame[] = [];
   closed = false;
   readonly #decoder = new FrameDecoder({ maxPayload: MAX_TO_KEEPER });
-  readonly #answer: (frame: Frame, keeper: FakeKeeper) => void;
+  readonly #reply: (frame: Frame, keeper: FakeKeeper) => void;
   #events: { data(bytes: Uint8Array): void; closed(): void } | undefined;
 
-  constructor(answer: (frame: Frame, keeper: FakeKeeper) => void) {
-    this.#answer = answer;
+  constructor(reply: (frame: Frame, keeper: FakeKeeper) => void) {
+    this.#reply = reply;
   }
 
   open(events: { data(bytes: Uint8Array): void; closed(): void }): void {
@@ -52,7 +52,7 @@ class FakeKeeper implements Transport {
   write(bytes: Uint8Array): void {
     for (const frame of this.#decoder.push(bytes)) {
       this.heard.push(frame);
-      queueMicrotask(() => this.#answer(frame, this));
+      queueMicrotask(() => this.#reply(frame, this));
     }
   }
 
@@ -217,7 +217,7 @@ test('a hello with a higher fence fails the connect, or closes an open connectio
   expect(log).toEqual(['gone fenced']);
 });
 
-test('a pending question rejects when the connection closes', async () => {
+test('a pending request rejects when the connection closes', async () => {
   const { keeper, shell } = await running();
   const asked = shell.background();
   keeper.hangUp();

@@ -15,7 +15,7 @@ import {
   INPUT_END,
   MAX_TO_KEEPER,
   MalformedFrame,
-  Question,
+  Request,
   StartKind,
   uint32s,
   uint64s,
@@ -62,8 +62,8 @@ class KeeperShell implements Shell {
   readonly #connection: KeeperConnection;
   #events: ShellEvents | undefined;
   #current: CurrentEntry | undefined;
-  #lastQuestion = 0;
-  readonly #questions = new Map<number, Resolvers<Uint8Array>>();
+  #lastRequest = 0;
+  readonly #requests = new Map<number, Resolvers<Uint8Array>>();
   readonly #disconnected = withResolvers<void>();
   /** Reason of a broken connection. */
   #gone: DisconnectReason | undefined;
@@ -88,8 +88,8 @@ class KeeperShell implements Shell {
         this.#gone = reason;
         this.#disconnected.resolve();
         this.files.gone();
-        for (const question of this.#questions.values())
-          question.reject(new Error(`The connection to the keeper ended (${reason}).`));
+        for (const request of this.#requests.values())
+          request.reject(new Error(`The connection to the keeper ended (${reason}).`));
         this.#endCurrent({ type: 'gone', reason });
         events.onGone(reason);
       },
@@ -161,21 +161,21 @@ class KeeperShell implements Shell {
   }
 
   async background({ signal }: { signal?: AbortSignal } = {}): Promise<BackgroundProcess[]> {
-    return decodeProcesses(await this.#ask(Question.processes, undefined, signal));
+    return decodeProcesses(await this.#request(Request.processes, undefined, signal));
   }
 
   async directory({ path, signal }: { path?: string; signal?: AbortSignal } = {}): Promise<string | undefined> {
-    return decodeDirectory(await this.#ask(Question.directory, path, signal));
+    return decodeDirectory(await this.#request(Request.directory, path, signal));
   }
 
-  async #ask(flags: number, about: string | undefined, signal: AbortSignal | undefined): Promise<Uint8Array> {
+  async #request(flags: number, about: string | undefined, signal: AbortSignal | undefined): Promise<Uint8Array> {
     if (!this.#events) throw new Error('There is no connection to the keeper.');
-    const offset = ++this.#lastQuestion;
-    const question = withResolvers<Uint8Array>();
-    this.#questions.set(offset, question);
+    const offset = ++this.#lastRequest;
+    const request = withResolvers<Uint8Array>();
+    this.#requests.set(offset, request);
     const payload = about === undefined ? undefined : Buffer.from(about);
     this.#connection.send({ type: FrameType.ping, flags, offset, ...(payload && { payload }) });
-    return abortable(question.promise, signal).finally(() => this.#questions.delete(offset));
+    return abortable(request.promise, signal).finally(() => this.#requests.delete(offset));
   }
 
   pause(): void {
@@ -222,7 +222,7 @@ class KeeperShell implements Shell {
         break;
       case FrameType.pong:
         // The frame owns its bytes only until this returns.
-        this.#questions.get(frame.offset)?.resolve(Uint8Array.from(frame.payload));
+        this.#requests.get(frame.offset)?.resolve(Uint8Array.from(frame.payload));
         break;
       case FrameType.terminalOutput:
         this.terminals.output(frame);

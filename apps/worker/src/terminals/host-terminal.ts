@@ -1,6 +1,6 @@
 import { Notifier, withResolvers } from '@shellfleet/concurrency';
 import type { KeeperTerminalEnd } from '@shellfleet/keeper';
-import { type Fenced, type HostMailbox, readTerminalInput, type TerminalOutputAnswer } from '@shellfleet/mailbox';
+import { type Fenced, type HostMailbox, readTerminalInput, type TerminalOutputReply } from '@shellfleet/mailbox';
 import {
   fromTerminalText,
   isShellfleetError,
@@ -258,6 +258,6 @@ function toTerminalEnd({ reason, exitCode, signal }: KeeperTerminalEnd): WireTer
 }
 
 /** Tells whether the messages are stored, by this call or by an earlier one whose reply was lost. */
-function isStored(answer: TerminalOutputAnswer | Fenced, next: number): boolean {
+function isStored(answer: TerminalOutputReply | Fenced, next: number): boolean {
   return answer.type === 'stored' || (answer.type === 'misplaced' && answer.next === next);
 }

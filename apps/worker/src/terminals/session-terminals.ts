@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { readTerminalProgress } from '@shellfleet/mailbox';
 import {
-  type AttachQuestion,
-  type HostAnswer,
+  type AttachRequest,
+  type HostReply,
   ShellfleetError,
   terminalStartSchema,
   tryJson,
@@ -71,9 +71,9 @@ export class SessionTerminals {
   }
 
   /** Opens a terminal. Throws QUOTA_EXCEEDED, SANDBOX_UNAVAILABLE, and UNAUTHORIZED. */
-  async open(question: AttachQuestion): Promise<HostAnswer<'attach'>> {
-    const { terminal: id, rows, columns, term } = question;
-    const producer = await this.#checkSigned(question);
+  async open(request: AttachRequest): Promise<HostReply<'attach'>> {
+    const { terminal: id, rows, columns, term } = request;
+    const producer = await this.#checkSigned(request);
     await this.#refuse(id);
     if (this.#terminals === undefined) return { state: 'no-shell' };
     const isNew = !this.#open.has(id);
@@ -92,16 +92,16 @@ export class SessionTerminals {
     throw new ShellfleetError('SANDBOX_UNAVAILABLE', `Session ${session} can have no terminal: ${opened.problem}.`);
   }
 
-  async #checkSigned(question: AttachQuestion): Promise<string | undefined> {
+  async #checkSigned(request: AttachRequest): Promise<string | undefined> {
     try {
-      return this.#signerOf(question);
+      return this.#signerOf(request);
     } catch (error) {
       await this.#deps.audit.refused();
       throw error;
     }
   }
 
-  #signerOf({ terminal, generation, rows, columns, term, signed = '' }: AttachQuestion): string | undefined {
+  #signerOf({ terminal, generation, rows, columns, term, signed = '' }: AttachRequest): string | undefined {
     const { sealer, mailbox, begun } = this.#deps;
     if (!sealer.verifies) return undefined;
     const place = sealPlace('terminal-input', mailbox.owner.keys, { terminal, number: 0 });

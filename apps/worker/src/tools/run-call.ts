@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { beginToolCall, endToolCall, sayToolEvent, sendAnswer, type ToolCallRef } from '@shellfleet/mailbox';
+import { beginToolCall, endToolCall, sayToolEvent, sendReply, type ToolCallRef } from '@shellfleet/mailbox';
 import {
   ATTRIBUTES,
   type AuditEvent,
@@ -64,7 +64,7 @@ export async function runCall(
   await found.remove();
   if (admitted.type === 'asks') {
     // The caller looks for the question, and queues the call again when it is answered.
-    await sendAnswer(redis, fleet.namespace, job.inbox, { id: job.call, sealed: '' }).catch(() => {});
+    await sendReply(redis, fleet.namespace, job.inbox, { id: job.call, sealed: '' }).catch(() => {});
     return;
   }
   if (!admitted.begun) return;

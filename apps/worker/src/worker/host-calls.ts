@@ -1,15 +1,15 @@
 import {
-  type AskCall,
   type HostCall,
   type LogPage,
-  type LogQuestion,
+  type LogRequest,
+  type RequestCall,
   type SessionKeys,
   ShellfleetError,
   sessionKeys,
 } from '@shellfleet/protocol';
 import { isSignedClose, signedReason } from '@shellfleet/sealing';
-import { answerQuestion } from '../calls/answer-question.ts';
 import { readCalls } from '../calls/read-calls.ts';
+import { replyToRequest } from '../calls/reply-to-request.ts';
 import type { EntryRun } from '../run/entry-run.ts';
 import type { SessionHost } from '../run/host-services.ts';
 import type { ToolHost } from '../tools/tool-host.ts';
@@ -46,8 +46,8 @@ function carryOut(call: HostCall, deps: HostCallDeps): void {
     case 'cancel':
       if (isCancelled(call, deps)) deps.sessions.find(call)?.cancel(call.generation, call.entry);
       break;
-    case 'ask':
-      void answerQuestion(call, deps, (asked) => find(asked, deps)).catch((err: unknown) =>
+    case 'request':
+      void replyToRequest(call, deps, (asked) => find(asked, deps)).catch((err: unknown) =>
         deps.logger.warn({ err }, 'calls.failed'),
       );
       break;
@@ -67,19 +67,19 @@ function isCancelled(call: Extract<HostCall, { type: 'cancel' }>, { namespace, s
 }
 
 /** Returns the reply to a request about a session. Throws LEASE_LOST when the session is not here. */
-async function find({ tenant, session, question }: AskCall, deps: HostCallDeps): Promise<unknown> {
+async function find({ tenant, session, request }: RequestCall, deps: HostCallDeps): Promise<unknown> {
   const found = deps.sessions.find({ tenant, session });
   // Logs stay on this host after their session has left it.
-  if (question.type === 'log')
-    return readLog(sessionKeys(deps.namespace, tenant, session), question, found?.running, deps);
+  if (request.type === 'log')
+    return readLog(sessionKeys(deps.namespace, tenant, session), request, found?.running, deps);
   if (found === undefined) throw new ShellfleetError('LEASE_LOST', `Session ${session} is not on host ${deps.hostId}.`);
-  switch (question.type) {
+  switch (request.type) {
     case 'background':
       return found.background();
     case 'attach':
-      return found.besides(question.generation)?.terminals.open(question) ?? { state: 'no-shell' };
+      return found.besides(request.generation)?.terminals.open(request) ?? { state: 'no-shell' };
     case 'file':
-      return found.besides(question.generation)?.files.answer(question) ?? { state: 'no-shell' };
+      return found.besides(request.generation)?.files.reply(request) ?? { state: 'no-shell' };
   }
 }
 
@@ -89,14 +89,14 @@ const WAIT_FOR_OUTPUT_MS = 2_000;
 /** Returns a page of a command's log. For the attached reader of a running command, waits for the next output. */
 async function readLog(
   keys: SessionKeys,
-  question: LogQuestion,
+  request: LogRequest,
   running: EntryRun | undefined,
   { overflowLogs }: HostCallDeps,
 ): Promise<LogPage> {
-  const { entry, from, attached } = question;
+  const { entry, from, attached } = request;
   const reader = running?.entry.id === entry && attached !== undefined ? running.reader : undefined;
   reader?.seen(from);
   if (attached === 'waits') return { pieces: [], more: true };
   await reader?.untilMore(from, WAIT_FOR_OUTPUT_MS);
-  return overflowLogs.read(keys, question);
+  return overflowLogs.read(keys, request);
 }

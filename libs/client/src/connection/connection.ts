@@ -124,8 +124,8 @@ export class Connection {
       onEnded: (notice) => {
         for (const user of this.#usersOf(namespace)) if (user.tenant === notice.tenant) user.onEnded(notice);
       },
-      onAnswer: (id, sealed) => {
-        for (const user of this.#usersOf(namespace)) user.onAnswer(id, sealed);
+      onReply: (id, sealed) => {
+        for (const user of this.#usersOf(namespace)) user.onReply(id, sealed);
       },
       onGap: () => {
         for (const user of this.#usersOf(namespace)) user.onGap();

@@ -69,25 +69,25 @@ test('the subscriptions are made again from time to time, and no timer stays beh
 
 test('what ended before the inbox was open is looked up when it is open; its messages reach their receiver as what they are', async () => {
   const inboxes = new Inboxes(subscriber, 'p1');
-  const receiver = { onEnded: vi.fn(), onAnswer: vi.fn(), onGap: vi.fn() };
+  const receiver = { onEnded: vi.fn(), onReply: vi.fn(), onGap: vi.fn() };
   const opened = inboxes.open('ns', receiver);
   await settle();
   expect(receiver.onGap).not.toHaveBeenCalled();
   redis.calls[0]?.reply.resolve();
   await opened;
   expect(receiver.onGap).toHaveBeenCalledTimes(1);
-  for (const message of ['e t:s entry 5-0 {"a": 1}', 'e t:s entry 5-1 ', 'a question sealed', 'a question ', 'none'])
+  for (const message of ['e t:s entry 5-0 {"a": 1}', 'e t:s entry 5-1 ', 'a request sealed', 'a request ', 'none'])
     redis.emit('message', 'ns:inbox:p1', message);
-  redis.emit('message', 'other:inbox:p1', 'a question sealed');
+  redis.emit('message', 'other:inbox:p1', 'a request sealed');
   expect(receiver.onEnded.mock.calls).toEqual([
     [expect.objectContaining({ tenant: 't', session: 's', entryId: 'entry', event: '5-0', result: '{"a": 1}' })],
     [expect.objectContaining({ entryId: 'entry', event: '5-1', result: '' })],
   ]);
-  expect(receiver.onAnswer.mock.calls).toEqual([
-    ['question', 'sealed'],
-    ['question', ''],
+  expect(receiver.onReply.mock.calls).toEqual([
+    ['request', 'sealed'],
+    ['request', ''],
   ]);
   inboxes.remove('ns');
-  redis.emit('message', 'ns:inbox:p1', 'a question sealed');
-  expect(receiver.onAnswer).toHaveBeenCalledTimes(2);
+  redis.emit('message', 'ns:inbox:p1', 'a request sealed');
+  expect(receiver.onReply).toHaveBeenCalledTimes(2);
 });

@@ -97,7 +97,7 @@ export class Subscriber {
 export interface NoticeReceiver {
   onEnded(notice: InboxNotice): void;
   /** A sealed reply to a request, or the sealed result of a tool call (empty when it has to be read). */
-  onAnswer(questionId: string, sealed: string): void;
+  onReply(requestId: string, sealed: string): void;
   /** Notices may have been dropped. */
   onGap(): void;
 }
@@ -143,5 +143,5 @@ export class Inboxes {
 function dispatch(text: string, receiver: NoticeReceiver): void {
   const message = parseInboxMessage(text);
   if (message?.type === 'notice') receiver.onEnded(message);
-  else if (message?.type === 'answer') receiver.onAnswer(message.id, message.sealed);
+  else if (message?.type === 'reply') receiver.onReply(message.id, message.sealed);
 }

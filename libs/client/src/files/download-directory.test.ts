@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { FileAnswer, FileOperation, FileRecord } from '@shellfleet/protocol';
+import type { FileOperation, FileRecord, FileReply } from '@shellfleet/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { downloadDirectory } from './download-directory.ts';
 import type { FileSteps } from './file-steps.ts';
@@ -24,7 +24,7 @@ const link = (name: string, to: string): FileRecord => ({ ...plain, name, type: 
 /** Returns a hostile sandbox: these records, and `evil` as the content of every file. */
 function hostile(records: FileRecord[], epochs: number[] = []): FileSteps {
   let step = 0;
-  const answerOf = (operation: FileOperation): FileAnswer => {
+  const answerOf = (operation: FileOperation): FileReply => {
     if (operation.name === 'list') return { records };
     if (operation.name === 'stat') return { records: [directory('.')] };
     if (operation.name === 'read') return { data: Buffer.from('evil').toString('base64'), size: 4, mode: 0o644 };
@@ -35,7 +35,7 @@ function hostile(records: FileRecord[], epochs: number[] = []): FileSteps {
   return {
     ahead: 1,
     send: async (operation) => ({
-      answer: async () => ({ ...answerOf(operation), epoch: epochs[step++] ?? 1 }),
+      reply: async () => ({ ...answerOf(operation), epoch: epochs[step++] ?? 1 }),
     }),
   };
 }

@@ -1,6 +1,6 @@
 import { chmod, lstat, mkdir, symlink, unlink } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
-import { type FileAnswer, type FileRecord, ShellfleetError } from '@shellfleet/protocol';
+import { type FileRecord, type FileReply, ShellfleetError } from '@shellfleet/protocol';
 import { readParts } from './file-parts.ts';
 import { doStep, type FileSteps, SameSandbox } from './file-steps.ts';
 import type { TransferOptions } from './files.ts';
@@ -176,7 +176,7 @@ class DirectoryCopy {
     this.#batchBytes = 0;
     const names = batch.map(({ name }) => name);
     const sent = await this.#steps.send({ name: 'pack', path: this.#path, names });
-    const done = sent.answer().then((step) => this.#writeBatch(batch, this.#sandbox.check(step)));
+    const done = sent.reply().then((step) => this.#writeBatch(batch, this.#sandbox.check(step)));
     // A failed write stays, so that the copy rejects with it.
     const underWay: Promise<unknown> = done.then(() => this.#underWay.delete(underWay));
     underWay.catch(() => {});
@@ -184,14 +184,14 @@ class DirectoryCopy {
     if (this.#underWay.size >= BATCHES_AHEAD) await Promise.race(this.#underWay);
   }
 
-  async #writeBatch(batch: readonly FileRecord[], { files = [] }: FileAnswer): Promise<void> {
+  async #writeBatch(batch: readonly FileRecord[], { files = [] }: FileReply): Promise<void> {
     for (let at = 0; at < batch.length; at += WRITES_AT_ONCE) {
       const records = batch.slice(at, at + WRITES_AT_ONCE);
       await Promise.all(records.map((record, index) => this.#writeSmall(record, files[at + index])));
     }
   }
 
-  async #writeSmall(record: FileRecord, file: NonNullable<FileAnswer['files']>[number] | undefined): Promise<void> {
+  async #writeSmall(record: FileRecord, file: NonNullable<FileReply['files']>[number] | undefined): Promise<void> {
     switch (file?.state) {
       case 'read': {
         const data = Buffer.from(file.data, 'base64');

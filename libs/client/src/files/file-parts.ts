@@ -66,7 +66,7 @@ export async function sendParts(
       return { ...part, ...given };
     };
     const sent = await steps.send(part, describe);
-    const answer = sent.answer().then((step) => sandbox.check(step));
+    const answer = sent.reply().then((step) => sandbox.check(step));
     answer.catch(() => {});
     answers.push(answer);
     offset += data.byteLength;

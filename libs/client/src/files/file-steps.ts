@@ -1,6 +1,6 @@
 import {
-  type FileAnswer,
   type FileOperation,
+  type FileReply,
   parseOrThrow,
   ShellfleetError,
   sandboxPathSchema,
@@ -9,13 +9,13 @@ import { z } from 'zod';
 
 // A file operation is one or several steps that fit a message. They are entries of the mailbox or requests to the host.
 
-export interface DoneStep extends FileAnswer {
+export interface DoneStep extends FileReply {
   /** Epoch of the step's shell. Steps of different epochs may have seen different sandboxes. */
   epoch: number;
 }
 
 export interface SentStep {
-  answer(): Promise<DoneStep>;
+  reply(): Promise<DoneStep>;
 }
 
 export interface FileSteps {
@@ -29,7 +29,7 @@ export interface FileSteps {
 export type DescribeStep = () => Promise<FileOperation>;
 
 export async function doStep(steps: FileSteps, operation: FileOperation): Promise<DoneStep> {
-  return (await steps.send(operation)).answer();
+  return (await steps.send(operation)).reply();
 }
 
 const pathSchema = z.object({ path: sandboxPathSchema });

@@ -1,7 +1,7 @@
-import { readSealedAnswer } from '@shellfleet/mailbox';
+import { readSealedReply } from '@shellfleet/mailbox';
 import {
   type FileOperation,
-  fileAnswerSchema,
+  fileReplySchema,
   fromWireError,
   onlyReads,
   parseOrThrow,
@@ -32,16 +32,16 @@ export async function sendOperation(
 ): Promise<SentStep> {
   const { pending } = await sendEntry(context, session, { type: 'file', operation });
   const what = `${operation.name} ${JSON.stringify(operation.path)} in session ${session.id}`;
-  const hasAnswer = onlyReads(operation);
-  return { answer: () => readAnswer(context, session, pending, what, hasAnswer) };
+  const hasReply = onlyReads(operation);
+  return { reply: () => readReply(context, session, pending, what, hasReply) };
 }
 
-async function readAnswer(
+async function readReply(
   context: SubmitContext,
   session: OpenSession,
   pending: Pending,
   what: string,
-  hasAnswer: boolean,
+  hasReply: boolean,
 ): Promise<DoneStep> {
   const wire = openResult(context.sealer, session.keys, pending.entryId, await pending.result());
   if (wire.outcome === 'denial')
@@ -50,12 +50,12 @@ async function readAnswer(
     });
   throwUnlessDone(wire, what);
   const { epoch } = wire.shell;
-  if (!hasAnswer) return { epoch };
-  const sealed = await readSealedAnswer(context.redis, session.keys, pending.entryId);
+  if (!hasReply) return { epoch };
+  const sealed = await readSealedReply(context.redis, session.keys, pending.entryId);
   if (sealed === undefined) throw answerExpired(what);
-  const place = sealPlace('answer', session.keys, pending.entryId);
+  const place = sealPlace('reply', session.keys, pending.entryId);
   const opened = JSON.parse(context.sealer.open(sealed, place));
-  return { ...parseOrThrow(fileAnswerSchema, opened, 'INTERNAL', `The answer to ${what}`), epoch };
+  return { ...parseOrThrow(fileReplySchema, opened, 'INTERNAL', `The answer to ${what}`), epoch };
 }
 
 function answerExpired(what: string): ShellfleetError {

@@ -2,21 +2,21 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CallOrder } from '@shellfleet/concurrency';
-import { readSealedAnswer } from '@shellfleet/mailbox';
-import { type FileAnswer, newResult, sessionKeys } from '@shellfleet/protocol';
+import { readSealedReply } from '@shellfleet/mailbox';
+import { type FileReply, newResult, sessionKeys } from '@shellfleet/protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { sendEntry } from '../submit/send-entry.ts';
 import { SessionFiles } from './session-files.ts';
 
-vi.mock(import('@shellfleet/mailbox'), async (original) => ({ ...(await original()), readSealedAnswer: vi.fn() }));
+vi.mock(import('@shellfleet/mailbox'), async (original) => ({ ...(await original()), readSealedReply: vi.fn() }));
 vi.mock(import('../submit/send-entry.ts'), async (original) => ({ ...(await original()), sendEntry: vi.fn() }));
 
 /** Returns a session whose steps succeed with the next reply (undefined: gone) under the next epoch. */
-function filesWith(answers: (FileAnswer | undefined)[], epochs: number[] = []): SessionFiles {
+function filesWith(answers: (FileReply | undefined)[], epochs: number[] = []): SessionFiles {
   let step = 0;
   vi.mocked(sendEntry).mockImplementation(async () => {
     const shell = { state: 'kept' as const, epoch: epochs[step] ?? 1 };
-    vi.mocked(readSealedAnswer).mockResolvedValueOnce(JSON.stringify(answers[step++]));
+    vi.mocked(readSealedReply).mockResolvedValueOnce(JSON.stringify(answers[step++]));
     const pending = {
       entryId: `e${step}`,
       result: async () => newResult({ outcome: 'success', exitCode: 0, reason: 'exited' }, { shell }),
@@ -45,7 +45,7 @@ test('a file is its parts, up to the first that is not full', async () => {
   expect(await filesWith([full, rest]).readText('/f', ordered)).toBe(`${'x'.repeat(524_288)}end`);
 });
 
-test.each<[string, (files: SessionFiles) => Promise<unknown>, FileAnswer[]]>([
+test.each<[string, (files: SessionFiles) => Promise<unknown>, FileReply[]]>([
   ['read whose first answer is gone', (files) => files.read('/f', ordered), []],
   ['read whose later answer is gone', (files) => files.read('/f', ordered), [full]],
   ['download whose later answer is gone', (files) => files.download('/f', join(folder, 'f'), ordered), [full]],

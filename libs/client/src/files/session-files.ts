@@ -165,7 +165,7 @@ export class SessionFiles implements Files {
     options.signal?.throwIfAborted();
     if (options.ordered !== true) return doStep(this.#beside.of(options), operation);
     const sent = await this.#order.run(() => this.#ordered.send(operation));
-    return sent.answer();
+    return sent.reply();
   }
 
   #inPlace<T>(options: FileOptions, work: (steps: FileSteps) => Promise<T>): Promise<T> {

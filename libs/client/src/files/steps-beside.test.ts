@@ -1,12 +1,15 @@
 import { CallOrder } from '@shellfleet/concurrency';
 import { readStoredSession } from '@shellfleet/mailbox';
-import { type FileOperation, type HostAnswer, sessionKeys } from '@shellfleet/protocol';
+import { type FileOperation, type HostReply, sessionKeys } from '@shellfleet/protocol';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { askHost } from '../hosts/ask-host.ts';
+import { requestFromHost } from '../hosts/request-from-host.ts';
 import { StepsBeside } from './steps-beside.ts';
 
 vi.mock(import('@shellfleet/mailbox'), async (original) => ({ ...(await original()), readStoredSession: vi.fn() }));
-vi.mock(import('../hosts/ask-host.ts'), async (original) => ({ ...(await original()), askHost: vi.fn() }));
+vi.mock(import('../hosts/request-from-host.ts'), async (original) => ({
+  ...(await original()),
+  requestFromHost: vi.fn(),
+}));
 
 beforeEach(() => {
   vi.resetAllMocks();
@@ -16,17 +19,17 @@ beforeEach(() => {
 /** Returns the ids of the requests of one step. The host replies `unknown` to all but the last. */
 async function idsOf(operation: FileOperation): Promise<string[]> {
   const ids: string[] = [];
-  vi.mocked(askHost).mockImplementation(async (_context, _host, _keys, question) => {
+  vi.mocked(requestFromHost).mockImplementation(async (_context, _host, _keys, question) => {
     ids.push((question as { operation: string }).operation);
-    const answer: HostAnswer<'file'> = ids.length < 3 ? { state: 'unknown' } : { state: 'done', epoch: 1, answer: {} };
-    return answer as never;
+    const reply: HostReply<'file'> = ids.length < 3 ? { state: 'unknown' } : { state: 'done', epoch: 1, reply: {} };
+    return reply as never;
   });
   let n = 0;
   const sealer = { signs: false, seal: () => '' };
   const context = { interceptors: { isEmpty: true }, nextId: () => `id${++n}`, sealer, redis: {} };
   const session = { id: 's', keys: sessionKeys('ns', 'tenant', 's'), generation: 'g' };
   const steps = new StepsBeside(context as never, session as never, new CallOrder());
-  await (await steps.send(operation)).answer();
+  await (await steps.send(operation)).reply();
   return ids;
 }
 
@@ -40,6 +43,6 @@ test.each<FileOperation>([
   expect(await idsOf(operation)).toEqual(['id1', 'id1', 'id1']);
 });
 
-test('a read of which the host has lost the answer is another step each time', async () => {
+test('a read of which the host has lost the reply is another step each time', async () => {
   expect(await idsOf({ name: 'stat', path: '/a' })).toEqual(['id1', 'id2', 'id3']);
 });

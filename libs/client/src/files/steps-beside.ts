@@ -3,7 +3,7 @@ import { abortable, type CallOrder } from '@shellfleet/concurrency';
 import { readStoredSession } from '@shellfleet/mailbox';
 import {
   type FileOperation,
-  type HostAnswer,
+  type HostReply,
   isShellfleetError,
   onlyReads,
   parseKeyspace,
@@ -12,7 +12,7 @@ import {
 } from '@shellfleet/protocol';
 import { sealPlace } from '@shellfleet/sealing';
 import pLimit from 'p-limit';
-import { type AskContext, askHost } from '../hosts/ask-host.ts';
+import { type RequestContext, requestFromHost } from '../hosts/request-from-host.ts';
 import type { OpenSession } from '../submit/open-session.ts';
 import type { SubmitContext } from '../submit/send-entry.ts';
 import type { DescribeStep, DoneStep, FileSteps, SentStep } from './file-steps.ts';
@@ -29,12 +29,12 @@ import { type WaitContext, waitForAnswer } from './wait-for-answer.ts';
 /** Steps that the host does at once. */
 const AT_ONCE = 4;
 /** After this time the request is sent again, under the same id. */
-const ANSWER_WITHIN_MS = 3_000;
+const REPLY_WITHIN_MS = 3_000;
 const POLL_MS = { least: 25, most: 500 };
 /** Tries of a step while the host cannot tell whether it was done. */
 const MOST_UNKNOWN = 25;
 
-export type BesideContext = SubmitContext & AskContext & WaitContext;
+export type BesideContext = SubmitContext & RequestContext & WaitContext;
 
 type StepOptions = Pick<FileOptions, 'signal' | 'onApproval'>;
 
@@ -92,7 +92,7 @@ export class StepsBeside implements FileSteps {
   #begin(step: Step): SentStep {
     const done = this.#do(step);
     done.catch(() => {});
-    return { answer: () => done };
+    return { reply: () => done };
   }
 
   async #do(step: Step): Promise<DoneStep> {
@@ -100,16 +100,16 @@ export class StepsBeside implements FileSteps {
     let id = this.#context.nextId();
     let unknown = 0;
     for (let pauseMs = POLL_MS.least; ; pauseMs = Math.min(2 * pauseMs, POLL_MS.most)) {
-      const answer = await this.#limit(() => this.#ask(id, operation, asks));
-      if (answer.state === 'done') return { ...answer.answer, epoch: answer.epoch };
-      if (answer.state === 'would-ask') return this.#doAsking(step);
-      if (answer.state === 'asks') {
-        step.onApproval?.(answer.question);
+      const reply = await this.#limit(() => this.#ask(id, operation, asks));
+      if (reply.state === 'done') return { ...reply.reply, epoch: reply.epoch };
+      if (reply.state === 'would-ask') return this.#doAsking(step);
+      if (reply.state === 'asks') {
+        step.onApproval?.(reply.question);
         const { session, generation } = { session: this.#session.id, generation: this.#session.generation };
-        await waitForAnswer(this.#context, { session, generation, entryId: answer.asker }, signal);
+        await waitForAnswer(this.#context, { session, generation, entryId: reply.asker }, signal);
         continue;
       }
-      if (answer.state === 'no-shell') {
+      if (reply.state === 'no-shell') {
         await this.#untilShell(pauseMs);
         continue;
       }
@@ -131,7 +131,7 @@ export class StepsBeside implements FileSteps {
     return abortable(asking, step.signal);
   }
 
-  async #ask(id: string, operation: FileOperation, asks: boolean): Promise<HostAnswer<'file'>> {
+  async #ask(id: string, operation: FileOperation, asks: boolean): Promise<HostReply<'file'>> {
     const { keys, generation } = this.#session;
     this.#host ||= (await readStoredSession(this.#context.redis, keys))?.host ?? '';
     if (this.#host === '') return { state: 'no-shell' };
@@ -139,9 +139,9 @@ export class StepsBeside implements FileSteps {
     const signed = sealer.signs ? { spec: this.#session.spec } : {};
     const place = sealPlace('file', keys, { operation: id, generation, ...signed });
     const sealed = sealer.seal(JSON.stringify(operation), place);
-    const question = { type: 'file', generation, operation: id, sealed, ...(asks && { asks }) } as const;
+    const request = { type: 'file', generation, operation: id, sealed, ...(asks && { asks }) } as const;
     try {
-      return await askHost(this.#context, this.#host, keys, question, { timeoutMs: ANSWER_WITHIN_MS });
+      return await requestFromHost(this.#context, this.#host, keys, request, { timeoutMs: REPLY_WITHIN_MS });
     } catch (error) {
       if (!isShellfleetError(error) || (error.code !== 'LEASE_LOST' && error.code !== 'HOST_UNREACHABLE')) throw error;
       this.#host = '';
@@ -167,7 +167,7 @@ export class StepsBeside implements FileSteps {
     const opened = await this.#order.run(() =>
       sendOperation(this.#context, this.#session, { name: 'stat', path: '/' }),
     );
-    await opened.answer();
+    await opened.reply();
   }
 }
 

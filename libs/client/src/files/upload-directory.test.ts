@@ -20,7 +20,7 @@ const stepsUntil = (ahead: number, replacedAfter: number) => {
     ahead,
     async send(operation) {
       const epoch = done.push(operation) > replacedAfter ? 2 : 1;
-      return { answer: async (): Promise<DoneStep> => ({ epoch }) };
+      return { reply: async (): Promise<DoneStep> => ({ epoch }) };
     },
   };
   return { done, steps };

@@ -112,7 +112,7 @@ class Bundles {
     this.#entries = [];
     this.#bytes = 0;
     const sent = await this.#steps.send({ name: 'unpack', path: this.#path, entries });
-    const done: Promise<DoneStep> = sent.answer().then((step) => this.sandbox.check(step));
+    const done: Promise<DoneStep> = sent.reply().then((step) => this.sandbox.check(step));
     // A failed group stays, so that settle() rejects with it.
     const underWay: Promise<unknown> = done.then(() => this.#underWay.delete(underWay));
     underWay.catch(() => {});

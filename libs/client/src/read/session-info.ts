@@ -12,12 +12,12 @@ import {
   tryJson,
 } from '@shellfleet/protocol';
 import { toQueueError } from '@shellfleet/redis';
-import { type AskContext, askHost } from '../hosts/ask-host.ts';
+import { type RequestContext, requestFromHost } from '../hosts/request-from-host.ts';
 import { type ListedKept, readKept } from './kept.ts';
 import { readRefusals } from './read-refusals.ts';
 import { type QueueContext, readWaitingQueues, type WaitingQueue } from './waiting-queue.ts';
 
-export interface InfoContext extends AskContext, QueueContext {
+export interface InfoContext extends RequestContext, QueueContext {
   readonly tenant: string;
   readonly place: string;
   keysOf(sessionId: string): SessionKeys;
@@ -42,7 +42,7 @@ async function withBackground(context: InfoContext, keys: SessionKeys, info: Ses
   if (info.hostId === null || !['starting', 'ready', 'busy'].includes(info.state)) return info;
   try {
     const question = { type: 'background' } as const;
-    const background = await askHost(context, info.hostId, keys, question, { timeoutMs: BACKGROUND_WITHIN_MS });
+    const background = await requestFromHost(context, info.hostId, keys, question, { timeoutMs: BACKGROUND_WITHIN_MS });
     return { ...known, background };
   } catch (error) {
     // All other fields of the session are known without the host.

@@ -1,9 +1,9 @@
-import { type LogQuestion, sessionKeys } from '@shellfleet/protocol';
+import { type LogRequest, sessionKeys } from '@shellfleet/protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { askHost } from '../hosts/ask-host.ts';
+import { requestFromHost } from '../hosts/request-from-host.ts';
 import { AttachedReading } from './attached-reading.ts';
 
-vi.mock(import('../hosts/ask-host.ts'), () => ({ askHost: vi.fn() }));
+vi.mock(import('../hosts/request-from-host.ts'), () => ({ requestFromHost: vi.fn() }));
 vi.mock(import('@shellfleet/mailbox'), async (original) => ({
   ...(await original()),
   readRecord: vi.fn(async () => ({ host: 'h1' }) as never),
@@ -11,7 +11,7 @@ vi.mock(import('@shellfleet/mailbox'), async (original) => ({
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => {
   vi.useRealTimers();
-  vi.mocked(askHost).mockReset();
+  vi.mocked(requestFromHost).mockReset();
 });
 
 const ENTRY = '01J00000000000000000000000';
@@ -20,8 +20,8 @@ const keys = sessionKeys('ns' as never, 'tenant' as never, 's' as never);
 /** Opens a log of one byte a page. */
 function open() {
   const asked: string[] = [];
-  vi.mocked(askHost).mockImplementation(async (_context, _host, _keys, question) => {
-    const { attached, from } = question as LogQuestion;
+  vi.mocked(requestFromHost).mockImplementation(async (_context, _host, _keys, request) => {
+    const { attached, from } = request as LogRequest;
     asked.push(`${attached} ${from.stdout}`);
     const piece = { stream: 'stdout' as const, offset: from.stdout, data: Buffer.from('x').toString('base64') };
     return { pieces: attached === 'waits' ? [] : [piece], more: true } as never;
@@ -55,10 +55,10 @@ test('ATTACHED-2: while nothing is taken, a heartbeat with what was consumed goe
   expect(asked).toHaveLength(4);
 });
 
-test('a host that does not answer is asked again, from the same place', async () => {
+test('a host that does not reply is asked again, from the same place', async () => {
   vi.useRealTimers();
   const { asked, reading } = open();
-  vi.mocked(askHost).mockImplementationOnce(async () => {
+  vi.mocked(requestFromHost).mockImplementationOnce(async () => {
     throw new Error('away');
   });
   reading.start(() => {});
@@ -78,10 +78,10 @@ test('a command that runs again is read from its beginning', async () => {
   reading[Symbol.dispose]();
 });
 
-test('an answer that is under way when the command begins again is no part of its output', async () => {
+test('an reply that is under way when the command begins again is no part of its output', async () => {
   const { asked, reading } = open();
   const late = Promise.withResolvers<never>();
-  vi.mocked(askHost).mockImplementationOnce(() => late.promise);
+  vi.mocked(requestFromHost).mockImplementationOnce(() => late.promise);
   reading.start(() => {});
   await vi.advanceTimersByTimeAsync(0);
   reading.restart();
@@ -92,10 +92,10 @@ test('an answer that is under way when the command begins again is no part of it
   reading[Symbol.dispose]();
 });
 
-test('an answer that is under way at the end of the command moves the reading of the rest no further', async () => {
+test('an reply that is under way at the end of the command moves the reading of the rest no further', async () => {
   const { asked, reading } = open();
   const late = Promise.withResolvers<never>();
-  vi.mocked(askHost).mockImplementationOnce(() => late.promise);
+  vi.mocked(requestFromHost).mockImplementationOnce(() => late.promise);
   reading.start(() => {});
   await vi.advanceTimersByTimeAsync(0);
   const rest = reading.rest('h1', { stdout: 0, stderr: 0 }, undefined);

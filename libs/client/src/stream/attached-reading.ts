@@ -5,12 +5,12 @@ import {
   entryIdSchema,
   isShellfleetError,
   type LogPage,
-  type LogQuestion,
+  type LogRequest,
   type SessionKeys,
   STREAM_NAMES,
   type StreamName,
 } from '@shellfleet/protocol';
-import { type AskContext, askHost } from '../hosts/ask-host.ts';
+import { type RequestContext, requestFromHost } from '../hosts/request-from-host.ts';
 
 // Reads the output over the stream's budget from the host of a running command.
 // ATTACHED-1. Every request is a heartbeat, and names what the consumer has taken: the host throttles the command to
@@ -29,7 +29,7 @@ export type ReadOffsets = Record<StreamName, number>;
 export type LogPiece = { stream: StreamName; offset: number; data: Uint8Array };
 
 export class AttachedReading implements Disposable {
-  readonly #context: AskContext;
+  readonly #context: RequestContext;
   readonly #keys: SessionKeys;
   readonly #entryId: string;
   readonly #stop = new AbortController();
@@ -43,7 +43,7 @@ export class AttachedReading implements Disposable {
   /** How often the command began again. */
   #restarts = 0;
 
-  constructor(context: AskContext, keys: SessionKeys, entryId: string) {
+  constructor(context: RequestContext, keys: SessionKeys, entryId: string) {
     this.#context = context;
     this.#keys = keys;
     this.#entryId = entryId;
@@ -93,7 +93,7 @@ export class AttachedReading implements Disposable {
     let until = performance.now() + REST_WITHIN_MS;
     for (;;) {
       try {
-        const { pieces, more } = await this.#ask(host, 'reads', fetched, signal);
+        const { pieces, more } = await this.#request(host, 'reads', fetched, signal);
         yield* toPieces(pieces, fetched);
         if (!more || pieces.length === 0) return;
         until = performance.now() + REST_WITHIN_MS;
@@ -117,12 +117,12 @@ export class AttachedReading implements Disposable {
       try {
         if (this.#page !== undefined) {
           const taken = await this.#taken.wait({ signal, timeoutMs: HEARTBEAT_MS });
-          if (!taken) await this.#ask(await this.#findHost(), 'waits', this.#consumed, signal);
+          if (!taken) await this.#request(await this.#findHost(), 'waits', this.#consumed, signal);
           continue;
         }
         const position = latest(this.#fetched, this.#consumed);
         const restarts = this.#restarts;
-        const { pieces } = await this.#ask(await this.#findHost(), 'reads', position, signal);
+        const { pieces } = await this.#request(await this.#findHost(), 'reads', position, signal);
         // The command has ended, or runs again, so the reply is of no use.
         if (signal.aborted || restarts !== this.#restarts) continue;
         if (pieces.length > 0) {
@@ -139,21 +139,21 @@ export class AttachedReading implements Disposable {
     }
   }
 
-  async #ask(
+  async #request(
     host: string,
     attached: 'reads' | 'waits',
     from: ReadOffsets,
     signal: AbortSignal | undefined,
   ): Promise<LogPage> {
     const entry = entryIdSchema.parse(this.#entryId);
-    const question: LogQuestion = {
+    const request: LogRequest = {
       type: 'log',
       entry,
       streams: [...STREAM_NAMES],
       from,
       attached,
     };
-    return askHost(this.#context, host, this.#keys, question, { signal });
+    return requestFromHost(this.#context, host, this.#keys, request, { signal });
   }
 
   async #findHost(): Promise<string> {

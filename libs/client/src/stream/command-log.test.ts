@@ -1,10 +1,10 @@
 import { type OutputEntry, sessionKeys } from '@shellfleet/protocol';
 import { afterEach, expect, test, vi } from 'vitest';
-import { askHost } from '../hosts/ask-host.ts';
+import { requestFromHost } from '../hosts/request-from-host.ts';
 import { readLog } from './command-log.ts';
 import { type EntryStep, followEntries } from './command-output.ts';
 
-vi.mock(import('../hosts/ask-host.ts'), () => ({ askHost: vi.fn() }));
+vi.mock(import('../hosts/request-from-host.ts'), () => ({ requestFromHost: vi.fn() }));
 vi.mock(import('./command-output.ts'), async (original) => ({ ...(await original()), followEntries: vi.fn() }));
 vi.mock(import('@shellfleet/mailbox'), async (original) => ({
   ...(await original()),
@@ -28,7 +28,7 @@ test('bytes that reach the stream while the host is asked are read from it, and 
     yield* stored.shift() ?? [];
   });
   const data = Buffer.from('fghij').toString('base64');
-  vi.mocked(askHost).mockImplementation(
+  vi.mocked(requestFromHost).mockImplementation(
     async () => ({ pieces: [{ stream: 'stdout', offset: 5, data }], more: false }) as never,
   );
   const chunks = await Array.fromAsync(readLog({} as never, keys, ENTRY, {}));
@@ -46,7 +46,7 @@ test('bytes that neither the stream nor the host has are counted once', async ()
     yield* stored.shift() ?? [];
   });
   const data = Buffer.from('fghij').toString('base64');
-  vi.mocked(askHost).mockImplementation(
+  vi.mocked(requestFromHost).mockImplementation(
     async () => ({ pieces: [{ stream: 'stdout', offset: 5, data }], more: false }) as never,
   );
   const chunks = await Array.fromAsync(readLog({} as never, keys, ENTRY, {}));

@@ -10,14 +10,14 @@ import {
   toCommandId,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
-import type { AskContext } from '../hosts/ask-host.ts';
-import { askHost } from '../hosts/ask-host.ts';
+import type { RequestContext } from '../hosts/request-from-host.ts';
+import { requestFromHost } from '../hosts/request-from-host.ts';
 import { parseWireResult } from '../results/read-result.ts';
 import { type EntryStep, followEntries } from './command-output.ts';
 import { type LogRange, LogWindow } from './log-window.ts';
 import type { StreamContext } from './stream-reader.ts';
 
-export interface LogContext extends StreamContext, AskContext {}
+export interface LogContext extends StreamContext, RequestContext {}
 
 /** The range and the end of a reading. */
 export interface LogOptions extends LogRange {
@@ -115,8 +115,8 @@ async function* readFromHost(
   if (!host) return;
   for (let more = true, isFirst = true; more && !window.isFull; isFirst = false) {
     const from = window.wanted;
-    const question = { type: 'log' as const, entry: entryIdSchema.parse(entryId), streams: [...window.streams], from };
-    const page = await askHost(context, host, keys, question, { signal });
+    const request = { type: 'log' as const, entry: entryIdSchema.parse(entryId), streams: [...window.streams], from };
+    const page = await requestFromHost(context, host, keys, request, { signal });
     const leavesGap = page.pieces.some(
       ({ stream, offset }, index) =>
         offset > from[stream] && page.pieces.findIndex((piece) => piece.stream === stream) === index,

@@ -1,10 +1,10 @@
 import { type LogPage, newResult, type OutputEntry, sessionKeys, toWireResult } from '@shellfleet/protocol';
 import { afterEach, expect, test, vi } from 'vitest';
-import { askHost } from '../hosts/ask-host.ts';
+import { requestFromHost } from '../hosts/request-from-host.ts';
 import { type EntryStep, followEntries } from './command-output.ts';
 import { followWholeOutput } from './whole-output.ts';
 
-vi.mock(import('../hosts/ask-host.ts'), () => ({ askHost: vi.fn() }));
+vi.mock(import('../hosts/request-from-host.ts'), () => ({ requestFromHost: vi.fn() }));
 vi.mock(import('./command-output.ts'), async (original) => ({ ...(await original()), followEntries: vi.fn() }));
 vi.mock(import('@shellfleet/mailbox'), async (original) => ({
   ...(await original()),
@@ -37,10 +37,10 @@ function give(steps: EntryStep[], log = '') {
     }
   });
   const asked: unknown[] = [];
-  vi.mocked(askHost).mockImplementation(async (_context, _host, _keys, question) => {
-    if (question.type !== 'log') throw new Error('another question');
-    asked.push([question.attached, question.from.stdout]);
-    const from = Math.max(5, question.from.stdout);
+  vi.mocked(requestFromHost).mockImplementation(async (_context, _host, _keys, request) => {
+    if (request.type !== 'log') throw new Error('another request');
+    asked.push([request.attached, request.from.stdout]);
+    const from = Math.max(5, request.from.stdout);
     // Two bytes a page, of a log that begins at 5.
     const data = Buffer.from(log.slice(from - 5, from - 3));
     const page: LogPage = { pieces: [], more: from + 2 < log.length + 5 };

@@ -1,5 +1,5 @@
 import { type OutputChunk, type OutputEntry, type SessionKeys, STREAM_NAMES, toCommandId } from '@shellfleet/protocol';
-import type { AskContext } from '../hosts/ask-host.ts';
+import type { RequestContext } from '../hosts/request-from-host.ts';
 import { parseWireResult } from '../results/read-result.ts';
 import { AttachedReading, type LogPiece, type ReadOffsets } from './attached-reading.ts';
 import { ChunkAssembler } from './chunk-assembler.ts';
@@ -21,7 +21,7 @@ export interface WholeOutputOptions {
 
 /** Yields the whole output of one command, live, with the part that its session's stream does not carry. */
 export async function* followWholeOutput(
-  context: StreamContext & AskContext,
+  context: StreamContext & RequestContext,
   keys: SessionKeys,
   entryId: string,
   { reportAfterBytes, signal }: WholeOutputOptions,

@@ -13,7 +13,7 @@ import {
 import { sealPlace } from '@shellfleet/sealing';
 import { z } from 'zod';
 import { sendOperation } from '../files/run-operation.ts';
-import { askHost } from '../hosts/ask-host.ts';
+import { requestFromHost } from '../hosts/request-from-host.ts';
 import type { OpenSession } from '../submit/open-session.ts';
 import type { TerminalContext } from './terminal.ts';
 import { sessionClosed, Terminal } from './terminal.ts';
@@ -42,7 +42,7 @@ export interface AttachOptions {
   signal?: AbortSignal | undefined;
 }
 
-const ANSWER_WITHIN_MS = 10_000;
+const REPLY_WITHIN_MS = 10_000;
 /** A sandbox may be removed between the request for it and its use. */
 const ATTEMPTS = 3;
 
@@ -80,7 +80,7 @@ export async function openTerminal(
     if (host !== '') {
       const start = { generation, rows, columns, term };
       const question = { type: 'attach', terminal, ...start, signed: sign(context, keys, terminal, start) } as const;
-      const asked = askHost(context, host, keys, question, { timeoutMs: ANSWER_WITHIN_MS, signal });
+      const asked = requestFromHost(context, host, keys, question, { timeoutMs: REPLY_WITHIN_MS, signal });
       const { state } = await asked.catch(toNoShell);
       if (state === 'open') return new Terminal(context, session, terminal, { rows, cols: columns }, signal);
     }
@@ -115,5 +115,5 @@ async function askForShell(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const sent = await order.run(() => sendOperation(context, session, { name: 'stat', path: '/' }));
-  await abortable(sent.answer(), signal);
+  await abortable(sent.reply(), signal);
 }

@@ -1,4 +1,4 @@
-import { appendTerminalInput, type TerminalInputAnswer } from '@shellfleet/mailbox';
+import { appendTerminalInput, type TerminalInputReply } from '@shellfleet/mailbox';
 import { sessionKeys } from '@shellfleet/protocol';
 import { createSealer, createSealKey } from '@shellfleet/sealing';
 import { afterEach, describe, expect, test, vi } from 'vitest';
@@ -12,19 +12,19 @@ afterEach(() => void vi.mocked(appendTerminalInput).mockReset());
 const keys = sessionKeys('ns', 'tenant', 's');
 
 function open() {
-  const calls: { messages: number; answer(type: 'stored'): void }[] = [];
+  const calls: { messages: number; reply(type: 'stored'): void }[] = [];
   vi.mocked(appendTerminalInput).mockImplementation(
     (_redis, _keys, { number, messages }) =>
-      new Promise<TerminalInputAnswer>((resolve) => {
-        const answer = (type: 'stored') => resolve({ type, host: 'h', next: number + messages.length });
-        calls.push({ messages: messages.length, answer });
+      new Promise<TerminalInputReply>((resolve) => {
+        const reply = (type: 'stored') => resolve({ type, host: 'h', next: number + messages.length });
+        calls.push({ messages: messages.length, reply });
       }),
   );
   const sender = new TerminalSender({
     ...{ redis: {} as never, sealer: createSealer([createSealKey()]), terminal: 't' },
     session: { id: 's', keys, generation: '1' } as never,
     read: () => 0,
-    onAnswer: () => {},
+    onReply: () => {},
     onFailed: (error) => {
       throw error;
     },
@@ -38,11 +38,11 @@ describe('a write to a terminal', () => {
     const stored: string[] = [];
     const write = (name: string, text: string) => sender.write(Buffer.from(text)).then(() => stored.push(name));
     const writes = [write('first', 'many bytes'), write('second', 'few'), write('third', 'x')];
-    calls[0]?.answer('stored');
+    calls[0]?.reply('stored');
     await vi.waitFor(() => expect(calls).toHaveLength(2));
     await writes[0];
     expect(stored).toEqual(['first']);
-    calls[1]?.answer('stored');
+    calls[1]?.reply('stored');
     await Promise.all(writes);
     expect([stored, calls.map(({ messages }) => messages)]).toEqual([
       ['first', 'second', 'third'],

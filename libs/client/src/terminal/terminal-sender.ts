@@ -1,5 +1,5 @@
 import { Notifier } from '@shellfleet/concurrency';
-import { appendTerminalInput, type TerminalInputAnswer } from '@shellfleet/mailbox';
+import { appendTerminalInput, type TerminalInputReply } from '@shellfleet/mailbox';
 import {
   isShellfleetError,
   ShellfleetError,
@@ -25,7 +25,7 @@ export interface TerminalSenderDeps {
   /** Number of the last output message that was read. */
   read(): number;
   /** Called with the reply to each call. */
-  onAnswer(answer: TerminalInputAnswer): void;
+  onReply(reply: TerminalInputReply): void;
   onFailed(error: unknown): void;
 }
 
@@ -120,18 +120,18 @@ export class TerminalSender {
 
   /** Retries until the mailbox has stored the messages, or the terminal has ended. */
   async #call(messages: readonly string[]): Promise<void> {
-    const { redis, session, terminal, read, onAnswer } = this.#deps;
+    const { redis, session, terminal, read, onReply } = this.#deps;
     while (!this.#ended) {
       const place = { terminal, generation: session.generation, begin: false, number: this.#number, read: read() };
-      const answer = await appendTerminalInput(redis, session.keys, { ...place, messages }).catch((error: unknown) =>
+      const reply = await appendTerminalInput(redis, session.keys, { ...place, messages }).catch((error: unknown) =>
         this.#throwUnlessDown(error),
       );
-      if (answer !== undefined) {
+      if (reply !== undefined) {
         this.#answeredAt = Date.now();
-        onAnswer(answer);
-        if (answer.type === 'stored') return;
-        if (answer.type === 'misplaced' && answer.next === this.#number + messages.length) return;
-        if (answer.type === 'misplaced')
+        onReply(reply);
+        if (reply.type === 'stored') return;
+        if (reply.type === 'misplaced' && reply.next === this.#number + messages.length) return;
+        if (reply.type === 'misplaced')
           throw new ShellfleetError(
             'INTERNAL',
             `Another process types at terminal ${terminal} of session ${session.id}.`,

@@ -1,5 +1,5 @@
 import { abortable, withResolvers } from '@shellfleet/concurrency';
-import { readTerminalOutput, type TerminalInputAnswer } from '@shellfleet/mailbox';
+import { readTerminalOutput, type TerminalInputReply } from '@shellfleet/mailbox';
 import {
   fromTerminalText,
   parseOrThrow,
@@ -14,15 +14,15 @@ import {
 } from '@shellfleet/protocol';
 import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import { sealPlace } from '@shellfleet/sealing';
-import type { AskContext } from '../hosts/ask-host.ts';
 import { isHostAlive } from '../hosts/is-host-alive.ts';
+import type { RequestContext } from '../hosts/request-from-host.ts';
 import type { StreamContext } from '../stream/stream-reader.ts';
 import type { OpenSession } from '../submit/open-session.ts';
 import type { SubmitContext } from '../submit/send-entry.ts';
 import { ByteQueue } from './byte-queue.ts';
 import { TerminalSender } from './terminal-sender.ts';
 
-export interface TerminalContext extends StreamContext, SubmitContext, AskContext {}
+export interface TerminalContext extends StreamContext, SubmitContext, RequestContext {}
 
 /** How a terminal ended. */
 export interface TerminalEnd {
@@ -83,7 +83,7 @@ export class Terminal implements AsyncDisposable {
         this.#sentRead = this.#read;
         return this.#read;
       },
-      onAnswer: (answer) => this.#receive(answer),
+      onReply: (answer) => this.#receive(answer),
       onFailed: (error) => this.#fail(error),
     });
     this.#beat = setInterval(() => void this.#renew(), TERMINAL_BEAT_MS).unref();
@@ -174,7 +174,7 @@ export class Terminal implements AsyncDisposable {
     }
   }
 
-  #receive(answer: TerminalInputAnswer): void {
+  #receive(answer: TerminalInputReply): void {
     if (answer.type === 'closed') void this.#failUnlessEnded(sessionClosed(this.#session.id));
     else if (answer.type === 'unknown')
       this.#fail(this.#lost('this process did not reach Redis for 30 s, so it was closed'));

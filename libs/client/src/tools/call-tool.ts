@@ -86,7 +86,7 @@ export async function callTool(
   await context.openInbox();
   const ended = new AbortController();
   const nextHint = () => {
-    const next = context.answers.expect(call.id, ended.signal);
+    const next = context.replies.expect(call.id, ended.signal);
     next.catch(() => {});
     return next;
   };

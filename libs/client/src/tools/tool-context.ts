@@ -2,7 +2,7 @@ import type { Sealer } from '@shellfleet/sealing';
 import type { Feeds } from '../connection/feeds.ts';
 import type { FleetContext } from '../connection/fleet-context.ts';
 import type { ToolsQueue } from '../queue/tools-queue.ts';
-import type { PendingAnswers } from '../results/pending-answers.ts';
+import type { PendingReplies } from '../results/pending-replies.ts';
 
 export interface ToolCallContext extends FleetContext {
   readonly id: string;
@@ -10,7 +10,7 @@ export interface ToolCallContext extends FleetContext {
   readonly place: string;
   readonly sealer: Sealer;
   readonly inboxId: string;
-  readonly answers: PendingAnswers;
+  readonly replies: PendingReplies;
   readonly feeds: Feeds;
   readonly tools: ToolsQueue;
   nextId(): string;

@@ -17,7 +17,7 @@ interface TerminalOutputCall {
   messages: readonly string[];
 }
 
-export type TerminalOutputAnswer =
+export type TerminalOutputReply =
   /** `next` is the number of the next message. */
   { type: 'stored' | 'misplaced' | 'full'; next: number } | { type: 'expired' };
 
@@ -25,7 +25,7 @@ export type TerminalOutputAnswer =
 export async function appendTerminalOutput(
   owner: Owner,
   { terminal, taken, number, rawTo, messages }: TerminalOutputCall,
-): Promise<TerminalOutputAnswer | Fenced> {
+): Promise<TerminalOutputReply | Fenced> {
   const { feed } = terminalKeys(owner.keys, terminal);
   const args = [owner.fence, owner.host, terminal, taken, number, rawTo, TERMINAL_MESSAGES, feed, ...messages];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);

@@ -18,7 +18,7 @@ interface TerminalInputCall {
   messages: readonly string[];
 }
 
-export type TerminalInputAnswer =
+export type TerminalInputReply =
   /** `next` is the number of the next message. */
   { type: 'stored' | 'misplaced' | 'full'; host: string; next: number } | { type: 'closed' } | { type: 'unknown' };
 
@@ -27,7 +27,7 @@ export async function appendTerminalInput(
   redis: Redis,
   keys: SessionKeys,
   { terminal, generation, begin, number, read, messages }: TerminalInputCall,
-): Promise<TerminalInputAnswer> {
+): Promise<TerminalInputReply> {
   const { tenant, session } = keys;
   const args = [
     terminal,

@@ -14,12 +14,12 @@ export interface InboxNotice {
 }
 
 /** Reply to a producer's request. A large reply is stored, and empty here. */
-export interface InboxAnswer {
+export interface InboxReply {
   id: string;
   sealed: string;
 }
 
-export type InboxMessage = ({ type: 'notice' } & InboxNotice) | ({ type: 'answer' } & InboxAnswer);
+export type InboxMessage = ({ type: 'notice' } & InboxNotice) | ({ type: 'reply' } & InboxReply);
 
 /** Publishes that the end of an entry is stored. The hint reaches only a producer that is subscribed. */
 export async function notify(redis: Redis, namespace: string, producer: string, notice: InboxNotice): Promise<void> {
@@ -29,26 +29,26 @@ export async function notify(redis: Redis, namespace: string, producer: string, 
   await redis.publish(inboxChannel(namespace, producer), `e ${tenant}:${session} ${entryId} ${event} ${inline}`);
 }
 
-export async function sendAnswer(
+export async function sendReply(
   redis: Redis,
   namespace: string,
   producer: string,
-  { id, sealed }: InboxAnswer,
+  { id, sealed }: InboxReply,
 ): Promise<void> {
   await redis.publish(inboxChannel(namespace, producer), `a ${id} ${sealed}`);
 }
 
-/** Parses a message of notify(), finish.lua or sendAnswer(). Returns undefined for any other. */
+/** Parses a message of notify(), finish.lua or sendReply(). Returns undefined for any other. */
 export function parseInboxMessage(message: string): InboxMessage | undefined {
   const notice = NOTICE.exec(message);
   if (notice !== null) {
     const [head, tenant = '', session = '', entryId = '', event = ''] = notice;
     return { type: 'notice', tenant, session, entryId, event, result: message.slice(head.length) };
   }
-  const answer = ANSWER.exec(message);
-  if (answer === null) return undefined;
-  const [head, id = ''] = answer;
-  return { type: 'answer', id, sealed: message.slice(head.length) };
+  const reply = ANSWER.exec(message);
+  if (reply === null) return undefined;
+  const [head, id = ''] = reply;
+  return { type: 'reply', id, sealed: message.slice(head.length) };
 }
 
 // Ids have no space and no colon.

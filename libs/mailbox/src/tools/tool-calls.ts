@@ -1,7 +1,7 @@
 import { type FleetKeys, type ToolCallEvent, toolCallKey, toolEventsKey, toolResultKey } from '@shellfleet/protocol';
 import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { sendAnswer } from '../producer/inbox.ts';
+import { sendReply } from '../producer/inbox.ts';
 
 // State of a tool call in Redis. Its job only waits in the queue.
 //
@@ -59,7 +59,7 @@ export async function endToolCall(redis: Redis, fleet: FleetKeys, call: ToolCall
     const set = await redis.set(key, end.sealed, 'PX', RESULT_TTL_MS, 'NX');
     if (set === null && (await redis.get(key)) !== end.sealed) return false;
     const hint = { id: call.id, sealed: end.sealed.length <= INLINE_CHARS ? end.sealed : '' };
-    if (call.inbox !== '') await sendAnswer(redis, fleet.namespace, call.inbox, hint);
+    if (call.inbox !== '') await sendReply(redis, fleet.namespace, call.inbox, hint);
     const { hostId, ok, code } = end;
     await sayToolEvent(redis, fleet, call.tenant, {
       type: 'call.ended',

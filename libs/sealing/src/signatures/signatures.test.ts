@@ -138,7 +138,7 @@ describe('signatures', () => {
   });
 
   test('are absent and unnecessary for values that hosts seal', () => {
-    const place = sealPlace('answer', keys, 'e');
+    const place = sealPlace('reply', keys, 'e');
     expect(host().sealer.open(signerOf(first).seal('x', place), place)).toBe('x');
     expect(host().sealer.open(createSealer([sealKey]).seal('x', place), place)).toBe('x');
   });

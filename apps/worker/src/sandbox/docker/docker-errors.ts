@@ -1,37 +1,37 @@
 import { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 
 /** Error that dockerode throws when the engine replied with an error. */
-export interface EngineAnswer extends Error {
+export interface EngineReply extends Error {
   statusCode: number;
 }
 
-export function isEngineAnswer(error: unknown): error is EngineAnswer {
+export function isEngineReply(error: unknown): error is EngineReply {
   return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number';
 }
 
 export function isNotFound(error: unknown): boolean {
-  return isEngineAnswer(error) && error.statusCode === 404;
+  return isEngineReply(error) && error.statusCode === 404;
 }
 
 /** Tells whether a removal is already in progress, or the wanted state was already reached. */
 export function isConflict(error: unknown): boolean {
-  return isEngineAnswer(error) && error.statusCode === 409;
+  return isEngineReply(error) && error.statusCode === 409;
 }
 
 export function isMissingImage(error: unknown): boolean {
   return isNotFound(error) && /no such image/i.test((error as Error).message);
 }
 
-/** Converts an error: without a reply to DOCKER_UNAVAILABLE, with one by `fromAnswer`, else to SESSION_START_FAILED. */
+/** Converts an error: without a reply to DOCKER_UNAVAILABLE, with one by `fromReply`, else to SESSION_START_FAILED. */
 export function toShellfleetError(
   error: unknown,
   doing: string,
-  fromAnswer: (answer: EngineAnswer) => ShellfleetError | undefined = () => undefined,
+  fromReply: (answer: EngineReply) => ShellfleetError | undefined = () => undefined,
 ): ShellfleetError {
   if (isShellfleetError(error)) return error;
   const said = error instanceof Error ? error.message : String(error);
-  if (isEngineAnswer(error)) {
-    const known = fromAnswer(error);
+  if (isEngineReply(error)) {
+    const known = fromReply(error);
     if (known) return known;
     const answer = { statusCode: error.statusCode };
     return new ShellfleetError('SESSION_START_FAILED', `The Docker engine refused ${doing}: ${said}`, answer, {
@@ -46,7 +46,7 @@ export function toShellfleetError(
   );
 }
 
-export function fromCreateAnswer(answer: EngineAnswer): ShellfleetError | undefined {
+export function fromCreateReply(answer: EngineReply): ShellfleetError | undefined {
   if (!/bind source path does not exist/i.test(answer.message)) return undefined;
   return new ShellfleetError(
     'SANDBOX_UNAVAILABLE',
@@ -56,7 +56,7 @@ export function fromCreateAnswer(answer: EngineAnswer): ShellfleetError | undefi
   );
 }
 
-export function fromStartAnswer(answer: EngineAnswer, image: string): ShellfleetError | undefined {
+export function fromStartReply(answer: EngineReply, image: string): ShellfleetError | undefined {
   if (!/unable to find (user|group)|no matching entries in passwd/i.test(answer.message)) return undefined;
   return new ShellfleetError(
     'SESSION_START_FAILED',

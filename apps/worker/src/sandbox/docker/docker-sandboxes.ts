@@ -32,7 +32,7 @@ import { createContainer } from './create-container.ts';
 import { DeathWatch } from './death-watch.ts';
 import { readDiskQuota } from './disk-quota.ts';
 import type { DiskBounds } from './disk-watch.ts';
-import { fromCreateAnswer, fromStartAnswer, isMissingImage, toShellfleetError } from './docker-errors.ts';
+import { fromCreateReply, fromStartReply, isMissingImage, toShellfleetError } from './docker-errors.ts';
 import { Engine, type EngineTimes } from './engine.ts';
 import { type FoundImage, findImage } from './find-image.ts';
 import { type FoundContainer, listContainers, listFleets, removeContainer } from './found-containers.ts';
@@ -213,7 +213,7 @@ class DockerSandboxes implements Sandboxes {
       await workspace.close();
       await this.#folders.at(nameOf(labels)).remove();
       if (isMissingImage(error)) throw new MissingImage(plan.image);
-      throw error instanceof MissingImage ? error : toShellfleetError(error, 'to make a container', fromCreateAnswer);
+      throw error instanceof MissingImage ? error : toShellfleetError(error, 'to make a container', fromCreateReply);
     }
   }
 
@@ -403,7 +403,7 @@ class DockerSandboxes implements Sandboxes {
         await this.#engine
           .call((_docker, abortSignal) => container.start({ abortSignal }))
           .catch((error: unknown) => {
-            throw toShellfleetError(error, 'to start a container', (answer) => fromStartAnswer(answer, image.name));
+            throw toShellfleetError(error, 'to start a container', (answer) => fromStartReply(answer, image.name));
           });
         // The container may have ended before the watch knew of its start.
         void this.#deaths.inspect(containerId).catch(() => undefined);

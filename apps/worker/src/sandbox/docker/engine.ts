@@ -3,7 +3,7 @@ import { abortable } from '@shellfleet/concurrency';
 import { ShellfleetError } from '@shellfleet/protocol';
 import { type Docker, loadDockerode } from '@shellfleet/vendor/dockerode';
 import type { Logger } from 'pino';
-import { isEngineAnswer } from './docker-errors.ts';
+import { isEngineReply } from './docker-errors.ts';
 
 // Calls the Docker engine with deadlines and a circuit breaker.
 //
@@ -76,7 +76,7 @@ export class Engine {
   }
 
   #record(error: unknown): void {
-    if (isEngineAnswer(error)) {
+    if (isEngineReply(error)) {
       this.#failures = 0;
       return;
     }
@@ -94,7 +94,7 @@ export class Engine {
       await delay(this.#times.probeIntervalMs, undefined, { signal, ref: false }).catch(() => undefined);
       const answered = await this.#within(PROBE_TIMEOUT_MS, (docker) => docker.ping()).then(
         () => true,
-        (error: unknown) => isEngineAnswer(error),
+        (error: unknown) => isEngineReply(error),
       );
       if (!answered) continue;
       this.#failures = 0;

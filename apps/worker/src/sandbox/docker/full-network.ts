@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseKeyspace, ShellfleetError } from '@shellfleet/protocol';
 import type { NetworkInspectInfo } from '@shellfleet/vendor/dockerode';
-import { type EngineAnswer, isEngineAnswer, toShellfleetError } from './docker-errors.ts';
+import { type EngineReply, isEngineReply, toShellfleetError } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 
 /** Option for traffic between the containers of a network. It must be off. */
@@ -73,8 +73,8 @@ async function createNetwork(engine: Engine, keyspace: string): Promise<NetworkI
 }
 
 /** Tells whether the network exists (the engine replies 409) or its bridge does (403). */
-function isTaken(error: unknown): error is EngineAnswer {
-  return isEngineAnswer(error) && [403, 409].includes(error.statusCode);
+function isTaken(error: unknown): error is EngineReply {
+  return isEngineReply(error) && [403, 409].includes(error.statusCode);
 }
 
 const cannotMake = (reason: string) => `the engine cannot make it: ${reason}`;

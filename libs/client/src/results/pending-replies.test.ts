@@ -1,19 +1,19 @@
 import { expect, test, vi } from 'vitest';
-import { PendingAnswers } from './pending-answers.ts';
+import { PendingReplies } from './pending-replies.ts';
 
 test('what waits is asked again after a gap, until it is answered', async () => {
-  const answers = new PendingAnswers();
+  const replies = new PendingReplies();
   const [ask, other] = [vi.fn(), vi.fn()];
   const { signal } = new AbortController();
-  const answered = answers.expect('1', signal, ask);
-  const waiting = answers.expect('2', signal, other);
-  const without = answers.expect('3', signal);
-  answers.askAgain();
-  answers.settle('1', 'sealed');
+  const answered = replies.expect('1', signal, ask);
+  const waiting = replies.expect('2', signal, other);
+  const without = replies.expect('3', signal);
+  replies.requestAgain();
+  replies.settle('1', 'sealed');
   expect(await answered).toBe('sealed');
-  answers.askAgain();
+  replies.requestAgain();
   expect([ask, other].map(({ mock }) => mock.calls.length)).toEqual([1, 2]);
-  answers.settle('2', 'other');
-  answers.settle('3', 'third');
+  replies.settle('2', 'other');
+  replies.settle('3', 'third');
   expect(await Promise.all([waiting, without])).toEqual(['other', 'third']);
 });

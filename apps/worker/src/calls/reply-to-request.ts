@@ -1,5 +1,5 @@
-import { sendAnswer, storeAnswer } from '@shellfleet/mailbox';
-import { type AskCall, ensureShellfleetError, type SealedAnswer, sessionKeys } from '@shellfleet/protocol';
+import { sendReply, storeReply } from '@shellfleet/mailbox';
+import { ensureShellfleetError, type RequestCall, type SealedReply, sessionKeys } from '@shellfleet/protocol';
 import { sealPlace } from '@shellfleet/sealing';
 import type { HostServices } from '../run/host-services.ts';
 
@@ -7,19 +7,19 @@ import type { HostServices } from '../run/host-services.ts';
 const INLINE_CHARS = 16_384;
 
 /** Replies to the inbox of the requesting process with the result of `find`, or with the error that it throws. */
-export async function answerQuestion(
-  call: AskCall,
+export async function replyToRequest(
+  call: RequestCall,
   { redis, namespace, sealer }: HostServices,
-  find: (call: AskCall) => Promise<unknown>,
+  find: (call: RequestCall) => Promise<unknown>,
 ): Promise<void> {
-  const answer: SealedAnswer = await find(call).then(
-    (value) => ({ type: 'answer', value }),
+  const reply: SealedReply = await find(call).then(
+    (value) => ({ type: 'reply', value }),
     (error: unknown) => ({ type: 'refusal', error: ensureShellfleetError(error).toJSON() }),
   );
   const { tenant, session, id, inbox } = call;
   const keys = sessionKeys(namespace, tenant, session);
-  const sealed = sealer.seal(JSON.stringify(answer), sealPlace('answer', keys, id));
+  const sealed = sealer.seal(JSON.stringify(reply), sealPlace('reply', keys, id));
   const isLarge = sealed.length > INLINE_CHARS;
-  if (isLarge) await storeAnswer(redis, keys, id, sealed);
-  await sendAnswer(redis, namespace, inbox, { id, sealed: isLarge ? '' : sealed });
+  if (isLarge) await storeReply(redis, keys, id, sealed);
+  await sendReply(redis, namespace, inbox, { id, sealed: isLarge ? '' : sealed });
 }

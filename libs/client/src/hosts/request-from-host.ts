@@ -1,0 +1,79 @@
+import { callHost, takeReply } from '@shellfleet/mailbox';
+import {
+  fromWireError,
+  type HostReply,
+  type HostRequest,
+  hostReplySchemas,
+  parseOrThrow,
+  type SealedReply,
+  type SessionKeys,
+  ShellfleetError,
+  sealedReplySchema,
+} from '@shellfleet/protocol';
+import { type Sealer, sealPlace } from '@shellfleet/sealing';
+import type { FleetContext } from '../connection/fleet-context.ts';
+import type { PendingReplies } from '../results/pending-replies.ts';
+import { isHostAlive } from './is-host-alive.ts';
+
+export interface RequestContext extends FleetContext {
+  readonly sealer: Sealer;
+  readonly inboxId: string;
+  readonly replies: PendingReplies;
+  nextId(): string;
+  openInbox(): Promise<void>;
+}
+
+const REPLY_WITHIN_MS = 5_000;
+
+interface RequestOptions {
+  timeoutMs?: number;
+  signal?: AbortSignal | undefined;
+}
+
+/** Asks a host about one of its sessions. Rejects with its error, or HOST_UNREACHABLE without a reply in time (5 s). */
+export async function requestFromHost<Q extends HostRequest>(
+  context: RequestContext,
+  host: string,
+  keys: SessionKeys,
+  request: Q,
+  { timeoutMs = REPLY_WITHIN_MS, signal }: RequestOptions = {},
+): Promise<HostReply<Q['type']>> {
+  if (!(await isHostAlive(context, host))) throw unreachable(host, keys);
+  const { tenant, session } = keys;
+  const id = context.nextId();
+  await context.openInbox();
+  const { redis, namespace, inboxId: inbox } = context;
+  const ask = () => callHost(redis, namespace, host, { type: 'request', tenant, session, id, inbox, request });
+  const late = AbortSignal.timeout(timeoutMs);
+  const ends = signal === undefined ? late : AbortSignal.any([late, signal]);
+  const reply = context.replies.expect(id, ends, () => void ask().catch(() => {}));
+  try {
+    const [told] = await Promise.all([reply, ask()]);
+    const sealed = told === '' ? await takeReply(context.redis, keys, id) : told;
+    if (sealed === undefined) throw unreachable(host, keys);
+    return toValue(open(context, keys, id, sealed), request) as HostReply<Q['type']>;
+  } catch (error) {
+    if (late.aborted && error === late.reason) throw unreachable(host, keys, timeoutMs);
+    throw error;
+  }
+}
+
+function open(context: RequestContext, keys: SessionKeys, id: string, sealed: string) {
+  const plain = context.sealer.open(sealed, sealPlace('reply', keys, id));
+  return parseOrThrow(sealedReplySchema, JSON.parse(plain), 'INTERNAL', 'The reply of a host');
+}
+
+function toValue(reply: SealedReply, request: HostRequest): unknown {
+  if (reply.type === 'reply') {
+    return parseOrThrow(hostReplySchemas[request.type], reply.value, 'INTERNAL', 'The reply of a host');
+  }
+  throw fromWireError(reply.error);
+}
+
+function unreachable(host: string, { session }: SessionKeys, waitedMs?: number): ShellfleetError {
+  const how = waitedMs === undefined ? 'is not up' : `did not reply within ${waitedMs} ms`;
+  return new ShellfleetError('HOST_UNREACHABLE', `The host ${host} of session ${session} ${how}.`, {
+    hostId: host,
+    sessionId: session,
+  });
+}

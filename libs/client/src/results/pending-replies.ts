@@ -1,0 +1,31 @@
+import { abortable, type Resolvers, withResolvers } from '@shellfleet/concurrency';
+import type { ShellfleetError } from '@shellfleet/protocol';
+
+/** Requests of a view that hosts have not answered yet. An reply that comes after its wait has ended is dropped. */
+export class PendingReplies {
+  readonly #waiting = new Map<string, { reply: Resolvers<string>; ask: (() => void) | undefined }>();
+
+  /** The sealed reply to the request `id`; rejects with the signal's reason. `ask` sends the request again. */
+  async expect(id: string, signal: AbortSignal, ask?: () => void): Promise<string> {
+    const reply = withResolvers<string>();
+    this.#waiting.set(id, { reply, ask });
+    try {
+      return await abortable(reply.promise, signal);
+    } finally {
+      this.#waiting.delete(id);
+    }
+  }
+
+  settle(id: string, sealed: string): void {
+    this.#waiting.get(id)?.reply.resolve(sealed);
+  }
+
+  /** Replies may have been dropped. A host replies a request again that it has answered. */
+  requestAgain(): void {
+    for (const { ask } of this.#waiting.values()) ask?.();
+  }
+
+  close(error: ShellfleetError): void {
+    for (const { reply } of this.#waiting.values()) reply.reject(error);
+  }
+}
