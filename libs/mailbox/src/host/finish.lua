@@ -29,7 +29,7 @@ if ends_now then
   if input then redis.call('DEL', prefix .. 'input:' .. id) end
   for i = 17, #ARGV, 5 do emit('command.output', id, ARGV[i + 4]) end
   event = write_end(record, id, outcome, result, ARGV[10], stdout, stderr, seq, key, {'startedAt', started_at or ''})
-  if ARGV[11] ~= '' then redis.call('SET', prefix .. 'answer:' .. id, ARGV[11], 'PX', math.min(3600000, ARGV[10])) end
+  if ARGV[11] ~= '' then redis.call('SET', prefix .. 'reply:' .. id, ARGV[11], 'PX', math.min(3600000, ARGV[10])) end
   -- The script must not fail when this user of Redis may not publish the notice, which is only a hint.
   if ARGV[12] ~= '' then
     redis.pcall('PUBLISH', ARGV[12],
