@@ -3,23 +3,22 @@ import module from 'node:module';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 
-/** Node 20 has none. */
+/** Function of `node:module`, which Node 20 lacks. */
 type Enable = ((folder: string) => unknown) | undefined;
 
 /**
- * Keeps what V8 has compiled of this program for its next call, in the user's cache folder. Node takes what it finds
- * there for the program's own code, so the folder is used only if nobody else can write to it. Without such a folder
- * every call compiles anew.
+ * Keeps compiled code of this program in the user's cache folder. Node runs the code it finds there, so the folder is
+ * used only if nobody else can write to it.
  */
 export function useCompileCache(env: NodeJS.ProcessEnv): void {
   const enable = module.enableCompileCache as Enable;
-  // With NODE_COMPILE_CACHE it is on already, where its user wants it.
+  // With NODE_COMPILE_CACHE the user has already enabled it.
   if (enable === undefined || env.NODE_COMPILE_CACHE || env.NODE_DISABLE_COMPILE_CACHE) return;
   const folder = privateFolder(env);
   if (folder !== undefined) enable(folder);
 }
 
-/** A folder of this user, below folders in which nobody else can replace it. Undefined when there is none. */
+/** Returns a folder that nobody else can write or replace, or undefined. */
 export function privateFolder(env: NodeJS.ProcessEnv): string | undefined {
   const uid = process.getuid?.();
   if (uid === undefined) return undefined;
@@ -32,7 +31,7 @@ export function privateFolder(env: NodeJS.ProcessEnv): string | undefined {
     const own = lstatSync(folder);
     return own.uid === uid && !canOthersWrite(own) && isSafeBelow(dirname(folder), uid) ? folder : undefined;
   } catch {
-    // A full or read-only disk, or no home.
+    // The disk is full or read-only, or there is no home.
     return undefined;
   }
 }
@@ -40,7 +39,7 @@ export function privateFolder(env: NodeJS.ProcessEnv): string | undefined {
 function isSafeBelow(path: string, uid: number): boolean {
   const stats = lstatSync(path);
   const isTrusted = stats.uid === uid || stats.uid === 0;
-  // In a sticky folder such as /tmp, others cannot replace what is not theirs.
+  // In a sticky folder such as /tmp, others cannot replace files of this user.
   const isFixed = !canOthersWrite(stats) || (stats.mode & 0o1000) !== 0;
   return isTrusted && isFixed && (path === '/' || isSafeBelow(dirname(path), uid));
 }

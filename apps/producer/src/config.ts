@@ -1,14 +1,14 @@
 import { isOn } from '@shellfleet/protocol';
 import { VERSION } from './program-file.ts';
 
-/** Settings of the command line itself. Flags read their own variables; the client reads those that name the fleet. */
+/** Settings of the command line itself. Flags and the client read their own variables. */
 export interface Config {
   version: string;
-  /** Errors are shown with their stack. SHELLFLEET_DEBUG; default: no. */
+  /** Shows errors with their stack. SHELLFLEET_DEBUG; default: no. */
   debug: boolean;
-  /** Whether lines are replaced in place: stderr is a terminal, `CI` is unset and `TERM` is not `dumb`. */
+  /** Replaces lines in place: stderr is a terminal, `CI` is unset and `TERM` is not `dumb`. */
   progress: boolean;
-  /** Messages are coloured. Only when stderr is a terminal, and `NO_COLOR` and `CI` are unset. */
+  /** Colours messages: stderr is a terminal, and `NO_COLOR` and `CI` are unset. */
   color: boolean;
   env: NodeJS.ProcessEnv;
 }

@@ -1,10 +1,7 @@
-/**
- * Ends this process as soon as what it wrote has reached its readers. Node would take everything in memory apart first,
- * which takes some ms.
- */
+/** Ends this process as soon as its output has been read. Node's own clean-up would take some ms. */
 export async function exitWhenWritten(exitCode: number): Promise<void> {
   process.exitCode = exitCode;
-  // What was sent to a parent process may still be on its way. It ends by itself then.
+  // Messages to a parent process may be on their way. The process then ends by itself.
   if (process.channel !== undefined) return;
   await Promise.all([written(process.stdout), written(process.stderr)]);
   process.exit();

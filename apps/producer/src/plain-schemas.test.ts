@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 
 describe('schemas of the command line', () => {
-  // In a process of its own: zod reads the setting once, when it is loaded.
+  // Runs in its own process, because zod reads the setting once, when it is loaded.
   test('make zod generate no code', () => {
     const script = `
     await import('./plain-schemas.ts');

@@ -53,10 +53,7 @@ interface Left {
   words?: string;
 }
 
-/**
- * Connects the local terminal to the session's, until that one ends or its user leaves. The local terminal is always
- * restored.
- */
+/** Connects the local terminal to the session's until its end or a detach, and then restores the local one. */
 async function beAt(terminal: SessionTerminal, context: Context, keys: DetachKeys): Promise<Left> {
   const left = withResolvers<Left>();
   const modes = new TerminalModes();
@@ -64,7 +61,7 @@ async function beAt(terminal: SessionTerminal, context: Context, keys: DetachKey
   let isLeaving = false;
   const leaveBySignal = (signal: NodeJS.Signals) => left.resolve({ exitCode: exitCodeOfSignal(signal) });
   const onResize = () => terminal.resize(localSize().rows, localSize().cols);
-  // While a write is in flight, stdin is not read. When a write fails, `ended` rejects with the reason.
+  // Stdin is not read while a write is in flight. When a write fails, `ended` rejects with the reason.
   const passOn = (bytes: Buffer) => {
     process.stdin.pause();
     const written = terminal.write(bytes).catch(() => {});
@@ -131,7 +128,7 @@ function describeEnd({ reason, exitCode, signal }: Awaited<SessionTerminal['ende
   }
 }
 
-/** 24 by 80 when the terminal does not report its size. */
+/** Returns the size of the terminal, or 24 by 80. */
 function localSize(): { rows: number; cols: number } {
   return { rows: process.stdout.rows || 24, cols: process.stdout.columns || 80 };
 }

@@ -5,9 +5,9 @@ import { createInterface } from 'node:readline';
 import { type AuditRecord, ShellfleetError } from '@shellfleet/protocol';
 import { parseAuditLine } from '@shellfleet/sealing';
 
-// The records that the hosts of a machine wrote down. Whether somebody changed them is not looked at here.
+// Reads the audits of this machine's hosts. It does not verify them.
 
-/** The audits of the hosts below a state folder. Throws COMMAND_INVALID when there is none. */
+/** Returns the audits of the hosts below a state folder. Throws COMMAND_INVALID when there is none. */
 export async function auditsOfMachine(stateFolder: string): Promise<string[]> {
   const hosts = join(stateFolder, 'hosts');
   const found = (await readdir(hosts).catch(() => [])).map((host) => join(hosts, host, 'audit'));
@@ -20,10 +20,7 @@ export async function auditsOfMachine(stateFolder: string): Promise<string[]> {
   );
 }
 
-/**
- * Reads the records of all tenants of a host, in the order of each tenant. Files that were last written before `since`
- * (ms) are left out.
- */
+/** Reads the records of all tenants of a host, in each tenant's order. Skips files last written before `since` (ms). */
 export async function* readAudit(
   folder: string,
   since: number,

@@ -3,19 +3,17 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { type BatchOptions, checkTask, ShellfleetError, type Task } from '@shellfleet/client';
 
-/** Names of stdin. A socket at its place cannot be opened by its path. */
+/** Names of stdin. A socket there cannot be opened by path. */
 const STDIN = ['-', '/dev/stdin', '/dev/fd/0', '/proc/self/fd/0'];
 
 export interface TaskFile {
-  /** The number of its tasks. */
   count: number;
   tasks(): AsyncIterable<Task> | Iterable<Task>;
 }
 
 /**
- * Checks a whole file of tasks, one JSON object per line, before any of them runs: each line is a task of a batch with
- * these options, and no id occurs twice. A file is then read again. The tasks of a pipe, which can be read only once,
- * are kept.
+ * Checks a whole file of tasks, one JSON object per line, before any of them runs. A file is then read again, and the
+ * tasks of a pipe are kept.
  */
 export async function openTaskFile(
   path: string,
@@ -76,7 +74,7 @@ function duplicate(path: string, id: unknown, before: number, line: number): She
   );
 }
 
-/** A failure to read a file on this machine, with its path. */
+/** Adds the path to a failure to read a local file. */
 function toFileError(path: string, cause: unknown): unknown {
   const { code, message } = cause as NodeJS.ErrnoException;
   if (cause instanceof ShellfleetError || code === undefined) return cause;

@@ -103,7 +103,7 @@ async function run(context: Context, file: string, flags: Flags): Promise<void> 
   });
 }
 
-/** Pipes and devices are written as they are. */
+/** Refuses an existing file. Pipes and devices are written. */
 function refuseExisting(out: string): void {
   if (statSync(out, { throwIfNoEntry: false })?.isFile() !== true) return;
   throw new ShellfleetError(
@@ -123,7 +123,7 @@ function parseRetries(text: string): NonNullable<BatchOptions['retries']> {
   return retries;
 }
 
-/** The first Ctrl-C cancels the running tasks and starts no further one; the second leaves. */
+/** Handles Ctrl-C: the first cancels the running tasks and starts no further one, the second leaves. */
 function listenForInterrupt(terminal: CliOutput): Disposable & {
   signal: AbortSignal;
   readonly hopeless: ShellfleetError | undefined;
@@ -153,7 +153,7 @@ function listenForInterrupt(terminal: CliOutput): Disposable & {
 function toLine({ id, outcome, results, error, durationMs }: TaskResult): string {
   const exitCode = results.at(-1)?.exitCode;
   const detail = error?.message ?? (exitCode === null || exitCode === undefined ? '' : `exit ${exitCode}`);
-  // Ids come from outside. JSON quoting keeps control characters in them from reaching the terminal.
+  // JSON quoting keeps control characters in ids from outside away from the terminal.
   return [JSON.stringify(id).slice(1, -1), outcome, detail && JSON.stringify(detail).slice(1, -1), `${durationMs} ms`]
     .filter((part) => part !== '')
     .join('  ');

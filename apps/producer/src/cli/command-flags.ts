@@ -50,7 +50,7 @@ export function jsonFlag(): Option {
   return new Option('--json', 'one JSON object per line on stdout').env('SHELLFLEET_JSON');
 }
 
-/** Throws COMMAND_INVALID for `-t`, which people know from `docker exec`. */
+/** Converts the flags. Throws COMMAND_INVALID for `-t`, which people know from `docker exec`. */
 export function toRunOptions(flags: CommandFlags): RunOptions {
   if (flags.tty) {
     throw new ShellfleetError(

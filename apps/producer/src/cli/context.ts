@@ -3,7 +3,6 @@ import type { Command } from 'commander';
 import type { Config } from '../config.ts';
 import type { CliOutput } from './terminal.ts';
 
-/** Passed to every verb. */
 export interface Context {
   config: Config;
   terminal: CliOutput;

@@ -23,7 +23,7 @@ interface Flags {
   json?: boolean;
 }
 
-/** How long an interrupted copy has to remove what is not whole. */
+/** Time for an interrupted copy to remove incomplete files. */
 const CLEAN_UP_MS = 1_000;
 
 export function registerCp(program: Command, context: Context): void {
@@ -40,7 +40,7 @@ export function registerCp(program: Command, context: Context): void {
     );
 }
 
-/** Ctrl-C ends the copy between two steps: what is incomplete has no final name, and is removed. */
+/** Ends the copy at Ctrl-C between two steps. Incomplete files have no final name, and are removed. */
 async function untilInterrupted(context: Context, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const stop = new AbortController();
   const interrupted = withResolvers<void>();
@@ -113,7 +113,7 @@ interface Copy {
   options: TransferOptions;
 }
 
-/** Returns where it was copied to. */
+/** Downloads, and returns the local path. */
 async function download(session: Session, path: string, to: string, { context, flags, options }: Copy) {
   const isDirectory = await isDirectoryThere(session, path);
   if (isDirectory && !flags.recursive) throw needsRecursive(`${session.id}:${path}`);
@@ -130,7 +130,7 @@ async function download(session: Session, path: string, to: string, { context, f
   return local;
 }
 
-/** Returns where it was copied to. */
+/** Uploads, and returns the remote path. */
 async function upload(session: Session, from: string, path: string, { options }: Copy) {
   const isInto = path.endsWith('/') || (await isDirectoryThere(session, path));
   if (from === '-') {
@@ -153,7 +153,7 @@ function parseRemote(text: string): Remote | undefined {
   return session === undefined || path === undefined ? undefined : { session, path };
 }
 
-/** A typing error opens no session. */
+/** Returns the session, which a mistyped id does not open. */
 function sessionOf(fleet: Fleet, { session: id }: Remote, { open }: Flags): Promise<Session> {
   return open ? fleet.session(id) : existingSession(fleet, id);
 }
@@ -167,7 +167,7 @@ async function isDirectoryThere(session: Session, path: string): Promise<boolean
   }
 }
 
-/** Before a session is touched. */
+/** Checks the local path before a session is used. */
 function checkLocal(from: string, { recursive }: Flags): void {
   if (isLocalDirectory(from) && !recursive) throw needsRecursive(from);
 }

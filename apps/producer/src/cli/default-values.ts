@@ -1,6 +1,6 @@
 import { DEFAULTS } from '@shellfleet/protocol';
 
-/** The defaults of a session and of a command, one a line, under the names that a spec file has. */
+/** Lists the defaults of a session and a command, one a line, by the field names of a spec file. */
 export function describeDefaults(): string {
   const { session, output, limits, command } = DEFAULTS;
   const groups = { '': session, 'output.': output, 'limits.': limits };
@@ -39,7 +39,7 @@ const toTime = (ms: number) =>
     [1, 'ms'],
   ]);
 
-/** In the largest unit of which it is a whole number. */
+/** Formats a value in the largest unit that fits without a fraction. */
 function inUnits(value: number, units: readonly [number, string][]): string {
   const [size, name] = units.find(([size]) => value % size === 0 && value > 0) ?? [1, units.at(-1)?.[1]];
   return `${value / size} ${name}`;

@@ -2,9 +2,7 @@ import { InvalidArgumentError } from 'commander';
 
 export const DEFAULT_DETACH_KEYS = 'ctrl-p,ctrl-q';
 
-/**
- * Parses keys such as `ctrl-p,ctrl-q`: letters, or `ctrl-` and one of a to z and @ [ \ ] ^ _. Empty text means no keys.
- */
+/** Parses `ctrl-p,ctrl-q`: letters, or `ctrl-` with one of a to z and @ [ \ ] ^ _. Empty text means no keys. */
 export function parseDetachKeys(text: string): Buffer {
   if (text === '') return Buffer.alloc(0);
   return Buffer.from(text.split(',').map(toByte));
@@ -19,7 +17,7 @@ function toByte(key: string): number {
   );
 }
 
-/** Finds the detach keys in the input. A possible beginning is held back until the next key decides. */
+/** Finds the detach keys in the input. Keys that may begin them wait for the next one. */
 export class DetachKeys {
   readonly #keys: Buffer;
   #matched = 0;
@@ -28,7 +26,7 @@ export class DetachKeys {
     this.#keys = keys;
   }
 
-  /** Returns the input for the terminal, and whether the detach keys are complete. Input after them is dropped. */
+  /** Returns the input for the terminal, and whether the detach keys are complete. Drops the input after them. */
   push(typed: Buffer): { pass: Buffer; detached: boolean } {
     if (this.#keys.length === 0) return { pass: typed, detached: false };
     const pass: number[] = [];

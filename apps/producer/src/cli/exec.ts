@@ -43,7 +43,7 @@ async function exec(
         return;
       }
       const command = await submit();
-      // After this the command no longer needs this process.
+      // From here on the command no longer needs this process.
       await command.stdinSent();
       if (json) return context.terminal.json({ commandId: command.id, sessionId: session.id });
       return context.terminal.line(command.id);
@@ -51,15 +51,12 @@ async function exec(
     .finally(() => leaveStdin(flags));
 }
 
-/** Its session is as it should be: whoever runs the next command in it shall not get another one, which asks nobody. */
+/** Returns true for a refused command. Its session works and stays: a new one of its id might ask nobody. */
 function wasRefused(result: Result | undefined): boolean {
   return result?.outcome === 'denial' || (result?.outcome === 'error' && result.error.code === 'APPROVAL_EXPIRED');
 }
 
-/**
- * With a spec that no host can open, such as a misspelt image, every later command of the session would fail. So this
- * call leaves no such session.
- */
+/** Closes a session that no host could open, for example with a misspelt image, so that later commands do not fail. */
 async function closeUnlessOpened(session: Session): Promise<void> {
   const info = await session.info().catch(() => undefined);
   const neverHadShell = info?.epoch === 0 && info.queuedCommands === 0 && info.runningCommandId === undefined;

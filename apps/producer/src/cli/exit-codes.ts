@@ -6,11 +6,11 @@ const TIMEOUT = 124;
 export const OURS = 125;
 export const DENIED = 126;
 export const CANCELLED = 130;
-/** 128 plus the number of the signal, as a shell reports it. */
+/** Returns 128 plus the number of the signal, as a shell does. */
 export const exitCodeOfSignal = (signal: NodeJS.Signals) => exitCodeOfSignalNumber(constants.signals[signal] ?? 0);
 export const exitCodeOfSignalNumber = (signal: number) => 128 + signal;
 
-/** The exit code of the command, or the one for an outcome without exit code. */
+/** Returns the exit code of the command, or the code for an outcome without one. */
 export function exitCodeOfResult(result: Result): number {
   const own = result.exitCode ?? OURS;
   const codes: Record<Outcome, number> = {
@@ -26,7 +26,7 @@ export function exitCodeOfResult(result: Result): number {
   return codes[result.outcome];
 }
 
-/** 1 for a call that ran and failed; else that of the outcome which a command would have. */
+/** Returns 1 for a failed call, and else the code of the outcome that a command would have. */
 export function exitCodeOfToolError(code: ToolErrorCode): number {
   const codes: Partial<Record<ToolErrorCode, number>> = {
     'unknown-tool': USAGE,
@@ -42,7 +42,7 @@ export function exitCodeOfToolError(code: ToolErrorCode): number {
   return codes[code] ?? 1;
 }
 
-/** 2 for invalid input, an invalid address of Redis or a damaged connection file; 125 for a failure of Shellfleet. */
+/** Returns 2 for invalid input, Redis addresses or connection files, and 125 for a failure of Shellfleet. */
 export function exitCodeOfError(error: unknown): number {
   const { code, context } = ensureShellfleetError(error);
   if (context.reason === 'start-deadline') return TIMEOUT;

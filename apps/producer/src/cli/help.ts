@@ -2,7 +2,7 @@ import type { Command, Option } from 'commander';
 import { describeDefaults } from './default-values.ts';
 import { EXAMPLES } from './examples.ts';
 
-/** Before the verbs are registered: their help inherits the settings. */
+/** Configures the help. Call this before the verbs are registered, which inherit the settings. */
 export function configureHelp(program: Command): void {
   program.configureHelp({
     optionDescription: (option) => describeOption(option),
@@ -10,7 +10,7 @@ export function configureHelp(program: Command): void {
   });
 }
 
-/** After the verbs are registered. */
+/** Adds the examples of the registered verbs. */
 export function addExamples(program: Command): void {
   for (const [path, verb] of leafVerbs(program)) {
     const examples = EXAMPLES[path];
@@ -21,7 +21,7 @@ export function addExamples(program: Command): void {
   }
 }
 
-/** The verbs that do something, by what is typed: `hosts ls`, not `hosts`. */
+/** Returns the verbs without subverbs, by their words: `hosts ls`, not `hosts`. */
 export function leafVerbs(command: Command, path: readonly string[] = []): [string, Command][] {
   return command.commands
     .filter((verb) => verb.name() !== 'help')

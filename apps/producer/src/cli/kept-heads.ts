@@ -7,22 +7,22 @@ import { type HostFolder, readStateFolderId } from './read-audit.ts';
 const keptHeadSchema = auditHeadSchema.extend({ namespace: z.string(), host: z.string(), tenant: z.string() });
 export type KeptHead = z.infer<typeof keptHeadSchema>;
 
-/** What is known of a host's audit from elsewhere: the verification begins here. */
+/** A host's audit as known from elsewhere, from which the verification begins. */
 export interface KnownHost {
   namespace: string;
   host: string;
-  /** Heads of the host, by tenant. */
+  /** Heads by tenant. */
   heads: ReadonlyMap<string, readonly AuditHead[]>;
 }
 
 export interface Known {
-  /** Those whose audit has to be in the state folder. */
+  /** Hosts whose audits must be in the state folder. */
   hosts: KnownHost[];
-  /** Hosts of other state folders: their audits are not here. */
+  /** Hosts whose audits are in other state folders. */
   elsewhere: string[];
 }
 
-/** Reads the heads of a file that `audit heads` printed. Each of its hosts has to be here. */
+/** Reads the heads of a file that `audit heads` printed. Each of its hosts must be here. */
 export async function readKeptHeads(path: string): Promise<Known> {
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw new ShellfleetError('COMMAND_INVALID', `--heads: ${path} cannot be read.`, { issues: [] }, { cause });
@@ -48,8 +48,8 @@ function parseKeptHead(line: string, path: string): KeptHead {
 }
 
 /**
- * Reads the heads of audits that Redis has. A host is expected here when it was last in this state folder, or in that
- * of a host which is here.
+ * Reads the heads of audits in Redis. A host is expected here when it was last in this state folder, or in the folder
+ * of a host that is here.
  */
 export async function readAnchoredHeads(
   fleet: Fleet,

@@ -76,7 +76,7 @@ async function logs(context: Context, id: string, flags: Flags): Promise<void> {
   });
 }
 
-/** Flags that would have no effect are refused. */
+/** Refuses flags that would have no effect. */
 function refuse(flags: Flags, names: ('offset' | 'length' | 'tail')[], where: string): void {
   const given = names.find((name) => flags[name] !== undefined);
   if (given === undefined) return;
@@ -85,18 +85,17 @@ function refuse(flags: Flags, names: ('offset' | 'length' | 'tail')[], where: st
 
 type Piece = Pick<LogChunk, 'data' | 'text'> & { omittedBytes?: number };
 
-/** One way to read output that is stored. */
 interface Log<T extends Piece> {
   read(options: { follow: boolean; from: From<T> | undefined }): AsyncIterable<T>;
-  /** The piece without the bytes before `at`. */
+  /** Returns the piece without the bytes before `at`. */
   cut(piece: T, at: number): T;
   show(piece: T): Promise<void>;
 }
 
-/** Where a second reading begins. */
+/** Place where a second reading begins. */
 interface From<T> {
   last: T;
-  /** Bytes before it that were read, or are missing. */
+  /** Number of earlier bytes that were read, or are missing. */
   bytes: number;
 }
 
@@ -114,7 +113,7 @@ async function show<T extends Piece>(log: Log<T>, { tail, follow = false }: Flag
   for await (const piece of log.read({ follow, from })) await log.show(piece);
 }
 
-/** The whole log of a command, as far as it is still stored. */
+/** Reads the log of a command as far as it is stored. */
 function readCommandLog(terminal: CliOutput, command: FleetCommand, flags: Flags): Log<LogChunk> {
   const { stream, offset, length } = flags;
   const range = { ...(stream && { stream }), ...(offset && { offset }), ...(length !== undefined && { length }) };
@@ -126,10 +125,7 @@ function readCommandLog(terminal: CliOutput, command: FleetCommand, flags: Flags
   };
 }
 
-/**
- * Prints the output that the stream of the session has, of one command or of all. `ended` receives the Results of
- * commands that had something replaced.
- */
+/** Prints stored output of one command or of all. `ended` gets the Results of commands with replaced text. */
 function readStored(
   terminal: CliOutput,
   source: FleetCommand | Session,
@@ -179,7 +175,7 @@ async function* outputOf(
   }
 }
 
-/** A session id may look like the id of a command. */
+/** Returns the command with this id, which may also be a session's. */
 async function findCommand(fleet: Fleet, id: string): Promise<FleetCommand | undefined> {
   try {
     return await fleet.command(id);

@@ -1,9 +1,8 @@
 import { hostFolderName } from '@shellfleet/sealing';
 import type { HostFolder } from './read-audit.ts';
 
-// A chain says itself of which host it is, and its key fits that name alone. So a copy of another host's audit is
-// authentic, and only its place shows what it is: a host has one folder, that folder has its name, and no two folders
-// have the same secret.
+// A chain and its key name their host, so a copy of another host's audit is authentic, and only its place shows that it
+// is a copy. Each host has one folder with its name and a secret that no other folder has.
 
 /** A finding about the place of a host's audit. */
 export interface PlaceFinding {
@@ -13,7 +12,7 @@ export interface PlaceFinding {
   message: string;
 }
 
-/** Audits that are in the folder of another host, or of which there are two. */
+/** Finds audits in the folder of another host, and audits that exist twice. */
 export function findMisplaced(folders: readonly HostFolder[]): PlaceFinding[] {
   return folders.flatMap((folder, index) => {
     const { audit, auditPath, key } = folder;

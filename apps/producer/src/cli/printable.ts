@@ -1,7 +1,4 @@
-/**
- * Makes text safe for a terminal: characters that control it, change the direction of text, or have no width are shown
- * as escapes.
- */
+/** Makes text safe for a terminal: shows control, direction and zero-width characters as escapes. */
 export function toPrintable(text: string): string {
   return text.replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u17b4\u17b5\u3164\uffa0]|\u034f|\p{Variation_Selector}/gu,

@@ -14,7 +14,7 @@ import { toSpec } from './session-flags.ts';
 import { CliOutput } from './terminal.ts';
 import { loadVerbs } from './verbs.ts';
 
-// What is understood of a command line. No verb runs.
+// Tests how a command line is parsed. No verb runs.
 
 const folder = mkdtempSync(join(tmpdir(), 'shellfleet-arguments-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -50,7 +50,7 @@ interface Parsed {
   flags: Record<string, unknown>;
 }
 
-/** The verb that would run, with its arguments and flags. */
+/** Returns the verb that would run, with its arguments and flags. */
 function parse(args: readonly string[], env: NodeJS.ProcessEnv = {}): Parsed {
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
   const program = newProgram(env);

@@ -11,8 +11,7 @@ import { CliOutput } from './terminal.ts';
 import { loadVerbs, type VerbGroups } from './verbs.ts';
 
 /**
- * Runs one command line and returns its exit code: a result that its reader did not get is a failure of the command
- * line, whatever it was.
+ * Runs a command line and returns its exit code. A result that could not be written is a failure of the command line.
  */
 export async function runCli(args: readonly string[], config: Config): Promise<number> {
   const terminal = new CliOutput(config);
@@ -21,7 +20,7 @@ export async function runCli(args: readonly string[], config: Config): Promise<n
   return (await terminal.flush()) ? exitCode : OURS;
 }
 
-/** The only place where an error becomes a line on stderr. */
+/** Runs a verb. Only this turns an error into a line on stderr. */
 async function runVerb(args: readonly string[], config: Config, terminal: CliOutput): Promise<number> {
   let exitCode = 0;
   const verbs = await loadVerbs(firstWord(args, settings()));
@@ -48,7 +47,7 @@ async function runVerb(args: readonly string[], config: Config, terminal: CliOut
   }
 }
 
-/** Whether stdout is for a program. Of a call that was not understood only its words are known. */
+/** Returns true if stdout is for a program. After a parse error only the words are known. */
 function isJson(words: readonly string[], flags: { json?: unknown } | undefined): boolean {
   if (flags !== undefined) return flags.json === true;
   const end = words.indexOf('--');
@@ -63,7 +62,7 @@ function toErrorLine({ code, message, retryable }: ShellfleetError) {
   return { type: 'error', code, message, retryable };
 }
 
-/** Options that may stand before the verb. */
+/** Returns the options that may stand before the verb. */
 function settings(): Option[] {
   return [
     new Option('--redis-url <url>', 'Redis of the fleet').env('SHELLFLEET_REDIS_URL'),
@@ -72,7 +71,6 @@ function settings(): Option[] {
   ];
 }
 
-/** The program with these verbs. */
 export function createProgram(
   config: Config,
   terminal: CliOutput,
@@ -104,7 +102,7 @@ function inheritSettings(program: Command, verb: Command): void {
   for (const inner of verb.commands) inheritSettings(verb, inner);
 }
 
-/** A variable of a flag without a value switches it on, unless the variable is empty, `0`, `false`, `no` or `off`. */
+/** Ignores the variable of a switch that is empty, `0`, `false`, `no` or `off`. */
 function ignoreSwitchesThatAreOff(command: Command, env: NodeJS.ProcessEnv): void {
   for (const option of command.options) {
     const value = option.envVar === undefined ? undefined : env[option.envVar];
@@ -114,13 +112,13 @@ function ignoreSwitchesThatAreOff(command: Command, env: NodeJS.ProcessEnv): voi
   for (const inner of command.commands) ignoreSwitchesThatAreOff(inner, env);
 }
 
-/** An unknown option may be the first word of a script, unless it resembles a flag. */
+/** Writes the usage. An unknown option may be the first word of a script, unless it resembles a flag. */
 function writeScriptUsage(text: string, write: (line: string) => void): void {
   const hint = ' Put `--` before a script that begins with a dash.';
   write(toUsageLine(text.replace(/(unknown option '[^']*')\s*$/, `$1.${hint}`)));
 }
 
-/** The message of commander in one line, with the next step. */
+/** Returns commander's message in one line, with the next step. */
 function toUsageLine(text: string): string {
   const words = text
     .replace(/^error: /, '')

@@ -68,7 +68,7 @@ async function prune({ config, terminal }: Context, named: Fleet, flags: Flags):
   if (going.length === 0) return terminal.say('There is nothing to remove.');
   if (flags.dryRun) return terminal.say(`${count(going.length)} would be removed.`);
   if (!flags.yes && !(await isConfirmed(going.length))) return terminal.say('Nothing was removed.');
-  // Somebody may have begun to use one while the question stood.
+  // An item may have come into use while the question was shown.
   const now = flags.yes ? going : (await find()).filter(goes);
   const isThere = (one: Leftover) => now.some(({ id, name }) => id === one.id && name === one.name);
   let removed = 0;
@@ -83,7 +83,7 @@ async function prune({ config, terminal }: Context, named: Fleet, flags: Flags):
 
 const count = (number: number) => `${number} of them`;
 
-/** What goes although somebody owns it. With `--kept`, nothing goes but what is kept: `--fleet` then names whose. */
+/** Returns true for owned items that the flags ask to remove. `--kept` limits this to kept ones, those of `--fleet`. */
 function isAskedFor({ fleet, kept }: Flags, ownFleetId: string | undefined, ownFolder: string) {
   const isOfFleet = ({ fleetId, mounted }: Leftover) =>
     fleet === undefined

@@ -4,7 +4,7 @@ import { type AuditHead, type AuditRecord, ShellfleetError, tryJson } from '@she
 import { type AuditSegment, auditKeys, verifyAudit } from '@shellfleet/sealing';
 import { z } from 'zod';
 
-/** The chain of one tenant on one host, as its files hold it. */
+/** Chain of one tenant on one host. */
 export interface AuditFolder {
   namespace: string;
   host: string;
@@ -14,27 +14,25 @@ export interface AuditFolder {
 
 const chainOfSchema = z.object({ namespace: z.string(), host: z.string() });
 
-/** The audit of one host. */
 export interface HostAudit {
   namespace: string;
   host: string;
   chains: AuditFolder[];
 }
 
-/** The folder of a host in a state folder. */
 export interface HostFolder {
   name: string;
   path: string;
-  /** The id that the host made for itself, where nobody chose one. */
+  /** Id that the host generated, unless one was chosen. */
   ownId: string | undefined;
-  /** Its secret. Each host makes one. */
+  /** Secret of the host. */
   key: string | undefined;
-  /** Where its audit is, or has to be: each worker begins one when it starts. */
+  /** Path of its audit, which each worker begins at its start. */
   auditPath: string;
   audit: HostAudit | undefined;
 }
 
-/** The folders of all hosts that have this state folder. What is no host's and has no audit is left out. */
+/** Reads the folders of all hosts in this state folder. Skips those without a host and an audit. */
 export async function readHostFolders(stateFolder: string): Promise<HostFolder[]> {
   const hosts = await readdir(join(stateFolder, 'hosts')).catch(() => []);
   const folders = await Promise.all(hosts.sort().map((name) => readHostFolder(join(stateFolder, 'hosts', name), name)));
@@ -45,7 +43,7 @@ export async function readAuditFolders(stateFolder: string): Promise<AuditFolder
   return (await readHostFolders(stateFolder)).flatMap(({ audit }) => audit?.chains ?? []);
 }
 
-/** The id by which Redis knows the hosts of this state folder. */
+/** Reads the id by which Redis knows the hosts of this state folder. */
 export const readStateFolderId = (stateFolder: string) => readText(join(stateFolder, 'id'));
 
 async function readHostFolder(path: string, name: string): Promise<HostFolder> {
@@ -90,7 +88,7 @@ export function verifyFolder(
   return verifyAudit(segments, auditKeys(sealKeys, of), heads, onRecord);
 }
 
-/** Those of SHELLFLEET_SEAL_KEY, else that of the state folder. */
+/** Reads the keys of SHELLFLEET_SEAL_KEY, else those of the state folder. */
 export async function readSealKeys(stateFolder: string, env: NodeJS.ProcessEnv): Promise<string[]> {
   const path = join(stateFolder, 'seal-key');
   const given = env.SHELLFLEET_SEAL_KEY || (await readFile(path, 'utf8').catch(() => ''));

@@ -1,10 +1,7 @@
 import type { Result } from '@shellfleet/client';
 import type { CliOutput } from './terminal.ts';
 
-/**
- * Reports how many tokens of well-known formats were replaced in the output of commands. A patch with a replaced token
- * is not what was printed.
- */
+/** Reports how many tokens of well-known formats were replaced in output, which for example breaks a patch. */
 export async function sayRedactedFormats(
   terminal: Pick<CliOutput, 'say'>,
   results: Iterable<Pick<Result, 'redactions'>>,
@@ -14,7 +11,7 @@ export async function sayRedactedFormats(
     for (const [type, times] of Object.entries(redactions))
       if (type !== 'secret') found.set(type, (found.get(type) ?? 0) + times);
   if (found.size === 0) return;
-  // The kinds of tokens come with all of redaction, which few commands need.
+  // Loading the kinds of tokens loads all of redaction, which few commands need.
   const { TOKEN_TYPES } = await import('@shellfleet/policy');
   const formats = [...found].filter(([type]) => TOKEN_TYPES.has(type));
   if (formats.length === 0) return;

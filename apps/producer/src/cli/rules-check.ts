@@ -23,12 +23,12 @@ export interface CheckFlags {
   json?: boolean;
 }
 
-/** Needs no fleet. */
+/** Evaluates a command without a fleet. */
 export async function checkRules(context: Context, words: readonly string[], flags: CheckFlags): Promise<void> {
   const rules = await readRules(flags.file ?? []);
   if (words.length === 0) return reportFiles(context, flags, rules);
   const { segments, ...evaluation } = decide(toScript(words), {
-    // Also those that only report: what they say is the question.
+    // Includes rules that only report.
     operator: [...rules.enforced, ...rules.reported],
     approval: flags.approval,
     askByDefault: flags.askByDefault,
@@ -39,7 +39,7 @@ export async function checkRules(context: Context, words: readonly string[], fla
   await printDecision(context, evaluation, segments);
 }
 
-/** Throws COMMAND_INVALID for a file that cannot be read, and RULES_INVALID for one that is not valid. */
+/** Reads rules. Throws COMMAND_INVALID for an unreadable file, and RULES_INVALID for an invalid one. */
 export async function readRules(files: readonly string[]): Promise<OperatorRules> {
   const texts = await Promise.all(files.map(async (name) => ({ name, text: await readRulesFile(name) })));
   try {

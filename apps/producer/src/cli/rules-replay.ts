@@ -5,10 +5,8 @@ import { auditsOfMachine, readAudit } from './audit-records.ts';
 import type { Context } from './context.ts';
 import { readRules } from './rules-check.ts';
 
-// What rules would have done with the commands that ran, by the audit of the hosts of this machine.
-//
-// The audit has the redacted script and the policy of each session. What it has not: the session's own rules and its
-// `approval`, so each command is decided as one of a session without them; the end of a script that is very long.
+// Replays rules over the commands in the audits of this machine. The audit has the redacted script, without the end of
+// a very long one, and the policy of each session, but not the session's own rules and `approval`.
 
 export interface ReplayFlags {
   since: number;
@@ -32,7 +30,7 @@ interface Tally {
   commands: number;
   forbidden: number;
   needsApproval: number;
-  /** Started, but the audit does not have all of the script. */
+  /** Number of started commands whose script the audit lacks in part. */
   unknown: number;
 }
 
@@ -59,7 +57,7 @@ export async function replayRules({ terminal, config }: Context, flags: ReplayFl
   for (const line of describe(tally)) await terminal.line(line);
 }
 
-/** Counts every command that started, and yields those that the rules would not have let run at once. */
+/** Counts every started command, and yields those that the rules would have stopped. */
 async function* replay(
   records: AsyncIterable<{ tenant: string; record: AuditRecord }>,
   since: number,
@@ -73,7 +71,7 @@ async function* replay(
     const id = `${tenant} ${event.session} ${event.entry}`;
     if (event.type === 'submission') submitted.set(id, event);
     if (event.type === 'end') submitted.delete(id);
-    // A second attempt is of a command that was counted with its first.
+    // Skips second attempts, which were counted with the first.
     if (event.type !== 'start' || event.attempt !== undefined || Date.parse(at) < since) continue;
     const submission = submitted.get(id);
     if (submission !== undefined && submission.kind !== 'command') continue;

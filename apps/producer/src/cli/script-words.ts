@@ -1,9 +1,7 @@
 import { quoteWord } from '@shellfleet/protocol';
 import type { Command, Option } from 'commander';
 
-/**
- * One argument is a script. Several are words of one command; each is quoted, so that the shell passes it on unchanged.
- */
+/** Returns the script of the given words: one is a script, several are the quoted words of one command. */
 export function toScript(words: readonly string[]): string {
   return words.length === 1 ? (words[0] as string) : words.map(quoteWord).join(' ');
 }
@@ -16,10 +14,7 @@ function scriptPlace(verb: Command): number {
   return verb.registeredArguments.findIndex((argument) => argument.name() === 'script');
 }
 
-/**
- * Options end at the first word of the script, as in `docker exec`: the words behind it are the script's. Returns the
- * arguments with a `--` there, unless the caller gave one.
- */
+/** Inserts `--` before the first word of the script, unless the caller gave one, so that options end there. */
 export function endOptionsAtScript(program: Command, args: readonly string[]): string[] {
   const { verb, verbAt } = findVerb(program, args);
   const before = verb === undefined ? -1 : scriptPlace(verb);
@@ -30,12 +25,12 @@ export function endOptionsAtScript(program: Command, args: readonly string[]): s
   return at < 0 ? [...args] : [...args.slice(0, at), '--', ...args.slice(at)];
 }
 
-/** The first word that is neither an option nor the value of one. */
+/** Returns the first word that is neither an option nor an option's value. */
 export function firstWord(args: readonly string[], options: readonly Option[]): string | undefined {
   return args[nextOperand(args, 0, options)];
 }
 
-/** The verb that is called, and the place of its name: `check` of `rules check`. */
+/** Finds the verb and the index of its name, for example `check` of `rules check`. */
 function findVerb(program: Command, args: readonly string[]): { verb: Command | undefined; verbAt: number } {
   let [verb, verbAt]: [Command | undefined, number] = [program, -1];
   do {
@@ -45,7 +40,7 @@ function findVerb(program: Command, args: readonly string[]): { verb: Command | 
   return { verb, verbAt };
 }
 
-/** The place of the next word that is neither an option nor its value; -1 when there is none before a `--`. */
+/** Returns the index of the next word that is no option and no value, or -1 if there is none before `--`. */
 function nextOperand(args: readonly string[], from: number, options: readonly Option[]): number {
   for (let at = from; at < args.length; at += 1) {
     const word = args[at] as string;
@@ -58,7 +53,7 @@ function nextOperand(args: readonly string[], from: number, options: readonly Op
 
 function takesNextWord(word: string, options: readonly Option[]): boolean {
   if (word.startsWith('--')) return options.some(({ long, required }) => long === word && required);
-  // Of letters behind one dash, the first that takes a value takes the rest of the word, or else the next word.
+  // The first letter that takes a value takes the rest of the word, or else the next word.
   const letters = [...word.slice(1)];
   const taker = letters.findIndex((letter) =>
     options.some(({ short, required }) => short === `-${letter}` && required),

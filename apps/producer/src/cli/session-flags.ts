@@ -29,10 +29,7 @@ export interface SessionFlags {
   spec?: SessionSpec;
 }
 
-/**
- * Flags for the spec of a session that the verb opens. Values of secrets come from the environment, because command
- * lines are visible in every list of processes.
- */
+/** Adds flags for the spec of a session. Secrets come from the environment, because lists of processes show flags. */
 export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command {
   const secret = (name: string, before?: Record<string, string>) => ({ ...before, [name]: readSecret(name, env) });
   return verb
@@ -111,10 +108,7 @@ export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
     .optionsGroup('Options:');
 }
 
-/**
- * Returns the spec that the flags describe, or undefined when no flag concerns the session. Then an open session of any
- * spec is used.
- */
+/** Returns the spec of the flags, or undefined without any, so that an open session of any spec is used. */
 export function toSpec(flags: SessionFlags): SessionSpec | undefined {
   const { image, policy, memory, cpus, pids, user, workspace, idleTimeout } = flags;
   const { sessionEnv, startup, shutdown, label, secret, redact, spec, approval, askByDefault } = flags;

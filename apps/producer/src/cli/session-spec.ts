@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import type { SessionSpec } from '@shellfleet/client';
 import { InvalidArgumentError } from 'commander';
 
-/** The fields are checked when the session is opened. */
+/** Reads a spec, whose fields are checked when the session is opened. */
 export function readSpecFile(path: string): SessionSpec {
   const spec = parse(path, read(path));
   if (typeof spec === 'object' && spec !== null && !Array.isArray(spec)) return spec;
   throw new InvalidArgumentError(`Give a file with one JSON object, such as {"image": "debian:12"}.`);
 }
 
-/** Fields that hold names and values are merged; any other field of `flags` replaces that of the file. */
+/** Merges specs. Fields of `flags` replace those of the file, but maps of names are merged. */
 export function mergeSpecs(file: SessionSpec = {}, flags: SessionSpec): SessionSpec {
   const merged = { ...file, ...flags };
   for (const field of ['env', 'labels', 'secrets', 'limits', 'sandbox'] as const) {
@@ -20,7 +20,7 @@ export function mergeSpecs(file: SessionSpec = {}, flags: SessionSpec): SessionS
   return merged;
 }
 
-/** `PATH[:TARGET][:ro]`, as docker writes a mount. The schema checks the target. */
+/** Parses docker's `PATH[:TARGET][:ro]`. The schema checks the target. */
 export function parseWorkspace(text: string): NonNullable<SessionSpec['workspace']> {
   const [, path = '', target, readOnly] = /^(\/[^:]*)(?::(?:\/workspace\/?|(\/[^:]*)))?(:ro)?$/.exec(text) ?? [];
   if (path === '')

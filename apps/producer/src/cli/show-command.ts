@@ -6,16 +6,15 @@ import { sayRedactedFormats } from './redacted-formats.ts';
 import type { CliOutput } from './terminal.ts';
 import { type WaitingWatch, watchWaiting } from './watch-waiting.ts';
 
-/** The reasons of cancellations by the command line itself, which a person need not be told. */
+/** Reasons of the command line's own cancellations, which need no message. */
 const INTERRUPTED = 'interrupted by its caller';
 const READER_GONE = 'the reader of its output has gone';
-/** How long a signal waits for the cancellation of a command that no host can run. */
+/** Longest wait after a signal for the cancellation of a command that no host can run. */
 const CANCEL_MS = 2_000;
 
 /**
- * Submits a command and shows it live to its end: its output on the same streams, progress for a person, and its exit
- * code. The command is throttled to stdout, so that all of its output comes; if any does not, the exit code is not the
- * command's. Returns its Result.
+ * Submits a command, shows its output and progress, and sets its exit code. Stdout throttles the command, so that all
+ * output comes; if some is missing, the exit code is another. Returns its Result.
  */
 export async function showOwnCommand(
   context: Context,
@@ -120,8 +119,8 @@ function whatWasLost({ commandId, reason }: Result): string {
 }
 
 /**
- * The first Ctrl-C cancels the command, the second leaves. A Ctrl-C before the command is accepted cancels it when it
- * is. A hang-up leaves it running, unless it waits for stdin that only this process could send.
+ * Handles signals: the first Ctrl-C cancels the command, once it is accepted, and the second leaves. After a hang-up it
+ * still runs, unless it waits for stdin from this process.
  */
 function listenForSignals(
   terminal: CliOutput,

@@ -1,6 +1,6 @@
 import type { CliOutput } from './terminal.ts';
 
-/** Warnings of the client become messages like all others. Node's own way of printing is for the other warnings. */
+/** Shows the client's warnings like other messages, and leaves those of others to Node. */
 export function showWarnings(terminal: CliOutput): void {
   const others = process.listeners('warning');
   process.removeAllListeners('warning');

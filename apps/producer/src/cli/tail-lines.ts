@@ -1,12 +1,11 @@
 const NEWLINE = 10;
 
 /**
- * Keeps the last lines of output that comes in pieces, in the order in which the pieces come. A line ends with its
- * newline; what follows the last newline is a line too. Memory is bounded by the lines kept.
+ * Keeps the last lines of output pieces. A line ends with its newline, and text after the last newline is a line too.
  */
 export class TailLines<T extends { data: Uint8Array }> {
   readonly #lines: number;
-  /** The end of a piece, from a byte on. */
+  /** Returns the end of a piece, from a byte on. */
   readonly #cut: (piece: T, from: number) => T;
   #pieces: { piece: T; newlines: number }[] = [];
   #newlines = 0;
@@ -20,7 +19,7 @@ export class TailLines<T extends { data: Uint8Array }> {
     const newlines = countNewlines(piece.data);
     this.#pieces.push({ piece, newlines });
     this.#newlines += newlines;
-    // The newline before the first line that is kept may be the last byte of a piece that is dropped.
+    // The newline before the first kept line may be the last byte of a dropped piece.
     for (let first = this.#pieces[0]; first !== undefined; first = this.#pieces[0]) {
       if (this.#newlines - first.newlines <= this.#lines) return;
       this.#pieces.shift();
@@ -28,10 +27,10 @@ export class TailLines<T extends { data: Uint8Array }> {
     }
   }
 
-  /** The pieces of the last lines; the first of them is cut where its line begins. */
+  /** Returns the pieces of the last lines. */
   end(): T[] {
     const last = this.#pieces.findLast(({ piece }) => piece.data.byteLength > 0)?.piece.data.at(-1);
-    // Newlines to skip before the first line that is kept.
+    // Number of newlines before the first kept line.
     let skipped = this.#newlines - this.#lines + (last === undefined || last === NEWLINE ? 0 : 1);
     return this.#pieces.flatMap(({ piece, newlines }) => {
       if (skipped <= 0) return [piece];

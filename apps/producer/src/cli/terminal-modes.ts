@@ -4,10 +4,7 @@ const UNFINISHED = new RegExp(`${ESCAPE}(?:\\[(?:\\?[\\d;]{0,64})?)?$`);
 /** Modes that are on by default: the cursor is shown, lines wrap. */
 const ON_BEFORE = new Set(['7', '25']);
 
-/**
- * Tracks the modes that programs of the session have set on the local terminal: alternate screen, mouse, bracketed
- * paste.
- */
+/** Tracks terminal modes that programs have set: alternate screen, mouse, bracketed paste. */
 export class TerminalModes {
   readonly #changed = new Map<string, boolean>();
   #rest = '';
@@ -20,7 +17,7 @@ export class TerminalModes {
     this.#rest = UNFINISHED.exec(text)?.[0] ?? '';
   }
 
-  /** Control sequences that reset these modes. */
+  /** Returns control sequences that reset these modes. */
   undo(): string {
     const back = [...this.#changed].map(([mode, on]) => `\u001b[?${mode}${on ? 'l' : 'h'}`);
     return back.length === 0 ? '' : `${back.join('')}\u001b[0m`;

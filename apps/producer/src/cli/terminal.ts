@@ -5,11 +5,9 @@ import pc from 'picocolors';
 import type { Config } from '../config.ts';
 import { toPrintable } from './printable.ts';
 
-/** stdout and stderr of the command line. Requested data goes to stdout, messages for a person to stderr. */
+/** Output of the command line: requested data on stdout, messages for a person on stderr. */
 export class CliOutput {
-  /**
-   * Aborts when the reader of stdout has closed it, or when stdout takes no more. Later writes to stdout are dropped.
-   */
+  /** Aborts when stdout takes no more, for example because its reader has gone. Later writes are dropped. */
   readonly readerGone: AbortSignal;
   #stdoutHasFailed = false;
   readonly #config: Config;
@@ -28,11 +26,11 @@ export class CliOutput {
       }
       gone.abort();
     });
-    // There is no other place to report it.
+    // There is no other place to report this.
     process.stderr.on('error', () => {});
   }
 
-  /** Whether a person may read stderr. */
+  /** True if a person may read stderr. */
   get isTerminal(): boolean {
     return process.stderr.isTTY === true;
   }
@@ -45,7 +43,7 @@ export class CliOutput {
     await abortable(once(process[stream], 'drain'), this.readerGone).catch(() => {});
   }
 
-  /** Resolves when everything that was written to stdout has reached its reader: true, or could not. */
+  /** Resolves to true when the reader has everything that was written to stdout, or false when that fails. */
   async flush(): Promise<boolean> {
     await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
     return !this.#stdoutHasFailed;
@@ -104,5 +102,5 @@ export class CliOutput {
   }
 }
 
-/** True when a message ends with an instruction: it is more precise than the general hint. */
+/** Returns true for a message that ends with an instruction, which is more precise than the general hint. */
 const isInstruction = (message: string) => /\. [A-Z`][^.]*\.$/.test(message);

@@ -3,15 +3,15 @@ import type { CliOutput } from './terminal.ts';
 import { noHostError, patienceOf } from './watch-waiting.ts';
 
 interface Options {
-  /** `--start-deadline`, which the call itself has. */
+  /** `--start-deadline` of the call. */
   startDeadlineMs: number | undefined;
-  /** No live host can take the call, for too long. */
+  /** Called when no live host could take the call for too long. */
   onHopeless(reason: ShellfleetError): void;
 }
 
 /**
- * Reports on stderr why a tool call does not start, once for each message. The first report comes when the call has
- * waited for two seconds. A wait that no live host can end ends as that of a command does.
+ * Reports on stderr why a tool call does not start, after two seconds and once for each message. Gives up like the wait
+ * of a command when no live host can take the call.
  */
 export function sayWhyItWaits(
   terminal: Pick<CliOutput, 'isTerminal' | 'say'>,

@@ -74,10 +74,7 @@ async function list({ terminal, withFleet }: Context, query: string | undefined,
   });
 }
 
-/**
- * A signal that ends this process cancels the call, because nobody else reads its result. A text that the tool returns
- * is printed as it is, anything else as JSON.
- */
+/** Calls a tool, and prints text as it is and anything else as JSON. A signal cancels the call. */
 async function call({ terminal, setExitCode, withFleet }: Context, name: string, flags: CallFlags): Promise<void> {
   const args = await readArguments(flags.args ?? '{}');
   const stop = new AbortController();

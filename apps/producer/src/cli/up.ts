@@ -27,7 +27,7 @@ interface UpFlags {
   drainTimeout: number;
 }
 
-/** Messages from a detached supervisor to the process that started it. */
+/** Messages of a detached supervisor to its starter. */
 type Progress = { type: 'line' | 'failed'; text: string } | { type: 'ready' };
 
 export function registerUp(program: Command, context: Context): void {
@@ -60,13 +60,10 @@ function toCount(text: string): number {
   return count;
 }
 
-/**
- * Runs in the foreground. A signal ends the fleet, at any time: while it starts, and later after a message with the
- * number of open sessions.
- */
+/** Runs a fleet in the foreground. A signal ends it at any time, with a message about open sessions once it is up. */
 async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): Promise<void> {
   const asked = askedToEnd();
-  // The process that started a detached supervisor receives messages until the fleet is ready.
+  // The starter of a detached supervisor receives messages until the fleet is ready.
   const tell = (progress: Progress) => process.connected && process.send?.(progress);
   const report = (line: string) => {
     tell({ type: 'line', text: line });
@@ -102,8 +99,8 @@ async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): P
 }
 
 /**
- * Makes signals abort the start or the fleet instead of ending this process. Until `releaseStarter`, the end of the
- * process that waits for a detached supervisor does the same.
+ * Returns a signal that aborts instead of ending this process: on signals, and on the starter's end until
+ * `releaseStarter`.
  */
 function askedToEnd(): { signal: AbortSignal; releaseStarter(): void } {
   const asked = new AbortController();
@@ -133,19 +130,19 @@ async function greet(report: (line: string) => void, signal: AbortSignal): Promi
   npx shellfleet down`);
 }
 
-/** The default policy if a host offers it, else the first policy that a host offers. */
+/** Returns the default policy if a host offers it, else the first one offered. */
 function policyFor(offered: readonly string[]): PolicyName {
   const policies = POLICY_NAMES.filter((name) => offered.includes(name));
   return policies.includes(DEFAULT_POLICY) ? DEFAULT_POLICY : (policies[0] ?? DEFAULT_POLICY);
 }
 
-/** Runs `up` in a process of its own, and shows its progress until it is ready. */
+/** Runs `up` in its own process, and shows its progress until it is ready. */
 async function upDetached({ config, terminal, setExitCode }: Context): Promise<void> {
   const log = openSync(join(await makeStateFolder(config.env), 'up.log'), 'a', 0o600);
   const args = process.argv.slice(2).filter((argument) => argument !== '--detach' && argument !== '-d');
   const { SHELLFLEET_UP_DETACH: _, ...env } = config.env;
   const child = fork(PROGRAM, args, { env, detached: true, stdio: ['ignore', log, log, 'ipc'] });
-  // It does not belong to the terminal, so signals for this process are passed on to it. This process ends after it.
+  // The child does not belong to the terminal, so signals are passed on. This process ends after it.
   const passOn = () => void child.kill('SIGTERM');
   for (const signal of ENDING_SIGNALS) process.on(signal, passOn);
   const ready = await new Promise<boolean>((resolve) => {

@@ -1,16 +1,13 @@
 import type { Command } from 'commander';
 import type { Context } from './context.ts';
 
-/** Adds one verb to the program. Each verb is a file of its own, and is in the list below. */
+/** Adds one verb to the program. */
 type RegisterVerb = (program: Command, context: Context) => void;
 
-/** Verbs under the title of their group. */
+/** Verbs by the title of their group. */
 export type VerbGroups = readonly (readonly [title: string, readonly RegisterVerb[]])[];
 
-/**
- * Verbs in the order and groups of the help. A verb is loaded when it is called, because loading all of them would take
- * most of the time of a short call.
- */
+/** Verbs in the order and groups of the help. Each is loaded when it is called, which makes short calls faster. */
 const verbs: Readonly<Record<string, Readonly<Record<string, () => Promise<RegisterVerb>>>>> = {
   'Sessions:': {
     exec: async () => (await import('./exec.ts')).registerExec,
@@ -45,10 +42,7 @@ const verbs: Readonly<Record<string, Readonly<Record<string, () => Promise<Regis
   },
 };
 
-/**
- * Loads the verb of this name. Without a name, or for a word that is no verb, it loads all verbs, which help,
- * completion and corrections need.
- */
+/** Loads a verb, or without a valid name all verbs, for help, completion and corrections. */
 export function loadVerbs(name?: string): Promise<VerbGroups> {
   for (const [title, group] of Object.entries(verbs)) {
     const load = name !== undefined && Object.hasOwn(group, name) ? group[name] : undefined;

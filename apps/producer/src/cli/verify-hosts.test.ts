@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest';
 import type { HostFolder } from './read-audit.ts';
 import { verifyHosts } from './verify-hosts.ts';
 
-// More is in tests/e2e/audit.test.ts, with the audits of real hosts.
+// tests/e2e/audit.test.ts verifies audits of real hosts.
 
 const sealKeys = [createSealKey()];
 
-/** The folder of a host whose audit has no record. */
+/** Returns the folder of a host whose audit has no record. */
 function folderOf(namespace: string, host: string): HostFolder {
   const path = `/state/hosts/${hostFolderName(host)}`;
   const audit = { namespace, host, chains: [] };

@@ -12,16 +12,14 @@ interface HostFinding extends AuditFinding {
 
 export interface VerifiedHosts {
   findings: HostFinding[];
-  /** Authentic records. */
   records: number;
   chains: number;
-  /** Hosts of which no head is known. */
+  /** Hosts without a known head. */
   uncompared: string[];
 }
 
 /**
- * Checks the audits of hosts. Each of `hosts` needs its audit, and each of its heads its chain. What the folders
- * contain is checked after that, because an attacker can write there.
+ * Checks that each of `hosts` has its audit, each head its chain, and then the folders, which an attacker can change.
  */
 export function verifyHosts({
   stateFolder,
@@ -64,7 +62,7 @@ function findMissing(stateFolder: string, folders: readonly HostFolder[], hosts:
     message,
   });
   const all = join(stateFolder, 'hosts');
-  // Whoever removes all of it must not pass for whoever has none.
+  // A removal of everything must not pass as a machine without audits.
   if (folders.length === 0 && hosts.length === 0) return [missing('*', all, 'no host has its audit here')];
   const isThere = (known: KnownHost) => folders.some(({ audit }) => audit !== undefined && isSame(audit, known));
   const gone = hosts.filter((known) => !isThere(known));
@@ -82,7 +80,7 @@ function findMissing(stateFolder: string, folders: readonly HostFolder[], hosts:
 const isSame = (one: { namespace: string; host: string }, other: { namespace: string; host: string }) =>
   one.namespace === other.namespace && one.host === other.host;
 
-/** The chains of a host, and those of which only a head is left. */
+/** Returns the chains of a host, including those with only a head. */
 function withRemoved({ namespace, host, chains }: HostAudit, heads: KnownHost['heads']): AuditFolder[] {
   const removed = [...heads.keys()].filter((tenant) => !chains.some((chain) => chain.tenant === tenant));
   return [...chains, ...removed.map((tenant) => ({ namespace, host, tenant, segments: [] }))];

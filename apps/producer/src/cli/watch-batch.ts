@@ -3,16 +3,16 @@ import type { CliOutput } from './terminal.ts';
 import { noHostError, patienceOf, reasonToWait } from './watch-waiting.ts';
 
 const LOOK_EVERY_MS = 2_000;
-/** How many of the tasks that have begun are looked at: those of one batch mostly wait for the same reason. */
+/** Number of begun tasks that are checked. Tasks of a batch mostly wait for one reason. */
 const MOST_LOOKED_AT = 16;
 
 interface WatchOptions {
   startDeadlineMs: number | undefined;
-  /** No live host can run any of its tasks, for too long. */
+  /** Called when no live host could run any of its tasks for too long. */
   onHopeless(reason: ShellfleetError): void;
 }
 
-/** Says on stderr why tasks of a batch wait, once for each kind of reason, as `watchWaiting` does for one session. */
+/** Reports why tasks of a batch wait, once for each kind of reason, as `watchWaiting` does for one session. */
 export function watchBatch(terminal: CliOutput, fleet: Fleet, batch: Batch, options: WatchOptions): Disposable {
   const said = new Set<string>();
   let inVainSince: number | undefined;

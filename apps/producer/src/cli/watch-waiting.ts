@@ -3,31 +3,30 @@ import type { CliOutput } from './terminal.ts';
 import { describeDuration } from './units.ts';
 
 const LOOK_EVERY_MS = 500;
-/** A host whose worker is started again is away for a moment, and most slots are free soon. */
+/** Pause before a report. Most restarts of workers and full slots are over by then. */
 const WORDS_AFTER_MS = 2_000;
-/** A host that is alive applies the start deadline itself, within a few seconds. */
+/** Extra time for a live host, which applies the start deadline itself. */
 const HOSTS_DEADLINE_MS = 3_000;
-/** How long a command line without a terminal waits while no live host can run its session. */
+/** Longest wait of a command line without a terminal while no live host can run its session. */
 const NO_HOST_MS = 10 * 60_000;
 
 interface WatchOptions {
-  /** `--start-deadline`. Without it a wait that no live host can end ends after ten minutes, at a terminal never. */
+  /** `--start-deadline`. By default a hopeless wait ends after ten minutes, and at a terminal never. */
   startDeadlineMs?: number | undefined;
-  /** Whether this watch shows progress. A verb that shows its own turns it off. */
+  /** False for a verb that shows its own progress. */
   showsProgress?: boolean;
-  /** Called when the command waits in vain, or for too long. Without this callback nothing ends the wait. */
+  /** Called when the command waits in vain or too long. Without it nothing ends the wait. */
   onHopeless?(reason: ShellfleetError): void;
 }
 
 export interface WaitingWatch extends Disposable {
-  /** Why no live host can run the session now. */
+  /** Reason why no live host can run the session now. */
   readonly noHostReason: string | undefined;
 }
 
 /**
- * Reports on stderr why the work of a session does not begin: no host, no slot, a host that is gone, Redis, or a
- * person. Each reason is reported once, when it has lasted for two seconds. At a terminal the state of the session is
- * shown while the command prints nothing.
+ * Reports on stderr, once per reason after two seconds, why the work of a session does not begin. At a terminal it
+ * shows the state of the session while the command prints nothing.
  */
 export function watchWaiting(terminal: CliOutput, session: Session, options: WatchOptions = {}): WaitingWatch {
   const { startDeadlineMs, showsProgress = true, onHopeless } = options;
@@ -75,14 +74,14 @@ export function watchWaiting(terminal: CliOutput, session: Session, options: Wat
   };
 }
 
-/** For how long the command line waits while no live host can run the work. */
+/** Returns the longest wait of the command line while no live host can run the work. */
 export function patienceOf(terminal: Pick<CliOutput, 'isTerminal'>, startDeadlineMs: number | undefined): number {
   if (startDeadlineMs !== undefined) return startDeadlineMs + HOSTS_DEADLINE_MS;
   return terminal.isTerminal ? Number.POSITIVE_INFINITY : NO_HOST_MS;
 }
 
 interface Reason {
-  /** Kind of the reason. Only the first reason of a kind is printed, because positions change all the time. */
+  /** Kind of the reason. Only its first reason is printed, because positions change all the time. */
   kind: string;
   words: string;
   says: string;
@@ -115,7 +114,7 @@ function describe({ id, state, position, queuedCommands, heldCommandId }: Sessio
   return `${id}: ${what} (${Math.round(waitedMs / 1_000)} s)`;
 }
 
-/** Any other failure of a look says nothing about the wait. */
+/** Returns only failures of Redis; others of a check say nothing about the wait. */
 function toQueueError(error: unknown): ShellfleetError | undefined {
   return isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE' ? error : undefined;
 }
@@ -128,7 +127,7 @@ function toKeyError(sessionId: string, reason: string): ShellfleetError {
   );
 }
 
-/** The command line ends with the exit code of a timeout. */
+/** Returns an error with the exit code of a timeout. */
 export function noHostError(sessionId: string | undefined, reason: string, deadlineMs = NO_HOST_MS): ShellfleetError {
   return new ShellfleetError(
     'HOST_UNREACHABLE',

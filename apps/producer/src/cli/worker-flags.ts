@@ -5,7 +5,7 @@ export function slotsFlag(): Option {
   return new Option('--slots <n>', 'open sessions at once, of each worker').env('SHELLFLEET_SLOTS');
 }
 
-/** The worker checks it, too. Here it is refused before anything is started. */
+/** Checks policies before anything starts. The worker checks them again. */
 export function policiesFlag(): Option {
   return new Option('--policies <names>', `execution policies that a worker offers: ${POLICY_NAMES.join(', ')}`)
     .env('SHELLFLEET_POLICIES')

@@ -19,27 +19,20 @@ import { replaceFleet } from './replace-fleet.ts';
 
 const POLL_MS = 100;
 
-/** What `up` does about a fleet that runs. */
 export interface FleetClaimOptions {
-  /**
-   * Whether a fleet that runs is replaced, whatever its version. Otherwise one of this version is used, and any other
-   * one is refused.
-   */
+  /** Replaces a running fleet of any version. By default one of this version is used, and any other refused. */
   replace: boolean;
-  /** How long commands of the replaced fleet may go on. */
+  /** Time for the running commands of the replaced fleet. */
   drainMs: number;
 }
 
-/**
- * What `up` found. With `reuse`, a fleet of this version runs. `drained` lists hosts of a replaced fleet whose request
- * to drain is still in Redis.
- */
+/** Result of `up`: with `reuse`, a fleet of this version runs. `drained` lists hosts with an open request to drain. */
 export type Claim = { type: 'reuse' } | { type: 'claimed'; record: FleetRecord; drained: string[] };
 
 /**
- * Makes this process the supervisor of the fleet of this machine, and writes its record before anything is started.
- * Takes over what a dead fleet left, waits for a fleet that is being started, and ends a running fleet only to replace
- * it. Throws a SetupError for a fleet that this version cannot use.
+ * Makes this process the supervisor of this machine's fleet, and writes its record first. Takes over leftovers of a
+ * dead fleet, waits for a starting one, and replaces a running one on request. Throws a SetupError for an unusable
+ * fleet.
  */
 export async function claimFleet(
   { replace, drainMs }: FleetClaimOptions,
@@ -52,7 +45,7 @@ export async function claimFleet(
     const record = await readFleetRecord(env);
     if (record === undefined) {
       if (claimFleetRecord(own, env)) return { type: 'claimed', record: own, drained };
-      // Written in the meantime, or unreadable.
+      // The record was written in the meantime, or is unreadable.
       if ((await readFleetRecord(env)) === undefined) await removeFleetRecord(env);
     } else if (isDead(record)) {
       report('The last fleet was not ended in order; what is left of it is taken over.');
@@ -71,12 +64,12 @@ export async function claimFleet(
   }
 }
 
-/** Whether no supervisor looks after the fleet, and no other version is in use. */
+/** Returns true if no supervisor looks after the fleet, and no other version is in use. */
 function isDead(record: FleetRecord): boolean {
   return !isSupervisorRunning(record) && (record.version === VERSION || !isAnyWorkerRunning(record));
 }
 
-/** Throws for a fleet that runs and that this version cannot use. */
+/** Throws for a running fleet that this version cannot use. */
 async function refuseUnusable(record: FleetRecord, env: NodeJS.ProcessEnv): Promise<void> {
   const problem = await findProblem(record, env);
   if (problem === undefined) return;
@@ -110,7 +103,7 @@ async function newRecord(env: NodeJS.ProcessEnv): Promise<FleetRecord> {
     version: VERSION,
     build: await describeBuild(),
     startedAt: new Date().toISOString(),
-    // Where no engine answers now, one that set-up's pid file names later was started for this fleet.
+    // Without an answer now, an engine in set-up's pid file was started for this fleet.
     startedEngine: (await findDocker(env)) === undefined,
   };
 }
@@ -118,7 +111,7 @@ async function newRecord(env: NodeJS.ProcessEnv): Promise<FleetRecord> {
 async function takeOver(dead: FleetRecord, own: FleetRecord, env: NodeJS.ProcessEnv): Promise<FleetRecord> {
   const startedEngine = own.startedEngine || dead.startedEngine;
   replaceFleetRecord({ ...own, workers: dead.workers, startedEngine }, env);
-  // Killed instead of terminated, so that the shells outlive their worker and the next one adopts them.
+  // SIGKILL lets the shells outlive their worker, so that the next one adopts them.
   await endWorkers(dead.workers, { signal: 'SIGKILL', graceMs: 0 });
   return { ...own, startedEngine };
 }

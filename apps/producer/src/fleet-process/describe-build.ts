@@ -3,10 +3,7 @@ import { promisify } from 'node:util';
 import { checkoutRoot, isCheckout } from '@shellfleet/setup';
 import { VERSION } from '../program-file.ts';
 
-/**
- * Returns the version of this program and where it comes from. For a checkout, the commit tells builds of one version
- * apart, where git can.
- */
+/** Returns the version of this program and its origin, with the commit of a checkout if git can tell. */
 export async function describeBuild(): Promise<string> {
   if (!isCheckout) return `${VERSION} of the package in ${checkoutRoot}`;
   const commit = await promisify(execFile)('git', ['-C', checkoutRoot, 'describe', '--always', '--dirty'], {

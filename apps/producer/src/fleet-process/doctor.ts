@@ -7,7 +7,7 @@ import { examineOtherFleets } from './examine-other-fleets.ts';
 import { examinePolicies } from './examine-policies.ts';
 import { isAnyWorkerRunning, isSupervisorRunning, readFleetRecord } from './fleet-record.ts';
 
-/** Examines this machine and the fleet, and changes nothing. */
+/** Examines this machine and the fleet without changing anything. */
 export async function examine(env: NodeJS.ProcessEnv): Promise<MachinePart[]> {
   const file = await readFleetFile(env).catch(() => undefined);
   return [
@@ -27,7 +27,7 @@ async function examineFleet(env: NodeJS.ProcessEnv): Promise<MachinePart> {
     const own = record.version === VERSION ? '' : ` (this is ${VERSION})`;
     return { name, state: 'present', detail: `version ${record.version}${own}, up since ${record.startedAt}` };
   }
-  // Its workers serve without it.
+  // Workers serve without a supervisor.
   if (record !== undefined && isAnyWorkerRunning(record)) {
     const detail = `version ${record.version} serves, but its supervisor is gone: nothing starts a worker again that ends`;
     return { name, state: 'present', detail, fix: 'npx shellfleet up --detach' };

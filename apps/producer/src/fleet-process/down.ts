@@ -3,14 +3,13 @@ import { endSupervisor, endWorkers, readFleetRecord, removeFleetRecord } from '.
 
 const LONGEST_END_MS = 60_000;
 
-/** Ends the processes that `up` started, and no others. Returns false when there were none. */
+/** Ends the processes that `up` started, and no others. Returns false if there were none. */
 export async function endFleet(env: NodeJS.ProcessEnv): Promise<boolean> {
   const record = await readFleetRecord(env);
   if (record === undefined) return false;
   const how = { signal: 'SIGINT', graceMs: LONGEST_END_MS } as const;
   await endSupervisor(record, how);
-  // A supervisor that shut down normally leaves no processes. One that was killed leaves its workers and servers
-  // running, and may have started workers since the record was read.
+  // A killed supervisor leaves its workers and servers, and may have started workers since the record was read.
   const { workers, startedEngine } = (await readFleetRecord(env)) ?? record;
   await endWorkers(workers, how);
   await stopRedis(await makeStateFolder(env, 'redis'), env);

@@ -23,14 +23,12 @@ const GIVES_AWAY: Record<Policy, string> = {
   codex: ". SHELLFLEET_HOST_SHARED_UID=1: its sessions can read whatever the worker's user can",
 };
 
-/**
- * Whether a worker on this machine could offer the policies without containers. Each is tested by the worker's program.
- */
+/** Tests with the worker's program whether this machine can offer the policies without containers. */
 export function examinePolicies(env: NodeJS.ProcessEnv): Promise<MachinePart[]> {
   return Promise.all(POLICIES.map((policy) => examinePolicy(policy, env)));
 }
 
-/** `missing` only if the policy is listed. */
+/** Tests one policy. It is `missing` only if it is listed. */
 async function examinePolicy(policy: Policy, env: NodeJS.ProcessEnv): Promise<MachinePart> {
   const name = `${policy} policy`;
   const listed = (env.SHELLFLEET_POLICIES ?? '').split(',').map((listed) => listed.trim());

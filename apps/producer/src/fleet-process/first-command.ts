@@ -4,9 +4,7 @@ import { ulid } from 'ulid';
 
 const SLOT_PATIENCE_MS = 20_000;
 
-/**
- * Runs a command in a session of its own as an end-to-end check. A missing free slot is reported and is not a failure.
- */
+/** Runs a command in a new session as an end-to-end check. No free slot is reported, and no failure. */
 export async function runFirstCommand(
   fleet: Fleet,
   policy: PolicyName,

@@ -6,32 +6,29 @@ import { tryJson } from '@shellfleet/protocol';
 import { endProcess, isRunning, type RecordedProcess, stateFolder } from '@shellfleet/setup';
 import { z } from 'zod';
 
-// RECORD-1. The record is written before anything is started and removed after everything has ended, so `down` and the
-// next `up` know of everything that runs, whenever the supervisor was killed.
+// RECORD-1. The record exists before anything starts and until everything has ended, so `down` and the next `up` find
+//           everything that runs, even after the supervisor was killed.
 // RECORD-2. It is replaced in one step, so it is always whole.
 
 const processSchema = z.object({ pid: z.number(), startedAt: z.string() });
 
-/**
- * The record of the fleet of this machine, for `down` and later calls of `up`. It exists while any part of the fleet
- * may run.
- */
+/** Record of this machine's fleet for `down` and later calls of `up`, while any part of the fleet may run. */
 const fleetRecordSchema = z.object({
   state: z.enum(['starting', 'up']),
   supervisor: processSchema,
   /** Workers of the fleet. One that is ready has its host id. */
   workers: z.array(processSchema.extend({ hostId: z.string().optional() })),
   version: z.string(),
-  /** The version, and where it is from. */
+  /** Version, and its origin. */
   build: z.string(),
   startedAt: z.string(),
-  /** Whether the engine, if set-up's pid file names one, was started by this fleet. */
+  /** True if this fleet started the engine of set-up's pid file. */
   startedEngine: z.boolean(),
 });
 export type FleetRecord = z.infer<typeof fleetRecordSchema>;
 export type WorkerRecord = FleetRecord['workers'][number];
 
-/** Titles and command lines by which a fleet's processes are known. A worker gets its title soon after its start. */
+/** Titles and command lines of a fleet's processes. A worker gets its title soon after its start. */
 const SUPERVISOR = ['shellfleet-up'];
 const WORKER = ['shellfleet-worker', 'apps/worker/src/main.ts', '@shellfleet/worker/dist/main.js'];
 
@@ -39,10 +36,7 @@ function recordPath(env: NodeJS.ProcessEnv): string {
   return join(stateFolder(env), 'up.json');
 }
 
-/**
- * Writes the record of a fleet that is about to start. Returns false when there is a record already. The state folder
- * must exist.
- */
+/** Writes the record of a fleet that is about to start. Returns false if one exists. The state folder must exist. */
 export function claimFleetRecord(record: FleetRecord, env: NodeJS.ProcessEnv): boolean {
   const temporary = writeTemporary(record, env);
   try {
@@ -66,13 +60,12 @@ function writeTemporary(record: FleetRecord, env: NodeJS.ProcessEnv): string {
   return path;
 }
 
-/** Reads the record. Returns undefined when there is none, or one of another version that cannot be read. */
+/** Reads the record. Returns undefined for none, or for an unreadable one of another version. */
 export async function readFleetRecord(env: NodeJS.ProcessEnv): Promise<FleetRecord | undefined> {
   const text = await readFile(recordPath(env), 'utf8').catch(() => undefined);
   return text === undefined ? undefined : fleetRecordSchema.safeParse(tryJson(text)).data;
 }
 
-/** Removes the fleet record and the connection file. */
 export async function removeFleetRecord(env: NodeJS.ProcessEnv): Promise<void> {
   await removeFleetFile(env);
   await rm(recordPath(env), { force: true });

@@ -6,29 +6,26 @@ import type { FleetRecord } from './fleet-record.ts';
 const BEAT_WITHIN_MS = 3_000;
 const POLL_MS = 100;
 
-/** What would end with the workers of a fleet: of all tenants, and of no other worker. */
+/** What would end with the workers of a fleet, over all tenants. */
 export interface FleetUse {
   sessions: number;
   commands: number;
-  /** Hosts that are up and whose workers `up` did not start: they go on without the fleet's Redis. */
+  /** Live hosts whose workers `up` did not start. They outlive the fleet's Redis. */
   others: string[];
 }
 
-/** The hosts whose workers `up` started. A worker that is not ready has none yet. */
+/** Returns the hosts whose workers `up` started. A worker that is not ready has none yet. */
 export function hostsOf({ workers }: FleetRecord): string[] {
   return workers.flatMap(({ hostId }) => hostId ?? []);
 }
 
-/**
- * Connects to the hosts of the fleet that the connection file names. Returns undefined when there is no file or no
- * fleet.
- */
+/** Connects to the hosts of the fleet in the connection file, if there are both. */
 export async function connectToOwn(env: NodeJS.ProcessEnv): Promise<FleetHosts | undefined> {
   const file = await readFleetFile(env);
   return file && FleetHosts.connect(file.redisUrl, file.namespace);
 }
 
-/** Reads what is open from heartbeats that its hosts sent after the call, and from their last ones where none comes. */
+/** Reads what is open from new heartbeats of its hosts, or their last ones if none comes. */
 export async function readUse(fleet: FleetHosts, record: FleetRecord): Promise<FleetUse> {
   const own = hostsOf(record);
   const from = Date.now();
@@ -48,12 +45,12 @@ export async function readUse(fleet: FleetHosts, record: FleetRecord): Promise<F
   return { sessions: sum('sessions'), commands: sum('running'), others };
 }
 
-/** Reads what is open in the fleet. Returns undefined when it cannot be read, such as without Redis. */
+/** Reads what is open in the fleet, or undefined if this fails, for example without Redis. */
 export function tryToReadUse(record: FleetRecord, env: NodeJS.ProcessEnv): Promise<FleetUse | undefined> {
   return tryToRead(env, (fleet) => readUse(fleet, record));
 }
 
-/** Reads the version of the protocol of the fleet's keys. Returns undefined when it cannot be read. */
+/** Reads the protocol version of the fleet's keys, or undefined if this fails. */
 export function readProtocol(env: NodeJS.ProcessEnv): Promise<number | undefined> {
   return tryToRead(env, async ({ protocol }) => protocol);
 }

@@ -9,7 +9,7 @@ import type { Machine } from '@shellfleet/setup';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { makeFullImage } from './full-image.ts';
 
-// Against a server that replies as an engine does, one that has the public image `slim` and builds `full` on top of it.
+// The server replies like an engine that has the public image `slim` and builds `full` from it.
 
 const begins = expect.stringContaining(
   'is made behind the fleet. Until it is there, sessions that name no image get slim.',

@@ -8,8 +8,8 @@ interface Building {
 }
 
 /**
- * Makes the session image `full` behind a fleet that is up, unless this machine has it or its operator has chosen
- * another default. Returns a function that interrupts it. A failure is reported, and no reason to end the fleet.
+ * Makes the image `full` in the background, unless it exists or another default is set. Returns a function that
+ * interrupts it. A failure is reported and does not end the fleet.
  */
 export function makeFullImage(machine: Machine, { env, report }: Building): () => Promise<void> {
   if ((env.SHELLFLEET_DEFAULT_IMAGE || FULL) !== FULL) return async () => {};

@@ -7,22 +7,19 @@ import { makeUserStateFolder, stateFolder, userStateFolder } from '@shellfleet/s
 import { z } from 'zod';
 import { VERSION } from '../program-file.ts';
 
-// Which state folders of this user have names for session images: a name has an owner's id alone, from which no folder
-// can be found.
+// Records the state folders of this user that own session images, because an image's name has only the owner's id.
 //
-// OWNER-1. A folder is recorded before an image gets a name of its owner, so a name whose owner is not recorded is
-//          another user's, or another machine's.
-// OWNER-2. Each folder has a record of its own: two that were copied from each other have one owner.
+// OWNER-1. A folder is recorded before an image gets its owner's name. Unrecorded owners are of another user or
+//          machine.
+// OWNER-2. Each folder has its own record. Two folders that were copied from each other have one owner.
 
 const FOLDER = 'image-owners';
 const recordSchema = z.object({ owner: z.string(), folder: z.string(), version: z.string() });
 
-/** A state folder and the owner in the names of its images. `version` is that of the `up` that used the folder last. */
+/** State folder and owner of images. `version` is that of the folder's last `up`. */
 export type ImageOwner = z.infer<typeof recordSchema>;
 
-/**
- * Records the owner of image names. Where no state folder of the user can be written, the images count as used forever.
- */
+/** Records the owner of image names. Without a writable state folder, the images count as used forever. */
 export async function recordImageOwner(owner: string, env: NodeJS.ProcessEnv): Promise<void> {
   await writeRecord(owner, env).catch(() => {});
 }
@@ -33,7 +30,7 @@ async function writeRecord(owner: string, env: NodeJS.ProcessEnv): Promise<void>
   await writeFile(path, JSON.stringify({ owner, folder, version: VERSION } satisfies ImageOwner), { mode: 0o600 });
 }
 
-/** What this user has recorded. */
+/** Reads the records of this user. */
 export async function readImageOwners(env: NodeJS.ProcessEnv): Promise<ImageOwner[]> {
   const folder = join(userStateFolder(env), FOLDER);
   const names = await readdir(folder).catch(() => []);
@@ -45,7 +42,7 @@ export async function readImageOwners(env: NodeJS.ProcessEnv): Promise<ImageOwne
   return records.filter((record) => record !== undefined);
 }
 
-/** Whether the folder is still that owner's. A folder that this user may not look into is. */
+/** Returns true if the folder is still that owner's, or cannot be read. */
 export async function isStillOwner({ owner, folder }: ImageOwner): Promise<boolean> {
   try {
     return (await readFile(join(folder, IMAGE_OWNER_FILE), 'utf8')).trim() === owner;
@@ -54,7 +51,7 @@ export async function isStillOwner({ owner, folder }: ImageOwner): Promise<boole
   }
 }
 
-/** Forgets the folders that are an owner's no more, of which no image has a name any more. */
+/** Forgets folders without their owner once no image has its name. */
 export async function forgetImageOwners(namesThere: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   for (const recorded of await readImageOwners(env)) {
     const isNamed = namesThere.some((name) => name.endsWith(`-${recorded.owner}`));

@@ -19,13 +19,13 @@ afterEach(() => rm(users, { recursive: true }));
 
 const envOf = (name: string) => ({ XDG_STATE_HOME: users, SHELLFLEET_STATE_DIR: join(users, name) });
 
-/** What `up` does to a folder before it makes an image. Returns the owner. */
+/** Does what `up` does to a folder before it makes an image. Returns the owner. */
 async function nameImages(name: string): Promise<string> {
   const { slim } = await ensureOwnImageNames(envOf(name));
   return slim.slice(slim.lastIndexOf('-') + 1);
 }
 
-/** A process with the title of `up`. */
+/** Starts a process with the title of `up`. */
 async function startSupervisor() {
   const script = 'process.title = "shellfleet-up"; process.stdout.write("on"); setInterval(() => {}, 1000)';
   const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'ignore'] });

@@ -7,10 +7,7 @@ import { isAnyWorkerRunning, isSupervisorRunning, readFleetRecord } from './flee
 import { type ImageOwner, isStillOwner, readImageOwners } from './image-owners.ts';
 import { readImageOwner } from './own-image-names.ts';
 
-/**
- * Reads which session images that `up` has named may be in use, as far as the state folders of this user show it. All
- * others count as used.
- */
+/** Reads from this user's state folders which images of `up` may be in use. All others count as used. */
 export async function readImageUses(env: NodeJS.ProcessEnv): Promise<ImageUses> {
   const folders = await Promise.all([...(await readImageOwners(env)), ...(await readOwn(env))].map(readFolderUse));
   return {
@@ -30,7 +27,7 @@ interface FolderUse {
   whyUsed(version: string): string | undefined;
 }
 
-/** The folder of this environment, of which there is no record before this version's first `up`. */
+/** Returns the folder of this environment, which has no record before this version's first `up`. */
 async function readOwn(env: NodeJS.ProcessEnv): Promise<ImageOwner[]> {
   const owner = await readImageOwner(env);
   return owner === undefined ? [] : [{ owner, folder: resolve(stateFolder(env)), version: VERSION }];
@@ -53,7 +50,7 @@ async function readFolderUse(recorded: ImageOwner): Promise<FolderUse> {
   };
 }
 
-/** Workers that `up` did not start, or that are not ready yet, may be of any version. */
+/** Returns why workers that `up` did not start, or that are not ready, may use images of any version. */
 async function whyOthersMayUse(folder: string, hostIdsOfUp: readonly string[]): Promise<string | undefined> {
   const hosts = join(folder, 'hosts');
   const names = await readdir(hosts).catch((error: NodeJS.ErrnoException) =>

@@ -13,13 +13,13 @@ import { count } from './fleet-use.ts';
 const POLL_MS = 500;
 
 interface Removal {
-  /** Whether the keys are removed. Otherwise they stay, and a SetupError counts them. */
+  /** Removes the keys. By default they stay, and a SetupError counts them. */
   replace: boolean;
   report: (line: string) => void;
   signal: AbortSignal;
 }
 
-/** Removes what a fleet with another version of the protocol left in this namespace, unless a host of it is up. */
+/** Removes keys of a fleet with another protocol version in this namespace, unless one of its hosts is up. */
 export async function removeOtherProtocol(
   { redisUrl, namespace }: { redisUrl: string; namespace: string },
   { replace, report, signal }: Removal,
@@ -36,7 +36,7 @@ export async function removeOtherProtocol(
         `Redis has keys ${where}, and this process has version ${PROTOCOL_VERSION}: ${describe(found)}. Nothing was changed.`,
         'up --replace removes them; the version that wrote them goes on with them',
       );
-    // A host that was killed is up until its last heartbeat expires.
+    // A killed host counts as up until its last heartbeat expires.
     for (const endsAt = Date.now() + 2 * ALIVE_MS; found.hosts.length > 0 && Date.now() < endsAt; ) {
       await delay(POLL_MS, undefined, { signal });
       found = await findKeysOfFleet(redis, namespace, fleetId);

@@ -4,11 +4,11 @@ import { connectRedis, readFleetIdentity } from '@shellfleet/redis';
 
 export interface OwnFleet {
   namespace: string;
-  /** Identity of the fleet. Undefined where none is declared, or Redis does not answer. */
+  /** Identity of the fleet, if one is declared and Redis answers. */
   fleetId: string | undefined;
 }
 
-/** The fleet that this environment names, in its Redis. Declares none. */
+/** Finds the fleet that this environment names, without declaring one. */
 export async function findOwnFleet(
   named: { redisUrl?: string; namespace?: string },
   env: NodeJS.ProcessEnv,

@@ -6,17 +6,14 @@ import { findDocker, listImagesOf, makeStateFolder, stateFolder } from '@shellfl
 import { VERSION } from '../program-file.ts';
 import { recordImageOwner } from './image-owners.ts';
 
-/**
- * Returns the names of the session images of this state folder and version. Records their owner first, so that `prune`
- * can find out whose images they are.
- */
+/** Returns the image names of this state folder and version. Records their owner first, for `prune`. */
 export async function ensureOwnImageNames(env: NodeJS.ProcessEnv): Promise<SessionImages> {
   const owner = await ensureImageOwner(env);
   await recordImageOwner(owner, env);
   return ownSessionImages(VERSION, owner);
 }
 
-/** What is left on the engine of this machine under this state folder's names. Empty where no engine answers. */
+/** Returns the images of this state folder on this machine's engine, or none without an engine. */
 export async function findOwnImages(env: NodeJS.ProcessEnv): Promise<string[]> {
   const owner = await readImageOwner(env);
   if (owner === undefined) return [];
@@ -24,13 +21,13 @@ export async function findOwnImages(env: NodeJS.ProcessEnv): Promise<string[]> {
   return engine === undefined ? [] : listImagesOf(owner, engine.endpoint).catch(() => []);
 }
 
-/** Returns the owner in the image names of this state folder, or undefined when no `up` has used the folder. */
+/** Returns the owner in this state folder's image names, if an `up` has used the folder. */
 export async function readImageOwner(env: NodeJS.ProcessEnv): Promise<string | undefined> {
   const text = await readFile(join(stateFolder(env), IMAGE_OWNER_FILE), 'utf8').catch(() => undefined);
   return text?.trim();
 }
 
-/** The id in the names of all session images of this state folder. It is made once, before any Redis is there. */
+/** Returns the id in all image names of this state folder, and makes it once, before Redis exists. */
 async function ensureImageOwner(env: NodeJS.ProcessEnv): Promise<string> {
   const path = join(await makeStateFolder(env), IMAGE_OWNER_FILE);
   await writeFile(path, randomBytes(4).toString('hex'), { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {

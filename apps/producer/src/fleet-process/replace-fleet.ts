@@ -4,28 +4,24 @@ import { endFleet } from './down.ts';
 import { type FleetRecord, readFleetRecord } from './fleet-record.ts';
 import { connectToOwn, count, describeUse, hostsOf, readUse } from './fleet-use.ts';
 
-// REPLACE-1. While a fleet is drained, an interruption leaves it as it was: its hosts take sessions again, and nothing
-//            has ended.
-// REPLACE-2. A request to drain that this process made ends with it, or by itself, so that no later worker of the host
-//            finds it.
+// REPLACE-1. An interruption while a fleet is drained leaves it as it was, and its hosts take sessions again.
+// REPLACE-2. This process withdraws its requests to drain, or they expire, so that no later worker of the host finds
+//            them.
 
 const POLL_MS = 500;
 const REPORT_EVERY_MS = 5_000;
-/** For the end of the fleet and the start of the next one. */
+/** Time for the end of the fleet and the start of the next one. */
 const MARGIN_MS = 120_000;
 
 interface Replacement {
   env: NodeJS.ProcessEnv;
   report: (line: string) => void;
   signal: AbortSignal;
-  /** How long commands that run may go on. */
+  /** Time for running commands. */
   drainMs: number;
 }
 
-/**
- * Drains the fleet, then ends it. Returns the hosts whose request to drain has to be withdrawn when the next fleet has
- * its Redis.
- */
+/** Drains and ends the fleet. Returns the hosts whose requests to drain the next fleet must withdraw. */
 export async function replaceFleet(
   record: FleetRecord,
   { env, report, signal, drainMs }: Replacement,
@@ -55,7 +51,7 @@ export async function replaceFleet(
   }
 }
 
-/** Resolves when no command runs, or when they had their time. Adds each host that it asked to `drained`. */
+/** Waits until no command runs or the time is over. Adds each host that it drained to `drained`. */
 async function drain(
   fleet: FleetHosts,
   record: FleetRecord,

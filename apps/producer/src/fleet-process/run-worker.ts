@@ -4,9 +4,7 @@ import { constants } from 'node:os';
 import { readFleetFile } from '@shellfleet/client';
 import { workerProgram } from './worker-program.ts';
 
-/**
- * Runs a worker in the foreground, for the fleet that the environment or the state folder names. Returns its exit code.
- */
+/** Runs a worker in the foreground for the fleet of the environment or the state folder. Returns its exit code. */
 export async function runWorkerProcess(given: NodeJS.ProcessEnv): Promise<number> {
   const file = given.SHELLFLEET_REDIS_URL ? undefined : await readFleetFile(given);
   const known = file && {
@@ -15,7 +13,7 @@ export async function runWorkerProcess(given: NodeJS.ProcessEnv): Promise<number
     SHELLFLEET_SEAL_KEY: file.sealKeys.join(','),
   };
   const child = spawn(process.execPath, workerProgram('main'), { env: { ...known, ...given }, stdio: 'inherit' });
-  // A terminal sends Ctrl-C to both processes, so SIGINT is ignored here. Signals to this process alone are forwarded.
+  // A terminal sends Ctrl-C to both processes, so it is ignored here. Signals to this process alone are forwarded.
   process.on('SIGINT', () => {});
   process.on('SIGTERM', () => child.kill('SIGTERM'));
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];

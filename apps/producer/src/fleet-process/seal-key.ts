@@ -2,10 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/**
- * Returns the keys that seal values in Redis: from the environment, else created once and kept in the state folder,
- * which only its user can read.
- */
+/** Returns the seal keys of the environment, or else those of the state folder, which it makes once and privately. */
 export async function ensureSealKey(folder: string, env: NodeJS.ProcessEnv): Promise<string[]> {
   if (env.SHELLFLEET_SEAL_KEY) return env.SHELLFLEET_SEAL_KEY.split(',').map((key) => key.trim());
   const path = join(folder, 'seal-key');

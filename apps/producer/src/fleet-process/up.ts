@@ -21,7 +21,7 @@ import { ensureOwnImageNames } from './own-image-names.ts';
 import { ensureSealKey } from './seal-key.ts';
 import { superviseWorker, type WorkerProcess } from './worker-process.ts';
 
-/** Longest time for a worker to end its sessions; then it is killed. */
+/** Longest time for a worker to end its sessions, after which it is killed. */
 const END_GRACE_MS = 40_000;
 
 export interface UpOptions extends FleetClaimOptions {
@@ -31,18 +31,15 @@ export interface UpOptions extends FleetClaimOptions {
 }
 
 export interface RunningFleet {
-  /** Whether the fleet was started or was running already. */
   started: 'started' | 'reused';
   /** Reads what would end with the fleet. */
   use(): Promise<FleetUse | undefined>;
-  /** Ends everything that was started. */
   close(): Promise<void>;
 }
 
 /**
- * Starts the missing parts of a fleet on this machine (engine, images, keeper, Redis, workers). A running fleet of this
- * version is left as it is. Throws a SetupError with its fix. When it throws, or when the signal aborts, everything
- * that it started has ended.
+ * Starts the missing parts of a fleet on this machine (engine, images, keeper, Redis, workers), or uses a running one
+ * of this version. Throws a SetupError with its fix. On an error or an abort, everything started has ended.
  */
 export async function startFleet(
   options: UpOptions,
@@ -64,14 +61,13 @@ export async function startFleet(
   }
 }
 
-/** What has been started so far. */
 interface FleetParts {
   record: FleetRecord;
-  /** Hosts of the fleet that this one replaces, which were asked to drain. */
+  /** Drained hosts of the replaced fleet. */
   drained: readonly string[];
   redis: Redis | undefined;
   workers: WorkerProcess[];
-  /** Interrupts the making of an image, if one is made. */
+  /** Interrupts the making of an image. */
   stopImage(): Promise<void>;
 }
 
@@ -117,14 +113,14 @@ async function startParts(parts: FleetParts, options: UpOptions, { env, report, 
   if (machine !== undefined) parts.stopImage = makeFullImage(machine, { env, report });
 }
 
-/** Withdraws the requests to drain, before the next workers of the hosts look for them (REPLACE-2). */
+/** Withdraws requests to drain before the next workers of the hosts look for them (REPLACE-2). */
 async function undoDrains(
   hosts: readonly string[],
   settings: { redisUrl: string; namespace: string; sealKeys: string[] },
 ) {
   if (hosts.length === 0) return;
   await using fleet = await Fleet.connect(settings);
-  // A host that this Redis does not have was drained in another one.
+  // This Redis may not have a host that was drained in another one.
   for (const host of hosts) await fleet.drainHost(host, { undo: true }).catch(() => {});
 }
 
@@ -144,7 +140,7 @@ async function endParts({ workers, redis, record, stopImage }: FleetParts, env: 
   await removeFleetRecord(env);
 }
 
-/** The policies that the fleet's workers will offer, parsed as the workers parse them. */
+/** Returns the policies of the fleet's workers, parsed as the workers parse them. */
 function policiesOf({ policies }: UpOptions, env: NodeJS.ProcessEnv): string[] {
   return (policies ?? env.SHELLFLEET_POLICIES ?? '')
     .split(',')
@@ -152,10 +148,7 @@ function policiesOf({ policies }: UpOptions, env: NodeJS.ProcessEnv): string[] {
     .filter(Boolean);
 }
 
-/**
- * Sets up what the policies need on this machine. Without a list, docker is assumed. Returns undefined when no engine
- * is needed.
- */
+/** Sets up this machine for the policies, by default docker. Returns undefined if they need no engine. */
 async function ensurePolicies(options: UpOptions, { env, report, signal }: Start): Promise<Machine | undefined> {
   const policies = policiesOf(options, env);
   if (policies.includes('bubblewrap')) await ensureBubblewrap(report);
@@ -177,7 +170,7 @@ interface WorkerSurroundings {
 function toWorkerEnv(number: number, options: UpOptions, surroundings: WorkerSurroundings): NodeJS.ProcessEnv {
   const { env, redis, sealKeys, machine } = surroundings;
   return {
-    // Who starts a fleet on his own machine is its operator and its user.
+    // A person who starts a fleet on their own machine is its operator and its user.
     SHELLFLEET_ALLOW_UNREDACTED: '1',
     ...env,
     ...(machine === undefined ? {} : { DOCKER_HOST: machine.engine.endpoint.dockerHost }),
@@ -185,7 +178,7 @@ function toWorkerEnv(number: number, options: UpOptions, surroundings: WorkerSur
     SHELLFLEET_SEAL_KEY: sealKeys.join(','),
     ...(options.slots === undefined ? {} : { SHELLFLEET_SLOTS: String(options.slots) }),
     ...(options.policies === undefined ? {} : { SHELLFLEET_POLICIES: options.policies }),
-    // The first worker keeps the machine's own id. Further ones on the same machine need ids of their own.
+    // The first worker keeps the machine's id. Further ones need other ids.
     ...(number === 1 ? {} : { SHELLFLEET_HOST_ID: `${env.SHELLFLEET_HOST_ID || 'host'}-${number}` }),
   };
 }

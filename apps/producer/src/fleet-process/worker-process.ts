@@ -8,36 +8,32 @@ import { z } from 'zod';
 import type { WorkerRecord } from './fleet-record.ts';
 import { workerProgram } from './worker-program.ts';
 
-/** The exit code of a worker whose settings are not valid. */
+/** Exit code of a worker with invalid settings. */
 const WRONG_SETTING = 2;
-/**
- * Pauses before restarts. They double up to the longest one, and begin again when a worker has lived for the reset
- * time.
- */
+/** First pause before a restart. It doubles with each, and is reset after a worker has lived long enough. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 const RESET_AFTER_MS = 60_000;
 
-/** What a worker sends when it is ready. */
+/** Message of a worker that is ready. */
 const readySchema = z.object({ hostId: z.string() });
 
 export interface WorkerProcess {
   readonly process: WorkerRecord | undefined;
-  /** Resolves at the first `ready`; rejects when the worker ends before it. */
+  /** Resolves at the first `ready`, and rejects if the worker ends before. */
   readonly ready: Promise<void>;
-  /** Sends the signal, stops restarting, and waits for the end; kills after `graceMs`. */
+  /** Sends the signal, restarts no more, and waits for the end. Kills after `graceMs`. */
   stop(signal: 'SIGINT' | 'SIGTERM', graceMs: number): Promise<void>;
 }
 
 export interface WorkerEvents {
-  /** Called when `process` has changed, in the same turn of the event loop as each start of the process. */
+  /** Called when `process` has changed, in the same turn as each start. */
   changed(): void;
-  /** Receives the worker's log. */
   output(chunk: Buffer): void;
   restarts(reason: string): void;
 }
 
-/** A worker that is started again when it dies. */
+/** Supervises a worker, and starts it again when it dies. */
 export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): WorkerProcess {
   let child: ChildProcess | undefined;
   let recorded: WorkerRecord | undefined;
@@ -69,7 +65,7 @@ export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): Worke
       const startedAt = Date.now();
       const { reason, code } = await runOnce();
       ready.reject(code === WRONG_SETTING ? new ShellfleetError('COMMAND_INVALID', reason) : new Error(reason));
-      // One that was never ready is not started again: the fleet's start fails with its reason.
+      // The start of the fleet fails with the reason of a worker that was never ready.
       if (stopping || !wasReady) return;
       if (Date.now() - startedAt > RESET_AFTER_MS) pauseMs = FIRST_PAUSE_MS;
       on.restarts(reason);
@@ -79,7 +75,7 @@ export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): Worke
   }
 
   async function runOnce(): Promise<{ reason: string; code: number | null }> {
-    // Detached, so that a Ctrl-C in the terminal reaches the supervisor only. It decides which signal the worker gets.
+    // Detached, so that Ctrl-C reaches only the supervisor, which selects the worker's signal.
     child = spawn(process.execPath, workerProgram('main'), {
       env,
       detached: true,

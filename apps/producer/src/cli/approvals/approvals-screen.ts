@@ -5,12 +5,11 @@ import { drawList, fill, type Listed } from './draw-list.ts';
 import { describeEnd, describeScope, firstLineOf, isSame } from './screen-texts.ts';
 import { type ScreenLine, wrapLines } from './wrap-lines.ts';
 
-// What a person sees and types who answers questions at a terminal. It does no I/O.
+// The screen at which a person answers questions, without I/O.
 //
-// SCREEN-1. Questions have numbers that are never given again, and the selection is one of a question, not of a place
-//           in the list. So nothing that comes or goes changes which question a key is about.
-// SCREEN-2. A question is approved only after all of its rows were drawn, and not when they have changed since: it is
-//           shown anew then.
+// SCREEN-1. A number is never given to a second question, and the selection is a question, not a place in the list. So
+//           no change of the list changes which question a key is about.
+// SCREEN-2. A question is approved only after all of its current rows were drawn. One that changes is shown again.
 
 export interface Key {
   /** Name of the key as node:readline has it: `return`, `up`, `escape`, …; absent for some characters. */
@@ -34,9 +33,8 @@ type View =
 
 interface Reading {
   id: string;
-  /** Number of the first row that is shown. */
   top: number;
-  /** Number of the row up to which all rows were drawn, in a width of `columns`. */
+  /** Number of rows that were drawn without a gap from the first, in a width of `columns`. */
   readTo: number;
   columns: number;
 }
@@ -49,18 +47,18 @@ export class ApprovalsScreen {
   readonly #tenant: string;
   readonly #questions = new Map<string, Listed>();
   #lastNumber = 0;
-  /** Ends of questions, in words, the newest last. */
+  /** Ends of questions, newest last. */
   readonly #events: string[] = [];
   #view: View = { type: 'list' };
   #selected: string | undefined;
-  /** Digits that were typed so far, of the number of a question. */
+  /** Digits of a question's number, as typed so far. */
   #typed = '';
   #notice = '';
   #problem = '';
   #isSending = false;
-  /** Number of rows of the open question, when it was drawn last. */
+  /** Number of rows of the open question, as drawn last. */
   #bodyLength = 0;
-  /** Number of rows for which there was room then. */
+  /** Number of rows that had room for it. */
   #bodyRows = 1;
 
   constructor(tenant: string) {
@@ -92,7 +90,7 @@ export class ApprovalsScreen {
     return false;
   }
 
-  /** Shows a problem of the fleet, or none (''), above everything. Returns whether that changes what is shown. */
+  /** Shows a problem of the fleet above everything, or none (''). Returns true if this changes the screen. */
   warn(problem: string): boolean {
     const shown = toPrintable(problem);
     const isNew = shown !== this.#problem;
@@ -217,7 +215,7 @@ export class ApprovalsScreen {
     return this.#view.type !== 'list' && this.#view.id === id;
   }
 
-  /** Shows the question again if it is open, and drops what was typed about it. */
+  /** Shows the question again if it is open, and drops the typed answer. */
   #backToQuestion(id: string, notice: string): void {
     const view = this.#view;
     if (view.type === 'list' || view.id !== id) return;
@@ -291,7 +289,7 @@ export class ApprovalsScreen {
 
 const toReading = ({ id, top, readTo, columns }: OpenView): Reading => ({ id, top, readTo, columns });
 
-/** Continues the rows of quoted text by a mark of their own, so that they look like nothing else. */
+/** Marks the continued rows of quoted text, so that they look like nothing else. */
 const toScreenLine = (text: string): ScreenLine => ({
   text,
   continued: text.startsWith('  | ') ? '  + ' : '    ',

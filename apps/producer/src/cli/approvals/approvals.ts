@@ -130,6 +130,6 @@ function watch(
   );
 }
 
-/** Tells whether there is a terminal that can draw a screen, with a person at its keyboard. */
+/** Returns true at a terminal that can draw a screen, with a person at its keyboard. */
 const isForPerson = ({ config }: Context) =>
   process.stdin.isTTY === true && process.stdout.isTTY === true && config.env.TERM !== 'dumb';

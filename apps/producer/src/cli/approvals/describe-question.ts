@@ -3,9 +3,8 @@ import { quoteWord } from '@shellfleet/protocol';
 import { toPrintable } from '../printable.ts';
 
 /**
- * Describes a question for the person who answers it: what will run, as a whole, where, why it is asked, and what the
- * widest answer would allow from then on. Texts of the caller are printable, and marked as the caller's. `widest` is
- * how the person gives that answer.
+ * Describes a question for the person who answers it: script, place, reason, and what the widest answer would allow.
+ * Texts of the caller are printable and marked. `widest` is how the person gives that answer.
  */
 export function describeQuestion(approval: Approval, widest = '--for prefix'): string[] {
   const { id, sessionId, commandId, tool, script, reason, place, outside, env, stdin, content, expiresAt } = approval;

@@ -4,7 +4,7 @@ import { askersOf, describeCount, firstLineOf } from './screen-texts.ts';
 import { cutText, type ScreenLine, wrapLines } from './wrap-lines.ts';
 
 export interface Listed {
-  /** Number of the question on the screen, which no other question gets. */
+  /** Number of this question only. */
   number: number;
   approval: Approval;
 }
@@ -12,16 +12,14 @@ export interface Listed {
 export interface QuestionList {
   tenant: string;
   questions: readonly Listed[];
-  /** Id of the question that is selected. */
   selected: string | undefined;
-  /** Ends of the last questions, in words. */
+  /** Ends of the last questions. */
   events: readonly string[];
   notice: string;
-  /** Lines above everything else. */
   head: readonly ScreenLine[];
 }
 
-/** Draws the questions around the selected one, as many as there is room for. */
+/** Draws the questions around the selected one, as many as fit. */
 export function drawList(list: QuestionList, rows: number, columns: number): string[] {
   const { tenant, questions, selected, events, notice } = list;
   const head = wrapLines([...list.head, { text: describeCount(questions.length, tenant) }], columns);
@@ -58,7 +56,6 @@ function drawRow({ number, approval }: Listed, isSelected: boolean, columns: num
   return cutText(parts.map(toPrintable).join('  '), columns);
 }
 
-/** Adds empty rows up to `count`. */
 export const fill = (rows: readonly string[], count: number) => [
   ...rows,
   ...Array.from({ length: Math.max(0, count - rows.length) }, () => ''),

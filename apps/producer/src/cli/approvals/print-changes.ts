@@ -3,10 +3,7 @@ import { DEFAULTS } from '@shellfleet/protocol';
 import type { CliOutput } from '../terminal.ts';
 import { describeQuestion } from './describe-question.ts';
 
-/**
- * Prints each question as a whole, with the commands that answer it, and then a line for each change. Ends when the
- * reader of stdout has gone.
- */
+/** Prints each question with the commands that answer it, and a line for each change, until stdout has no reader. */
 export async function printChanges(
   terminal: CliOutput,
   fleet: Fleet,

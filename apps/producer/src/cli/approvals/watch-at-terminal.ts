@@ -9,7 +9,7 @@ import { exitCodeOfSignal } from '../exit-codes.ts';
 import { ApprovalsScreen, type Key, type ScreenAnswer } from './approvals-screen.ts';
 import { isSame } from './screen-texts.ts';
 
-// The other screen, and no cursor; and back.
+// Control sequences of the alternate screen without a cursor, and back.
 const ENTER = '\u001b[?1049h\u001b[?25l';
 const LEAVE = '\u001b[?25h\u001b[?1049l\r';
 const HOME = '\u001b[H';
@@ -19,8 +19,8 @@ const BELL = '\u0007';
 const LOOK_AT_FLEET_MS = 3_000;
 
 /**
- * Shows questions on the terminal of this process and gives the answers of the person there, until they leave. The
- * terminal is always restored. Without `answeredBy`, answers have the name of the user and the machine.
+ * Shows questions and gives the answers of the person at this terminal, until they leave. Restores the terminal. The
+ * default of `answeredBy` is the name of user and machine.
  */
 export async function watchAtTerminal(
   context: Context,
@@ -33,7 +33,7 @@ export async function watchAtTerminal(
   let hasLeft = false;
   let isDrawing = false;
   let rings = false;
-  // Changes that come together are drawn together.
+  // Draws changes that come together once.
   const draw = () => {
     if (isDrawing) return;
     isDrawing = true;
@@ -41,7 +41,7 @@ export async function watchAtTerminal(
       isDrawing = false;
       if (hasLeft) return;
       const { rows, columns } = localSize();
-      // A row that fills the last column would be cut by the clearing of its end.
+      // A row that fills the last column would lose its end.
       const drawn = screen.draw(rows, columns - 1).map((row) => `${row}${CLEAR_TO_END_OF_ROW}`);
       void context.terminal.write('stdout', `${HOME}${drawn.join('\r\n')}${CLEAR_BELOW}${rings ? BELL : ''}`);
       rings = false;
@@ -99,7 +99,7 @@ export async function watchAtTerminal(
   }
 }
 
-/** Returns why the shown questions may be out of date, or why answers wait; empty when all is well. */
+/** Returns why the shown questions may be out of date, or why answers wait, or ''. */
 async function findProblem(fleet: Fleet): Promise<string> {
   try {
     const hosts = await fleet.hosts();
@@ -109,7 +109,7 @@ async function findProblem(fleet: Fleet): Promise<string> {
   }
 }
 
-/** Gives an answer, or returns why not. What the person has read must still be what is asked. */
+/** Gives an answer, unless the question has changed since the person has read it. Returns why not. */
 async function give(fleet: Fleet, answer: ScreenAnswer, answeredBy: string | undefined): Promise<string | undefined> {
   const { approval } = answer;
   const by = answeredBy === undefined ? {} : { answeredBy };
@@ -129,7 +129,7 @@ function describeError(error: unknown): string {
   return `${message} (${code})`;
 }
 
-/** Returns the size of the terminal: 24 by 80 when it does not report one. */
+/** Returns the size of the terminal, or 24 by 80. */
 function localSize(): { rows: number; columns: number } {
   return { rows: process.stdout.rows || 24, columns: process.stdout.columns || 80 };
 }

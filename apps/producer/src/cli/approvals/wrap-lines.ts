@@ -1,11 +1,11 @@
 /** A line of a screen, which may take several rows. */
 export interface ScreenLine {
   text: string;
-  /** Beginning of each row but the first; nothing when it is absent. */
+  /** Prefix of each row but the first. */
   continued?: string;
 }
 
-/** Cuts lines into rows of at most `columns` columns. Nothing is left out. */
+/** Cuts lines into rows of at most `columns` columns. */
 export function wrapLines(lines: readonly ScreenLine[], columns: number): string[] {
   return lines.flatMap(({ text, continued = '' }) => {
     const rows = [''];
@@ -23,14 +23,11 @@ export function wrapLines(lines: readonly ScreenLine[], columns: number): string
   });
 }
 
-/** Returns as much of a text as fits, with `…` where it was cut. */
+/** Cuts a text to `columns`, with `…` at the cut. */
 export function cutText(text: string, columns: number): string {
   const [first = '', ...more] = wrapLines([{ text }], Math.max(1, columns - 2));
   return more.length === 0 ? first : `${first}…`;
 }
 
-/**
- * Returns the columns that a character takes at most. Terminals do not agree on the width of most characters, so all
- * but those of ASCII count as wide. A row may be short, but is never too long.
- */
+/** Returns the columns that a character takes at most. Terminals differ, so all but ASCII characters count as wide. */
 const widthOf = (character: string) => (character <= '\u007e' ? 1 : 2);

@@ -1,11 +1,11 @@
 import type { Command, Option } from 'commander';
 
-/** What could stand in the place of the last word. */
+/** Candidates for the last word. */
 export interface Completion {
   candidates: Candidate[];
-  /** Names that only a fleet or the local disk has. Without candidates, a shell completes local files by itself. */
+  /** Kind of names from the fleet or the local disk. Without candidates, a shell completes local files itself. */
   wants?: 'session' | 'session-path' | 'command' | 'host' | 'tool' | undefined;
-  /** The beginning of the wanted names. */
+  /** Prefix of the wanted names. */
   prefix: string;
 }
 
@@ -24,15 +24,12 @@ const WANTS: Record<string, Completion['wants']> = {
   to: 'session-path',
 };
 
-/**
- * Returns the candidates for the word at the cursor: the last of `words`, which follow the program's name. It may be
- * empty.
- */
+/** Returns candidates for the word at the cursor: the last of `words` after the program's name, which may be empty. */
 export function completeWords(program: Command, words: readonly string[]): Completion {
   const typed = words.at(-1) ?? '';
   const place = walk(program, words.slice(0, -1));
   const { verb, operands, ended, option } = place;
-  // Bash takes `=` for a word of its own.
+  // Bash treats `=` as a separate word.
   if (option !== undefined) return ofValue(option, typed === '=' ? '' : typed, '');
   if (!ended && typed.startsWith('-')) return ofOptions(program, verb, typed);
   const argument = verb.registeredArguments[Math.min(operands, lastArgument(verb))];
@@ -48,9 +45,9 @@ interface Place {
   verb: Command;
   /** arguments of the verb so far */
   operands: number;
-  /** Options are over: the words are those of a script. */
+  /** True after the options, in the words of a script. */
   ended: boolean;
-  /** The option whose value is being typed. */
+  /** Option whose value is being typed. */
   option: Option | undefined;
 }
 

@@ -6,7 +6,7 @@ import { type Candidate, type Completion, completeWords } from './complete-words
 import { nameCandidates } from './name-candidates.ts';
 import { COMPLETION_SCRIPTS } from './shell-scripts.ts';
 
-/** Names of the fleet that take longer than this are not waited for: a person has pressed a key. */
+/** Longest wait for names of the fleet, after a person has pressed a key. */
 const DEADLINE_MS = 3_000;
 
 export function registerCompletion(program: Command, context: Context): void {
@@ -21,7 +21,7 @@ export function registerCompletion(program: Command, context: Context): void {
     .action((words: string[]) => complete(program, context, words));
 }
 
-/** Prints candidates for the last word. Whatever fails, there are fewer of them: the scripts show no message. */
+/** Prints candidates for the last word, and fewer or none after a failure. */
 async function complete(program: Command, context: Context, words: readonly string[]): Promise<void> {
   const completion = completeWords(program, words);
   for (const candidate of completion.candidates) await print(context, candidate);
@@ -32,7 +32,7 @@ async function complete(program: Command, context: Context, words: readonly stri
     delay(DEADLINE_MS, false, { signal: given.signal }),
   ]).catch(() => true);
   given.abort();
-  // A connection that is still being made would keep this process.
+  // A connection that is still being made would keep this process alive.
   if (!inTime) process.exit(0);
 }
 

@@ -1,10 +1,10 @@
 import type { Fleet } from '@shellfleet/client';
 import type { Candidate, Completion } from './complete-words.ts';
 
-/** More than a person reads through; a longer beginning finds the others. */
+/** Most candidates. A longer prefix finds the others. */
 const MOST = 200;
 
-/** Names that the fleet has now. */
+/** Yields the names that the fleet has now. */
 export async function* nameCandidates(fleet: Fleet, { wants, prefix }: Completion): AsyncGenerator<Candidate> {
   let found = 0;
   for await (const candidate of namesOf(fleet, wants)) {

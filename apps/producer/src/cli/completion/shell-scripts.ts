@@ -1,6 +1,5 @@
-// Each script asks `shellfleet __complete` for the candidates: one a line, with its description behind a tab. Without
-// any, the shell completes the names of local files. A candidate that ends with a colon is followed by more, so no
-// space is put behind it.
+// Each script asks `shellfleet __complete` for candidates: one a line, with a tab before its description. Without any,
+// the shell completes local files. More follows a candidate that ends with a colon, so it gets no space.
 
 const BASH = `_shellfleet() {
   local line
