@@ -1,10 +1,10 @@
 import { abortable } from '@shellfleet/concurrency';
 import { fromWireResult, type LogChunk, type OutputChunk, type Result, toCommandId } from '@shellfleet/protocol';
 import type { Pending } from './results/pending-results.ts';
+import { openResult } from './results/read-result.ts';
 import { StdinWriter, type WriteOptions } from './stdin/write-stdin.ts';
 import { type LogOptions, readLog } from './stream/command-log.ts';
 import { followOutput } from './stream/command-output.ts';
-import { openResult } from './stream/open-reason.ts';
 import { parseCursor } from './stream/stream-reader.ts';
 import { followWholeOutput } from './stream/whole-output.ts';
 import { cancelEntry } from './submit/cancel-entry.ts';

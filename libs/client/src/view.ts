@@ -10,7 +10,7 @@ import { DrivenSessions } from './connection/driven-sessions.ts';
 import { DurabilityOfRedis } from './connection/durability.ts';
 import { Feeds } from './connection/feeds.ts';
 import { acquireConnection, type ConnectionLease } from './connection/shared-connections.ts';
-import type { SendWindow } from './queue/send-window.ts';
+import { type SendWindow, SubmitBudget } from './queue/send-window.ts';
 import type { ToolsQueue } from './queue/tools-queue.ts';
 import { PendingReplies } from './results/pending-replies.ts';
 import { PendingResults } from './results/pending-results.ts';
@@ -37,6 +37,7 @@ export class FleetView {
   readonly sessions: QueuedSessions;
   readonly tools: ToolsQueue;
   readonly pending: PendingResults;
+  readonly budget = new SubmitBudget();
   readonly lost: LostSessions;
   readonly replies = new PendingReplies();
   readonly driven: DrivenSessions;

@@ -10,10 +10,9 @@ import {
 } from '@shellfleet/protocol';
 import { sealPlace } from '@shellfleet/sealing';
 import type { Pending } from '../results/pending-results.ts';
-import { openResult } from '../stream/open-reason.ts';
+import { openResult } from '../results/read-result.ts';
 import type { OpenSession } from '../submit/open-session.ts';
-import type { SubmitContext } from '../submit/send-entry.ts';
-import { sendEntry } from '../submit/send-entry.ts';
+import { type SubmitContext, sendEntry } from '../submit/send-entry.ts';
 import type { DoneStep, FileSteps, SentStep } from './file-steps.ts';
 
 /** Steps of one operation that may wait in the mailbox. */

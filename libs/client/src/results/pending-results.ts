@@ -11,7 +11,6 @@ import { type RedisHistory, retentionOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { decodeTime } from 'ulid';
 import { parseWireResult, readResult, resultExpired } from './read-result.ts';
-import { SubmitBudget } from './submit-budget.ts';
 
 // RESULTS-1. Every accepted entry that this view waits for settles once: with its Result, or with an error.
 // RESULTS-2. A notice is a hint. Other Results are found by reading records, some at a time, on one timer.
@@ -84,7 +83,6 @@ export interface Sent {
 
 /** The entries whose Results a view waits for. */
 export class PendingResults {
-  readonly budget = new SubmitBudget();
   readonly #redis: Redis;
   readonly #history: Pick<RedisHistory, 'changes'>;
   readonly #pending = new Map<string, Pending>();

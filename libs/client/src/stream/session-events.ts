@@ -12,11 +12,9 @@ import {
 } from '@shellfleet/protocol';
 import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import type { Sealer } from '@shellfleet/sealing';
-import { parseWireResult } from '../results/read-result.ts';
+import { openRequest, openResult, parseWireResult } from '../results/read-result.ts';
 import { ChunkAssemblers } from './chunk-assemblers.ts';
-import { openRequest, openResult } from './open-reason.ts';
-import type { StreamContext } from './stream-reader.ts';
-import { type Position, StreamReader } from './stream-reader.ts';
+import { type Position, type StreamContext, StreamReader } from './stream-reader.ts';
 
 interface OpenerContext {
   readonly sealer: Pick<Sealer, 'open'>;

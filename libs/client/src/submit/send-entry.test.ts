@@ -11,7 +11,7 @@ import { createSealer } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createIds } from '../connection/connection.ts';
-import { SendWindow } from '../queue/send-window.ts';
+import { SendWindow, SubmitBudget } from '../queue/send-window.ts';
 import { PendingResults } from '../results/pending-results.ts';
 import { Interceptors, type SubmitInterceptor } from './interceptors.ts';
 import type { OpenSession } from './open-session.ts';
@@ -62,6 +62,7 @@ function contextWith(
     inboxId: 'inbox',
     durability: options.durability ?? { mode: 'none', readAt: 0, confirm: async () => {} },
     pending,
+    budget: new SubmitBudget(),
     window: new SendWindow(options.room ?? 10),
     interceptors: new Interceptors(options.interceptors ?? []),
     nextId: createIds(),
@@ -100,7 +101,7 @@ test('After five submits under one idempotency key have their Results, nothing i
 
 test('BUDGET-1: a submit beyond the budget is refused before anything is sent; a Result, a refusal and a deduplicated entry give their room back', async () => {
   const context = contextWith();
-  for (let index = 1; index < LIMITS.producerPending; index++) pending.budget.take(payload);
+  for (let index = 1; index < LIMITS.producerPending; index++) context.budget.take(payload);
   vi.mocked(submit)
     .mockResolvedValueOnce({ type: 'closed' })
     .mockResolvedValueOnce({ type: 'deduplicated', entryId: 'other' })

@@ -13,6 +13,7 @@ import {
 } from '@shellfleet/protocol';
 import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import { type DurabilityOfRedis, requireDurability, waitUntilOnDisk } from '../connection/durability.ts';
+import type { SubmitBudget } from '../queue/send-window.ts';
 import type { Pending, Sent } from '../results/pending-results.ts';
 import type { Interceptors } from './interceptors.ts';
 import { noteInIndex } from './note-in-index.ts';
@@ -30,6 +31,7 @@ export interface SubmitContext extends ResubmitContext {
   readonly sealer: Sealer;
   readonly inboxId: string;
   readonly durability: Pick<DurabilityOfRedis, 'mode' | 'readAt' | 'confirm'>;
+  readonly budget: SubmitBudget;
   readonly interceptors: Interceptors;
   nextId(): string;
   openInbox(): Promise<void>;
@@ -55,7 +57,7 @@ export async function sendEntry(
   if (options.durable) requireDurability(context.durability.mode);
   const { interceptors, tenant } = context;
   const { namespace } = parseKeyspace(context.namespace);
-  const release = context.pending.budget.take(payload);
+  const release = context.budget.take(payload);
   const entryId = context.nextId();
   const commandId = toCommandId(session.id, entryId);
   const send = (given: EntryPayload) => sendNow(context, session, entryId, given, options);

@@ -1,6 +1,6 @@
 import { type CommandPayload, LIMITS } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
-import { SubmitBudget } from './submit-budget.ts';
+import { SubmitBudget } from './send-window.ts';
 
 const command = (rest: Partial<CommandPayload> = {}): CommandPayload => ({
   ...{ type: 'command', script: 'true', timeoutMs: 1, killGraceMs: 0, encoding: 'utf8' },
