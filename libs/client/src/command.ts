@@ -91,10 +91,7 @@ export class Command {
     return readLog(this.#view, this.#pending.keys, this.#pending.entryId, options);
   }
 
-  /**
-   * Returns the Result, after all of `onOutput`. Rejects with RESULT_EXPIRED, or the signal's reason (the command
-   * continues).
-   */
+  /** Returns the Result, after all of `onOutput`. Rejects with RESULT_EXPIRED, or the signal's reason. */
   async result(options: { signal?: AbortSignal | undefined } = {}): Promise<Result> {
     const { signal } = options;
     if (this.#state.foreign) await this.#watch(signal);

@@ -71,8 +71,7 @@ const optionsSchema = z.strictObject({
 });
 
 /**
- * Returns the fleet's place, from the caller, SHELLFLEET_… or the connection file. Throws COMMAND_INVALID,
- * QUEUE_UNAVAILABLE.
+ * Returns the fleet's place from caller, SHELLFLEET_… or connection file. Throws COMMAND_INVALID, QUEUE_UNAVAILABLE.
  */
 export async function resolveSettings(options: ConnectOptions, env: NodeJS.ProcessEnv): Promise<ConnectSettings> {
   const given = parseOrThrow(
@@ -131,7 +130,6 @@ function fromEnvironment(env: NodeJS.ProcessEnv): ConnectOptions {
   });
 }
 
-/** Reads the key, or the file that holds it. */
 async function readSigningKey(given: string | undefined): Promise<KeyObject | undefined> {
   if (given === undefined) return undefined;
   const key = parsePrivateKey(given) ?? parsePrivateKey(await readFile(given, 'utf8').catch(() => ''));

@@ -54,7 +54,6 @@ export async function writeFleetFile(file: FleetFile, env: NodeJS.ProcessEnv): P
   return path;
 }
 
-/** Removes the connection file of a fleet that has ended. */
 export async function removeFleetFile(env: NodeJS.ProcessEnv): Promise<void> {
   await rm(fleetFilePath(env), { force: true });
 }

@@ -158,10 +158,7 @@ export class Fleet implements AsyncDisposable {
     return drainHost(this.#view, id, options);
   }
 
-  /**
-   * Takes a host that is not up off the list of `hosts()`, until it is back. Rejects with COMMAND_INVALID for other
-   * hosts.
-   */
+  /** Takes a host off the list of `hosts()`, until it is back. Rejects with COMMAND_INVALID unless it is down. */
   removeHost(id: string): Promise<void> {
     return removeHost(this.#view, id);
   }

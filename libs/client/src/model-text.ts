@@ -54,7 +54,6 @@ export function toModelText(result: Result, options: ModelTextOptions = {}): Mod
   };
 }
 
-/** Returns the outcome, unless the exit code alone is enough. */
 function headline(result: Result, { timeoutMs: given }: ModelTextOptions): string[] {
   const { outcome, error, blocked, timings } = result;
   const timeoutMs = given ?? (result.outcome === 'timeout' ? result.limitMs : undefined) ?? timings.runMs;

@@ -46,10 +46,7 @@ export class Session implements AsyncDisposable {
     this.files = new SessionFiles(view, open, this.#order);
   }
 
-  /**
-   * Runs a command and returns its Result, also if it fails, times out or is cancelled. Rejects as `submit`, and with
-   * the reason of the signal, without an effect on the command.
-   */
+  /** Runs a command and returns its Result, also of a failure. Rejects as `submit`, and with the signal's reason. */
   async run(script: string, options: RunOptions = {}): Promise<Result> {
     const command = await this.submit(script, options);
     return command.result(options.signal === undefined ? {} : { signal: options.signal });
@@ -94,10 +91,7 @@ export class Session implements AsyncDisposable {
     return openTerminal(this.#view, this.#open, this.#order, options);
   }
 
-  /**
-   * Replaces the shell, in order with the commands. Rejects as `submit`, with RESTART_DENIED, or if the new shell
-   * fails.
-   */
+  /** Replaces the shell, in order with the commands. Rejects as `submit`, and with RESTART_DENIED. */
   async restart(): Promise<void> {
     const { pending } = await this.#order.run(() => sendEntry(this.#view, this.#open, { type: 'restart' }));
     const wire = openResult(this.#view.sealer, this.#open.keys, pending.entryId, await pending.result());
@@ -122,10 +116,7 @@ export class Session implements AsyncDisposable {
     return readSessionInfo(this.#view, this.#open.keys);
   }
 
-  /**
-   * Yields every event, live, from the beginning or after the event `after`, to the session's end, but for trimmed
-   * ones.
-   */
+  /** Yields every event, live, from the beginning or after the event `after`, until the session is closed. */
   events(options: FollowOptions = {}): AsyncGenerator<SessionEvent> {
     const position = { ...options, after: parseCursor(options.after) };
     return followEvents(this.#view, this.#open.keys, this.#open.generation, position);

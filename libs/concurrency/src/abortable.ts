@@ -1,10 +1,8 @@
 import { withResolvers } from './with-resolvers.ts';
 
 /**
- * Waits for a promise until the signal aborts.
- *
- * Resolves or rejects as the promise does, or rejects with the signal's reason as soon as the signal has aborted. The
- * promise itself is not cancelled: its later value or error is dropped.
+ * Waits for a promise until the signal aborts, and then rejects with its reason. The promise itself is not cancelled:
+ * its later value or error is dropped.
  *
  * ```ts
  * const stream = await abortable(socket.open(), signal);
@@ -17,7 +15,7 @@ export async function abortable<T>(promise: Promise<T>, signal: AbortSignal | un
   signal.addEventListener('abort', abort, { once: true });
   if (signal.aborted) abort();
   try {
-    // The signal comes first: when both have settled, the caller learns that it aborted.
+    // The signal comes first, so that the caller learns of the abort when both have settled.
     return await Promise.race([aborted.promise, promise]);
   } finally {
     signal.removeEventListener('abort', abort);

@@ -1,18 +1,16 @@
 /**
- * Keeps the order of calls where some calls take several steps.
- *
- * A call normally starts in the same step in which it is made, so calls start in the order in which they are made.
- * While an exclusive call runs, later calls wait for its end and then start in order.
+ * Keeps the order of calls, some of which take several steps. A call starts in the step in which it is made, unless an
+ * exclusive call runs, whose end all later calls await.
  */
 export class CallOrder {
   #exclusive: Promise<unknown> | undefined;
 
-  /** Starts the call at once, or behind the exclusive calls that were made before. Settles as the call does. */
+  /** Starts the call at once, or after the exclusive calls that were made before. Settles as the call does. */
   run<T>(call: () => Promise<T>): Promise<T> {
     return this.#exclusive === undefined ? call() : this.#exclusive.then(call, call);
   }
 
-  /** Starts the call as run() does. Later calls start when this one has ended, also when it has failed. */
+  /** Starts the call as run() does. Later calls start when this one has ended or failed. */
   runExclusive<T>(call: () => Promise<T>): Promise<T> {
     const running = this.run(call);
     const ended = running
@@ -29,7 +27,7 @@ export class CallOrder {
 export class KeyedCallOrder {
   readonly #orders = new Map<string, { order: CallOrder; calls: number }>();
 
-  /** Runs the call when all calls that were made before under this key have ended. */
+  /** Runs the call when all earlier calls under this key have ended. */
   runExclusive<T>(key: string, call: () => Promise<T>): Promise<T> {
     const keyed = this.#orders.get(key) ?? { order: new CallOrder(), calls: 0 };
     this.#orders.set(key, keyed);

@@ -5,14 +5,12 @@ export interface WaitOptions {
   timeoutMs?: number | undefined;
 }
 
-// NOTIFIER-1. A notification that finds nobody waiting is kept for the next wait(). Several of them count as one.
+// NOTIFIER-1. A notification without a waiter is kept for the next wait(). Several count as one.
 // NOTIFIER-2. notify() ends every wait() that is under way.
 
 /**
- * Wakes a loop that waits for a condition which other code changes.
- *
- * For one waiter, no notification is lost, wherever in its loop the waiter is. Several waiters may share a notifier if
- * each checks its condition in the same step in which it calls wait(): a kept notification goes to one of them only.
+ * Wakes a loop that waits for a condition which other code changes. Several waiters may share a notifier if each checks
+ * its condition in the step of its wait(): a kept notification goes to one of them only.
  *
  * ```ts
  * while (!queue.isEmpty) await notifier.wait({ signal });
@@ -27,10 +25,7 @@ export class Notifier {
     for (const wake of this.#waiters) wake();
   }
 
-  /**
-   * Resolves to true at the next notification, or at once when one was kept. Resolves to false when `timeoutMs` have
-   * passed without one. Rejects with the signal's reason when the signal aborts, or has aborted.
-   */
+  /** Resolves to true at a new or kept notification, and to false after `timeoutMs`. Rejects when the signal aborts. */
   async wait({ signal, timeoutMs }: WaitOptions = {}): Promise<boolean> {
     signal?.throwIfAborted();
     if (this.#kept) {
@@ -38,7 +33,7 @@ export class Notifier {
       return true;
     }
     return new Promise((resolve, reject) => {
-      // A waiter leaves in the step in which its wait ends, so a notification right behind that is kept.
+      // A waiter leaves in the step in which its wait ends, so the next notification is kept.
       const leave = () => {
         this.#waiters.delete(wake);
         clearTimeout(timer);

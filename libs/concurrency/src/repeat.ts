@@ -1,8 +1,8 @@
 export interface RepeatOptions {
   everyMs: number;
-  /** Receives the error of a round that failed; the rounds go on. Without it, no round may fail. */
+  /** Receives the error of a failed round, after which others follow. Without `onError`, no round may fail. */
   onError?: (error: unknown) => void;
-  /** Whether a round may begin now. Without it, one always may. */
+  /** Whether a round may begin now. Default: always. */
   mayBegin?: () => boolean;
 }
 
@@ -13,10 +13,7 @@ export interface Repetition {
   close(): Promise<void>;
 }
 
-/**
- * Calls `round` once per interval until closed, for the first time after one interval. Rounds do not overlap: a call
- * that is due while one is under way is left out.
- */
+/** Calls `round` once per interval until closed, first after one interval. A call during another one is left out. */
 export function repeat(round: () => unknown, { everyMs, onError, mayBegin }: RepeatOptions): Repetition {
   let underWay: Promise<void> | undefined;
   const run = async () => {

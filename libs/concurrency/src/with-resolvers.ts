@@ -5,7 +5,7 @@ export interface Resolvers<T> {
   reject(reason?: unknown): void;
 }
 
-/** `Promise.withResolvers`, which Node 20 does not have. */
+/** Does what `Promise.withResolvers` does, which Node 20 does not have. */
 export function withResolvers<T>(): Resolvers<T> {
   let resolve!: Resolvers<T>['resolve'];
   let reject!: Resolvers<T>['reject'];

@@ -7,16 +7,12 @@ import { type PlacementClass, parseClass } from './placement.ts';
 import { parseSessionJob, type SessionJob } from './session-job.ts';
 import type { SessionQueues } from './session-queues.ts';
 
-// BullMQ hands out the head of a queue, but a host must pass over sessions that it cannot run. So a host reads the
-// first places of its queues (`look`) and locks the first job that it can serve (`lock-job`), as BullMQ would lock the
-// head.
+// BullMQ hands out the head of a queue, but a host must skip sessions that it cannot run. So it reads the first places
+// of its queues (`look`), and locks the first job that it can serve (`lock-job`), as BullMQ locks the head.
 
 /** Places of each queue that are read first: enough for hosts that look at the same time to find a job each. */
 const FIRST_PLACES = 16;
-/**
- * Further places that are read of a queue whose first places this host cannot serve. The next fetch continues behind
- * them, so the cost of a fetch is bounded and no session starves.
- */
+/** Further places of a queue that one fetch reads. The next one continues after them, so that no session starves. */
 const FURTHER_PLACES = 400;
 /** Jobs that one call tries to lock. */
 const MOST_TRIED = 8;
@@ -30,10 +26,7 @@ export interface FetcherOptions {
   offers: readonly PlacementClass[];
   /** length of a new lock, until the grace period of the session is known */
   lockMs: number;
-  /**
-   * Whether this host can run a particular session. The answer holds for one generation of the session. Without this
-   * function, the host can run every session.
-   */
+  /** Tells whether this host can run a particular session of one generation. Default: every session. */
   serves?(job: SessionJob): Promise<boolean>;
 }
 
@@ -61,7 +54,7 @@ export class Fetcher {
     return (await this.#takeFrom(further)).taken;
   }
 
-  /** Takes a job from these parts of queues. Where this host can serve none, `further` has the parts to read next. */
+  /** Takes a job from these parts of queues. If this host can serve none, `further` has the parts to read next. */
   async #takeFrom(parts: readonly Part[]): Promise<{ taken: SessionJob | undefined; further: Part[] }> {
     const { redis, fleet } = this.#options;
     for (;;) {

@@ -7,9 +7,8 @@ export interface QueuePlace {
 }
 
 /**
- * Joins queues in the order in which a host takes sessions: next is the head with the smallest priority number, and of
- * equal ones the head that has waited longest. The order within a queue stays: a session that was put back is first,
- * whatever its priority.
+ * Joins queues in the order in which hosts take sessions: by priority, then by waiting time, keeping each queue's
+ * order.
  */
 export function joinQueues<T extends QueuePlace>(queues: readonly (readonly T[])[]): T[] {
   const rests = queues.map((queue) => [...queue]);

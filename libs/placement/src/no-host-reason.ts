@@ -9,10 +9,7 @@ type Host = Abilities & Pick<HostBeat, 'draining' | 'problems'>;
 /** Returns the parts of a session's spec that a host refuses. */
 export type Refusals<T> = (host: T) => readonly FieldIssue[];
 
-/**
- * Returns the live hosts that can take a session of the class, now or when a slot is free. `refusals` says what a host
- * refuses of a particular session.
- */
+/** Returns the live hosts that can take a session of the class, now or when a slot is free. */
 export function hostsFor<T extends Host>(
   name: PlacementClass,
   hosts: readonly T[],

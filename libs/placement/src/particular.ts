@@ -8,14 +8,13 @@ type Asked = Pick<
 /** Modes that every operator allows. */
 const USUAL_MODES: readonly (string | undefined)[] = [undefined, 'read-only', 'workspace-write'];
 const USUAL_NETWORKS: readonly (string | undefined)[] = [undefined, 'restricted'];
-/** Modes and networks that every host with the policy `host` gives, because that policy has no sandbox. */
+/** Modes of every host with the policy `host`, which has no sandbox. */
 const HOST_MODES: readonly (string | undefined)[] = [undefined, 'external'];
 const HOST_NETWORKS: readonly (string | undefined)[] = [undefined, 'full'];
 
 /**
- * Whether a host that offers the session's policy may refuse the session, because of what its operator allows or of its
- * resources. Particular sessions wait in separate queues, from which a host takes only those that it can run. In doubt
- * a session is particular: that only costs its host a look at the spec.
+ * Tells whether a host of the policy may refuse the session. Particular sessions wait in separate queues, from which a
+ * host takes those that it can run. In doubt a session is particular, which only costs a look at the spec.
  */
 export function isParticular(asked: Asked): boolean {
   const { policy, image, user, workspace, sandbox, limits, redactFormats, keepOnFailure } = asked;

@@ -9,20 +9,16 @@ import { z } from 'zod';
 import { isParticular } from './particular.ts';
 
 /**
- * The parts of a session's spec that decide where and when it runs. They are stored in clear, in the session's job and
- * state, because routing must not need the seal key. A host refuses a session whose clear copy differs from its sealed
- * spec.
+ * The parts of a spec that decide where and when a session runs. They are stored in clear, since routing must not need
+ * the seal key. A host refuses a session whose copy differs from its sealed spec.
  */
 export const placementSchema = z.strictObject({
   policy: z.enum(POLICY_NAMES),
   priority: prioritySchema,
   labels: labelsSchema,
-  /** True when a host of the policy may refuse the session. Absent when every host of the policy serves it. */
+  /** True when a host of the policy may refuse the session. */
   particular: z.literal(true).optional(),
-  /**
-   * Schema version that understands the sealed spec, and id of the key that opens it: `<schema>.<key id>`. Empty when
-   * neither is known.
-   */
+  /** Schema version and key id that open the sealed spec: `<schema>.<key id>`. Empty when neither is known. */
   sealedWith: z
     .string()
     .regex(/^(?:[0-9]{1,6}\.[A-Za-z0-9_-]{1,32})?$/)
@@ -38,9 +34,8 @@ export function toPlacement(spec: ResolvedSessionSpec, sealedWith = ''): Placeme
 }
 
 /**
- * Name of the queue in which a session waits: `<policy>[+particular]~<schema>.<key id>`. A host reads only the queues
- * of specs that it can open. It takes every session from a queue without `+particular`, and those that it can run from
- * one with it.
+ * Name of a session's queue: `<policy>[+particular]~<schema>.<key id>`. A host reads the queues of specs that it can
+ * open, and takes every session from those without `+particular`.
  */
 export type PlacementClass = string;
 
@@ -85,7 +80,7 @@ export function isOffered(name: PlacementClass, host: Abilities): boolean {
   return offeredClasses(host).includes(name);
 }
 
-/** Reads the copy of a placement in a session's state. Returns undefined when it is not valid. */
+/** Parses the copy of a placement in a session's state. Returns undefined when it is not valid. */
 export function parsePlacement(json: string): Placement | undefined {
   try {
     return placementSchema.safeParse(JSON.parse(json)).data;

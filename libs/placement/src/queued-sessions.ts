@@ -24,8 +24,8 @@ export class QueuedSessions {
   }
 
   /**
-   * Adds a job for the session unless it has one, and wakes the hosts. Calls for one session share an addition that has
-   * not begun. An addition that has begun is not shared: it may have found the old job just before that was removed.
+   * Adds a job unless the session has one, and wakes the hosts. Calls for one session share an addition that has not
+   * begun; a begun one may have found an old job just before its removal.
    */
   ensureJob(job: NewSessionJob): Promise<void> {
     const key = `${classOf(job)} ${jobIdOf(job)}`;
@@ -39,7 +39,6 @@ export class QueuedSessions {
     return current.next;
   }
 
-  /** Removes the job of a session, unless a host holds the job. */
   async leave(name: PlacementClass, session: TenantSession): Promise<void> {
     await this.#queues.removeWaiting(name, jobIdOf(session));
   }

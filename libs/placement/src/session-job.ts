@@ -17,7 +17,6 @@ export interface SessionJob extends TenantSession {
   data?: SessionJobData;
 }
 
-/** A job that is to be added. */
 export interface NewSessionJob extends TenantSession {
   data: SessionJobData;
 }
@@ -50,8 +49,8 @@ export function parseSessionJob(
 }
 
 /**
- * Compares a job with the placement that the session's sealed spec asks for. Returns what differs: `queue`, `data` when
- * it is not valid, or fields of the data. Of a job that was added for another generation, only the queue is compared.
+ * Returns what differs from the placement of the sealed spec: `queue`, `data` when it is not valid, or fields of it. Of
+ * a job of another generation, only the queue is compared.
  */
 export function differences(job: SessionJob, generation: string, wanted: Placement): string[] {
   if (job.data === undefined) return ['data'];

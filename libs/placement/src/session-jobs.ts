@@ -10,42 +10,27 @@ import { classOf, jobIdOf, type NewSessionJob, type SessionJob } from './session
 import { SessionQueues } from './session-queues.ts';
 
 // A host's side of the session queues. The lock of a session's job is the lease of its host.
-//
-// PLACEMENT-1. A session that holds a slot has one active job. The token of its lock is the host's id, so a restarted
-//              worker still owns it.
-// PLACEMENT-2. A job whose lock ran out is handed out again, and its next host takes the session over. BullMQ's own
-//              check for stalled jobs is not used: a check that was sent before an outage would arrive before the hosts
-//              have renewed their locks.
-// PLACEMENT-3. A host fetches only from the queues of the placement classes that it offers. It passes over the sessions
-//              that it cannot run, which keep their places.
+// PLACEMENT-1. A session with a slot has one active job, whose lock has the host's id, so a restarted worker still owns
+//     it.
+// PLACEMENT-2. A job whose lock ran out is handed out again, and its next host adopts the session. BullMQ's check for
+//     stalled jobs is not used: one from before an outage would arrive before hosts have renewed their locks.
+// PLACEMENT-3. A host fetches only from queues that it offers, and skips sessions that it cannot run, in their places.
 // PLACEMENT-4. All classes share the connection that the host gives. No call here blocks it.
 
 type HeldLock = Lock & { job: SessionJob };
 
 export interface SessionJobs {
-  /**
-   * Takes the next waiting session that this host can run, and locks its job for `lockMs`. Resolves with undefined when
-   * there is none.
-   */
+  /** Locks the next waiting session that this host can run for `lockMs`. Resolves with undefined if there is none. */
   fetch(): Promise<SessionJob | undefined>;
   /** Lists the sessions whose lock names this host, such as those that it owned before it restarted. */
   listOwn(): Promise<SessionJob[]>;
   /** Requests a fence for a session whose job this host has locked. Throws QUEUE_UNAVAILABLE. */
   acquire(job: SessionJob): Promise<Acquired>;
-  /**
-   * Extends the locks over the connection `via`. A lock that ran out is set again if no other host has taken the job.
-   * Returns the sessions whose lock this host has lost.
-   */
+  /** Extends the locks over `via`, or sets them again if no other host has the job. Returns the lost sessions. */
   renew(leases: readonly HeldLock[], via?: Redis): Promise<SessionJob[]>;
-  /**
-   * Restores jobs, locks and owners in a Redis that came back with other data. Returns the sessions that another host
-   * has. For sessions without a fence, which this host does not own yet, only the locks are renewed.
-   */
+  /** Restores jobs, locks and owners. Returns the sessions of other hosts. Without a fence, locks are only renewed. */
   declare(leases: readonly HeldLock[], via: Redis): Promise<SessionJob[]>;
-  /**
-   * Moves jobs whose lock ran out to the front of their queues, in the classes that this host offers. All hosts
-   * together do so once per interval.
-   */
+  /** Moves jobs whose lock ran out to the front of this host's queues, once per interval for all hosts. */
   requeueStalled(): Promise<void>;
   /** Completes the job, so the session holds no slot. Throws QUEUE_UNAVAILABLE. */
   remove(job: SessionJob): Promise<void>;
@@ -55,7 +40,7 @@ export interface SessionJobs {
   ensure(job: NewSessionJob): Promise<void>;
   /** Removes a job that no host holds. Throws QUEUE_UNAVAILABLE. */
   drop(job: NewSessionJob): Promise<void>;
-  /** Whether the session has a job in its class, waiting or active. */
+  /** Tells whether the session has a job in its class, waiting or active. */
   has(job: NewSessionJob): Promise<boolean>;
   close(): Promise<void>;
 }
@@ -157,7 +142,7 @@ function throwQueueError(error: unknown): never {
   throw toQueueError(error);
 }
 
-/** Whether BullMQ refused to end or return a job because this host does not hold it. */
+/** Tells whether BullMQ refused to end or return a job because this host does not hold it. */
 function isNotHeld(error: unknown): boolean {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
   return Object.values<unknown>(NOT_HELD).includes(code);

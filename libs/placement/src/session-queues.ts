@@ -5,9 +5,8 @@ import type { PlacementClass } from './placement.ts';
 import { classOf, jobIdOf, type NewSessionJob, parseSessionJob, type SessionJob } from './session-job.ts';
 
 /**
- * The BullMQ queues of sessions, one for each placement class. They share one connection. Queues are opened and BullMQ
- * is loaded on first use. Only private members have BullMQ's types, because those are not in the published
- * declarations.
+ * The BullMQ queues of sessions, one for each placement class, on one connection. BullMQ is loaded on first use. Only
+ * private members have its types, which are not in the published declarations.
  */
 export class SessionQueues {
   readonly #redis: Redis;
@@ -19,10 +18,7 @@ export class SessionQueues {
     this.#fleet = fleet;
   }
 
-  /**
-   * Adds a job unless the session has one in the same class, then wakes the hosts. The job goes behind all that wait
-   * with its priority, also when it replaces a job that was lost.
-   */
+  /** Adds a job after all of its priority, unless the session has one in its class, then wakes the hosts. */
   async add(job: NewSessionJob): Promise<void> {
     const { priority } = job.data;
     const options = { jobId: jobIdOf(job), removeOnComplete: true, removeOnFail: true, priority };

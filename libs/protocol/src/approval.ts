@@ -104,7 +104,7 @@ export interface Approval {
   stdin?: { bytes: number; sha256: string } | undefined;
   /** Contents that a file operation writes. `sha256` (hex) is that of one file, or of a `sha256sum` list of several. */
   content?: { files: number; bytes: number; sha256: string } | undefined;
-  /** What an approval of scope `session` allows. `under` is a keyed hash of the rules and session for which it holds. */
+  /** What an approval of scope `session` allows. `under` is a keyed hash of the rules and session that it is for. */
   covers?: { pattern: PrefixRule['pattern']; under: string } | undefined;
   /** The newest 100 files that were changed outside the commands since the question was asked, redacted, if any. */
   filesWritten?: string[] | undefined;

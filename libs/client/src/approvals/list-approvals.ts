@@ -38,7 +38,6 @@ export async function listApprovals(context: ApprovalsContext, given: ApprovalFi
   return grants.filter((grant) => sessionId === undefined || grant.sessionId === sessionId);
 }
 
-/** Returns the pending questions, the oldest first. */
 async function listPending(
   context: ApprovalsContext,
   keys: ApprovalKeys,

@@ -5,8 +5,7 @@ import { checkAnswer, notAccepted, sealAnswer } from './answer-approval.ts';
 import type { ApprovalsContext } from './approvals-context.ts';
 
 /**
- * A written revocation holds after this time: a host looks for a grant after the written answers, and uses it within
- * 1.5 s.
+ * After this time a written revocation holds: hosts look for grants after written answers, and use them within 1.5 s.
  */
 const HOLDS_AFTER_MS = 2_000;
 const ASK_AGAIN_MS = 300;

@@ -14,7 +14,6 @@ import { type Task, type TaskResult, taskSchema } from './task.ts';
 // TASK-2. An attempt whose driver ended between two scripts is repeated in a fresh sandbox, and so are RUN_AGAIN ones.
 
 export interface TaskRun {
-  /** of the first attempt */
   sessionId: string;
   /** Whether an earlier driver of the batch may have begun the task. */
   named: boolean;

@@ -10,7 +10,6 @@ async function* count(to: number): AsyncGenerator<number, undefined> {
 
 const soon = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Returns the used bytes on the heap. */
 function heapBytes(): number {
   setFlagsFromString('--expose-gc');
   runInNewContext('gc')();

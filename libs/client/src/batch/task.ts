@@ -52,14 +52,10 @@ export interface BatchOptions {
    * errors that would recur (invalid input, a missing image) are not retried. Default: 0.
    */
   retries?: { infra?: number | undefined; command?: number | undefined } | undefined;
-  /**
-   * How often each task is run, 1 to 10,000, in separate sessions. From 2 on, ids are `<id>#1`, `<id>#2`, …. Default:
-   * 1.
-   */
+  /** How often each task is run, 1 to 10,000, in separate sessions with the ids `<id>#1`, `<id>#2`, …. Default: 1. */
   repeats?: number | undefined;
   /**
-   * Spec that tasks share, and whose fields (or single variables, secrets, labels, limits) theirs replace. Default:
-   * none.
+   * Spec that tasks share. Fields (or single variables, secrets, labels, limits) of theirs replace it. Default: none.
    */
   spec?: SessionSpec | undefined;
   /** Limit for scripts of tasks without `timeoutMs`, in ms, 1 to 86,400,000. Default: that of the spec. */

@@ -42,7 +42,6 @@ export interface NamespaceLink {
 
 /** The main Redis connection, and on first use a subscriber for inboxes and feeds. */
 export class Connection {
-  /** Names the inboxes of this process. */
   readonly id: string;
   readonly redis: Redis;
   readonly history: RedisHistory;
@@ -85,10 +84,7 @@ export class Connection {
     this.#lookingAgain = setInterval(() => void this.#lookAgain(), LOOK_AGAIN_EVERY_MS).unref();
   }
 
-  /**
-   * Returns a fleet's keyspace. If Redis has none after a wait for hosts, returns the last one of this connection or a
-   * new one.
-   */
+  /** Returns a fleet's keyspace. If Redis has none after a wait for hosts, this is the last one here, or a new one. */
   async findKeyspace(namespace: string): Promise<string> {
     const known = this.#fleetIds.get(namespace);
     const declared = await (known === undefined
@@ -102,7 +98,6 @@ export class Connection {
     return toKeyspace(namespace, declared);
   }
 
-  /** Adds a view to its fleet. */
   join(namespace: string, user: ConnectionUser): NamespaceLink {
     const link = this.#namespaces.get(namespace) ?? this.#createLink(namespace);
     link.users.add(user);

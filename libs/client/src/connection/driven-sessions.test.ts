@@ -3,7 +3,6 @@ import type { Redis } from 'ioredis';
 import { afterEach, expect, test } from 'vitest';
 import { DrivenSessions } from './driven-sessions.ts';
 
-/** Keys whose heartbeat was renewed. */
 let renewed: string[] = [];
 const redis = {
   async pexpire(key: string) {

@@ -4,7 +4,6 @@ import type { Redis } from 'ioredis';
 /** A fleet over the main connection, which the contexts of other modules extend. */
 export interface FleetContext {
   readonly redis: Redis;
-  /** The keyspace. */
   readonly namespace: string;
   readonly fleet: FleetKeys;
 }

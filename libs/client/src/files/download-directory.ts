@@ -9,16 +9,14 @@ import { PERMISSIONS, replaceFile, statIfThere } from './local-file.ts';
 import type { Progress } from './progress.ts';
 import { walk } from './walk.ts';
 
-// Copies a directory of a sandbox, whose replies are not trusted, to this machine.
-// DOWN-1. Nothing is written outside of the local directory: names have only plain parts, none is a symbolic link here,
-//     and the sandbox's links are made last.
+// Copies a directory of a sandbox, whose replies are not trusted.
+// DOWN-1. Nothing is written outside of the local directory: names have only plain parts, and links are made last.
 // DOWN-2. Each file is complete or absent.
 
 const SMALL_BYTES = 262_144;
 const BATCH_BYTES = 524_288;
 const BATCH_FILES = 500;
 const BATCHES_AHEAD = 3;
-/** Local files that are written at a time. */
 const WRITES_AT_ONCE = 16;
 /** Permissions with which the owner can write into a directory. */
 const OWNER = 0o700;

@@ -21,7 +21,6 @@ export interface SentStep {
 export interface FileSteps {
   /** Steps that run in the order in which they were sent, without a wait for each. */
   readonly ahead: number;
-  /** Sends one step. Resolves when it is accepted. */
   send(operation: FileOperation, describe?: DescribeStep): Promise<SentStep>;
 }
 

@@ -5,7 +5,6 @@ export interface Glob {
   base: string;
   /** How deep the walk below `base` goes; 0: without limit. */
   depth: number;
-  /** Tells whether a path relative to the base matches. */
   matches(relative: string): boolean;
 }
 

@@ -11,7 +11,6 @@ const codes: Record<string, FileCode> = {
   EPERM: 'FILE_DENIED',
 };
 
-/** Converts an error of this machine's file system. Returns any other error as it is. */
 export function toLocalError(localPath: string, error: unknown): unknown {
   const { code, message, syscall } = error as NodeJS.ErrnoException;
   if (syscall === undefined) return error;

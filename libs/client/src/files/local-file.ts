@@ -8,7 +8,6 @@ import { localDenied } from './local-error.ts';
 /** Permission bits without setuid, setgid and sticky, which must not come from a sandbox. */
 export const PERMISSIONS = 0o777;
 
-/** A local file that is being written. */
 export interface LocalFile {
   write(data: Uint8Array): Promise<void>;
   /** Puts the file in its place. */
@@ -65,7 +64,6 @@ async function writeWhole(file: FileHandle, data: Uint8Array): Promise<void> {
   }
 }
 
-/** Yields the bytes of a file, device or FIFO, in pieces. */
 export function readLocalFile(localPath: string, pieceBytes: number): AsyncIterable<Uint8Array> {
   return createReadStream(localPath, { highWaterMark: pieceBytes });
 }

@@ -23,7 +23,6 @@ export function orderedSteps(context: SubmitContext, session: OpenSession): File
   return { ahead: AHEAD, send: (operation) => sendOperation(context, session, operation) };
 }
 
-/** Submits one step. Resolves when it is accepted. */
 export async function sendOperation(
   context: SubmitContext,
   session: OpenSession,

@@ -63,7 +63,6 @@ export class StepsBeside implements FileSteps {
     this.#order = order;
   }
 
-  /** Returns the steps of one operation. */
   of(options: StepOptions): FileSteps {
     return { ahead: this.ahead, send: (operation, describe) => this.send(operation, describe, options) };
   }

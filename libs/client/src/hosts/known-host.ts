@@ -1,7 +1,6 @@
 import { hostIdSchema, ShellfleetError } from '@shellfleet/protocol';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
-/** Throws COMMAND_INVALID for a host that the fleet does not have. */
 export async function refuseUnknownHost({ redis, fleet }: FleetContext, id: string): Promise<void> {
   if (hostIdSchema.safeParse(id).success && (await redis.zscore(fleet.hosts, id)) !== null) return;
   throw new ShellfleetError(

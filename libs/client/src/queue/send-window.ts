@@ -5,10 +5,7 @@ import { type EntryPayload, isShellfleetError, LIMITS, ShellfleetError } from '@
 // BUDGET-1. A view holds a bounded number and size of entries without a Result, whose payloads stay in memory in case
 //     Redis loses them. A submit beyond that is refused before anything is sent.
 
-/**
- * Limits how many calls to Redis are in flight. Further calls wait unsent, in order, so that their deadlines do not
- * run.
- */
+/** Limits the calls to Redis that are in flight. Others wait unsent, in order, and their deadlines do not run. */
 export class SendWindow {
   readonly #room: number;
   #waiting: { send(): void; refuse(error: unknown): void }[] = [];

@@ -4,7 +4,6 @@ import type { Queue } from '@shellfleet/vendor/bullmq';
 import type { Redis } from 'ioredis';
 import { SendWindow } from './send-window.ts';
 
-/** Calls that are being added at a time. */
 const JOBS_UNDER_WAY = 200;
 
 /** The queues in which tool calls wait for a host, one per tool, on the main connection. */

@@ -100,7 +100,6 @@ async function aliveHosts(context: InfoContext, hosts: string[]): Promise<Set<st
 
 const isQueued = (state: StoredSession) => state.phase === 'open' && !state.host;
 
-/** Tells whether the session has no host that is alive. */
 const needsHost = (state: StoredSession, alive: ReadonlySet<string>) =>
   state.phase === 'open' && !alive.has(state.host);
 
@@ -138,7 +137,6 @@ function toInfo(
   };
 }
 
-/** Removes the fields that only a purge needs. */
 function toKept(kept: readonly ListedKept[] | undefined): Pick<SessionInfo, 'kept'> {
   return kept === undefined ? {} : { kept: kept.map(({ generation: _, ...rest }) => rest) };
 }

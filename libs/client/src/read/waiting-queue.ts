@@ -6,7 +6,6 @@ export interface QueueContext extends FleetContext {
   readonly sessions: Pick<QueuedSessions, 'waiting'>;
 }
 
-/** The queue of one placement class. */
 export interface WaitingQueue {
   /** Number of waiting sessions, as far as positions are reported. */
   readonly length: number;

@@ -23,14 +23,12 @@ const LOOK_AGAIN_MS = 3_000;
  * Entries of a session end in order, but for cancellations. So a look reads its oldest entry, and some of the others.
  */
 const OTHERS_PER_LOOK = 100;
-/** Records that are read at once. */
 const MOST_AT_ONCE = 500;
 /** A record cannot have expired up to this share of the retention, however far the clocks differ. */
 const YOUNG_SHARE = 0.5;
 
 export type Settled = { type: 'result'; wire: WireResult } | { type: 'error'; error: ShellfleetError };
 
-/** One entry whose Result this view waits for. */
 export class Pending {
   readonly keys: SessionKeys;
   readonly entryId: string;
@@ -74,14 +72,12 @@ export class Pending {
   }
 }
 
-/** An entry that Redis has accepted. */
 export interface Sent {
   pending: Pending;
   /** Whether the idempotency key found the earlier entry `pending`. */
   deduplicated: boolean;
 }
 
-/** The entries whose Results a view waits for. */
 export class PendingResults {
   readonly #redis: Redis;
   readonly #history: Pick<RedisHistory, 'changes'>;
@@ -130,10 +126,7 @@ export class PendingResults {
     );
   }
 
-  /**
-   * Reads some records, and settles or resubmits their entries. After entries without a notice, continues with later
-   * ones.
-   */
+  /** Reads some records, and settles or resubmits their entries. Continues after entries without a notice. */
   async look(): Promise<void> {
     if (this.#looking) return;
     this.#looking = true;
@@ -153,7 +146,6 @@ export class PendingResults {
     await this.look();
   }
 
-  /** Looks at the given entries. */
   async lookAt(some: readonly Pending[]): Promise<void> {
     await Promise.all(
       some.map(async (pending) => {

@@ -29,10 +29,7 @@ export interface InputPlace {
 /** A call with at most LIMITS.inputWriteBytes. */
 export type InputCall = Omit<InputWrite, 'writer' | 'number' | 'chunks' | 'signed'> & { bytes?: Uint8Array };
 
-/**
- * Makes one call on an open stdin. It is retried under its number until it is stored, and calls on one entry take
- * turns.
- */
+/** Makes one call on an open stdin, retried under its number until it is stored. Calls on one entry take turns. */
 export async function sendInput(place: InputPlace, call: InputCall): Promise<Exclude<InputWritten, { type: 'full' }>> {
   const { context, keys, entryId, signal } = place;
   const { bytes = NOTHING, ...rest } = call;
@@ -72,7 +69,6 @@ export async function sendInput(place: InputPlace, call: InputCall): Promise<Exc
   }
 }
 
-/** Splits data into pieces that fit one call. */
 export function toWrites(data: string | Uint8Array): Generator<Uint8Array> {
   return toPieces(typeof data === 'string' ? Buffer.from(data) : data, LIMITS.inputWriteBytes);
 }
@@ -81,7 +77,6 @@ function* toPieces(bytes: Uint8Array, most: number): Generator<Uint8Array> {
   for (let at = 0; at < bytes.byteLength; at += most) yield bytes.subarray(at, at + most);
 }
 
-/** Returns the error of a write that was not accepted. */
 export function toInputError(
   written: Exclude<InputWritten, { type: 'full' | 'written' }>,
   keys: SessionKeys,

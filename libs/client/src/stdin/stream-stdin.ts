@@ -19,7 +19,6 @@ export async function streamStdin(
   const place: InputPlace = { context, keys, entryId, retryMs: Number.POSITIVE_INFINITY };
   const iterator = toIterator(source);
   let offset = 0;
-  /** Resolves to false when the command reads no more. */
   const send = async (call: InputCall): Promise<boolean> => {
     const written = await sendInput(place, { ...call, offset, leaseMs: LIMITS.inputLeaseMs });
     if (written.type !== 'written' && written.type !== 'misplaced') return false;

@@ -14,7 +14,6 @@ export interface WriteOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** How long a write is retried while Redis is down. */
 const RETRY_MS = 10_000;
 
 /** Writes of this process to the stdin of one command, in call order. The data of one write stays together. */
@@ -22,7 +21,6 @@ export class StdinWriter {
   readonly #context: WriteContext;
   readonly #keys: SessionKeys;
   readonly #entryId: string;
-  /** Offset after the last write of this process. */
   #offset = 0;
 
   constructor(context: WriteContext, keys: SessionKeys, entryId: string) {

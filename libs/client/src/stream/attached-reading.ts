@@ -40,7 +40,6 @@ export class AttachedReading implements Disposable {
   #page: LogPiece[] | undefined;
   #host: string | undefined;
   #started = false;
-  /** How often the command began again. */
   #restarts = 0;
 
   constructor(context: RequestContext, keys: SessionKeys, entryId: string) {
@@ -69,7 +68,6 @@ export class AttachedReading implements Disposable {
     this.take();
   }
 
-  /** The page that has come and was not taken. */
   get page(): readonly LogPiece[] | undefined {
     return this.#page;
   }
@@ -163,7 +161,6 @@ export class AttachedReading implements Disposable {
   }
 }
 
-/** Advances the position to the end of the pieces. */
 function toPieces(pieces: LogPage['pieces'], fetched: ReadOffsets): LogPiece[] {
   return pieces.map(({ stream, offset, data }) => {
     const bytes = Buffer.from(data, 'base64');

@@ -7,7 +7,6 @@ import {
   type StreamName,
 } from '@shellfleet/protocol';
 
-/** Raw bytes of each stream that are stored. */
 export interface RawOffsets {
   stdout: number;
   stderr: number;

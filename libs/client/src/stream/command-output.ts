@@ -34,7 +34,6 @@ export async function* followOutput(
   }
 }
 
-/** A step of one command's output, in the order of the session's stream. */
 export type EntryStep =
   /** The reader resumes after the event `last`; undefined if it is gone, null if it is no output of the command. */
   | { type: 'resumed'; last: OutputEntry | null | undefined }

@@ -37,7 +37,6 @@ export class LogWindow {
     this.#range = { offset, length, stream };
   }
 
-  /** True when the range is complete. */
   get isFull(): boolean {
     return this.#position >= this.#range.offset + this.#range.length;
   }

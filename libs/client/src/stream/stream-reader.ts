@@ -10,7 +10,6 @@ export interface StreamContext {
   readonly feeds: Feeds;
 }
 
-/** The start position of a reader, and the conditions of its end. */
 export interface Position {
   after: string | undefined;
   signal?: AbortSignal | undefined;
@@ -33,7 +32,6 @@ export function parseCursor(after: unknown): string | undefined {
   return parseOrThrow(z.object({ after: cursorSchema.optional() }), { after }, 'COMMAND_INVALID', 'The position').after;
 }
 
-/** Compares two stream ids. */
 export function isBefore(a: string, b: string): boolean {
   const [aMs = 0, aSeq = 0] = a.split('-').map(Number);
   const [bMs = 0, bSeq = 0] = b.split('-').map(Number);

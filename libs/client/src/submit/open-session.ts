@@ -21,7 +21,6 @@ import type { LostSessions } from './lost-sessions.ts';
 import { type IndexContext, type NotedSession, noteInIndex } from './note-in-index.ts';
 import { specDifference } from './spec-difference.ts';
 
-/** One open session, as this view uses it. */
 export interface OpenSession extends NotedSession {
   id: string;
   generation: string;
@@ -30,7 +29,6 @@ export interface OpenSession extends NotedSession {
   bounds: CommandBounds;
   /** Schema version and key that opened the spec (sealMarkOf). */
   sealedWith: string;
-  /** Whether this process drives the session. */
   driven: boolean;
   /** Whether this call recorded the session. */
   created: boolean;

@@ -3,7 +3,6 @@ import { Notifier } from '@shellfleet/concurrency';
 /** Above this many bytes hasRoom() waits. */
 const MOST_BYTES = 262_144;
 
-/** A queue of bytes from one writer to one reader. */
 export class ByteQueue implements AsyncIterable<Uint8Array> {
   #pieces: Uint8Array[] = [];
   #bytes = 0;

@@ -24,7 +24,6 @@ export interface TerminalSenderDeps {
   terminal: string;
   /** Number of the last output message that was read. */
   read(): number;
-  /** Called with the reply to each call. */
   onReply(reply: TerminalInputReply): void;
   onFailed(error: unknown): void;
 }

@@ -44,10 +44,7 @@ const CLOSED_WITHIN_MS = 5_000;
 
 /** An interactive terminal with an additional shell of a session. It ends when this process is away for 30 s. */
 export class Terminal implements AsyncDisposable {
-  /**
-   * Resolves when the terminal has ended. Rejects with SESSION_LOST, SESSION_CLOSED, HOST_UNREACHABLE,
-   * QUEUE_UNAVAILABLE.
-   */
+  /** Resolves when the terminal has ended. Rejects with SESSION_LOST, SESSION_CLOSED or HOST_UNREACHABLE. */
   readonly ended: Promise<TerminalEnd>;
   readonly #context: TerminalContext;
   readonly #session: OpenSession;

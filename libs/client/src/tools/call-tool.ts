@@ -67,7 +67,6 @@ const requestSchema = z.object({
   callId: toolCallIdSchema.optional(),
 });
 
-/** Adds a call to its tool's queue and waits for its result. */
 export async function callTool(
   context: ToolCallContext,
   name: string,

@@ -31,7 +31,6 @@ import { type ToolWait, whyItWaits } from './why-it-waits.ts';
 const LOOK_EVERY_MS = 3_000;
 const AGREEING_LOOKS = 2;
 const LOOK_FOR_ANSWER_EVERY_MS = 500;
-/** Interval for a caller that wants the reason. */
 const LOOK_FOR_REASON_EVERY_MS = 2_000;
 
 interface Waiting {
@@ -92,7 +91,6 @@ export async function waitForTool(context: ToolCallContext, call: ToolCallRef, w
   }
 }
 
-/** Returns the asker of questions about the call. */
 export const askerOf = ({ name, id }: ToolCallRef) => ({ session: TOOL_ASKER, generation: name, entryId: id });
 
 /** Returns the caller's own name of the call, or the id of the call. */
@@ -141,7 +139,6 @@ async function look(context: ToolCallContext, call: ToolCallRef): Promise<State>
   return { type: 'gone', hostId: host, message };
 }
 
-/** Returns the boot id of the process that acts for the host now. */
 async function bootOf(context: ToolCallContext, host: string): Promise<string | undefined> {
   const beat = await context.redis.get(hostKeys(context.namespace, host).alive);
   if (beat === null) return undefined;

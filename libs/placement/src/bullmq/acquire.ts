@@ -13,9 +13,8 @@ export type Acquired =
   | { type: 'held-in-other-class'; holder: string };
 
 /**
- * Requests a fence. The host must hold the lock of the session's job. If the job is not locked, the host must be the
- * session's last owner. `otherClasses`: classes in whose queues an earlier generation of the session may have left a
- * job. While another host holds the lock of such a job, nothing is acquired.
+ * Requests a fence. The host must hold the lock of the session's job, or be its last owner. Nothing is acquired while
+ * another host holds a job of an earlier generation in one of `otherClasses`.
  */
 export async function acquire(
   redis: Redis,

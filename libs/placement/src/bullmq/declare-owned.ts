@@ -8,17 +8,13 @@ const script = definePlacementScript('declare');
 
 const MOST_IN_CALL = 100;
 
-/** A session that a host owns, with its job as it was added. */
 export interface OwnedSession extends Lock {
   fence: number;
   jobData: string;
   priority: number;
 }
 
-/**
- * Restores the jobs, locks and owners of sessions in a Redis that came back with other data. Returns the sessions that
- * belong to another host, which acquired the session later, under a higher fence.
- */
+/** Restores jobs, locks and owners. Returns the sessions that another host acquired later, under a higher fence. */
 export async function declareOwned<O extends OwnedSession>(
   redis: Redis,
   fleet: FleetKeys,

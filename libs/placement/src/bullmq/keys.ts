@@ -1,7 +1,7 @@
 import { type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
 
-// Everything that Shellfleet reads or writes of BullMQ's data beyond BullMQ's public API. The scripts of this folder
-// use no other name (keys.test.ts). tests/integration/placement-bullmq.test.ts compares each with the installed one.
+// All that Shellfleet reads or writes of BullMQ's data beyond its public API. keys.test.ts checks the scripts for other
+// names, and tests/integration/placement-bullmq.test.ts compares these with the installed BullMQ.
 
 /** Names in the data of a queue, with what BullMQ keeps under each. */
 export const BULLMQ_NAMES = {
@@ -11,7 +11,7 @@ export const BULLMQ_NAMES = {
     prioritized: 'sorted set of the jobs with a priority that wait; the next one has the lowest score',
     active: 'list of the jobs that hosts hold, the newest at its left end',
   },
-  /** Keys of a job beside its hash, below `<prefix>:<queue>:<job>`. */
+  /** Keys of a job besides its hash, below `<prefix>:<queue>:<job>`. */
   job: {
     ':lock': 'string, expires: the holder of an active job; for a session its host, whose lease the lock is',
   },
@@ -32,6 +32,5 @@ export const BULLMQ_NAMES = {
 /** Codes of BullMQ's errors when a host completes or returns a job that it does not hold. */
 export const NOT_HELD = { JobNotExist: -1, JobLockNotExist: -2, JobNotInState: -3, JobLockMismatch: -6 };
 
-/** Returns the key of the lock of a session's job. */
 export const sessionJobLockKey = (fleet: FleetKeys, placementClass: string, jobId: string) =>
   `${fleet.sessionQueues}:${sessionsQueue(placementClass)}:${jobId}:lock`;

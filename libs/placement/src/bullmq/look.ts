@@ -22,7 +22,7 @@ export interface WaitingJob {
   addedAt: number;
 }
 
-/** Reads these parts of queues in one call, each in the order in which hosts take the jobs. */
+/** Reads parts of queues in one call, each in the order in which hosts take the jobs. */
 export async function lookAtQueues(
   redis: Redis,
   fleet: FleetKeys,

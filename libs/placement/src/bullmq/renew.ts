@@ -5,7 +5,7 @@ import { definePlacementScript } from '../define-script.ts';
 
 const script = definePlacementScript('renew');
 
-/** The most locks that one call extends: a script blocks Redis for everybody. */
+/** The most locks that one call extends, since a script blocks Redis. */
 const MOST_IN_CALL = 200;
 
 export interface Lock {
@@ -22,10 +22,7 @@ export interface Renewed<L extends Lock> {
   redisTime: number;
 }
 
-/**
- * Extends the locks of a host, at least one. A lock that has run out is set again for the session's last owner, unless
- * another host has taken the job.
- */
+/** Extends a host's locks. A lock that has run out is set again, unless another host took the job. */
 export async function renew<L extends Lock>(
   redis: Redis,
   fleet: FleetKeys,

@@ -6,9 +6,8 @@ import { definePlacementScript } from '../define-script.ts';
 const script = definePlacementScript('requeue');
 
 /**
- * Moves the jobs whose lock has run out to the front of their queues, in each class at most once per interval over all
- * hosts. Returns the number of jobs. A call that Redis receives after its deadline, such as one from before an outage,
- * does nothing.
+ * Moves jobs whose lock has run out to the front of their queues, in each class at most once per interval over all
+ * hosts. Returns their number. A call that Redis receives after its deadline does nothing.
  */
 export async function requeue(
   redis: Redis,

@@ -10,9 +10,9 @@ import { PendingWindow } from './window.ts';
 // Redacts one stream of bytes. Text is "settled" when no later input can change what is found in it.
 //
 // REDACTION-1. Any chunking of the same input gives the same output, counts and block: only settled text is released.
-// REDACTION-2. The pending bytes are the end of the input, from the earliest byte that is not settled. A new redactor that
-//     gets the last released bytes as `before`, and the input from there, continues exactly as this one would have.
-// REDACTION-3. At most 64 KiB are pending. Text that is not settled by then counts as found: it is replaced and counted.
+// REDACTION-2. The pending bytes are the input from the earliest byte that is not settled. A new redactor that gets the
+//     last released bytes as `before`, and the input from there, continues exactly as this one would have.
+// REDACTION-3. At most 64 KiB are pending. Text that is not settled by then counts as found, and is replaced.
 // REDACTION-4. All rules search the raw text, in one pass. Findings that overlap become one replacement, named by the
 //     strongest rule. Replacements are not searched.
 // REDACTION-5. Where nothing is found, the output is the input, byte for byte, UTF-8 or not.
@@ -69,7 +69,7 @@ export class StreamRedactor implements Redactor {
   #leftFrom: number;
   #at: number;
   #end: number;
-  /** How far ahead findings may start: a little while replacements are adjacent, otherwise as far as bytes are pending. */
+  /** How far ahead findings may start: a little while replacements are adjacent, otherwise all pending bytes. */
   #windowBytes = MOST_PENDING_BYTES;
   /** Pending bytes from which the next search runs. */
   #tryAgainAt = 0;
