@@ -1,6 +1,6 @@
 import { compileOperatorRules } from '@shellfleet/policy';
 import { commandPayloadSchema, type ResolvedSessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { AdmissionInput } from './admission.ts';
 import { type AdmissionSteps, ANYONE_SUBMITS, createAdmission, NOBODY_ANSWERS } from './create-admission.ts';
 import { decideByRules } from './decide-by-rules.ts';
@@ -30,105 +30,107 @@ function admission(steps: Partial<AdmissionSteps>, of = spec()) {
   return createAdmission(all).forSession(of, ref);
 }
 
-test('nothing is decided exactly when there are no keys and no rules, and the session asks for no approvals (VERDICT-3)', () => {
-  expect(admission({}).digest).toBe('');
-  expect(admission({}, spec({ sandbox: { mode: 'read-only' } })).digest).toBe('');
-  const decided = [
-    admission({ rules: { ...NO_RULES, digest: 'rules' } }),
-    admission({ signatures: { ...ANYONE_SUBMITS, digest: 'keys' } }),
-    admission({}, spec({ approval: 'never' })),
-    admission({}, spec({ execPolicy: [] })),
-    admission({}, spec({ approval: 'never', sandbox: { mode: 'read-only' } })),
-    admission({}, spec({ approval: 'on-request' })),
-  ].map(({ digest }) => digest);
-  expect(decided).not.toContain('');
-  expect(new Set(decided).size).toBe(decided.length);
-});
-
-test('a reload of the rules changes the digest of every session', () => {
-  const rules = { ...NO_RULES, digest: 'before' };
-  const of = admission({ rules });
-  const before = of.digest;
-  rules.digest = 'after';
-  expect(of.digest).not.toBe(before);
-});
-
-test('what would ask is denied where nobody can be asked (VERDICT-2)', async () => {
-  const rules = { ...NO_RULES, decide: () => ({ type: 'ask' as const, question: { reason: 'it is new' } }) };
-  expect(await admission({ rules }).decide(question())).toEqual({
-    type: 'deny',
-    reason: 'it is new; it needs an approval, and this host asks nobody',
+describe('the admission of a session', () => {
+  test('decides nothing without keys, rules and approvals (VERDICT-3)', () => {
+    expect(admission({}).digest).toBe('');
+    expect(admission({}, spec({ sandbox: { mode: 'read-only' } })).digest).toBe('');
+    const decided = [
+      admission({ rules: { ...NO_RULES, digest: 'rules' } }),
+      admission({ signatures: { ...ANYONE_SUBMITS, digest: 'keys' } }),
+      admission({}, spec({ approval: 'never' })),
+      admission({}, spec({ execPolicy: [] })),
+      admission({}, spec({ approval: 'never', sandbox: { mode: 'read-only' } })),
+      admission({}, spec({ approval: 'on-request' })),
+    ].map(({ digest }) => digest);
+    expect(decided).not.toContain('');
+    expect(new Set(decided).size).toBe(decided.length);
   });
-});
 
-test('an answer admits what was asked, and no answer lifts what is forbidden (VERDICT-1)', async () => {
-  const answers = { find: async () => ({ type: 'granted' as const }) };
-  const asks = {
-    ...NO_RULES,
-    decide: () => ({ type: 'ask' as const, question: { reason: 'r' } }),
-  };
-  const forbids = { ...NO_RULES, decide: () => ({ type: 'forbid' as const, reason: 'no' }) };
-  expect(await admission({ rules: asks, answers }).decide(question())).toEqual({ type: 'admit' });
-  expect(await admission({ rules: forbids, answers }).decide(question())).toEqual({ type: 'deny', reason: 'no' });
-});
+  test('changes the digest of every session when the rules are reloaded', () => {
+    const rules = { ...NO_RULES, digest: 'before' };
+    const of = admission({ rules });
+    const before = of.digest;
+    rules.digest = 'after';
+    expect(of.digest).not.toBe(before);
+  });
 
-test('what asks to leave its sandbox is refused before anybody is asked, since no host has a wider one (VERDICT-5)', async () => {
-  const decisions = [
-    { type: 'allow', outside: true },
-    { type: 'ask', question: { reason: 'r', outside: true } },
-  ] as const;
-  for (const decision of decisions) {
-    const decided = admission({ rules: { ...NO_RULES, decide: () => decision } }).decide(question());
-    await expect(decided).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
-  }
-});
-
-// mutants-3, fault 2
-test('what a rule lets out is refused without a wider sandbox also when startup commands ask (VERDICT-5)', async () => {
-  const text = 'rules: [{ pattern: [make], decision: allow }, { pattern: [setup], decision: prompt }]';
-  const host = { rules: compileOperatorRules([{ name: '/rules.yaml', text }]) };
-  const find = vi.fn(async () => ({ type: 'open' as const }));
-  const of = admission({ rules: decideByRules(host, { unchecked: [], onReported: () => {} }), answers: { find } });
-  const escalate = { justification: 'it needs the network' };
-  const asked = { type: 'command', script: 'make', timeoutMs: 1_000, encoding: 'utf8' };
-  const decided = (command: object) =>
-    of.decide({
-      ...question(),
-      opens: true,
-      payload: commandPayloadSchema.parse({ ...asked, ...command }),
-      spec: spec({ approval: 'on-request', startupCommands: ['setup'] }),
+  test('denies an entry that would ask where nobody can be asked (VERDICT-2)', async () => {
+    const rules = { ...NO_RULES, decide: () => ({ type: 'ask' as const, question: { reason: 'it is new' } }) };
+    expect(await admission({ rules }).decide(question())).toEqual({
+      type: 'deny',
+      reason: 'it is new; it needs an approval, and this host asks nobody',
     });
-  expect(await decided({})).toMatchObject({ type: 'hold' });
-  find.mockClear();
-  await expect(decided({ escalate })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
-  expect(find).not.toHaveBeenCalled();
-});
+  });
 
-test('rules are not asked about an entry that nobody may have submitted', async () => {
-  const decide = vi.fn(NO_RULES.decide);
-  const rules = { ...NO_RULES, decide };
-  const signatures = { digest: 'k', check: async () => Promise.reject(new Error('unsigned')) };
-  await expect(admission({ rules, signatures }).decide(question())).rejects.toThrow('unsigned');
-  expect(decide).not.toHaveBeenCalled();
-});
+  test('admits by an answer only what asks, never what is forbidden (VERDICT-1)', async () => {
+    const answers = { find: async () => ({ type: 'granted' as const }) };
+    const asks = {
+      ...NO_RULES,
+      decide: () => ({ type: 'ask' as const, question: { reason: 'r' } }),
+    };
+    const forbids = { ...NO_RULES, decide: () => ({ type: 'forbid' as const, reason: 'no' }) };
+    expect(await admission({ rules: asks, answers }).decide(question())).toEqual({ type: 'admit' });
+    expect(await admission({ rules: forbids, answers }).decide(question())).toEqual({ type: 'deny', reason: 'no' });
+  });
 
-test('shutdown commands that would ask run only under the rules under which the shell was opened (VERDICT-4)', () => {
-  const rules = {
-    ...NO_RULES,
-    digest: 'before',
-    decideOpening: () => ({ type: 'ask' as const, question: { reason: 'it is new' } }),
-  };
-  const of = admission({ rules });
-  expect(of.refuseShutdown()).toBe('it is new');
-  of.opened();
-  expect(of.refuseShutdown()).toBeUndefined();
-  rules.digest = 'after';
-  expect(of.refuseShutdown()).toBe('it is new');
-});
+  test('refuses an entry that asks to leave, without asking, if no wider sandbox exists (VERDICT-5)', async () => {
+    const decisions = [
+      { type: 'allow', outside: true },
+      { type: 'ask', question: { reason: 'r', outside: true } },
+    ] as const;
+    for (const decision of decisions) {
+      const decided = admission({ rules: { ...NO_RULES, decide: () => decision } }).decide(question());
+      await expect(decided).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+    }
+  });
 
-test('startup and shutdown commands that are forbidden never run', () => {
-  const rules = { ...NO_RULES, digest: 'd', decideOpening: () => ({ type: 'forbid' as const, reason: 'no' }) };
-  const of = admission({ rules });
-  of.opened();
-  expect([of.refuseStartup(), of.refuseShutdown()]).toEqual(['no', 'no']);
+  // mutants-3, fault 2
+  test('refuses what a rule lets out without a wider sandbox, even if startup commands ask', async () => {
+    const text = 'rules: [{ pattern: [make], decision: allow }, { pattern: [setup], decision: prompt }]';
+    const host = { rules: compileOperatorRules([{ name: '/rules.yaml', text }]) };
+    const find = vi.fn(async () => ({ type: 'open' as const }));
+    const of = admission({ rules: decideByRules(host, { unchecked: [], onReported: () => {} }), answers: { find } });
+    const escalate = { justification: 'it needs the network' };
+    const asked = { type: 'command', script: 'make', timeoutMs: 1_000, encoding: 'utf8' };
+    const decided = (command: object) =>
+      of.decide({
+        ...question(),
+        opens: true,
+        payload: commandPayloadSchema.parse({ ...asked, ...command }),
+        spec: spec({ approval: 'on-request', startupCommands: ['setup'] }),
+      });
+    expect(await decided({})).toMatchObject({ type: 'hold' });
+    find.mockClear();
+    await expect(decided({ escalate })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+    expect(find).not.toHaveBeenCalled();
+  });
+
+  test('does not consult the rules about an entry without a valid signature', async () => {
+    const decide = vi.fn(NO_RULES.decide);
+    const rules = { ...NO_RULES, decide };
+    const signatures = { digest: 'k', check: async () => Promise.reject(new Error('unsigned')) };
+    await expect(admission({ rules, signatures }).decide(question())).rejects.toThrow('unsigned');
+    expect(decide).not.toHaveBeenCalled();
+  });
+
+  test('runs asking shutdown commands only under the rules that opened the shell (VERDICT-4)', () => {
+    const rules = {
+      ...NO_RULES,
+      digest: 'before',
+      decideOpening: () => ({ type: 'ask' as const, question: { reason: 'it is new' } }),
+    };
+    const of = admission({ rules });
+    expect(of.refuseShutdown()).toBe('it is new');
+    of.opened();
+    expect(of.refuseShutdown()).toBeUndefined();
+    rules.digest = 'after';
+    expect(of.refuseShutdown()).toBe('it is new');
+  });
+
+  test('never runs forbidden startup and shutdown commands', () => {
+    const rules = { ...NO_RULES, digest: 'd', decideOpening: () => ({ type: 'forbid' as const, reason: 'no' }) };
+    const of = admission({ rules });
+    of.opened();
+    expect([of.refuseStartup(), of.refuseShutdown()]).toEqual(['no', 'no']);
+  });
 });

@@ -10,8 +10,8 @@ import { noWiderSandbox } from './no-wider-sandbox.ts';
 // VERDICT-3. The digest of a session is empty exactly when no step can refuse anything.
 // VERDICT-4. Startup and shutdown commands are part of the question about the entry that opens the shell. Shutdown
 //            commands that would ask run only under the rules under which that question was answered.
-// VERDICT-5. A command that asks to leave its sandbox and cannot is refused before a person is asked. Otherwise it would
-//            run inside, although a person was told that it runs outside.
+// VERDICT-5. A command that asks to leave its sandbox and cannot is refused before a person is asked. Otherwise it
+//            would run inside, although a person was told that it runs outside.
 
 export interface Signatures {
   /** Digest of the known keys. Empty when anyone may submit. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { ConfigError } from '../config/config.ts';
 import { RuleFiles } from './rule-files.ts';
 
@@ -22,43 +22,45 @@ function open(text: string) {
   return new RuleFiles([path], logger);
 }
 
-test('a worker does not start with rules that are not valid, or not there (RULE-FILES-1)', () => {
-  expect(() => open(rule('maybe'))).toThrow(ConfigError);
-  expect(() => open(rule('maybe'))).toThrow(`SHELLFLEET_CONFIG: rules: ${path}, line 1: rules[0].decision must be`);
-  const absent = join(folder, 'absent.yaml');
-  expect(() => new RuleFiles([absent], logger)).toThrow(`open '${absent}'`);
-});
+describe('rule files', () => {
+  test('stop the start of a worker when they are invalid or missing (RULE-FILES-1)', () => {
+    expect(() => open(rule('maybe'))).toThrow(ConfigError);
+    expect(() => open(rule('maybe'))).toThrow(`SHELLFLEET_CONFIG: rules: ${path}, line 1: rules[0].decision must be`);
+    const absent = join(folder, 'absent.yaml');
+    expect(() => new RuleFiles([absent], logger)).toThrow(`open '${absent}'`);
+  });
 
-test('a changed file holds from the next reload on', () => {
-  const files = open(rule('allow'));
-  const { digest } = files.rules;
-  writeFileSync(path, rule('forbid'));
-  files.reload();
-  expect(files.rules.digest).not.toBe(digest);
-  expect(log.map(({ msg }) => msg)).toEqual(['rules.reloaded']);
-});
+  test('apply a change from the next reload on', () => {
+    const files = open(rule('allow'));
+    const { digest } = files.rules;
+    writeFileSync(path, rule('forbid'));
+    files.reload();
+    expect(files.rules.digest).not.toBe(digest);
+    expect(log.map(({ msg }) => msg)).toEqual(['rules.reloaded']);
+  });
 
-test('while a changed file is not valid, the rules before it hold, and the operator is told (RULE-FILES-2)', () => {
-  const files = open(rule('forbid'));
-  const { rules } = files;
-  writeFileSync(path, 'rules: [');
-  files.reload();
-  expect(files.rules).toBe(rules);
-  expect(files.warnings).toEqual([expect.stringContaining(`hold: ${path}, line 1: `)]);
-  expect(log).toEqual([expect.objectContaining({ msg: 'rules.reload-failed', level: 50 })]);
-  rmSync(path);
-  files.reload();
-  expect([files.rules, files.warnings]).toEqual([rules, [expect.stringContaining('ENOENT')]]);
-  writeFileSync(path, rule('forbid'));
-  files.reload();
-  expect([files.rules, files.warnings]).toEqual([rules, []]);
-});
+  test('keep the previous rules while a changed file is invalid, and warn the operator (RULE-FILES-2)', () => {
+    const files = open(rule('forbid'));
+    const { rules } = files;
+    writeFileSync(path, 'rules: [');
+    files.reload();
+    expect(files.rules).toBe(rules);
+    expect(files.warnings).toEqual([expect.stringContaining(`hold: ${path}, line 1: `)]);
+    expect(log).toEqual([expect.objectContaining({ msg: 'rules.reload-failed', level: 50 })]);
+    rmSync(path);
+    files.reload();
+    expect([files.rules, files.warnings]).toEqual([rules, [expect.stringContaining('ENOENT')]]);
+    writeFileSync(path, rule('forbid'));
+    files.reload();
+    expect([files.rules, files.warnings]).toEqual([rules, []]);
+  });
 
-test('whoever watches is told of a change, and of nothing else', async () => {
-  const files = open(rule('forbid'));
-  const changed = new Promise<void>((resolve) => files.watch(resolve));
-  writeFileSync(path, rule('prompt'));
-  await changed;
-  files.close();
-  expect(log.map(({ msg }) => msg)).toEqual(['rules.reloaded']);
+  test('notify a watcher only when they change', async () => {
+    const files = open(rule('forbid'));
+    const changed = new Promise<void>((resolve) => files.watch(resolve));
+    writeFileSync(path, rule('prompt'));
+    await changed;
+    files.close();
+    expect(log.map(({ msg }) => msg)).toEqual(['rules.reloaded']);
+  });
 });

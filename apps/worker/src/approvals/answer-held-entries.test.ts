@@ -1,4 +1,4 @@
-import { beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 
 const staged = vi.hoisted(() => ({ decided: [] as string[], away: [] as string[], told: [] as string[] }));
 vi.mock('@shellfleet/mailbox', async (original) => ({
@@ -30,17 +30,19 @@ beforeEach(() => {
   warned.mockClear();
 });
 
-test('every session that was decided is told once, and forgotten', async () => {
-  await tell();
-  expect(staged).toEqual({ decided: [], away: [], told: ['a', 'b', 'c'] });
-});
+describe('the delivery of decisions', () => {
+  test('tells every decided session once, and forgets it', async () => {
+    await tell();
+    expect(staged).toEqual({ decided: [], away: [], told: ['a', 'b', 'c'] });
+  });
 
-test('a session that could not be told stays decided, is logged, and is told the next time', async () => {
-  staged.away = ['a'];
-  await tell();
-  expect({ decided: staged.decided, told: staged.told }).toEqual({ decided: ['a'], told: ['b', 'c'] });
-  expect(warned).toHaveBeenCalledWith({ err: expect.any(Error) }, 'approvals.failed');
-  staged.away = [];
-  await tell();
-  expect({ decided: staged.decided, told: staged.told }).toEqual({ decided: [], told: ['b', 'c', 'a'] });
+  test('logs a failed delivery to a session and repeats it the next time', async () => {
+    staged.away = ['a'];
+    await tell();
+    expect({ decided: staged.decided, told: staged.told }).toEqual({ decided: ['a'], told: ['b', 'c'] });
+    expect(warned).toHaveBeenCalledWith({ err: expect.any(Error) }, 'approvals.failed');
+    staged.away = [];
+    await tell();
+    expect({ decided: staged.decided, told: staged.told }).toEqual({ decided: [], told: ['b', 'c', 'a'] });
+  });
 });

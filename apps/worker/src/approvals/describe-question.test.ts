@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { commandPayloadSchema, sessionSpecSchema } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { AdmissionInput, ApprovalQuestion } from '../admission/admission.ts';
 import { toStoredQuestion } from './describe-question.ts';
 
@@ -28,40 +28,43 @@ const common = {
   place: 'policy docker, mode read-only, network restricted, image debian',
 };
 
-test('a question names session and command, what runs where, and why it is asked; nothing of it unredacted', () => {
-  const asked = { reason: 'hunter2 is dangerous', justification: 'I need hunter2', outside: true as const };
-  expect(toStoredQuestion(question, asked, shown)).toEqual({
-    ...common,
-    // Where it would run, and not where its session does.
-    place: 'policy docker, mode workspace-write, network restricted, image debian',
-    ...{ reason: '[REDACTED_SECRET] is dangerous', justification: 'I need [REDACTED_SECRET]', outside: true },
+describe('the description of a question', () => {
+  test('shows session, command, sandbox and reason, all redacted', () => {
+    const asked = { reason: 'hunter2 is dangerous', justification: 'I need hunter2', outside: true as const };
+    expect(toStoredQuestion(question, asked, shown)).toEqual({
+      ...common,
+      // The place where it would run, not that of its session.
+      place: 'policy docker, mode workspace-write, network restricted, image debian',
+      ...{ reason: '[REDACTED_SECRET] is dangerous', justification: 'I need [REDACTED_SECRET]', outside: true },
+    });
   });
-});
 
-test('the question about a second attempt shows why it is repeated: how the first one ended (S3-06)', () => {
-  const second = {
-    ...question,
-    attempt: { number: 2 as const, exitCode: 1, output: 'hunter2: Read-only file system' },
-  };
-  expect(toStoredQuestion(second, { reason: 'denied' }, shown)).toEqual({
-    ...{ ...common, reason: 'denied' },
-    firstAttempt: { exitCode: 1, output: '[REDACTED_SECRET]: Read-only file system' },
+  // S3-06
+  test('shows the end of the first attempt when a second one is asked about', () => {
+    const second = {
+      ...question,
+      attempt: { number: 2 as const, exitCode: 1, output: 'hunter2: Read-only file system' },
+    };
+    expect(toStoredQuestion(second, { reason: 'denied' }, shown)).toEqual({
+      ...{ ...common, reason: 'denied' },
+      firstAttempt: { exitCode: 1, output: '[REDACTED_SECRET]: Read-only file system' },
+    });
   });
-});
 
-// fault 103
-test('a question shows the directory of the shell, or why that is not known, redacted', () => {
-  const at = (directory: ApprovalQuestion['directory']) =>
-    toStoredQuestion(question, { reason: 'r', ...(directory && { directory }) }, shown);
-  expect(at(undefined)).toEqual({ ...common, reason: 'r' });
-  expect(at({ path: '/tmp/hunter2' })).toEqual({ ...common, reason: 'r', cwd: '/tmp/[REDACTED_SECRET]' });
-  expect(at({ unknown: 'in hunter2' })).toEqual({ ...common, reason: 'r', cwdUnknown: 'in [REDACTED_SECRET]' });
-});
+  // fault 103
+  test('shows the redacted directory of the shell, or why it is unknown', () => {
+    const at = (directory: ApprovalQuestion['directory']) =>
+      toStoredQuestion(question, { reason: 'r', ...(directory && { directory }) }, shown);
+    expect(at(undefined)).toEqual({ ...common, reason: 'r' });
+    expect(at({ path: '/tmp/hunter2' })).toEqual({ ...common, reason: 'r', cwd: '/tmp/[REDACTED_SECRET]' });
+    expect(at({ unknown: 'in hunter2' })).toEqual({ ...common, reason: 'r', cwdUnknown: 'in [REDACTED_SECRET]' });
+  });
 
-test('an amendment that redaction would change is not offered: it would allow something else than it shows', () => {
-  const amendment = (word: string) => ({ pattern: ['login', word], decision: 'allow' as const });
-  expect(toStoredQuestion(question, { reason: 'r', amendment: amendment('me') }, shown)).toHaveProperty('amendment');
-  expect(toStoredQuestion(question, { reason: 'r', amendment: amendment('hunter2') }, shown)).not.toHaveProperty(
-    'amendment',
-  );
+  test('offers no amendment that redaction would change', () => {
+    const amendment = (word: string) => ({ pattern: ['login', word], decision: 'allow' as const });
+    expect(toStoredQuestion(question, { reason: 'r', amendment: amendment('me') }, shown)).toHaveProperty('amendment');
+    expect(toStoredQuestion(question, { reason: 'r', amendment: amendment('hunter2') }, shown)).not.toHaveProperty(
+      'amendment',
+    );
+  });
 });

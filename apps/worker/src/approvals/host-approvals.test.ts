@@ -1,5 +1,5 @@
 import { sessionSpecSchema } from '@shellfleet/protocol';
-import { beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 
 const staged = vi.hoisted(() => ({
   isAsking: true,
@@ -46,43 +46,45 @@ beforeEach(() => {
   warn.mockClear();
 });
 
-// HOST-APPROVALS-3
-test('an entry whose answer came between its question and its hold is released at once', async () => {
-  staged.isAsking = false;
-  await approvals.held(QUESTION as never);
-  expect(staged.released).toEqual([['s', 'e', { type: 'release' }]]);
-});
+describe('the approvals of a host', () => {
+  // HOST-APPROVALS-3
+  test('release an entry at once whose answer came before its hold', async () => {
+    staged.isAsking = false;
+    await approvals.held(QUESTION as never);
+    expect(staged.released).toEqual([['s', 'e', { type: 'release' }]]);
+  });
 
-test('an entry that is held and asks is not released', async () => {
-  await approvals.held(QUESTION as never);
-  expect(staged.released).toEqual([]);
-});
+  test('do not release a held entry that asks', async () => {
+    await approvals.held(QUESTION as never);
+    expect(staged.released).toEqual([]);
+  });
 
-// S3-05
-test('a question that cannot be written as a key is denied where an answer is looked for, and where it would be asked', async () => {
-  const asked = { reason: 'it asks', matchedRules: round };
-  const found = await approvals.find(QUESTION as never, asked, () => true);
-  expect(found).toEqual({ type: 'denied', reason: 'it cannot be written as a key for its answer' });
-  const added = await approvals.ask(QUESTION as never, asked, { value: (value) => value });
-  expect(added).toEqual({ type: 'refused', reason: 'it asks; it cannot be written as a key' });
-  // Redis was asked nothing, and the log has it twice.
-  expect(staged.calls).toEqual([]);
-  expect(warn.mock.calls).toEqual([1, 2].map(() => [{ err: expect.any(Error) }, 'approvals.unbound']));
-});
+  // S3-05
+  test('deny a question that cannot be written as a key', async () => {
+    const asked = { reason: 'it asks', matchedRules: round };
+    const found = await approvals.find(QUESTION as never, asked, () => true);
+    expect(found).toEqual({ type: 'denied', reason: 'it cannot be written as a key for its answer' });
+    const added = await approvals.ask(QUESTION as never, asked, { value: (value) => value });
+    expect(added).toEqual({ type: 'refused', reason: 'it asks; it cannot be written as a key' });
+    // Redis was asked nothing, and the log has it twice.
+    expect(staged.calls).toEqual([]);
+    expect(warn.mock.calls).toEqual([1, 2].map(() => [{ err: expect.any(Error) }, 'approvals.unbound']));
+  });
 
-test('a grant of a folder holds for what it covers, in the session and under the rules for which it was given', async () => {
-  const bound = { hash: 'h', binding: 'b', under: 'these rules' };
-  const folders = [{ id: 'g', sealed: '' }];
-  staged.found = { at: 1, unapplied: 0, grant: undefined, end: undefined, prefixes: [], folders };
-  const given = { scope: 'session', question: { covers: { pattern: ['files.write', '/a'], under: 'these rules' } } };
-  const find = async (grant: unknown, isCovered = true) => {
-    staged.grant = grant;
-    const asked = { reason: 'it asks', covers: { pattern: ['files.write', '/a/b'], isCoveredBy: () => isCovered } };
-    return (await approvals.findFor(QUESTION as never, bound, asked as never, () => true)).type;
-  };
-  expect(await find(given)).toBe('granted');
-  expect(await find(given, false)).toBe('open');
-  expect(await find({ ...given, scope: 'command' })).toBe('open');
-  const elsewhere = { ...given, question: { covers: { ...given.question.covers, under: 'other rules' } } };
-  expect(await find(elsewhere)).toBe('open');
+  test("apply a folder's grant to what it covers, in its session under its rules", async () => {
+    const bound = { hash: 'h', binding: 'b', under: 'these rules' };
+    const folders = [{ id: 'g', sealed: '' }];
+    staged.found = { at: 1, unapplied: 0, grant: undefined, end: undefined, prefixes: [], folders };
+    const given = { scope: 'session', question: { covers: { pattern: ['files.write', '/a'], under: 'these rules' } } };
+    const find = async (grant: unknown, isCovered = true) => {
+      staged.grant = grant;
+      const asked = { reason: 'it asks', covers: { pattern: ['files.write', '/a/b'], isCoveredBy: () => isCovered } };
+      return (await approvals.findFor(QUESTION as never, bound, asked as never, () => true)).type;
+    };
+    expect(await find(given)).toBe('granted');
+    expect(await find(given, false)).toBe('open');
+    expect(await find({ ...given, scope: 'command' })).toBe('open');
+    const elsewhere = { ...given, question: { covers: { ...given.question.covers, under: 'other rules' } } };
+    expect(await find(elsewhere)).toBe('open');
+  });
 });

@@ -1,6 +1,6 @@
 import { type ApprovalGrant, approvalKeys } from '@shellfleet/protocol';
 import { createSealer, createSealKey, sealPlace } from '@shellfleet/sealing';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { OpenedGrants } from './opened-grants.ts';
 
 const keys = approvalKeys('n', 't');
@@ -25,20 +25,22 @@ function countOpenings() {
   return { opened, grants: new OpenedGrants(counting) };
 }
 
-test('a grant is opened once, for its own question and tenant only', () => {
-  const { opened, grants } = countOpenings();
-  const sealed = sealedFor('a');
-  expect([grants.open('a', sealed, keys), grants.open('a', sealed, keys)]).toEqual([grant, grant]);
-  expect(opened).toEqual(['a']);
-  expect(grants.open('b', sealed, keys)).toBeUndefined();
-  expect(grants.open('a', sealed, approvalKeys('n', 'other'))).toBeUndefined();
-});
+describe('opened grants', () => {
+  test('open a grant once, for its own question and tenant only', () => {
+    const { opened, grants } = countOpenings();
+    const sealed = sealedFor('a');
+    expect([grants.open('a', sealed, keys), grants.open('a', sealed, keys)]).toEqual([grant, grant]);
+    expect(opened).toEqual(['a']);
+    expect(grants.open('b', sealed, keys)).toBeUndefined();
+    expect(grants.open('a', sealed, approvalKeys('n', 'other'))).toBeUndefined();
+  });
 
-test('the thousand that were opened last are kept', () => {
-  const { opened, grants } = countOpenings();
-  const all = Array.from({ length: 1_001 }, (_, index) => ({ id: `q${index}`, sealed: sealedFor(`q${index}`) }));
-  for (const { id, sealed } of all) grants.open(id, sealed, keys);
-  const [first, second] = all;
-  for (const { id, sealed } of [second!, first!]) grants.open(id, sealed, keys);
-  expect(opened.slice(1_001)).toEqual(['q0']);
+  test('keep the thousand that were opened last', () => {
+    const { opened, grants } = countOpenings();
+    const all = Array.from({ length: 1_001 }, (_, index) => ({ id: `q${index}`, sealed: sealedFor(`q${index}`) }));
+    for (const { id, sealed } of all) grants.open(id, sealed, keys);
+    const [first, second] = all;
+    for (const { id, sealed } of [second!, first!]) grants.open(id, sealed, keys);
+    expect(opened.slice(1_001)).toEqual(['q0']);
+  });
 });

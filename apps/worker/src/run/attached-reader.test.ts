@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { AttachedReader } from './attached-reader.ts';
 
 const MIB = 1 << 20;
@@ -24,96 +24,98 @@ function attach({ reachRedis = async () => {} }: { reachRedis?: () => Promise<vo
   return { reader, pass, wait, releases: () => releases };
 }
 
-test('READER-1: output is held back while more than 4 MiB are unread, of both streams together', () => {
-  const { reader, releases } = attach();
-  reader.stored('stdout', 3 * MIB);
-  reader.stored('stderr', MIB);
-  expect(reader.holdsBack).toBe(false);
-  reader.stored('stderr', MIB + 1);
-  expect(reader.holdsBack).toBe(true);
-  reader.seen({ stdout: 1, stderr: 0 });
-  expect([reader.holdsBack, releases()]).toEqual([false, 1]);
-});
+describe('an attached reader', () => {
+  test('holds output back above 4 MiB of unread bytes in both streams (READER-1)', () => {
+    const { reader, releases } = attach();
+    reader.stored('stdout', 3 * MIB);
+    reader.stored('stderr', MIB);
+    expect(reader.holdsBack).toBe(false);
+    reader.stored('stderr', MIB + 1);
+    expect(reader.holdsBack).toBe(true);
+    reader.seen({ stdout: 1, stderr: 0 });
+    expect([reader.holdsBack, releases()]).toEqual([false, 1]);
+  });
 
-test('READER-2: a reader without a heartbeat for 10 s is gone, and throttles the command again when it is back', async () => {
-  const { reader, pass, releases } = attach();
-  reader.stored('stdout', 5 * MIB);
-  await pass(9_900);
-  expect(reader.holdsBack).toBe(true);
-  await pass(1_100);
-  expect([reader.holdsBack, releases()]).toEqual([false, 1]);
-  reader.stored('stdout', 6 * MIB);
-  expect(reader.holdsBack).toBe(false);
-  reader.seen({ stdout: 0, stderr: 0 });
-  reader.stored('stdout', 7 * MIB);
-  expect(reader.holdsBack).toBe(true);
-  reader.close();
-});
+  test('is gone after 10 s without a heartbeat, and throttles again when back (READER-2)', async () => {
+    const { reader, pass, releases } = attach();
+    reader.stored('stdout', 5 * MIB);
+    await pass(9_900);
+    expect(reader.holdsBack).toBe(true);
+    await pass(1_100);
+    expect([reader.holdsBack, releases()]).toEqual([false, 1]);
+    reader.stored('stdout', 6 * MIB);
+    expect(reader.holdsBack).toBe(false);
+    reader.seen({ stdout: 0, stderr: 0 });
+    reader.stored('stdout', 7 * MIB);
+    expect(reader.holdsBack).toBe(true);
+    reader.close();
+  });
 
-test('READER-2: a reader that is alive and reads nothing holds output back until the limit, and again once it reads on', async () => {
-  const { reader, wait } = attach();
-  reader.stored('stdout', 5 * MIB);
-  await wait(STALL_MS - 1_000, 10);
-  expect(reader.holdsBack).toBe(true);
-  await wait(3_000, 10);
-  expect(reader.holdsBack).toBe(false);
-  reader.seen({ stdout: 10, stderr: 0 });
-  reader.stored('stdout', 6 * MIB);
-  expect(reader.holdsBack).toBe(false);
-  reader.seen({ stdout: 11, stderr: 0 });
-  reader.stored('stdout', 7 * MIB);
-  expect(reader.holdsBack).toBe(true);
-  reader.close();
-});
+  test('holds output back without reading until the limit, and again after reading (READER-2)', async () => {
+    const { reader, wait } = attach();
+    reader.stored('stdout', 5 * MIB);
+    await wait(STALL_MS - 1_000, 10);
+    expect(reader.holdsBack).toBe(true);
+    await wait(3_000, 10);
+    expect(reader.holdsBack).toBe(false);
+    reader.seen({ stdout: 10, stderr: 0 });
+    reader.stored('stdout', 6 * MIB);
+    expect(reader.holdsBack).toBe(false);
+    reader.seen({ stdout: 11, stderr: 0 });
+    reader.stored('stdout', 7 * MIB);
+    expect(reader.holdsBack).toBe(true);
+    reader.close();
+  });
 
-test('a reader that reads slowly holds output back for as long as it takes', async () => {
-  const { reader, pass } = attach();
-  reader.stored('stdout', 50 * MIB);
-  for (let at = 1; at < 20; at += 1) {
-    await pass(9_000);
-    reader.seen({ stdout: at, stderr: 0 });
-  }
-  expect(reader.holdsBack).toBe(true);
-  reader.close();
-});
+  test('holds output back for any time while it reads slowly', async () => {
+    const { reader, pass } = attach();
+    reader.stored('stdout', 50 * MIB);
+    for (let at = 1; at < 20; at += 1) {
+      await pass(9_000);
+      reader.seen({ stdout: at, stderr: 0 });
+    }
+    expect(reader.holdsBack).toBe(true);
+    reader.close();
+  });
 
-test('READER-3: the time during which Redis is away is no silence of the reader', async () => {
-  let answers = Promise.withResolvers<void>();
-  const { reader, pass } = attach({ reachRedis: () => answers.promise });
-  reader.stored('stdout', 5 * MIB);
-  await pass(15_000);
-  answers.resolve();
-  await pass(5_000);
-  expect(reader.holdsBack).toBe(true);
-  answers = Promise.withResolvers<void>();
-  answers.resolve();
-  await pass(7_000);
-  expect(reader.holdsBack).toBe(false);
-});
+  test('is not gone because of time without Redis (READER-3)', async () => {
+    let answers = Promise.withResolvers<void>();
+    const { reader, pass } = attach({ reachRedis: () => answers.promise });
+    reader.stored('stdout', 5 * MIB);
+    await pass(15_000);
+    answers.resolve();
+    await pass(5_000);
+    expect(reader.holdsBack).toBe(true);
+    answers = Promise.withResolvers<void>();
+    answers.resolve();
+    await pass(7_000);
+    expect(reader.holdsBack).toBe(false);
+  });
 
-test('READER-4: nothing is held back after a cancel or the end, and nobody waits', async () => {
-  const { reader, releases } = attach();
-  reader.stored('stdout', 5 * MIB);
-  const waiting = reader.untilMore({ stdout: 5 * MIB, stderr: 0 }, 60_000);
-  reader.close();
-  await waiting;
-  reader.stored('stdout', 50 * MIB);
-  expect([reader.holdsBack, releases()]).toEqual([false, 1]);
-});
+  test('holds nothing back after a cancel or the end (READER-4)', async () => {
+    const { reader, releases } = attach();
+    reader.stored('stdout', 5 * MIB);
+    const waiting = reader.untilMore({ stdout: 5 * MIB, stderr: 0 }, 60_000);
+    reader.close();
+    await waiting;
+    reader.stored('stdout', 50 * MIB);
+    expect([reader.holdsBack, releases()]).toEqual([false, 1]);
+  });
 
-test('a reader that has everything waits for more, and no longer than it asks for', async () => {
-  const { reader, pass } = attach();
-  let ended = 0;
-  const count = () => {
-    ended += 1;
-  };
-  void reader.untilMore({ stdout: 0, stderr: 7 }, 2_000).then(count);
-  await pass(1_900);
-  expect(ended).toBe(0);
-  await pass(200);
-  expect(ended).toBe(1);
-  void reader.untilMore({ stdout: 0, stderr: 7 }, 2_000).then(count);
-  reader.stored('stderr', 8);
-  await pass(0);
-  expect(ended).toBe(2);
+  test('waits for more output, but no longer than it asked for', async () => {
+    const { reader, pass } = attach();
+    let ended = 0;
+    const count = () => {
+      ended += 1;
+    };
+    void reader.untilMore({ stdout: 0, stderr: 7 }, 2_000).then(count);
+    await pass(1_900);
+    expect(ended).toBe(0);
+    await pass(200);
+    expect(ended).toBe(1);
+    void reader.untilMore({ stdout: 0, stderr: 7 }, 2_000).then(count);
+    reader.stored('stderr', 8);
+    await pass(0);
+    expect(ended).toBe(2);
+  });
 });

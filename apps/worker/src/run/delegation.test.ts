@@ -1,6 +1,6 @@
 import type { Owner } from '@shellfleet/mailbox';
 import { type CarriedEntry, entryIdSchema, sessionKeys } from '@shellfleet/protocol';
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { BegunId } from '../journal/journal.ts';
 import { Delegation } from './delegation.ts';
 
@@ -21,77 +21,79 @@ function setUp(admission = '') {
   return { begun, withdraw, delegation: new Delegation({ mailbox: { owner, withdraw }, journal }) };
 }
 
-test('a wake-up brings its entry once', async () => {
-  const { delegation } = setUp();
-  delegation.bring(STARTED);
-  expect(await delegation.next('takes', false)).toEqual({
-    type: 'started',
-    entry: {
-      ...{ id, payload: 'sealed', kind: 'command', inbox: 'p1', acceptedAt: 1, retry: 'never', starts: 1 },
-      ...{ startedAt: 2, fence: 7, host: 'h1', offsets: { stdout: 0, stderr: 0 }, seq: 0 },
-    },
-  });
-  expect(await delegation.next('takes', false)).toEqual({ type: 'empty' });
-  delegation.bring(HEAD);
-  expect(await delegation.next('takes', true)).toMatchObject({
-    type: 'needs-admission',
-    entry: { id, startedAt: 0, fence: 0, host: '' },
-  });
-});
-
-test('DELEGATION-3: a wake-up is not believed about another fence, or an entry that began here', async () => {
-  const { delegation, begun } = setUp();
-  delegation.bring({ ...STARTED, fence: '6' });
-  expect(await delegation.next('takes', false)).toEqual({ type: 'empty' });
-  begun.add(id);
-  delegation.bring(STARTED);
-  expect(await delegation.next('takes', false)).toEqual({ type: 'empty' });
-});
-
-test('DELEGATION-1: a wake-up that comes after its entry was taken brings nothing, and one of the next entry stays', async () => {
-  const { delegation } = setUp();
-  delegation.bring(STARTED);
-  delegation.started({ id });
-  expect(await delegation.next('takes', false)).toEqual({ type: 'empty' });
-  delegation.bring(STARTED);
-  expect(await delegation.next('takes', false)).toEqual({ type: 'empty' });
-  delegation.bring({ ...STARTED, id: next });
-  delegation.started({ id });
-  expect(await delegation.next('takes', false)).toMatchObject({ entry: { id: next } });
-});
-
-test('what a wake-up has brought is forgotten when Redis came back with other data', async () => {
-  const { delegation } = setUp();
-  delegation.bring(STARTED);
-  delegation.forget();
-  expect(await delegation.next('takes', false)).toEqual({ type: 'empty' });
-});
-
-test('DELEGATION-2: the mailbox is asked to withdraw once after each delegation, and says what was started before', async () => {
-  const { delegation, withdraw } = setUp();
-  withdraw.mockResolvedValue({ type: 'running', entry: { id } });
-  expect(await delegation.withdraw()).toEqual({ type: 'empty' });
-  delegation.mayBeStored();
-  expect(await delegation.withdraw()).toEqual({ type: 'running', entry: { id } });
-  expect(await delegation.withdraw()).toEqual({ type: 'empty' });
-  expect(withdraw).toHaveBeenCalledTimes(1);
-});
-
-test('under rules `submit` starts nothing, so there is nothing to withdraw', async () => {
-  const { delegation, withdraw } = setUp('digest');
-  delegation.mayBeStored();
-  expect(await delegation.withdraw()).toEqual({ type: 'empty' });
-  expect(withdraw).not.toHaveBeenCalled();
-});
-
-test('an entry that is not started is brought only to a host that takes entries and decides about them', async () => {
-  const { delegation } = setUp();
-  for (const [how, decides] of [
-    ['takes', false],
-    ['not-now', true],
-    ['ends', true],
-  ] as const) {
+describe('the delegation of a session', () => {
+  test('brings an entry once by its wake-up', async () => {
+    const { delegation } = setUp();
+    delegation.bring(STARTED);
+    expect(await delegation.next('takes', false)).toEqual({
+      type: 'started',
+      entry: {
+        ...{ id, payload: 'sealed', kind: 'command', inbox: 'p1', acceptedAt: 1, retry: 'never', starts: 1 },
+        ...{ startedAt: 2, fence: 7, host: 'h1', offsets: { stdout: 0, stderr: 0 }, seq: 0 },
+      },
+    });
+    expect(await delegation.next('takes', false)).toEqual({ type: 'empty' });
     delegation.bring(HEAD);
-    expect(await delegation.next(how, decides)).toEqual({ type: 'empty' });
-  }
+    expect(await delegation.next('takes', true)).toMatchObject({
+      type: 'needs-admission',
+      entry: { id, startedAt: 0, fence: 0, host: '' },
+    });
+  });
+
+  test('ignores a wake-up with another fence, or for a begun entry (DELEGATION-3)', async () => {
+    const { delegation, begun } = setUp();
+    delegation.bring({ ...STARTED, fence: '6' });
+    expect(await delegation.next('takes', false)).toEqual({ type: 'empty' });
+    begun.add(id);
+    delegation.bring(STARTED);
+    expect(await delegation.next('takes', false)).toEqual({ type: 'empty' });
+  });
+
+  test('ignores the late wake-up of a taken entry, but keeps the next one (DELEGATION-1)', async () => {
+    const { delegation } = setUp();
+    delegation.bring(STARTED);
+    delegation.started({ id });
+    expect(await delegation.next('takes', false)).toEqual({ type: 'empty' });
+    delegation.bring(STARTED);
+    expect(await delegation.next('takes', false)).toEqual({ type: 'empty' });
+    delegation.bring({ ...STARTED, id: next });
+    delegation.started({ id });
+    expect(await delegation.next('takes', false)).toMatchObject({ entry: { id: next } });
+  });
+
+  test('forgets a brought entry when Redis came back with other data', async () => {
+    const { delegation } = setUp();
+    delegation.bring(STARTED);
+    delegation.forget();
+    expect(await delegation.next('takes', false)).toEqual({ type: 'empty' });
+  });
+
+  test('is withdrawn once, with the entry that was started before (DELEGATION-2)', async () => {
+    const { delegation, withdraw } = setUp();
+    withdraw.mockResolvedValue({ type: 'running', entry: { id } });
+    expect(await delegation.withdraw()).toEqual({ type: 'empty' });
+    delegation.mayBeStored();
+    expect(await delegation.withdraw()).toEqual({ type: 'running', entry: { id } });
+    expect(await delegation.withdraw()).toEqual({ type: 'empty' });
+    expect(withdraw).toHaveBeenCalledTimes(1);
+  });
+
+  test('is never withdrawn under rules, where `submit` starts nothing', async () => {
+    const { delegation, withdraw } = setUp('digest');
+    delegation.mayBeStored();
+    expect(await delegation.withdraw()).toEqual({ type: 'empty' });
+    expect(withdraw).not.toHaveBeenCalled();
+  });
+
+  test('brings an unstarted entry only to a host that takes and decides about entries', async () => {
+    const { delegation } = setUp();
+    for (const [how, decides] of [
+      ['takes', false],
+      ['not-now', true],
+      ['ends', true],
+    ] as const) {
+      delegation.bring(HEAD);
+      expect(await delegation.next(how, decides)).toEqual({ type: 'empty' });
+    }
+  });
 });

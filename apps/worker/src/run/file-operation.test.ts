@@ -15,10 +15,7 @@ const DONE_BEFORE: FileCallEnd = { type: 'done-before', failure: undefined };
 
 const entry = { id: 'e', acceptedAt: 0, startedAt: 0, offsets: { stdout: 0, stderr: 0 }, seq: 0 } as unknown as Entry;
 
-/**
- * An ordered operation whose keeper answers its calls with these ends, one after another; a call beyond them waits
- * until it is stopped.
- */
+/** Runs an ordered operation whose keeper answers its calls with `ends`. Later calls wait until they are stopped. */
 function stage(ends: FileCallEnd[], { sandboxDies = false } = {}) {
   const asked: string[] = [];
   const stops: string[] = [];
@@ -72,7 +69,7 @@ describe('an ordered file operation', () => {
     ['runs for an earlier worker', [BUSY, BUSY, DONE_BEFORE]],
     ['ended for an earlier worker', [DONE_BEFORE]],
     ['was under way when the connection broke', [GONE, BUSY, DONE_BEFORE]],
-  ])('that changes something and %s is asked about under one id', async (_, ends) => {
+  ])('is requested under one id when it changes something and %s', async (_, ends) => {
     const { ended, asked } = stage([...ends]);
     expect(await ended(WRITE)).toEqual({ outcome: 'success', answer: {} });
     expect(new Set(asked)).toEqual(new Set(['e']));
@@ -81,13 +78,13 @@ describe('an ordered file operation', () => {
   test.each<[string, FileCallEnd]>([
     ['ended for an earlier worker', DONE_BEFORE],
     ['was killed', KILLED],
-  ])('that reads and %s is done again under another id', async (_, end) => {
+  ])('is done again under another id when it reads and %s', async (_, end) => {
     const { ended, asked } = stage([end, DONE]);
     expect(await ended(READ)).toMatchObject({ outcome: 'success' });
     expect(new Set(asked).size).toBe(2);
   });
 
-  test('that reads and is killed every time fails', async () => {
+  test('fails when it reads and is killed every time', async () => {
     expect(await stage(Array.from({ length: 9 }, () => KILLED)).ended(READ)).toEqual({
       outcome: 'error',
       code: 'CONTAINER_LOST',

@@ -7,7 +7,7 @@ const first = piece('stdout', 0, 5);
 const second = piece('stdout', 5, 9);
 const error = piece('stderr', 0, 3);
 
-describe('output of which Redis has a part', () => {
+describe('the output of a finish that Redis has in part', () => {
   test.each([
     ['the first piece of a stream', { stdout: 5, stderr: 0 }, [second, error]],
     ['a stream', { stdout: 0, stderr: 3 }, [first, second]],
@@ -17,7 +17,7 @@ describe('output of which Redis has a part', () => {
     expect(unstoredOutput([first, second, error], offsets)).toEqual(rest);
   });
 
-  test('cannot go on where Redis has nothing of it', () => {
+  test('cannot continue when Redis has none of it', () => {
     expect(unstoredOutput([first, second, error], { stdout: 0, stderr: 0 })).toBeUndefined();
   });
 });

@@ -1,7 +1,7 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import type { Appended, Fenced } from '@shellfleet/mailbox';
 import type { OutputEntry } from '@shellfleet/protocol';
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { CleanOutput } from '../output/clean-output.ts';
 import { AttachedReader } from './attached-reader.ts';
 import { OutputForgotten, OutputStore } from './output-store.ts';
@@ -37,54 +37,53 @@ function createStore(
   return { store, said, log, clean };
 }
 
-test('a failed append makes end() reject; until then output is read and dropped', async () => {
-  const { store, said } = createStore(() => Promise.reject(new Error('broken')));
-  store.push('stdout', 0, Buffer.alloc(2 * MIB, 'x'));
-  await expect.poll(() => said).toEqual(['pause', 'append', 'lost: failed', 'resume']);
-  store.push('stdout', 2 * MIB, Buffer.alloc(2 * MIB, 'x'));
-  await expect(store.end()).rejects.toThrow('broken');
-  expect(said).toHaveLength(4);
-});
+describe("the store of a command's output", () => {
+  test('drops output after a failed append, and rejects its end()', async () => {
+    const { store, said } = createStore(() => Promise.reject(new Error('broken')));
+    store.push('stdout', 0, Buffer.alloc(2 * MIB, 'x'));
+    await expect.poll(() => said).toEqual(['pause', 'append', 'lost: failed', 'resume']);
+    store.push('stdout', 2 * MIB, Buffer.alloc(2 * MIB, 'x'));
+    await expect(store.end()).rejects.toThrow('broken');
+    expect(said).toHaveLength(4);
+  });
 
-test('a fenced owner stores and acknowledges nothing more, and reads on to the end', async () => {
-  const { store, said } = createStore(async () => ({ type: 'fenced' }));
-  store.push('stdout', 0, Buffer.alloc(2 * MIB, 'x'));
-  await expect.poll(() => said).toEqual(['pause', 'append', 'lost: fenced', 'resume']);
-  store.push('stdout', 2 * MIB, Buffer.from('more'));
-  await store.end();
-  expect(said).toHaveLength(4);
-});
+  test('stores and acknowledges nothing for a fenced owner, and reads to the end', async () => {
+    const { store, said } = createStore(async () => ({ type: 'fenced' }));
+    store.push('stdout', 0, Buffer.alloc(2 * MIB, 'x'));
+    await expect.poll(() => said).toEqual(['pause', 'append', 'lost: fenced', 'resume']);
+    store.push('stdout', 2 * MIB, Buffer.from('more'));
+    await store.end();
+    expect(said).toHaveLength(4);
+  });
 
-test('output that does not follow the stored output, because Redis forgot some, makes end() reject with OutputForgotten', async () => {
-  const { store } = createStore(async () => ({ type: 'misplaced', offsets: { stdout: 7, stderr: 0 } }));
-  store.push('stdout', 0, Buffer.alloc(MIB, 'x'));
-  await expect(store.end()).rejects.toBeInstanceOf(OutputForgotten);
-});
+  test('rejects end() with OutputForgotten when Redis has lost stored output', async () => {
+    const { store } = createStore(async () => ({ type: 'misplaced', offsets: { stdout: 7, stderr: 0 } }));
+    store.push('stdout', 0, Buffer.alloc(MIB, 'x'));
+    await expect(store.end()).rejects.toBeInstanceOf(OutputForgotten);
+  });
 
-test('STORE-4: the log is written after the stream', async () => {
-  const { store, said } = createStore(async () => STORED, 1_000);
-  store.push('stdout', 0, Buffer.alloc(MIB / 2, 'x'));
-  await store.end();
-  expect(said.indexOf('append')).toBeGreaterThanOrEqual(0);
-  expect(said.indexOf('append')).toBeLessThan(said.indexOf('log'));
-  expect(said.at(-1)).toBe(`ack ${MIB / 2}`);
-});
+  test('writes the log after the stream (STORE-4)', async () => {
+    const { store, said } = createStore(async () => STORED, 1_000);
+    store.push('stdout', 0, Buffer.alloc(MIB / 2, 'x'));
+    await store.end();
+    expect(said.indexOf('append')).toBeGreaterThanOrEqual(0);
+    expect(said.indexOf('append')).toBeLessThan(said.indexOf('log'));
+    expect(said.at(-1)).toBe(`ack ${MIB / 2}`);
+  });
 
-test('a log that cannot be written ends no command: the gap is counted in the stream', async () => {
-  const { store, said, log } = createStore(async () => STORED, 1_000);
-  log.append = () => Promise.reject(new Error('no space left on the disk'));
-  store.push('stdout', 0, Buffer.alloc(MIB / 2, 'x'));
-  const last = await store.end();
-  expect(said).toContain('log failed');
-  expect(last).toMatchObject([{ rawTo: MIB / 2, omittedBytes: MIB / 2 - 1_000 }]);
-});
+  test('counts a gap in the stream when the log cannot be written', async () => {
+    const { store, said, log } = createStore(async () => STORED, 1_000);
+    log.append = () => Promise.reject(new Error('no space left on the disk'));
+    store.push('stdout', 0, Buffer.alloc(MIB / 2, 'x'));
+    const last = await store.end();
+    expect(said).toContain('log failed');
+    expect(last).toMatchObject([{ rawTo: MIB / 2, omittedBytes: MIB / 2 - 1_000 }]);
+  });
 
-test.each([
-  [true, ['pause']],
-  [false, ['pause', 'resume']],
-])(
-  'output over the budget of the stream is throttled only while other entries run (%s)',
-  async (othersRun, expected) => {
+  test.each([
+    [true, ['pause']],
+    [false, ['pause', 'resume']],
+  ])('throttles output over the budget only while other entries run (%s)', async (othersRun, expected) => {
     vi.useFakeTimers({ toFake: ['setTimeout'] });
     try {
       const { store, said } = createStore(async () => STORED, 1, othersRun);
@@ -97,34 +96,34 @@ test.each([
     } finally {
       vi.useRealTimers();
     }
-  },
-);
+  });
 
-test('the memory of output over the budget is freed once the log has it', async () => {
-  const { store, log } = createStore(async () => STORED, 0, false);
-  const written: { length: number; data: Buffer }[] = [];
-  log.append = async (...[pieces]: { data: Buffer }[][]) => {
-    for (const { data } of pieces ?? []) written.push({ length: data.length, data });
-  };
-  for (let at = 0; at < 4; at += 1) store.push('stdout', at * 65_536, Buffer.alloc(65_536, 'x'));
-  await store.end();
-  expect(written.map(({ length }) => length)).toEqual([65_536, 65_536, 65_536, 65_536]);
-  expect(written.every(({ data }) => data.length === 0)).toBe(true);
-});
+  test('frees the memory of output over the budget once the log has it', async () => {
+    const { store, log } = createStore(async () => STORED, 0, false);
+    const written: { length: number; data: Buffer }[] = [];
+    log.append = async (...[pieces]: { data: Buffer }[][]) => {
+      for (const { data } of pieces ?? []) written.push({ length: data.length, data });
+    };
+    for (let at = 0; at < 4; at += 1) store.push('stdout', at * 65_536, Buffer.alloc(65_536, 'x'));
+    await store.end();
+    expect(written.map(({ length }) => length)).toEqual([65_536, 65_536, 65_536, 65_536]);
+    expect(written.every(({ data }) => data.length === 0)).toBe(true);
+  });
 
-test('STORE-5: what an attached reader holds back is stored and not acknowledged, until it reads on', async () => {
-  const reader = new AttachedReader({ stallMs: 60_000, reachRedis: async () => {} });
-  const { store, said } = createStore(async () => STORED, 0, false, reader);
-  for (let at = 0; at < 6; at += 1) {
-    store.push('stdout', at * MIB, Buffer.alloc(MIB, 'x'));
-    await expect.poll(() => said.filter((word) => word === 'log').length).toBeGreaterThan(at);
-  }
-  await expect.poll(() => reader.holdsBack).toBe(true);
-  const acknowledged = () => Math.max(...said.map((word) => Number(/^ack (\d+)$/.exec(word)?.[1] ?? 0)));
-  await expect.poll(() => said.includes('resume')).toBe(true);
-  await store.end();
-  expect(acknowledged()).toBeLessThan(5 * MIB);
-  reader.seen({ stdout: 6 * MIB, stderr: 0 });
-  expect(acknowledged()).toBe(6 * MIB);
-  reader.close();
+  test('stores but does not acknowledge what an attached reader holds back (STORE-5)', async () => {
+    const reader = new AttachedReader({ stallMs: 60_000, reachRedis: async () => {} });
+    const { store, said } = createStore(async () => STORED, 0, false, reader);
+    for (let at = 0; at < 6; at += 1) {
+      store.push('stdout', at * MIB, Buffer.alloc(MIB, 'x'));
+      await expect.poll(() => said.filter((word) => word === 'log').length).toBeGreaterThan(at);
+    }
+    await expect.poll(() => reader.holdsBack).toBe(true);
+    const acknowledged = () => Math.max(...said.map((word) => Number(/^ack (\d+)$/.exec(word)?.[1] ?? 0)));
+    await expect.poll(() => said.includes('resume')).toBe(true);
+    await store.end();
+    expect(acknowledged()).toBeLessThan(5 * MIB);
+    reader.seen({ stdout: 6 * MIB, stderr: 0 });
+    expect(acknowledged()).toBe(6 * MIB);
+    reader.close();
+  });
 });

@@ -1,7 +1,7 @@
 import { createHostMailbox, type Entry } from '@shellfleet/mailbox';
 import { encodeOutputEntry, type OutputEntry, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { CleanOutput } from '../output/clean-output.ts';
 import type { OverflowPiece } from '../output/output-queue.ts';
 import { AttachedReader } from './attached-reader.ts';
@@ -36,54 +36,56 @@ const logOf = (pieces: OverflowPiece[]) => ({
   },
 });
 
-test('a chain that was fed what is stored continues as the one that stored it', async () => {
-  const before = createClean();
-  const stored: OutputEntry[] = [];
-  const overflow: OverflowPiece[] = [];
-  // 300 entries: more than one page. The last go over the budget of the stream, into the log.
-  for (let line = 0; line < 300; line += 1) {
-    before.push('stdout', before.received.stdout, Buffer.from(`line ${line}\n`));
-    const released = before.release();
-    stored.push(...released.entries);
-    overflow.push(...released.overflow);
-  }
-  expect(overflow.length).toBeGreaterThan(0);
-  const foreign = { type: 'command.output', command: '01OTHER', data: encodeOutputEntry({ ...stored[0]! }) };
-  const events = stored.flatMap((output, index) => [
-    ...(index % 50 === 0 ? [foreign, { type: 'command.started', command: entry.id }] : []),
-    { type: 'command.output', command: entry.id, data: encodeOutputEntry(output) },
-  ]);
-  const { mailbox, reads } = streamOf(events);
-  const after = createClean();
-  await restoreOutput(after, entry, mailbox, logOf(overflow));
-  expect(reads.length).toBeGreaterThan(1);
-  expect(reads[0]).toBe('(999');
-  expect(after.received).toEqual(before.received);
-  for (const chain of [before, after]) {
-    chain.push('stdout', chain.received.stdout, Buffer.from('the end\n'));
-    chain.end();
-  }
-  expect(after.release()).toEqual(before.release());
-  expect(after.closingEntries()).toEqual(before.closingEntries());
-  expect(after.texts()).toEqual(before.texts());
-});
+describe('a restored chain', () => {
+  test('continues like the chain that stored the output', async () => {
+    const before = createClean();
+    const stored: OutputEntry[] = [];
+    const overflow: OverflowPiece[] = [];
+    // 300 entries: more than one page. The last go over the budget of the stream, into the log.
+    for (let line = 0; line < 300; line += 1) {
+      before.push('stdout', before.received.stdout, Buffer.from(`line ${line}\n`));
+      const released = before.release();
+      stored.push(...released.entries);
+      overflow.push(...released.overflow);
+    }
+    expect(overflow.length).toBeGreaterThan(0);
+    const foreign = { type: 'command.output', command: '01OTHER', data: encodeOutputEntry({ ...stored[0]! }) };
+    const events = stored.flatMap((output, index) => [
+      ...(index % 50 === 0 ? [foreign, { type: 'command.started', command: entry.id }] : []),
+      { type: 'command.output', command: entry.id, data: encodeOutputEntry(output) },
+    ]);
+    const { mailbox, reads } = streamOf(events);
+    const after = createClean();
+    await restoreOutput(after, entry, mailbox, logOf(overflow));
+    expect(reads.length).toBeGreaterThan(1);
+    expect(reads[0]).toBe('(999');
+    expect(after.received).toEqual(before.received);
+    for (const chain of [before, after]) {
+      chain.push('stdout', chain.received.stdout, Buffer.from('the end\n'));
+      chain.end();
+    }
+    expect(after.release()).toEqual(before.release());
+    expect(after.closingEntries()).toEqual(before.closingEntries());
+    expect(after.texts()).toEqual(before.texts());
+  });
 
-test('an entry that has stored nothing begins at 0', async () => {
-  const clean = createClean();
-  const { mailbox } = streamOf([]);
-  await restoreOutput(clean, { ...entry, startedAt: 0 }, mailbox, logOf([]));
-  expect(clean.received).toEqual({ stdout: 0, stderr: 0 });
-});
+  test('begins at 0 when nothing is stored', async () => {
+    const clean = createClean();
+    const { mailbox } = streamOf([]);
+    await restoreOutput(clean, { ...entry, startedAt: 0 }, mailbox, logOf([]));
+    expect(clean.received).toEqual({ stdout: 0, stderr: 0 });
+  });
 
-test('what the log has counts as unread until the attached reader says what it has', async () => {
-  const reader = new AttachedReader({ stallMs: 60_000, reachRedis: async () => {} });
-  const data = Buffer.alloc(5 << 20, '.');
-  const rest = { rawFrom: 0, rawTo: data.byteLength, bytesBefore: 0, newlinesBefore: 0, redactions: {} };
-  const { mailbox } = streamOf([]);
-  const log = logOf([{ stream: 'stdout', data, ...rest }]);
-  await restoreOutput(createClean(), { ...entry, startedAt: 0 }, mailbox, log, reader);
-  expect(reader.holdsBack).toBe(true);
-  reader.seen({ stdout: data.byteLength, stderr: 0 });
-  expect(reader.holdsBack).toBe(false);
-  reader.close();
+  test('counts the log as unread until the attached reader reports', async () => {
+    const reader = new AttachedReader({ stallMs: 60_000, reachRedis: async () => {} });
+    const data = Buffer.alloc(5 << 20, '.');
+    const rest = { rawFrom: 0, rawTo: data.byteLength, bytesBefore: 0, newlinesBefore: 0, redactions: {} };
+    const { mailbox } = streamOf([]);
+    const log = logOf([{ stream: 'stdout', data, ...rest }]);
+    await restoreOutput(createClean(), { ...entry, startedAt: 0 }, mailbox, log, reader);
+    expect(reader.holdsBack).toBe(true);
+    reader.seen({ stdout: data.byteLength, stderr: 0 });
+    expect(reader.holdsBack).toBe(false);
+    reader.close();
+  });
 });

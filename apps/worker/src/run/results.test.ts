@@ -1,6 +1,6 @@
 import { type WireResult, wireResultSchema } from '@shellfleet/protocol';
 import { sampleResult } from '@shellfleet/protocol/test-support';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ShellEnd } from '../shell/shell.ts';
 import { toCancelled, toCommandResult, withBlocked } from './results.ts';
 
@@ -32,57 +32,59 @@ function ended(end: Partial<ShellEnd>): WireResult {
   return toCommandResult({ ...all, ...end }, TEXTS, BASE, { cwd: '/none', timeoutMs: 1_000, noOutputTimeoutMs: 500 });
 }
 
-test.each([
-  [{ exitCode: 0 }, { outcome: 'success', exitCode: 0, reason: 'exited' }],
-  [{ exitCode: 3 }, { outcome: 'failure', exitCode: 3, reason: 'exited' }],
-  [
-    { reason: 'signalled', exitCode: null, signal: 'SIGTERM' },
-    { outcome: 'failure', exitCode: 143, reason: 'signalled' },
-  ],
-  [
-    { reason: 'oom', exitCode: null, signal: null },
-    { outcome: 'failure', exitCode: 137, reason: 'oom' },
-  ],
-  [
-    { reason: 'syntax', exitCode: 2 },
-    { outcome: 'failure', exitCode: 2, reason: 'exited' },
-  ],
-  [
-    { reason: 'wall', exitCode: 143 },
-    { outcome: 'timeout', exitCode: null, reason: 'wall', limitMs: 1_000 },
-  ],
-  [
-    { reason: 'cancelled', exitCode: 130 },
-    { outcome: 'cancellation', exitCode: null, reason: 'cancelled' },
-  ],
-  [
-    { reason: 'cwd', exitCode: 1 },
-    { outcome: 'error', exitCode: null, error: { code: 'COMMAND_INVALID' } },
-  ],
-] as const)('the end %j of a shell is the Result %j, as it is stored', (end, expected) => {
-  const result = ended(end);
-  expect(result).toMatchObject({ ...expected, signal: 'signal' in end ? end.signal : null, hostId: 'h1' });
-  expect(wireResultSchema.parse(JSON.parse(JSON.stringify(result)))).toEqual(JSON.parse(JSON.stringify(result)));
-});
+describe('a Result', () => {
+  test.each([
+    [{ exitCode: 0 }, { outcome: 'success', exitCode: 0, reason: 'exited' }],
+    [{ exitCode: 3 }, { outcome: 'failure', exitCode: 3, reason: 'exited' }],
+    [
+      { reason: 'signalled', exitCode: null, signal: 'SIGTERM' },
+      { outcome: 'failure', exitCode: 143, reason: 'signalled' },
+    ],
+    [
+      { reason: 'oom', exitCode: null, signal: null },
+      { outcome: 'failure', exitCode: 137, reason: 'oom' },
+    ],
+    [
+      { reason: 'syntax', exitCode: 2 },
+      { outcome: 'failure', exitCode: 2, reason: 'exited' },
+    ],
+    [
+      { reason: 'wall', exitCode: 143 },
+      { outcome: 'timeout', exitCode: null, reason: 'wall', limitMs: 1_000 },
+    ],
+    [
+      { reason: 'cancelled', exitCode: 130 },
+      { outcome: 'cancellation', exitCode: null, reason: 'cancelled' },
+    ],
+    [
+      { reason: 'cwd', exitCode: 1 },
+      { outcome: 'error', exitCode: null, error: { code: 'COMMAND_INVALID' } },
+    ],
+  ] as const)('translates the end %j to %j', (end, expected) => {
+    const result = ended(end);
+    expect(result).toMatchObject({ ...expected, signal: 'signal' in end ? end.signal : null, hostId: 'h1' });
+    expect(wireResultSchema.parse(JSON.parse(JSON.stringify(result)))).toEqual(JSON.parse(JSON.stringify(result)));
+  });
 
-test('a cancel that came as the command ended makes it a cancellation, without exit code and error, and keeps its output', () => {
-  const withheld = { type: 'email', reason: 'matched' } as const;
-  for (const own of [
-    sampleResult('failure', { stdout: 'so far', exitCode: 7 }),
-    sampleResult('error', { stdout: 'so far' }),
-    sampleResult('blocked', { stdout: 'so far', blocked: withheld }),
-  ])
-    expect(toCancelled(own, 'changed my mind')).toEqual({
-      ...sampleResult('cancellation', { stdout: 'so far', cancelReason: 'changed my mind' }),
-      ...(own.outcome === 'blocked' && { blocked: withheld }),
-    });
-});
+  test('becomes a cancellation when a cancel came with the end, and keeps its output', () => {
+    const withheld = { type: 'email', reason: 'matched' } as const;
+    for (const own of [
+      sampleResult('failure', { stdout: 'so far', exitCode: 7 }),
+      sampleResult('error', { stdout: 'so far' }),
+      sampleResult('blocked', { stdout: 'so far', blocked: withheld }),
+    ])
+      expect(toCancelled(own, 'changed my mind')).toEqual({
+        ...sampleResult('cancellation', { stdout: 'so far', cancelReason: 'changed my mind' }),
+        ...(own.outcome === 'blocked' && { blocked: withheld }),
+      });
+  });
 
-test('a rule that withholds the output makes an own end blocked; a stopped or lost command keeps its outcome', () => {
-  const blocked = { type: 'email', reason: 'too-slow' } as const;
-  expect(withBlocked(sampleResult('failure', { exitCode: 7 }), blocked)).toEqual(
-    sampleResult('blocked', { exitCode: 7, blocked }),
-  );
-  for (const outcome of ['timeout', 'lost', 'error'] as const)
-    expect(withBlocked(sampleResult(outcome), blocked)).toEqual({ ...sampleResult(outcome), blocked });
+  test('is blocked by a withholding rule, unless the command was stopped or lost', () => {
+    const blocked = { type: 'email', reason: 'too-slow' } as const;
+    expect(withBlocked(sampleResult('failure', { exitCode: 7 }), blocked)).toEqual(
+      sampleResult('blocked', { exitCode: 7, blocked }),
+    );
+    for (const outcome of ['timeout', 'lost', 'error'] as const)
+      expect(withBlocked(sampleResult(outcome), blocked)).toEqual({ ...sampleResult(outcome), blocked });
+  });
 });

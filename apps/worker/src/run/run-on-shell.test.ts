@@ -62,14 +62,14 @@ async function openShell() {
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('an entry that was cancelled before', () => {
-  test('its start is stopped in the same step', async () => {
+  test('is stopped in the step that starts it', async () => {
     const { keeper, cancel, run } = await openShell();
     cancel();
     expect(await run('start')).toMatchObject({ type: 'ended', end: { reason: 'cancelled' } });
     expect(keeper.stops).toEqual([HOLD.entryId]);
   });
 
-  test('its resumption is stopped in the same step', async () => {
+  test('is stopped in the step that resumes it', async () => {
     const { keeper, cancel, run, shell } = await openShell();
     keeper.begin(HOLD.entryId);
     await shell.reconnect();
@@ -79,91 +79,93 @@ describe('an entry that was cancelled before', () => {
   });
 });
 
-test('a cancel stops the entry while it runs, and on every connection anew', async () => {
-  const { keeper, cancel, run } = await openShell();
-  keeper.ignoresStops = true;
-  const running = run('start');
-  await settle();
-  expect(keeper.stops).toEqual([]);
-  cancel();
-  await settle();
-  expect(keeper.stops).toHaveLength(1);
-  for (const stops of [2, 3]) {
-    keeper.print('x');
+describe('an entry on the shell', () => {
+  test('stops a cancelled entry while it runs, on every connection', async () => {
+    const { keeper, cancel, run } = await openShell();
+    keeper.ignoresStops = true;
+    const running = run('start');
+    await settle();
+    expect(keeper.stops).toEqual([]);
+    cancel();
+    await settle();
+    expect(keeper.stops).toHaveLength(1);
+    for (const stops of [2, 3]) {
+      keeper.print('x');
+      keeper.breakConnection();
+      await expect.poll(() => keeper.stops.length).toBe(stops);
+    }
+    keeper.end();
+    await running;
+  });
+
+  test('connects again after a broken connection, and continues the output', async () => {
+    const { keeper, run, received } = await openShell();
+    const running = run('start');
+    await settle();
+    keeper.print('one ');
     keeper.breakConnection();
-    await expect.poll(() => keeper.stops.length).toBe(stops);
-  }
-  keeper.end();
-  await running;
+    keeper.print('two ');
+    await settle();
+    keeper.print('three');
+    keeper.end({ exitCode: 3 });
+    expect(await running).toMatchObject({ type: 'ended', end: { exitCode: 3 } });
+    expect(received()).toBe('one two three');
+    expect(keeper.begun).toEqual([HOLD.entryId]);
+  });
+
+  test('sends a start again that never reached the keeper', async () => {
+    const { keeper, run } = await openShell();
+    keeper.losesNextStart = true;
+    const running = run('start');
+    await settle();
+    expect(keeper.begun).toEqual([]);
+    keeper.breakConnection();
+    await expect.poll(() => keeper.begun).toEqual([HOLD.entryId]);
+    keeper.end();
+    expect(await running).toMatchObject({ type: 'ended' });
+  });
+
+  test('follows an entry that the keeper has begun, without beginning it again', async () => {
+    const { keeper, run } = await openShell();
+    const first = run('start');
+    await settle();
+    keeper.print('out');
+    keeper.end();
+    await first;
+    expect(await run('start')).toMatchObject({ type: 'ended', end: { totals: { stdout: 3 } } });
+    expect(keeper.begun).toEqual([HOLD.entryId]);
+  });
+
+  test('reports an entry as lost that began on an earlier shell', async () => {
+    const { keeper, run } = await openShell();
+    keeper.begun.push(HOLD.entryId);
+    expect(await run('start')).toEqual({ type: 'lost' });
+  });
+
+  test("records a fresh shell that replaced the entry's", async () => {
+    const { keeper, run, shell } = await openShell();
+    const running = run('start');
+    await settle();
+    keeper.shellNumber = 2;
+    keeper.end({ shell: { state: 'lost', shellNumber: 2, reason: 'it was killed' } });
+    await running;
+    expect([shell.epoch, shell.ready, shell.lossReason]).toEqual([2, false, 'it was killed']);
+  });
+
+  test.each([
+    ['oom', { error: { code: 'CONTAINER_LOST', context: { reason: 'oom' } }, reason: 'oom' }],
+    ['removed', { error: { code: 'CONTAINER_LOST', context: { reason: 'removed' } }, reason: 'container-removed' }],
+  ] as const)("ends the entry with the reason of its sandbox's end (%s)", async (reason, expected) => {
+    const { sandbox, run } = await openShell();
+    const running = run('start');
+    await settle();
+    sandbox.die(reason);
+    expect(await running).toMatchObject({ type: 'failed', ...expected });
+  });
 });
 
-test('a broken connection is made anew, and the output goes on where it was', async () => {
-  const { keeper, run, received } = await openShell();
-  const running = run('start');
-  await settle();
-  keeper.print('one ');
-  keeper.breakConnection();
-  keeper.print('two ');
-  await settle();
-  keeper.print('three');
-  keeper.end({ exitCode: 3 });
-  expect(await running).toMatchObject({ type: 'ended', end: { exitCode: 3 } });
-  expect(received()).toBe('one two three');
-  expect(keeper.begun).toEqual([HOLD.entryId]);
-});
-
-test('a start that never reached the keeper is sent again', async () => {
-  const { keeper, run } = await openShell();
-  keeper.losesNextStart = true;
-  const running = run('start');
-  await settle();
-  expect(keeper.begun).toEqual([]);
-  keeper.breakConnection();
-  await expect.poll(() => keeper.begun).toEqual([HOLD.entryId]);
-  keeper.end();
-  expect(await running).toMatchObject({ type: 'ended' });
-});
-
-test('starting or resuming an entry that the keeper has begun follows it, and begins nothing', async () => {
-  const { keeper, run } = await openShell();
-  const first = run('start');
-  await settle();
-  keeper.print('out');
-  keeper.end();
-  await first;
-  expect(await run('start')).toMatchObject({ type: 'ended', end: { totals: { stdout: 3 } } });
-  expect(keeper.begun).toEqual([HOLD.entryId]);
-});
-
-test('an entry that began on a shell before this one is lost, never begun again', async () => {
-  const { keeper, run } = await openShell();
-  keeper.begun.push(HOLD.entryId);
-  expect(await run('start')).toEqual({ type: 'lost' });
-});
-
-test('a shell that a fresh one replaced is recorded', async () => {
-  const { keeper, run, shell } = await openShell();
-  const running = run('start');
-  await settle();
-  keeper.shellNumber = 2;
-  keeper.end({ shell: { state: 'lost', shellNumber: 2, reason: 'it was killed' } });
-  await running;
-  expect([shell.epoch, shell.ready, shell.lossReason]).toEqual([2, false, 'it was killed']);
-});
-
-test.each([
-  ['oom', { error: { code: 'CONTAINER_LOST', context: { reason: 'oom' } }, reason: 'oom' }],
-  ['removed', { error: { code: 'CONTAINER_LOST', context: { reason: 'removed' } }, reason: 'container-removed' }],
-] as const)('a sandbox that ended (%s) ends the entry with the reason', async (reason, expected) => {
-  const { sandbox, run } = await openShell();
-  const running = run('start');
-  await settle();
-  sandbox.die(reason);
-  expect(await running).toMatchObject({ type: 'failed', ...expected });
-});
-
-describe('SHELL_UNRESPONSIVE', () => {
-  test('a keeper that cannot be reached while its sandbox is alive: the sandbox is ended', async () => {
+describe('an unresponsive shell', () => {
+  test('loses its sandbox when the keeper cannot be reached', async () => {
     const { sandbox, keeper, shell, run } = await openShell();
     const running = run('start');
     await settle();
@@ -175,7 +177,7 @@ describe('SHELL_UNRESPONSIVE', () => {
     expect(shell.lossReason).toBe('its keeper did not answer');
   });
 
-  test('a keeper whose connections break without any output in between', async () => {
+  test('is one whose connections break without any output in between', async () => {
     const { sandbox, keeper, run } = await openShell();
     vi.mocked(connectShell).mockImplementation(async () => {
       const connection = keeper.connect();

@@ -1,4 +1,4 @@
-import { beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 
 const staged = { cleared: [] as unknown[][], reply: { type: 'too-late' } as object };
 vi.mock('../run/run-entry.ts', () => ({ openSignedPayload: () => ({ payload: {}, signature: undefined }) }));
@@ -34,22 +34,24 @@ beforeEach(() => {
   staged.reply = { type: 'too-late' };
 });
 
-// A host that stood still in between must not start a command on an approval that was revoked meanwhile.
-test('an entry on an approval is started until the time of its verdict, and decided again after it', async () => {
-  expect(await admit({ type: 'admit', startBy: 123 })).toEqual({
-    next: { type: 'decide', entry: ENTRY, opened: false },
-    cleared: [['e', 'd', 123]],
-    admitted: ['set', 'clear'],
+describe('the start of a decided entry', () => {
+  // A host that stood still in between must not start a command on an approval that was revoked meanwhile.
+  test('follows an approval until its time, and decides again after that', async () => {
+    expect(await admit({ type: 'admit', startBy: 123 })).toEqual({
+      next: { type: 'decide', entry: ENTRY, opened: false },
+      cleared: [['e', 'd', 123]],
+      admitted: ['set', 'clear'],
+    });
   });
-});
 
-test('an entry that the rules admit has no such time, and stays admitted once it is started', async () => {
-  staged.reply = { type: 'started', entry: ENTRY };
-  const started = { next: { type: 'taken', entry: ENTRY }, cleared: [['e', 'd', undefined]], admitted: ['set'] };
-  expect(await admit({ type: 'admit' })).toEqual(started);
-});
+  test('has no time limit when the rules admit the entry', async () => {
+    staged.reply = { type: 'started', entry: ENTRY };
+    const started = { next: { type: 'taken', entry: ENTRY }, cleared: [['e', 'd', undefined]], admitted: ['set'] };
+    expect(await admit({ type: 'admit' })).toEqual(started);
+  });
 
-test('an entry whose lease has lapsed is not started', async () => {
-  const unstarted = { next: { type: 'look' }, cleared: [], admitted: ['set', 'clear'] };
-  expect(await admit({ type: 'admit' }, false)).toEqual(unstarted);
+  test('does not happen when the lease has lapsed', async () => {
+    const unstarted = { next: { type: 'look' }, cleared: [], admitted: ['set', 'clear'] };
+    expect(await admit({ type: 'admit' }, false)).toEqual(unstarted);
+  });
 });

@@ -8,14 +8,14 @@ const LIVE = { ready: true, hasState: true, directory: async (path?: string) => 
 const NONE = { ready: false, hasState: false, directory: async () => undefined };
 const spec = (given: object = {}) => ({ cwd: '/workspace', startupCommands: [] as string[], ...given });
 
-describe('directoryOf', () => {
+describe('the directory of a command', () => {
   test.each([
     ['of a shell that is ready', {}, false, spec(), LIVE, { path: '/s' }],
     ['that a command names, without links', { cwd: '/link' }, false, spec(), LIVE, { path: '/real' }],
     ['of a fresh shell, before it is opened', {}, true, spec(), NONE, { path: '/workspace' }],
     ['that a command names, before a shell is opened', { cwd: '/link' }, true, spec(), NONE, { path: '/link' }],
     ['of a fresh shell, once it is opened', {}, true, spec(), LIVE, { path: '/s' }],
-  ])('tells the directory %s', async (_which, payload, opens, of, shell, directory) => {
+  ])('is known %s', async (_which, payload, opens, of, shell, directory) => {
     expect(await directoryOf(payload, opens, of, shell)).toEqual(directory);
   });
 
@@ -25,7 +25,7 @@ describe('directoryOf', () => {
     ['in the folder of an image', {}, true, spec({ cwd: 'image' }), NONE],
     ['of a shell that is not connected', {}, true, spec(), { ...NONE, hasState: true }],
     ['of a shell whose folder is gone', {}, false, spec(), { ...LIVE, directory: async () => undefined }],
-  ])('is not certain %s', async (_where, payload, opens, of, shell) => {
+  ])('is unknown %s', async (_where, payload, opens, of, shell) => {
     expect(await directoryOf(payload, opens, of, shell)).toEqual({ unknown: expect.any(String) });
   });
 

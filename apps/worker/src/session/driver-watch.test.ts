@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { DriverWatch } from './driver-watch.ts';
 
 // The mailbox of a session that has nothing to do: what matters is when it is asked, and for what.
@@ -29,40 +29,42 @@ async function idleFor(ms: number, watch: DriverWatch, activeAt: number) {
   return answer;
 }
 
-test('a session without a driver costs no call', async () => {
-  const watch = new DriverWatch(mailbox, false);
-  expect(await idleFor(60_000, watch, performance.now())).toBe('stays');
-  expect(mailbox.asked).toEqual([]);
-});
-
-test('a session whose driver is missing twice is closed within 3 s of its last command, and not at the first look', async () => {
-  const watch = new DriverWatch(mailbox, true);
-  const from = performance.now();
-  expect(await idleFor(60_000, watch, from)).toBe('closing');
-  expect({ asked: mailbox.asked, afterMs: performance.now() - from, gone: watch.gone }).toEqual({
-    asked: ['look', 'close'],
-    afterMs: 3_000,
-    gone: true,
+describe('the watch of a driver', () => {
+  test('costs no call for a session without a driver', async () => {
+    const watch = new DriverWatch(mailbox, false);
+    expect(await idleFor(60_000, watch, performance.now())).toBe('stays');
+    expect(mailbox.asked).toEqual([]);
   });
-});
 
-test('a driver that renews its heartbeat between two looks keeps its session', async () => {
-  const watch = new DriverWatch(mailbox, true);
-  const from = performance.now();
-  await idleFor(1_000, watch, from);
-  mailbox.driver = true;
-  expect(await idleFor(2_000, watch, from)).toBe('stays');
-  expect(await idleFor(20_000, watch, from)).toBe('stays');
-  expect(watch.gone).toBe(false);
-});
+  test('closes the session when the driver is missing twice, within 3 s', async () => {
+    const watch = new DriverWatch(mailbox, true);
+    const from = performance.now();
+    expect(await idleFor(60_000, watch, from)).toBe('closing');
+    expect({ asked: mailbox.asked, afterMs: performance.now() - from, gone: watch.gone }).toEqual({
+      asked: ['look', 'close'],
+      afterMs: 3_000,
+      gone: true,
+    });
+  });
 
-test('a session that works is not looked at, and a look before its command does not count afterwards', async () => {
-  const watch = new DriverWatch(mailbox, true);
-  await idleFor(1_000, watch, performance.now());
-  expect(mailbox.asked).toEqual(['look']);
-  vi.advanceTimersByTime(30_000);
-  const from = performance.now();
-  expect(await watch.look(from)).toBe('stays');
-  expect(await idleFor(60_000, watch, from)).toBe('closing');
-  expect(mailbox.asked).toEqual(['look', 'look', 'close']);
+  test('keeps the session of a driver that renews its heartbeat between two looks', async () => {
+    const watch = new DriverWatch(mailbox, true);
+    const from = performance.now();
+    await idleFor(1_000, watch, from);
+    mailbox.driver = true;
+    expect(await idleFor(2_000, watch, from)).toBe('stays');
+    expect(await idleFor(20_000, watch, from)).toBe('stays');
+    expect(watch.gone).toBe(false);
+  });
+
+  test('begins anew after each command, and ignores a busy session', async () => {
+    const watch = new DriverWatch(mailbox, true);
+    await idleFor(1_000, watch, performance.now());
+    expect(mailbox.asked).toEqual(['look']);
+    vi.advanceTimersByTime(30_000);
+    const from = performance.now();
+    expect(await watch.look(from)).toBe('stays');
+    expect(await idleFor(60_000, watch, from)).toBe('closing');
+    expect(mailbox.asked).toEqual(['look', 'look', 'close']);
+  });
 });

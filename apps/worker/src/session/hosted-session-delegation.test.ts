@@ -1,9 +1,7 @@
 import { type CarriedEntry, entryIdSchema } from '@shellfleet/protocol';
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { FakeSandbox } from '../../test-support/fake-sandbox.ts';
 import { HOST, open, outcomes, serve } from '../../test-support/session-stage.ts';
-
-// A session whose entries are started in its name, before its host hears of them.
 
 vi.mock('@shellfleet/mailbox', async (original) =>
   (await import('../../test-support/staged-mailbox.ts')).inMemory(await original<object>()),
@@ -23,7 +21,7 @@ async function openIdle() {
   return it;
 }
 
-/** What `submit` does then. Returns what the wake-up carries. */
+/** Starts an entry as `submit` does. Returns the entry that the wake-up carries. */
 function startIn({ mailbox }: ReturnType<typeof open>, script = 'true'): CarriedEntry {
   const { payload } = mailbox.submit({ id, script });
   mailbox.running = { ...mailbox.waiting.pop()!, startedAt: 2, fence: mailbox.fence, host: HOST };
@@ -31,74 +29,73 @@ function startIn({ mailbox }: ReturnType<typeof open>, script = 'true'): Carried
   return { id, payload, kind: 'command', inbox: '', retry: 'never', ...times };
 }
 
-test('an entry that its wake-up brings runs without a call to the mailbox before its end', async () => {
-  const it = await openIdle();
-  const { calls } = it.mailbox;
-  calls.length = 0;
-  it.session.wakeUp(startIn(it));
-  await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
-  expect(calls).toEqual(['finish']);
-});
+describe('a session that delegates starts to `submit`', () => {
+  test('runs a brought entry without a call to the mailbox before its end', async () => {
+    const it = await openIdle();
+    const { calls } = it.mailbox;
+    calls.length = 0;
+    it.session.wakeUp(startIn(it));
+    await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
+    expect(calls).toEqual(['finish']);
+  });
 
-test('an entry whose wake-up was lost is found at the next look, and runs once', async () => {
-  const it = await openIdle();
-  startIn(it);
-  it.session.wakeUp();
-  await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
-  expect(it.keeper().begun.filter((begun) => begun === id)).toEqual([id]);
-});
+  test('finds an entry whose wake-up was lost, and runs it once', async () => {
+    const it = await openIdle();
+    startIn(it);
+    it.session.wakeUp();
+    await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
+    expect(it.keeper().begun.filter((begun) => begun === id)).toEqual([id]);
+  });
 
-test('a wake-up that comes twice, or after its entry was taken, runs nothing again', async () => {
-  const it = await openIdle();
-  const carried = startIn(it);
-  it.session.wakeUp();
-  await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
-  it.session.wakeUp(carried);
-  it.session.wakeUp(carried);
-  it.mailbox.submit({ id: 'after', script: 'true' });
-  await expect.poll(() => outcomes(it.mailbox)).toEqual(['before success', `${id} success`, 'after success']);
-  expect(it.keeper().begun.filter((begun) => begun === id)).toEqual([id]);
-});
+  test('runs nothing again for a repeated or late wake-up', async () => {
+    const it = await openIdle();
+    const carried = startIn(it);
+    it.session.wakeUp();
+    await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
+    it.session.wakeUp(carried);
+    it.session.wakeUp(carried);
+    it.mailbox.submit({ id: 'after', script: 'true' });
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['before success', `${id} success`, 'after success']);
+    expect(it.keeper().begun.filter((begun) => begun === id)).toEqual([id]);
+  });
 
-test('an entry that is brought while the lease may have ended begins after a renewal, or never', async () => {
-  const it = await openIdle();
-  it.lease.isHeld = false;
-  it.session.wakeUp(startIn(it));
-  await new Promise((resolve) => setTimeout(resolve, 250));
-  expect(it.keeper().begun).not.toContain(id);
-  it.lease.isHeld = true;
-  await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
-});
+  test('begins a brought entry only after a renewal if the lease may have ended', async () => {
+    const it = await openIdle();
+    it.lease.isHeld = false;
+    it.session.wakeUp(startIn(it));
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    expect(it.keeper().begun).not.toContain(id);
+    it.lease.isHeld = true;
+    await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
+  });
 
-test('a session that is closed between the submit and its wake-up cancels the entry', async () => {
-  const it = await openIdle();
-  const carried = startIn(it, 'hold');
-  it.session.closeGeneration('one');
-  it.session.wakeUp(carried);
-  await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} cancellation`);
-});
+  test('cancels the entry when it is closed before the wake-up', async () => {
+    const it = await openIdle();
+    const carried = startIn(it, 'hold');
+    it.session.closeGeneration('one');
+    it.session.wakeUp(carried);
+    await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} cancellation`);
+  });
 
-test('a worker that ends asks first what was started in its name, and cancels it', async () => {
-  const it = await openIdle();
-  startIn(it, 'hold');
-  it.session.stop('end');
-  await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} cancellation`);
-  expect(it.mailbox.calls).toContain('withdraw');
-});
+  test('cancels what was started in its name when the worker ends', async () => {
+    const it = await openIdle();
+    startIn(it, 'hold');
+    it.session.stop('end');
+    await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} cancellation`);
+    expect(it.mailbox.calls).toContain('withdraw');
+  });
 
-test('a worker that hands its shell over runs first what was started in its name', async () => {
-  const it = await openIdle();
-  startIn(it);
-  it.session.stop('hand-over');
-  await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
-});
+  test('runs what was started in its name before handing the shell over', async () => {
+    const it = await openIdle();
+    startIn(it);
+    it.session.stop('hand-over');
+    await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
+  });
 
-test.each([
-  ['end', 'cancellation'],
-  ['hand-over', 'success'],
-] as const)(
-  'what was started while an idle session was given up ends also when the worker stops then (%s)',
-  async (how, outcome) => {
+  test.each([
+    ['end', 'cancellation'],
+    ['hand-over', 'success'],
+  ] as const)('ends what was started during giving up, even if the worker stops (%s)', async (how, outcome) => {
     const it = open({ idleTimeoutMs: 50 });
     it.mailbox.submit({ id: 'before', script: 'true' });
     const { functions } = it.mailbox;
@@ -116,5 +113,5 @@ test.each([
     const served = serve(it);
     expect(await served).toBe('ended');
     expect(outcomes(it.mailbox)).toEqual(['before success', `${id} ${outcome}`]);
-  },
-);
+  });
+});

@@ -12,7 +12,7 @@ vi.mock('../shell/connect-shell.ts', () => ({
 }));
 
 describe('the end of a session', () => {
-  test('a handed-over shell lives on, with its lease, its job and what waits', async () => {
+  test('leaves a handed-over shell alive, with lease, job and waiting entries', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });
     it.mailbox.submit({ id: 'b', script: 'true' });
@@ -26,7 +26,7 @@ describe('the end of a session', () => {
     expect(it.jobs.remove).not.toHaveBeenCalled();
   });
 
-  test('a worker that shuts down cancels what runs and releases the session', async () => {
+  test('cancels what runs and releases the session when the worker shuts down', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });
     const served = serve(it);
@@ -37,7 +37,7 @@ describe('the end of a session', () => {
     expect([it.sandboxes.made[0]?.removed, it.lease.ended, it.mailbox.released]).toEqual([true, true, 'lost']);
   });
 
-  test('a keeper that ignores the end of its worker loses its sandbox when the grace is over', async () => {
+  test('removes the sandbox of a keeper that ignores the end after the grace', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });
     const served = serve(it);
@@ -49,7 +49,7 @@ describe('the end of a session', () => {
     expect([it.sandboxes.made[0]?.removed, it.mailbox.released]).toEqual([true, 'lost']);
   });
 
-  test('a close outranks a hand-over: the shell ends', async () => {
+  test('ends the shell when a close follows a hand-over', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });
     const served = serve(it);
@@ -63,7 +63,7 @@ describe('the end of a session', () => {
     expect(it.jobs.remove).toHaveBeenCalled();
   });
 
-  test('a close whose call was lost is found at the next look', async () => {
+  test('finds a close at the next look when its call was lost', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'true' });
     const served = serve(it);
@@ -74,7 +74,7 @@ describe('the end of a session', () => {
     expect(it.mailbox.released).toBe('queued');
   });
 
-  test('an idle session is given up, and its job is added again when something was submitted meanwhile', async () => {
+  test('gives up an idle session, and adds its job again after a submit meanwhile', async () => {
     const it = open({ idleTimeoutMs: 50 });
     it.mailbox.submit({ id: 'a', script: 'true' });
     it.jobs.remove.mockImplementation(async () => void it.mailbox.submit({ id: 'late', script: 'true' }));
@@ -84,7 +84,7 @@ describe('the end of a session', () => {
   });
 });
 
-describe('What is in clear beside the sealed spec', () => {
+describe('a job with data outside of the sealed spec', () => {
   const spec: SessionSpec = { priority: 2, labels: { team: 'build' } };
   const data = {
     ...{ generation: 'one', policy: 'docker' as const, priority: 2, labels: { team: 'build' } },
@@ -102,27 +102,24 @@ describe('What is in clear beside the sealed spec', () => {
       { placementClass: classOf('host'), data: { ...data, policy: 'host' } },
       'queue, policy',
     ],
-  ])(
-    'a job is refused when %s: what waits ends with an error, and no sandbox is opened',
-    async (_title, change, part) => {
-      const it = open(spec, { job: { ...jobFor(spec), ...change }, offers: [classOf('docker'), classOf('host')] });
-      for (const id of ['a', 'b']) it.mailbox.submit({ id, script: 'true' });
-      expect(await serve(it)).toBe('ended');
-      expect(outcomes(it.mailbox)).toEqual(['a error', 'b error']);
-      expect(it.mailbox.finished[0]?.result).toMatchObject({
-        error: {
-          code: 'SESSION_SPEC_INVALID',
-          message: expect.stringContaining(`in its ${part}, so nothing was run`),
-        },
-      });
-      expect(it.sandboxes.made).toEqual([]);
-      // It is not given to the next host.
-      expect(it.mailbox.released).toBe('queued');
-      expect(it.jobs.remove).toHaveBeenCalledTimes(1);
-    },
-  );
+  ])('is refused when %s, and what waits ends with an error', async (_title, change, part) => {
+    const it = open(spec, { job: { ...jobFor(spec), ...change }, offers: [classOf('docker'), classOf('host')] });
+    for (const id of ['a', 'b']) it.mailbox.submit({ id, script: 'true' });
+    expect(await serve(it)).toBe('ended');
+    expect(outcomes(it.mailbox)).toEqual(['a error', 'b error']);
+    expect(it.mailbox.finished[0]?.result).toMatchObject({
+      error: {
+        code: 'SESSION_SPEC_INVALID',
+        message: expect.stringContaining(`in its ${part}, so nothing was run`),
+      },
+    });
+    expect(it.sandboxes.made).toEqual([]);
+    // It is not given to the next host.
+    expect(it.mailbox.released).toBe('queued');
+    expect(it.jobs.remove).toHaveBeenCalledTimes(1);
+  });
 
-  test('a refused job ends the sandbox that an earlier one had, and reports what ran there as lost', async () => {
+  test('ends the sandbox of an earlier job when refused, and reports its entry lost', async () => {
     const it = open(spec, { job: { ...jobFor(spec), data: { ...data, priority: 0 } } });
     const found = adoptable(it, { id: 'ran' });
     it.mailbox.submit({ id: 'waits', script: 'true' });
@@ -131,14 +128,14 @@ describe('What is in clear beside the sealed spec', () => {
     expect(found.removed).toBe(true);
   });
 
-  test('a job of an earlier generation with another priority is taken', async () => {
+  test('is accepted from an earlier generation with another priority', async () => {
     const it = open(spec, { job: { ...jobFor(spec), data: { ...data, generation: 'before', priority: 0 } } });
     it.mailbox.submit({ id: 'a', script: 'true' });
     void serve(it);
     await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
   });
 
-  test('a session of a policy that this host offers no more is released with what waits, and gets a job of its own class', async () => {
+  test('releases a session of a policy that this host no longer offers', async () => {
     const it = open({ policy: 'host', priority: 4 }, { offers: [classOf('docker')] });
     it.mailbox.submit({ id: 'waits', script: 'true' });
     expect(await serve(it)).toBe('ended');
@@ -153,24 +150,26 @@ describe('What is in clear beside the sealed spec', () => {
   });
 });
 
-test('a command that runs when the host comes back without its policy is followed to its end, and what waits is left to others', async () => {
-  const it = open({ policy: 'host' }, { offers: [classOf('docker')] });
-  const sandbox = adoptable(it, { id: 'runs' });
-  sandbox.keeper.begin('runs');
-  it.mailbox.submit({ id: 'waits', script: 'true' });
-  const served = serve(it, sandbox);
-  await expect.poll(() => it.session.running?.entry.id).toBe('runs');
-  sandbox.keeper.end();
-  expect(await served).toBe('ended');
-  expect([outcomes(it.mailbox), it.mailbox.running]).toEqual([['runs success'], undefined]);
-  expect(it.mailbox.waiting.map(({ id }) => id)).toEqual(['waits']);
+describe('a session whose host lost its policy', () => {
+  test('follows a running command to its end, and leaves what waits', async () => {
+    const it = open({ policy: 'host' }, { offers: [classOf('docker')] });
+    const sandbox = adoptable(it, { id: 'runs' });
+    sandbox.keeper.begin('runs');
+    it.mailbox.submit({ id: 'waits', script: 'true' });
+    const served = serve(it, sandbox);
+    await expect.poll(() => it.session.running?.entry.id).toBe('runs');
+    sandbox.keeper.end();
+    expect(await served).toBe('ended');
+    expect([outcomes(it.mailbox), it.mailbox.running]).toEqual([['runs success'], undefined]);
+    expect(it.mailbox.waiting.map(({ id }) => id)).toEqual(['waits']);
+  });
 });
 
-describe('An entry that this host began before Redis forgot it', () => {
+describe('an entry that this host began before Redis forgot it', () => {
   test.each([
     ['is lost', 'never', ['a', 'b'], ['x lost', 'b success']],
     ['runs again when it is idempotent', 'idempotent', ['a', 'x', 'b'], ['x success', 'b success']],
-  ] as const)('%s; what waits behind it runs', async (_title, retry, begun, after) => {
+  ] as const)('%s, and what waits behind it runs', async (_title, retry, begun, after) => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'true' });
     void serve(it);
@@ -200,12 +199,14 @@ describe('An entry that this host began before Redis forgot it', () => {
   });
 });
 
-test('an entry that was started by a finish whose reply was lost runs on a fresh shell when its own has died meanwhile', async () => {
-  const it = open();
-  it.mailbox.submit({ id: 'a', script: 'true' });
-  it.mailbox.submit({ id: 'b', script: 'true' });
-  it.mailbox.onLostReply = () => it.sandboxes.made[0]?.die('removed');
-  void serve(it);
-  await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success']);
-  expect(it.sandboxes.made.map(({ keeper }) => keeper.begun.slice(1))).toEqual([['a'], ['b']]);
+describe('an entry whose start got no reply', () => {
+  test('runs on a fresh shell when its own has died', async () => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    it.mailbox.submit({ id: 'b', script: 'true' });
+    it.mailbox.onLostReply = () => it.sandboxes.made[0]?.die('removed');
+    void serve(it);
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success']);
+    expect(it.sandboxes.made.map(({ keeper }) => keeper.begun.slice(1))).toEqual([['a'], ['b']]);
+  });
 });

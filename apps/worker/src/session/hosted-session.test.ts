@@ -12,43 +12,45 @@ vi.mock('../shell/connect-shell.ts', () => ({
   connectShell: async (sandbox: FakeSandbox) => sandbox.keeper.connect(),
 }));
 
-test('runs the entries in order, prepares the shell once, and takes each in the step that ends the one before', async () => {
-  const it = open();
-  for (const id of ['a', 'b', 'c']) it.mailbox.submit({ id, script: 'true' });
-  void serve(it);
-  await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success', 'c success']);
-  expect(it.sandboxes.made).toHaveLength(1);
-  // The first of the four is the preparation.
-  expect(it.keeper().begun.slice(1)).toEqual(['a', 'b', 'c']);
-  expect(it.mailbox.events).toEqual(['session.opened']);
-  expect(it.mailbox.takes).toBe(1);
+describe('a session on its host', () => {
+  test('runs entries in order, and takes each when the previous one ends', async () => {
+    const it = open();
+    for (const id of ['a', 'b', 'c']) it.mailbox.submit({ id, script: 'true' });
+    void serve(it);
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success', 'c success']);
+    expect(it.sandboxes.made).toHaveLength(1);
+    // The first of the four is the preparation.
+    expect(it.keeper().begun.slice(1)).toEqual(['a', 'b', 'c']);
+    expect(it.mailbox.events).toEqual(['session.opened']);
+    expect(it.mailbox.takes).toBe(1);
+  });
+
+  test('costs one script per command without rules, approval and keys (ADMIT-2)', async () => {
+    const rules = decideByRules({ rules: compileOperatorRules([]) }, { unchecked: [], onReported: () => {} });
+    const answers = { find: () => Promise.reject(new Error('nothing is asked')) };
+    const it = open({}, { admission: createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }) });
+    for (const id of ['a', 'b', 'c']) it.mailbox.submit({ id, script: 'rm -rf /' });
+    void serve(it);
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success', 'c success']);
+    const { calls } = it.mailbox;
+    expect(calls.slice(calls.indexOf('take'))).toEqual(['take', 'finish', 'finish', 'finish']);
+  });
+
+  test('takes nothing until a wake-up', async () => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    void serve(it);
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
+    it.mailbox.submit({ id: 'b', script: 'true' });
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    expect(it.mailbox.takes).toBe(1);
+    it.session.wakeUp();
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success']);
+  });
 });
 
-test('a session without rules, approval and keys costs one script a command (ADMIT-2)', async () => {
-  const rules = decideByRules({ rules: compileOperatorRules([]) }, { unchecked: [], onReported: () => {} });
-  const answers = { find: () => Promise.reject(new Error('nothing is asked')) };
-  const it = open({}, { admission: createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }) });
-  for (const id of ['a', 'b', 'c']) it.mailbox.submit({ id, script: 'rm -rf /' });
-  void serve(it);
-  await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success', 'c success']);
-  const { calls } = it.mailbox;
-  expect(calls.slice(calls.indexOf('take'))).toEqual(['take', 'finish', 'finish', 'finish']);
-});
-
-test('a session that nothing wakes takes nothing; a wake-up lets it look', async () => {
-  const it = open();
-  it.mailbox.submit({ id: 'a', script: 'true' });
-  void serve(it);
-  await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
-  it.mailbox.submit({ id: 'b', script: 'true' });
-  await new Promise((resolve) => setTimeout(resolve, 150));
-  expect(it.mailbox.takes).toBe(1);
-  it.session.wakeUp();
-  await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success']);
-});
-
-describe('SESSION-2', () => {
-  test('when the lease has lapsed while a command ran, its finish takes nothing; what waits starts only after a renewal', async () => {
+describe('a session whose lease or shell is not ready (SESSION-2)', () => {
+  test('starts what waits only after a renewal when the lease lapsed during a command', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });
     it.mailbox.submit({ id: 'b', script: 'true' });
@@ -64,7 +66,7 @@ describe('SESSION-2', () => {
     await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success']);
   });
 
-  test('an entry whose start was answered after the lease had lapsed reaches the shell after a renewal, or never', async () => {
+  test('begins an entry only after a renewal when its start was answered too late', async () => {
     const it = open();
     const { functions } = it.mailbox;
     let lapses = true;
@@ -93,7 +95,7 @@ describe('SESSION-2', () => {
     expect([begun.includes('b'), outcomes(it.mailbox)]).toEqual([false, ['a success']]);
   });
 
-  test('nothing is taken for a shell whose lease ended while it was opened', async () => {
+  test('takes nothing when the lease ended while the shell was opened', async () => {
     const it = open({ startupCommands: ['hold on'] });
     it.mailbox.submit({ id: 'a', script: 'true' });
     void serve(it);
@@ -106,7 +108,7 @@ describe('SESSION-2', () => {
     await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
   });
 
-  test('nothing is taken for a shell whose startup command failed: what waits fails', async () => {
+  test('fails what waits when a startup command failed', async () => {
     const it = open({ startupCommands: ['hold on'] });
     it.mailbox.submit({ id: 'a', script: 'true' });
     void serve(it);
@@ -120,7 +122,7 @@ describe('SESSION-2', () => {
   });
 });
 
-describe('EPOCH-2: a command whose shell dies while its start is on its way', () => {
+describe('a command whose shell dies before its start arrives (EPOCH-2)', () => {
   test('runs on the fresh shell after its startup commands, and its Result reports the loss', async () => {
     const it = open({ startupCommands: ['true'] });
     it.mailbox.submit({ id: 'a', script: 'true' });
@@ -176,8 +178,8 @@ describe('EPOCH-2: a command whose shell dies while its start is on its way', ()
   });
 });
 
-describe('SESSION-5: while the host takes nothing new', () => {
-  test('a session without a living shell leaves for another host, with what waits and its place in the queue', async () => {
+describe('a session while its host takes nothing new (SESSION-5)', () => {
+  test('leaves without a living shell, with what waits and its place in the queue', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'true' });
     it.host.takesNew = false;
@@ -190,7 +192,7 @@ describe('SESSION-5: while the host takes nothing new', () => {
   test.each<[string, (it: ReturnType<typeof open>) => void]>([
     ['the host drains', (it) => it.session.drain()],
     ['the worker stops', (it) => it.session.stop('hand-over')],
-  ])('a shell that is being prepared when %s is dropped, and the session leaves', async (_when, begin) => {
+  ])('drops a shell in preparation and leaves when %s', async (_when, begin) => {
     const it = open({ startupCommands: ['hold on'] });
     it.mailbox.submit({ id: 'a', script: 'true' });
     const served = serve(it);
@@ -202,7 +204,7 @@ describe('SESSION-5: while the host takes nothing new', () => {
     expect(it.jobs.putBack).toHaveBeenCalledTimes(1);
   });
 
-  test('a session with a living shell stays and runs its commands', async () => {
+  test('stays with a living shell and runs its commands', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });
     void serve(it);
@@ -215,7 +217,7 @@ describe('SESSION-5: while the host takes nothing new', () => {
     expect(it.jobs.putBack).not.toHaveBeenCalled();
   });
 
-  test('a session whose opening was dropped opens its shell here after all when the host takes sessions again', async () => {
+  test('opens its shell after all when the host takes sessions again', async () => {
     const it = open({ startupCommands: ['hold on'] });
     it.mailbox.submit({ id: 'a', script: 'true' });
     void serve(it);
@@ -228,7 +230,7 @@ describe('SESSION-5: while the host takes nothing new', () => {
   });
 });
 
-describe('A sandbox that is lost while a command runs', () => {
+describe('a sandbox that is lost while a command runs', () => {
   test.each([
     ['an idempotent one runs again in the next, and its Result counts the starts', 'idempotent', 1, 'success', 2, 2],
     ['an idempotent one is started three times in all', 'idempotent', 3, 'error', 3, 3],
@@ -253,7 +255,7 @@ describe('A sandbox that is lost while a command runs', () => {
   });
 
   test.each(['ran out of memory', 'was cancelled'] as const)(
-    'an idempotent one that %s is not run again',
+    'does not rerun an idempotent command that %s',
     async (what) => {
       const it = open();
       it.mailbox.submit({ id: 'a', script: 'hold', retry: 'idempotent' });
@@ -275,7 +277,7 @@ describe('an entry that ran when the worker died', () => {
   test.each([
     ['runs again in a fresh sandbox after its startup commands', 0, 'a success'],
     ['is lost when a startup command fails', 7, 'a lost'],
-  ])('is idempotent, its sandbox is gone: it %s', async (_title, exitCode, outcome) => {
+  ])('%s if it is idempotent and its sandbox is gone', async (_title, exitCode, outcome) => {
     const it = open({ startupCommands: ['hold on'] });
     adoptable(it, { id: 'a', retry: 'idempotent' });
     void serve(it);
@@ -288,7 +290,7 @@ describe('an entry that ran when the worker died', () => {
     await expect.poll(() => outcomes(it.mailbox)).toEqual([outcome]);
   });
 
-  test('is not idempotent, its sandbox is gone: it is lost, and what waits runs', async () => {
+  test('is lost if it is not idempotent, and what waits runs', async () => {
     const it = open();
     adoptable(it, { id: 'a' });
     it.mailbox.submit({ id: 'b', script: 'true' });
@@ -298,7 +300,7 @@ describe('an entry that ran when the worker died', () => {
 });
 
 describe('cancel', () => {
-  test('an entry that runs is stopped', async () => {
+  test('stops an entry that runs', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });
     void serve(it);
@@ -307,7 +309,7 @@ describe('cancel', () => {
     await expect.poll(() => outcomes(it.mailbox)).toEqual(['a cancellation']);
   });
 
-  test('an entry that has not started here yet is stopped as it starts', async () => {
+  test('stops an entry as it starts when it came before', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });
     it.session.cancel('one', 'a');
@@ -316,7 +318,7 @@ describe('cancel', () => {
     expect(it.keeper().stops).toEqual(['a']);
   });
 
-  test('a generation that is closed before this host has adopted it cancels the entry that runs', async () => {
+  test('stops the running entry of a generation that closed before its adoption', async () => {
     const it = open();
     const sandbox = adoptable(it, { id: 'a' });
     sandbox.keeper.begin('a');
@@ -325,7 +327,7 @@ describe('cancel', () => {
     expect([outcomes(it.mailbox), it.mailbox.released]).toEqual([['a cancellation'], 'queued']);
   });
 
-  test('a call for an earlier generation of the session, to close it or to cancel an entry, does nothing', async () => {
+  test('ignores calls for an earlier generation', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });
     it.session.closeGeneration('zero');
@@ -339,7 +341,7 @@ describe('cancel', () => {
     await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
   });
 
-  test('a command that was cancelled while its worker was dead is stopped when its shell is adopted', async () => {
+  test('stops a command at adoption that was cancelled without a worker', async () => {
     const it = open();
     const sandbox = adoptable(it, { id: 'a', cancelReason: 'caller' });
     sandbox.keeper.begin('a');
@@ -348,8 +350,8 @@ describe('cancel', () => {
   });
 });
 
-describe('SESSION-1', () => {
-  test('the first refused write ends the session and its sandbox; nothing more is written', async () => {
+describe('an owner that was fenced off (SESSION-1)', () => {
+  test('ends the session and its sandbox at the first refused write', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });
     it.mailbox.submit({ id: 'b', script: 'true' });
@@ -362,7 +364,7 @@ describe('SESSION-1', () => {
     expect(it.jobs.remove).not.toHaveBeenCalled();
   });
 
-  test('a session that another host has taken over while this one stops is left alone', async () => {
+  test('leaves a session alone that another host adopted during the stop', async () => {
     const it = open({ shutdownCommands: ['true'] });
     it.mailbox.submit({ id: 'a', script: 'true' });
     const served = serve(it);
@@ -374,7 +376,7 @@ describe('SESSION-1', () => {
     expect(it.jobs.remove).not.toHaveBeenCalled();
   });
 
-  test('a lost lease ends the sandbox at once, while a command runs', async () => {
+  test('ends the sandbox at once when the lease is lost during a command', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });
     const served = serve(it);

@@ -1,13 +1,13 @@
 import { sessionKeys } from '@shellfleet/protocol';
 import { createSealer, createSealKey } from '@shellfleet/sealing';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createSessionRedaction } from '../redaction/session-redaction.ts';
 import type { Shell } from '../shell/shell.ts';
 import { listBackground } from './list-background.ts';
 
 const TOKEN = 'correct-horse-battery-staple';
 
-/** As the keeper reports it: cut at 511 bytes. */
+/** Lists a process whose command line the keeper cuts at 511 bytes. */
 async function shown(
   command: string,
   redaction: { type: string; strategy: 'block' | 'redact' }[] = [],
@@ -24,25 +24,27 @@ async function shown(
   return process?.command ?? '';
 }
 
-test('shows a command line without its secrets', async () => {
-  expect(await shown(`curl -H ${TOKEN} host`)).toBe('curl -H [REDACTED_SECRET] host');
-});
+describe('the list of background processes', () => {
+  test('shows a command line without its secrets', async () => {
+    expect(await shown(`curl -H ${TOKEN} host`)).toBe('curl -H [REDACTED_SECRET] host');
+  });
 
-test('redacts a command line before it is cut', async () => {
-  expect(await shown(`run ${TOKEN} ${'x'.repeat(300)}`)).toBe(`run [REDACTED_SECRET] ${'x'.repeat(178)}…`);
-});
+  test('redacts a command line before it is cut', async () => {
+    expect(await shown(`run ${TOKEN} ${'x'.repeat(300)}`)).toBe(`run [REDACTED_SECRET] ${'x'.repeat(178)}…`);
+  });
 
-test('a secret that the keeper has cut is not shown in part, wherever the cut is', async () => {
-  for (let at = 440; at < 512; at += 1) {
-    // Redacted text is shorter, so the end of a long line may move into the shown part.
-    const command = `run ${TOKEN} ${`${TOKEN} `.repeat(20)}`.slice(0, at).padEnd(at, 'y') + TOKEN.repeat(3);
-    const text = await shown(command);
-    for (let from = 0; from + 5 <= TOKEN.length; from += 1) expect(text).not.toContain(TOKEN.slice(from, from + 5));
-  }
-});
+  test('shows no part of a secret that the keeper has cut', async () => {
+    for (let at = 440; at < 512; at += 1) {
+      // Redacted text is shorter, so the end of a long line may move into the shown part.
+      const command = `run ${TOKEN} ${`${TOKEN} `.repeat(20)}`.slice(0, at).padEnd(at, 'y') + TOKEN.repeat(3);
+      const text = await shown(command);
+      for (let from = 0; from + 5 <= TOKEN.length; from += 1) expect(text).not.toContain(TOKEN.slice(from, from + 5));
+    }
+  });
 
-test('withholds a command line in which a blocking rule matches', async () => {
-  const rules = [{ type: 'email', strategy: 'block' as const }];
-  expect(await shown('mail alice@example.com', rules)).toBe('[withheld: detected email]');
-  expect(await shown(`mail alice@example.com ${'x'.repeat(600)}`, rules)).toBe('[withheld: detected email]');
+  test('withholds a command line in which a blocking rule matches', async () => {
+    const rules = [{ type: 'email', strategy: 'block' as const }];
+    expect(await shown('mail alice@example.com', rules)).toBe('[withheld: detected email]');
+    expect(await shown(`mail alice@example.com ${'x'.repeat(600)}`, rules)).toBe('[withheld: detected email]');
+  });
 });

@@ -1,6 +1,6 @@
 import { sessionKeys } from '@shellfleet/protocol';
 import { pino } from 'pino';
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { finishUnauthorized } from '../run/run-entry.ts';
 import { classifyTaken } from './start-entry.ts';
 import type { Step } from './step.ts';
@@ -46,21 +46,20 @@ function describeStep(step: Step): string {
   return step.how === finishUnauthorized ? 'replayed' : 'lost';
 }
 
-test.each([
-  ['an id that this host has not begun', { known: false }, 'never-began'],
-  ['one that it began, where nobody signs', { verifies: false }, 'lost'],
-  ['one that it began, and that the keeper still runs', { lost: true, runs: 'e' }, 'runs-here'],
-  ['a file operation that it began, and that the keeper has begun', { lost: true, called: 'e' }, 'runs-here'],
-  ['a file operation that the keeper does not know any more', { lost: true, called: 'other' }, 'lost'],
-  ['one that it began, from a Redis that may have fallen back', { lost: true }, 'lost'],
-  ['the same, of an idempotent entry', { lost: true, retry: 'idempotent' }, 'never-began'],
-] as const)('%s is classified without a report', async (_title, of, step) => {
-  expect(await taken(of)).toEqual({ step, reports: [] });
-});
+describe('a taken entry', () => {
+  test.each([
+    ['an id that this host has not begun', { known: false }, 'never-began'],
+    ['one that it began, where nobody signs', { verifies: false }, 'lost'],
+    ['one that it began, and that the keeper still runs', { lost: true, runs: 'e' }, 'runs-here'],
+    ['a file operation that it began, and that the keeper has begun', { lost: true, called: 'e' }, 'runs-here'],
+    ['a file operation that the keeper does not know any more', { lost: true, called: 'other' }, 'lost'],
+    ['one that it began, from a Redis that may have fallen back', { lost: true }, 'lost'],
+    ['the same, of an idempotent entry', { lost: true, retry: 'idempotent' }, 'never-began'],
+  ] as const)('classifies %s without a report', async (_title, of, step) => {
+    expect(await taken(of)).toEqual({ step, reports: [] });
+  });
 
-test.each(['never', 'idempotent'])(
-  'an id that is used again in a Redis that has lost nothing is a replay: %s',
-  async (retry) => {
+  test.each(['never', 'idempotent'])('refuses a reused id in a Redis that has lost nothing: %s', async (retry) => {
     expect(await taken({ retry })).toEqual({ step: 'replayed', reports: ['this host began it before'] });
-  },
-);
+  });
+});

@@ -1,7 +1,7 @@
 import type { Adopted, Entry } from '@shellfleet/mailbox';
 import { sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
 import { pino } from 'pino';
-import { beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { FakeSandbox } from '../../test-support/fake-sandbox.ts';
 import type { SessionParts } from './session-parts.ts';
 import { takeOver } from './take-over.ts';
@@ -31,7 +31,7 @@ function open({
 }: {
   keeperRan?: string;
   keeperCalled?: string;
-  /** What the journal of the host knows. */
+  /** Ids in the journal of the host. */
   began?: string[];
   onHostLoss?: 'fail' | 'recreate';
 } = {}) {
@@ -78,81 +78,83 @@ const entry = (host: string, retry: Entry['retry'] = 'never') => ({ id: 'e', hos
 const living = () => new FakeSandbox('living', ref);
 const shellHere = { host: HERE, sandbox: 'living' };
 
-test.each([
-  ['an idle shell is adopted', undefined, undefined, ['announce adopted', 'serve']],
-  ['the entry that its keeper runs is resumed', 'e', HERE, ['announce adopted', 'serve', 'resume e']],
-  [
-    'one that this host took and its keeper never began is started',
-    'other',
-    HERE,
-    ['announce adopted', 'serve', 'start e, else e never began'],
-  ],
-  [
-    'one that another host took may have run there, and is lost',
-    'other',
-    AWAY,
-    ['announce adopted', 'serve', 'lost e: host-lost'],
-  ],
-])('a living sandbox: %s', async (_title, keeperRan, startedOn, steps) => {
-  const running = startedOn === undefined ? {} : { running: entry(startedOn) };
-  const { run } = open(keeperRan === undefined ? {} : { keeperRan });
-  expect(await run({ shell: shellHere, ...running }, living())).toEqual(steps);
-  expect(stage.failed).toEqual([]);
-});
+describe('the adoption of a session', () => {
+  test.each([
+    ['an idle shell is adopted', undefined, undefined, ['announce adopted', 'serve']],
+    ['the entry that its keeper runs is resumed', 'e', HERE, ['announce adopted', 'serve', 'resume e']],
+    [
+      'one that this host took and its keeper never began is started',
+      'other',
+      HERE,
+      ['announce adopted', 'serve', 'start e, else e never began'],
+    ],
+    [
+      'one that another host took may have run there, and is lost',
+      'other',
+      AWAY,
+      ['announce adopted', 'serve', 'lost e: host-lost'],
+    ],
+  ])('adopts a living sandbox: %s', async (_title, keeperRan, startedOn, steps) => {
+    const running = startedOn === undefined ? {} : { running: entry(startedOn) };
+    const { run } = open(keeperRan === undefined ? {} : { keeperRan });
+    expect(await run({ shell: shellHere, ...running }, living())).toEqual(steps);
+    expect(stage.failed).toEqual([]);
+  });
 
-test.each([
-  ['its keeper has begun is resumed', 'e', HERE, 'resume e'],
-  ['its keeper never began is started', 'other', HERE, 'start e, else e never began'],
-  ['another host took is lost', 'other', AWAY, 'lost e: host-lost'],
-])('a living sandbox: a file operation that %s', async (_title, keeperCalled, startedOn, step) => {
-  const { run } = open({ keeperRan: 'a command', keeperCalled });
-  const running = { ...entry(startedOn), kind: 'file' as const };
-  expect(await run({ shell: shellHere, running }, living())).toEqual(['announce adopted', 'serve', step]);
-});
+  test.each([
+    ['its keeper has begun is resumed', 'e', HERE, 'resume e'],
+    ['its keeper never began is started', 'other', HERE, 'start e, else e never began'],
+    ['another host took is lost', 'other', AWAY, 'lost e: host-lost'],
+  ])('adopts a living sandbox with a file operation that %s', async (_title, keeperCalled, startedOn, step) => {
+    const { run } = open({ keeperRan: 'a command', keeperCalled });
+    const running = { ...entry(startedOn), kind: 'file' as const };
+    expect(await run({ shell: shellHere, running }, living())).toEqual(['announce adopted', 'serve', step]);
+  });
 
-test.each([
-  ['that began there is lost', HERE, true, 'lost e: container-removed'],
-  ['that never began there is started', HERE, false, 'start e, else e never began'],
-  ['that another host started is lost', AWAY, false, 'lost e: host-lost'],
-])('a living sandbox, and an entry outside it %s (ATTEMPT-1)', async (_title, host, began, step) => {
-  // The keeper of the session knows the first attempt.
-  const { run } = open({ keeperRan: 'e', began: began ? ['e.2'] : ['e'] });
-  const running = { ...entry(host, 'idempotent'), first: 'sealed' };
-  expect(await run({ shell: shellHere, running }, living())).toEqual(['announce adopted', 'serve', step]);
-});
+  test.each([
+    ['that began there is lost', HERE, true, 'lost e: container-removed'],
+    ['that never began there is started', HERE, false, 'start e, else e never began'],
+    ['that another host started is lost', AWAY, false, 'lost e: host-lost'],
+  ])('adopts a living sandbox, and an entry outside it %s (ATTEMPT-1)', async (_title, host, began, step) => {
+    // The keeper of the session knows the first attempt.
+    const { run } = open({ keeperRan: 'e', began: began ? ['e.2'] : ['e'] });
+    const running = { ...entry(host, 'idempotent'), first: 'sealed' };
+    expect(await run({ shell: shellHere, running }, living())).toEqual(['announce adopted', 'serve', step]);
+  });
 
-test('a keeper that does not answer: the sandbox is ended, what ran is lost, and what waits goes on', async () => {
-  const { run } = open({ keeperRan: 'no answer' });
-  expect(await run({ shell: shellHere, running: entry(HERE) }, living())).toEqual([
-    'abandon',
-    'announce lost: container-removed',
-    'lost e: container-removed',
-  ]);
-  expect(stage.failed).toEqual([]);
-});
+  test('ends the sandbox of a keeper that does not answer, and continues with what waits', async () => {
+    const { run } = open({ keeperRan: 'no answer' });
+    expect(await run({ shell: shellHere, running: entry(HERE) }, living())).toEqual([
+      'abandon',
+      'announce lost: container-removed',
+      'lost e: container-removed',
+    ]);
+    expect(stage.failed).toEqual([]);
+  });
 
-test('a sandbox whose shell was never announced as ready is removed', async () => {
-  const { run } = open();
-  const found = living();
-  expect(await run({ epoch: 0 }, found)).toEqual([]);
-  expect(found.removed).toBe(true);
-});
+  test('removes a sandbox whose shell was never announced as ready', async () => {
+    const { run } = open();
+    const found = living();
+    expect(await run({ epoch: 0 }, found)).toEqual([]);
+    expect(found.removed).toBe(true);
+  });
 
-test('an idempotent entry is run again on a fresh shell, without serving: it may start nothing after it', async () => {
-  const { run } = open();
-  expect(await run({ shell: shellHere, running: entry(HERE, 'idempotent') })).toEqual([
-    'announce lost: container-removed',
-    'rerun',
-    'start e, else lost e: container-removed',
-  ]);
-});
+  test('reruns an idempotent entry on a fresh shell, without serving others', async () => {
+    const { run } = open();
+    expect(await run({ shell: shellHere, running: entry(HERE, 'idempotent') })).toEqual([
+      'announce lost: container-removed',
+      'rerun',
+      'start e, else lost e: container-removed',
+    ]);
+  });
 
-test('a lost host fails what waited then, by onHostLoss, after what ran is lost', async () => {
-  const shell = { host: AWAY, sandbox: 'far' };
-  const steps = ['announce lost: host-lost', 'lost e: host-lost'];
-  expect(await open().run({ shell, running: entry(AWAY) })).toEqual(steps);
-  expect(stage.failed).toEqual([['SESSION_LOST', 3]]);
-  stage.failed = [];
-  expect(await open({ onHostLoss: 'recreate' }).run({ shell, running: entry(AWAY) })).toEqual(steps);
-  expect(stage.failed).toEqual([]);
+  test('fails what waited on a lost host if `onHostLoss` requests it', async () => {
+    const shell = { host: AWAY, sandbox: 'far' };
+    const steps = ['announce lost: host-lost', 'lost e: host-lost'];
+    expect(await open().run({ shell, running: entry(AWAY) })).toEqual(steps);
+    expect(stage.failed).toEqual([['SESSION_LOST', 3]]);
+    stage.failed = [];
+    expect(await open({ onHostLoss: 'recreate' }).run({ shell, running: entry(AWAY) })).toEqual(steps);
+    expect(stage.failed).toEqual([]);
+  });
 });

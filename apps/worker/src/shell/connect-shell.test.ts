@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { encodeFrame, FrameType, KEEPER_PROTOCOL_VERSION, uint32s, uint64s } from '@shellfleet/keeper';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { connectShell } from './connect-shell.ts';
 
@@ -23,7 +23,7 @@ const hello = (): Buffer =>
     payload: Buffer.concat([uint32s(KEEPER_PROTOCOL_VERSION, 0, 1, 0), uint64s(0, 0, 0, 0), Buffer.from(token)]),
   });
 
-/** Its keeper sends a hello on each connection, and `claimed` decides what happens after the claim. */
+/** Returns a sandbox whose keeper sends a hello on each connection, and `claimed` decides what happens after the claim. */
 function sandboxWith(claimed: (socket: Socket) => void): Sandbox {
   const dial = () => {
     const socket = connect(path, () => socket.write(hello()));
@@ -41,33 +41,35 @@ function sandboxWith(claimed: (socket: Socket) => void): Sandbox {
   } as Partial<Sandbox> as Sandbox; // its other fields are not used
 }
 
-test('a sandbox of a worker with another keeper protocol is not connected: PROTOCOL_MISMATCH, with both versions', async () => {
-  const sandbox = { keeperProtocol: KEEPER_PROTOCOL_VERSION - 1 } as Sandbox; // its other fields are not used
-  await expect(
-    connectShell(sandbox, { fence: 1, deadlineMs: 1_000, start: false, onMessage: () => {} }),
-  ).rejects.toMatchObject({
-    code: 'PROTOCOL_MISMATCH',
-    context: { keeper: KEEPER_PROTOCOL_VERSION - 1, worker: KEEPER_PROTOCOL_VERSION },
+describe('connecting to a shell', () => {
+  test('fails with PROTOCOL_MISMATCH and both versions for another keeper protocol', async () => {
+    const sandbox = { keeperProtocol: KEEPER_PROTOCOL_VERSION - 1 } as Sandbox; // its other fields are not used
+    await expect(
+      connectShell(sandbox, { fence: 1, deadlineMs: 1_000, start: false, onMessage: () => {} }),
+    ).rejects.toMatchObject({
+      code: 'PROTOCOL_MISMATCH',
+      context: { keeper: KEEPER_PROTOCOL_VERSION - 1, worker: KEEPER_PROTOCOL_VERSION },
+    });
   });
-});
 
-test('a keeper that ends the connection before it is claimed, because this worker stood still, is claimed when it connects again', async () => {
-  let claims = 0;
-  const sandbox = sandboxWith((socket) => {
-    claims += 1;
-    if (claims === 1) socket.destroy();
-    else socket.write(hello());
+  test('claims a keeper at its next connection when this worker was suspended', async () => {
+    let claims = 0;
+    const sandbox = sandboxWith((socket) => {
+      claims += 1;
+      if (claims === 1) socket.destroy();
+      else socket.write(hello());
+    });
+    const shell = await connectShell(sandbox, { fence: 1, deadlineMs: 20_000, start: true, onMessage: () => {} });
+    expect(claims).toBe(2);
+    shell.disconnect();
   });
-  const shell = await connectShell(sandbox, { fence: 1, deadlineMs: 20_000, start: true, onMessage: () => {} });
-  expect(claims).toBe(2);
-  shell.disconnect();
-});
 
-test('a keeper that ends every connection has until the deadline', async () => {
-  const sandbox = sandboxWith((socket) => socket.destroy());
-  const options = { fence: 1, deadlineMs: 500, start: true, onMessage: () => {} };
-  await expect(connectShell(sandbox, options)).rejects.toMatchObject({
-    code: 'SESSION_START_FAILED',
-    message: 'The keeper in the sandbox of a test did not answer within 500 ms.',
+  test('fails at the deadline when the keeper ends every connection', async () => {
+    const sandbox = sandboxWith((socket) => socket.destroy());
+    const options = { fence: 1, deadlineMs: 500, start: true, onMessage: () => {} };
+    await expect(connectShell(sandbox, options)).rejects.toMatchObject({
+      code: 'SESSION_START_FAILED',
+      message: 'The keeper in the sandbox of a test did not answer within 500 ms.',
+    });
   });
 });

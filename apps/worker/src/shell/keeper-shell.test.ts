@@ -1,5 +1,4 @@
-// The worker's end against a malicious keeper: a message that violates the protocol ends the connection and is not
-// passed on.
+// A malicious keeper's message that violates the protocol ends the connection and is not passed on.
 import {
   encodeFrame,
   entryIdFromBytes,

@@ -9,7 +9,7 @@ import {
   TERMINAL_WINDOW_BYTES,
   uint64s,
 } from '@shellfleet/keeper';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { KeeperTerminals } from './shell-terminals.ts';
 
 const ID = '01J0000000000000000000000T';
@@ -35,20 +35,22 @@ function open(from = 0) {
   return { terminals, terminal, received: () => received };
 }
 
-test('output that is acknowledged goes on without end; a window of it that is not is the most that is taken', () => {
-  const { terminals, terminal, received } = open();
-  let at = 0;
-  for (; at < 20 * TERMINAL_WINDOW_BYTES; at += PIECE) {
-    terminals.output(output(at));
-    terminal.ack(at + PIECE);
-  }
-  for (const end = at + TERMINAL_WINDOW_BYTES; at < end; at += PIECE) terminals.output(output(at));
-  expect(() => terminals.output(output(at, 1))).toThrow(MalformedFrame);
-  expect(received()).toBe(21 * TERMINAL_WINDOW_BYTES);
-});
+describe('terminals over a keeper', () => {
+  test('accept at most one window of output that is not acknowledged', () => {
+    const { terminals, terminal, received } = open();
+    let at = 0;
+    for (; at < 20 * TERMINAL_WINDOW_BYTES; at += PIECE) {
+      terminals.output(output(at));
+      terminal.ack(at + PIECE);
+    }
+    for (const end = at + TERMINAL_WINDOW_BYTES; at < end; at += PIECE) terminals.output(output(at));
+    expect(() => terminals.output(output(at, 1))).toThrow(MalformedFrame);
+    expect(received()).toBe(21 * TERMINAL_WINDOW_BYTES);
+  });
 
-test('a keeper that begins after the offset that was asked for, because it was acknowledged, has its whole window', () => {
-  const { terminals } = open(10);
-  for (let at = 0; at < TERMINAL_WINDOW_BYTES; at += PIECE) terminals.output(output(1_000 + at));
-  expect(() => terminals.output(output(1_000 + TERMINAL_WINDOW_BYTES, 1))).toThrow(MalformedFrame);
+  test('grant the whole window to a keeper that begins at an acknowledged offset', () => {
+    const { terminals } = open(10);
+    for (let at = 0; at < TERMINAL_WINDOW_BYTES; at += PIECE) terminals.output(output(1_000 + at));
+    expect(() => terminals.output(output(1_000 + TERMINAL_WINDOW_BYTES, 1))).toThrow(MalformedFrame);
+  });
 });

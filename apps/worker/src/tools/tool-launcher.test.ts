@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { withResolvers } from '@shellfleet/concurrency';
 import { pino } from 'pino';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { ToolLauncher } from './tool-launcher.ts';
 import type { ToolProcessEnd } from './tool-process.ts';
 
@@ -58,49 +58,51 @@ function marked(): string[] {
   });
 }
 
-test('TOOL-LAUNCHER-2: when a launcher dies, its call fails, its processes end, and the next call has another', async () => {
-  create();
-  await call('add', { a: 1, b: 2 });
-  const first = launcher.pid as number;
-  const calling = call('loops', {}, hostile);
-  process.kill(first, 'SIGKILL');
-  await expect(calling).rejects.toThrow('has died');
-  await expect.poll(marked, { timeout: EXITS_MS }).toEqual([]);
-  expect(output(await call('add', { a: 1, b: 2 }))).toEqual({ sum: 3 });
-  expect(launcher.pid).not.toBe(first);
-});
+describe('the launcher of tool processes', () => {
+  test('is replaced when it dies, and its call and processes end (TOOL-LAUNCHER-2)', async () => {
+    create();
+    await call('add', { a: 1, b: 2 });
+    const first = launcher.pid as number;
+    const calling = call('loops', {}, hostile);
+    process.kill(first, 'SIGKILL');
+    await expect(calling).rejects.toThrow('has died');
+    await expect.poll(marked, { timeout: EXITS_MS }).toEqual([]);
+    expect(output(await call('add', { a: 1, b: 2 }))).toEqual({ sum: 3 });
+    expect(launcher.pid).not.toBe(first);
+  });
 
-test('TOOL-LAUNCHER-2: a call starts nothing before what a dead launcher left has ended', async () => {
-  const cleared = withResolvers<void>();
-  create(() => cleared.promise);
-  await call('add', { a: 1, b: 2 });
-  const first = launcher.pid as number;
-  const calling = call('loops', {}, hostile);
-  process.kill(first, 'SIGKILL');
-  await expect(calling).rejects.toThrow('has died');
-  const next = call('add', { a: 3, b: 4 });
-  await new Promise(setImmediate);
-  expect(launcher.pid).toBeUndefined();
-  cleared.resolve();
-  expect(output(await next)).toEqual({ sum: 7 });
-});
+  test("starts nothing before a dead launcher's processes have ended (TOOL-LAUNCHER-2)", async () => {
+    const cleared = withResolvers<void>();
+    create(() => cleared.promise);
+    await call('add', { a: 1, b: 2 });
+    const first = launcher.pid as number;
+    const calling = call('loops', {}, hostile);
+    process.kill(first, 'SIGKILL');
+    await expect(calling).rejects.toThrow('has died');
+    const next = call('add', { a: 3, b: 4 });
+    await new Promise(setImmediate);
+    expect(launcher.pid).toBeUndefined();
+    cleared.resolve();
+    expect(output(await next)).toEqual({ sum: 7 });
+  });
 
-test('a launcher ignores the signals that end a worker, and ends when it is closed', async () => {
-  create();
-  await call('add', { a: 1, b: 2 });
-  const pid = launcher.pid as number;
-  process.kill(pid, 'SIGINT');
-  process.kill(pid, 'SIGTERM');
-  expect(output(await call('add', { a: 1, b: 2 }))).toEqual({ sum: 3 });
-  expect(launcher.pid).toBe(pid);
-  launcher.close();
-  await expect.poll(() => runs(pid), { timeout: EXITS_MS }).toBe(false);
-});
+  test('ignores the signals that end a worker, and ends when it is closed', async () => {
+    create();
+    await call('add', { a: 1, b: 2 });
+    const pid = launcher.pid as number;
+    process.kill(pid, 'SIGINT');
+    process.kill(pid, 'SIGTERM');
+    expect(output(await call('add', { a: 1, b: 2 }))).toEqual({ sum: 3 });
+    expect(launcher.pid).toBe(pid);
+    launcher.close();
+    await expect.poll(() => runs(pid), { timeout: EXITS_MS }).toBe(false);
+  });
 
-test('a call that is stopped ends', async () => {
-  create();
-  const stop = new AbortController();
-  const calling = call('loops', {}, hostile, stop.signal);
-  stop.abort();
-  expect(await calling).toMatchObject({ type: 'stopped' });
+  test('ends a call that is stopped', async () => {
+    create();
+    const stop = new AbortController();
+    const calling = call('loops', {}, hostile, stop.signal);
+    stop.abort();
+    expect(await calling).toMatchObject({ type: 'stopped' });
+  });
 });

@@ -2,7 +2,7 @@ import type { StoredSession } from '@shellfleet/mailbox';
 import { newSessionJob, type SessionJobs } from '@shellfleet/placement';
 import { fleetKeys, LIMITS, sessionKeys } from '@shellfleet/protocol';
 import { pino } from 'pino';
-import { beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { FoundSession } from './read-due.ts';
 import { reconcile } from './reconcile.ts';
 import type { UpkeepMemory } from './upkeep-deps.ts';
@@ -52,110 +52,112 @@ const run = (
   return reconcile(session, NOW, { ...all, logger: pino({ level: 'silent' }) }, memory);
 };
 
-test('a session with work, but neither owner nor job, gets a job of its class, with its priority and labels (UPKEEP-1)', async () => {
-  await run({});
-  expect(jobs.ensure.mock.calls).toEqual([[newSessionJob(keys, '3', placement)]]);
-});
+describe('upkeep of one session', () => {
+  test('adds the job of a session with work but no owner (UPKEEP-1)', async () => {
+    await run({});
+    expect(jobs.ensure.mock.calls).toEqual([[newSessionJob(keys, '3', placement)]]);
+  });
 
-test.each<[string, Partial<StoredSession>, boolean]>([
-  ['that has a job', {}, true],
-  ['whose head is held', { hasWork: false, held: 'e1' }, false],
-  ['in which nothing waits', { hasWork: false, waiting: 0 }, false],
-  ['whose placement in clear is not valid', { placement: '{"policy":"docker"}' }, false],
-])('a session %s gets none', async (_title, state, hasJob) => {
-  jobs.has.mockResolvedValueOnce(hasJob);
-  await run(state);
-  expect(jobs.ensure).not.toHaveBeenCalled();
-});
+  test.each<[string, Partial<StoredSession>, boolean]>([
+    ['that has a job', {}, true],
+    ['whose head is held', { hasWork: false, held: 'e1' }, false],
+    ['in which nothing waits', { hasWork: false, waiting: 0 }, false],
+    ['whose placement in clear is not valid', { placement: '{"policy":"docker"}' }, false],
+  ])('adds no job for a session %s', async (_title, state, hasJob) => {
+    jobs.has.mockResolvedValueOnce(hasJob);
+    await run(state);
+    expect(jobs.ensure).not.toHaveBeenCalled();
+  });
 
-test('a silent owner is reported under its fence, and its session gets a job again (UPKEEP-2)', async () => {
-  await run({ host: 'h1', fence: 5, running: 'e1' }, 'silent');
-  expect(calls.recordNotice.mock.calls).toEqual([[{}, keys, 5, 'host.unreachable', { hostId: 'h1' }]]);
-  expect(jobs.ensure).toHaveBeenCalledTimes(1);
-});
+  test('reports a silent owner under its fence, and adds a job (UPKEEP-2)', async () => {
+    await run({ host: 'h1', fence: 5, running: 'e1' }, 'silent');
+    expect(calls.recordNotice.mock.calls).toEqual([[{}, keys, 5, 'host.unreachable', { hostId: 'h1' }]]);
+    expect(jobs.ensure).toHaveBeenCalledTimes(1);
+  });
 
-test('a live owner is not reported; whether its job is still there is looked up with each sweep only', async () => {
-  jobs.has.mockResolvedValue(true);
-  for (let round = 0; round < 3; round += 1) await run({ host: 'h1', fence: 5, running: 'e1' }, 'alive');
-  expect(calls.recordNotice).not.toHaveBeenCalled();
-  expect(calls.sweep).toHaveBeenCalledTimes(1);
-  expect(jobs.has).toHaveBeenCalledTimes(1);
-  jobs.has.mockResolvedValue(false);
-});
+  test('does not report a live owner, and checks its job only with sweeps', async () => {
+    jobs.has.mockResolvedValue(true);
+    for (let round = 0; round < 3; round += 1) await run({ host: 'h1', fence: 5, running: 'e1' }, 'alive');
+    expect(calls.recordNotice).not.toHaveBeenCalled();
+    expect(calls.sweep).toHaveBeenCalledTimes(1);
+    expect(jobs.has).toHaveBeenCalledTimes(1);
+    jobs.has.mockResolvedValue(false);
+  });
 
-test('a session is swept every 5 s while entries run, once more when it is idle, and then every minute', async () => {
-  const sweptAfter = async (state: Partial<StoredSession>, ms: number) => {
-    const seen = memory.seen.get(keys.member);
-    if (seen !== undefined) seen.sweptAt -= ms;
-    calls.sweep.mockClear();
-    memory.streamBytes = LIMITS.sessionStreamBytes;
-    await run({ host: 'h1', fence: 5, ...state }, 'alive');
-    return calls.sweep.mock.calls.length;
-  };
-  const works = { running: 'e1' };
-  expect(await sweptAfter(works, 0)).toBe(1);
-  expect([await sweptAfter(works, 4_000), await sweptAfter(works, 2_000)]).toEqual([0, 1]);
-  expect([await sweptAfter(idle, 4_000), await sweptAfter(idle, 2_000)]).toEqual([0, 1]);
-  expect([await sweptAfter(idle, 6_000), await sweptAfter(idle, 55_000)]).toEqual([0, 1]);
-});
+  test('sweeps every 5 s with entries, once more without, then every minute', async () => {
+    const sweptAfter = async (state: Partial<StoredSession>, ms: number) => {
+      const seen = memory.seen.get(keys.member);
+      if (seen !== undefined) seen.sweptAt -= ms;
+      calls.sweep.mockClear();
+      memory.streamBytes = LIMITS.sessionStreamBytes;
+      await run({ host: 'h1', fence: 5, ...state }, 'alive');
+      return calls.sweep.mock.calls.length;
+    };
+    const works = { running: 'e1' };
+    expect(await sweptAfter(works, 0)).toBe(1);
+    expect([await sweptAfter(works, 4_000), await sweptAfter(works, 2_000)]).toEqual([0, 1]);
+    expect([await sweptAfter(idle, 4_000), await sweptAfter(idle, 2_000)]).toEqual([0, 1]);
+    expect([await sweptAfter(idle, 6_000), await sweptAfter(idle, 55_000)]).toEqual([0, 1]);
+  });
 
-test('entries that a sweep ended are reported to their producers (UPKEEP-3)', async () => {
-  calls.sweep.mockResolvedValueOnce({ phase: 'open', ended: [{ inbox: 'p1', entryId: 'e1', event: '9-0' }] });
-  await run({});
-  const notice = { tenant: 'acme', session: 's', entryId: 'e1', event: '9-0', result: '' };
-  expect(calls.notify.mock.calls).toEqual([[{}, 'ns', 'p1', notice]]);
-});
+  test('reports entries that a sweep ended to their producers (UPKEEP-3)', async () => {
+    calls.sweep.mockResolvedValueOnce({ phase: 'open', ended: [{ inbox: 'p1', entryId: 'e1', event: '9-0' }] });
+    await run({});
+    const notice = { tenant: 'acme', session: 's', entryId: 'e1', event: '9-0', result: '' };
+    expect(calls.notify.mock.calls).toEqual([[{}, 'ns', 'p1', notice]]);
+  });
 
-test.each<[string, Partial<StoredSession> | undefined, number | undefined]>([
-  ['closed leaves the index, and is listed as closed for the retention', { phase: 'closed' }, 100_000],
-  ['gone leaves the index', undefined, undefined],
-])('a session that is %s', async (_title, state, listedMs) => {
-  await run(state);
-  expect(calls.forget.mock.calls).toEqual([[{}, fleetKeys('ns'), keys.member, '12', listedMs]]);
-  expect(jobs.ensure).not.toHaveBeenCalled();
-});
+  test.each<[string, Partial<StoredSession> | undefined, number | undefined]>([
+    ['closed leaves the index, and is listed as closed for the retention', { phase: 'closed' }, 100_000],
+    ['gone leaves the index', undefined, undefined],
+  ])('handles a session that is %s', async (_title, state, listedMs) => {
+    await run(state);
+    expect(calls.forget.mock.calls).toEqual([[{}, fleetKeys('ns'), keys.member, '12', listedMs]]);
+    expect(jobs.ensure).not.toHaveBeenCalled();
+  });
 
-const idle = { hasWork: false, waiting: 0, activeAt: NOW - 90_000 };
+  const idle = { hasWork: false, waiting: 0, activeAt: NOW - 90_000 };
 
-test.each<[string, Partial<StoredSession>, FoundSession['owner'], unknown[][]]>([
-  ['is looked at again when its generation ends', idle, '', [['12', 10_001]]],
-  ['is looked at again four times per retention', { ...idle, activeAt: NOW }, '', [['12', 25_000]]],
-  ['is looked at in every round while its host is alive', { ...idle, host: 'h1' }, 'alive', []],
-  ['is postponed while its host is away', { ...idle, host: 'h1', fence: 5 }, 'silent', [['12', 10_001]]],
-  ['is looked at in every round while an entry waits', { ...idle, waiting: 1 }, '', []],
-])('an idle session that nobody noted of late %s (UPKEEP-5)', async (_title, state, owner, postponed) => {
-  await run(state, owner, { quietMs: 1_000 });
-  expect(calls.postpone.mock.calls).toEqual(
-    postponed.map(([score, delayMs]) => [{}, fleetKeys('ns'), keys.member, score, delayMs]),
-  );
-});
+  test.each<[string, Partial<StoredSession>, FoundSession['owner'], unknown[][]]>([
+    ['is looked at again when its generation ends', idle, '', [['12', 10_001]]],
+    ['is looked at again four times per retention', { ...idle, activeAt: NOW }, '', [['12', 25_000]]],
+    ['is looked at in every round while its host is alive', { ...idle, host: 'h1' }, 'alive', []],
+    ['is postponed while its host is away', { ...idle, host: 'h1', fence: 5 }, 'silent', [['12', 10_001]]],
+    ['is looked at in every round while an entry waits', { ...idle, waiting: 1 }, '', []],
+  ])('handles an idle session that nobody noted lately: it %s (UPKEEP-5)', async (_title, state, owner, postponed) => {
+    await run(state, owner, { quietMs: 1_000 });
+    expect(calls.postpone.mock.calls).toEqual(
+      postponed.map(([score, delayMs]) => [{}, fleetKeys('ns'), keys.member, score, delayMs]),
+    );
+  });
 
-test('an idle session is looked at in every round for a while after a producer noted it, and after its generation was ended', async () => {
-  await run(idle);
-  calls.sweep.mockResolvedValueOnce({ phase: 'closed', ended: [] });
-  await run(idle, '', { quietMs: 0 });
-  expect(calls.postpone).not.toHaveBeenCalled();
-});
+  test('reads an idle session in every round for a while after it was noted', async () => {
+    await run(idle);
+    calls.sweep.mockResolvedValueOnce({ phase: 'closed', ended: [] });
+    await run(idle, '', { quietMs: 0 });
+    expect(calls.postpone).not.toHaveBeenCalled();
+  });
 
-test('only an owner that has not been seen for the retention counts as gone (UPKEEP-4)', async () => {
-  for (const owner of ['silent', 'gone'] as const) {
-    await run({ ...idle, host: 'h1', fence: 5 }, owner, { quietMs: 0 });
-  }
-  const limits = (calls.sweep.mock.calls as unknown[][]).map(([, , given]) => given);
-  expect(limits).toEqual([
-    { retentionMs: 100_000, streamBytes: 1_000, ownerGone: false },
-    { retentionMs: 100_000, streamBytes: 1_000, ownerGone: true },
-  ]);
-});
+  test('counts an owner as gone only when unseen for the retention (UPKEEP-4)', async () => {
+    for (const owner of ['silent', 'gone'] as const) {
+      await run({ ...idle, host: 'h1', fence: 5 }, owner, { quietMs: 0 });
+    }
+    const limits = (calls.sweep.mock.calls as unknown[][]).map(([, , given]) => given);
+    expect(limits).toEqual([
+      { retentionMs: 100_000, streamBytes: 1_000, ownerGone: false },
+      { retentionMs: 100_000, streamBytes: 1_000, ownerGone: true },
+    ]);
+  });
 
-test('a held head that asks nothing in two rounds is released, and decided again (UPKEEP-8)', async () => {
-  const held = { hasWork: false, held: 'e1' };
-  calls.isAsking.mockResolvedValueOnce(false).mockResolvedValueOnce(true);
-  await run(held);
-  await run(held);
-  expect(calls.answerHeld).not.toHaveBeenCalled();
-  calls.isAsking.mockResolvedValueOnce(false).mockResolvedValueOnce(false);
-  await run(held);
-  await run(held);
-  expect(calls.answerHeld.mock.calls).toEqual([[{}, keys, 'e1', { type: 'release' }]]);
+  test('releases a held head that asks nothing in two rounds (UPKEEP-8)', async () => {
+    const held = { hasWork: false, held: 'e1' };
+    calls.isAsking.mockResolvedValueOnce(false).mockResolvedValueOnce(true);
+    await run(held);
+    await run(held);
+    expect(calls.answerHeld).not.toHaveBeenCalled();
+    calls.isAsking.mockResolvedValueOnce(false).mockResolvedValueOnce(false);
+    await run(held);
+    await run(held);
+    expect(calls.answerHeld.mock.calls).toEqual([[{}, keys, 'e1', { type: 'release' }]]);
+  });
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { toPlacement } from '@shellfleet/placement';
 import { type HostOffer, hostOfferSchema, type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { CanServe } from './can-serve.ts';
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'sf-serve-')));
@@ -41,29 +41,31 @@ const ASKED: Partial<Record<keyof SessionSpec, SessionSpec[keyof SessionSpec][]>
   ],
 };
 
-test('a session that waits in the queue of all hosts is run by the host that allows least', async () => {
-  const specs = Object.entries(ASKED).reduce<SessionSpec[]>(
-    (all, [field, values]) => all.flatMap((spec) => values.map((value) => ({ ...spec, [field]: value }))),
-    [{}],
-  );
-  let [usual, particular] = [0, 0];
-  for (const spec of specs) {
-    const parsed = sessionSpecSchema.safeParse(spec);
-    if (!parsed.success) continue;
-    const isParticular = toPlacement(parsed.data).particular === true;
-    if (isParticular) particular++;
-    else usual++;
-    if (!isParticular) expect(await canServe(spec, LEAST), JSON.stringify(spec)).toBe(true);
-  }
-  expect(usual).toBeGreaterThan(5);
-  expect(particular).toBeGreaterThan(500);
-});
+describe('the sessions that a host can serve', () => {
+  test('include every session in the queue of all hosts', async () => {
+    const specs = Object.entries(ASKED).reduce<SessionSpec[]>(
+      (all, [field, values]) => all.flatMap((spec) => values.map((value) => ({ ...spec, [field]: value }))),
+      [{}],
+    );
+    let [usual, particular] = [0, 0];
+    for (const spec of specs) {
+      const parsed = sessionSpecSchema.safeParse(spec);
+      if (!parsed.success) continue;
+      const isParticular = toPlacement(parsed.data).particular === true;
+      if (isParticular) particular++;
+      else usual++;
+      if (!isParticular) expect(await canServe(spec, LEAST), JSON.stringify(spec)).toBe(true);
+    }
+    expect(usual).toBeGreaterThan(5);
+    expect(particular).toBeGreaterThan(500);
+  });
 
-test('a workspace through a link counts by the folder that it leads to', async () => {
-  const [listed, other] = [join(folder, 'listed'), join(folder, 'other')];
-  for (const path of [listed, other]) mkdirSync(path);
-  symlinkSync(listed, join(other, 'link'));
-  const offer = { workspaces: [listed] };
-  expect(await canServe({ workspace: join(other, 'link', 'new') }, offer)).toBe(true);
-  expect(await canServe({ workspace: other }, offer)).toBe(false);
+  test('include a workspace through a link by the folder that it leads to', async () => {
+    const [listed, other] = [join(folder, 'listed'), join(folder, 'other')];
+    for (const path of [listed, other]) mkdirSync(path);
+    symlinkSync(listed, join(other, 'link'));
+    const offer = { workspaces: [listed] };
+    expect(await canServe({ workspace: join(other, 'link', 'new') }, offer)).toBe(true);
+    expect(await canServe({ workspace: other }, offer)).toBe(false);
+  });
 });

@@ -1,7 +1,7 @@
 import { Notifier } from '@shellfleet/concurrency';
 import type { SessionJob } from '@shellfleet/placement';
 import { pino } from 'pino';
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { fetchSessions } from './fetch-sessions.ts';
 import type { OpenWorker } from './open-worker.ts';
 
@@ -40,21 +40,23 @@ async function fetchAll(fetches: (SessionJob | Error | undefined)[], locked: Ses
   return { served: [...sessions.keys()], calls: [jobs.fetch.mock.calls.length, jobs.listOwn.mock.calls.length] };
 }
 
-test('a job whose fetch got no reply is served at once, and no session is served twice', async () => {
-  const locked = [job('served'), job('orphan')];
-  expect(await fetchAll([new Error('Command timed out'), job('next')], locked, 2)).toEqual({
-    served: ['served', 'orphan', 'next'],
-    calls: [2, 1],
+describe('the fetch of sessions', () => {
+  test('serves a job once whose fetch got no reply', async () => {
+    const locked = [job('served'), job('orphan')];
+    expect(await fetchAll([new Error('Command timed out'), job('next')], locked, 2)).toEqual({
+      served: ['served', 'orphan', 'next'],
+      calls: [2, 1],
+    });
   });
-});
 
-test('a fetch that failed and locked nothing is made again', async () => {
-  expect(await fetchAll([new Error('Connection is closed.'), job('next')], [job('served')], 1)).toEqual({
-    served: ['served', 'next'],
-    calls: [2, 1],
+  test('repeats a failed fetch that locked nothing', async () => {
+    expect(await fetchAll([new Error('Connection is closed.'), job('next')], [job('served')], 1)).toEqual({
+      served: ['served', 'next'],
+      calls: [2, 1],
+    });
   });
-});
 
-test('while fetches get their replies, the locks are not looked at', async () => {
-  expect((await fetchAll([job('a'), job('b')], [], 2)).calls).toEqual([2, 0]);
+  test('does not read the locks while fetches get their replies', async () => {
+    expect((await fetchAll([job('a'), job('b')], [], 2)).calls).toEqual([2, 0]);
+  });
 });

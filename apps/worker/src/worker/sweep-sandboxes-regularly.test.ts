@@ -1,19 +1,25 @@
 import { fleetKeys } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createGoneCheck } from './sweep-sandboxes-regularly.ts';
 
-test('a host is gone when the fleet has not known it for ten minutes, and not while it comes and goes', async () => {
-  let [known, minutes] = [false, 0];
-  const redis = { zscore: async () => (known ? '1' : null) };
-  const isGone = createGoneCheck({ redis: redis as never, fleet: fleetKeys('ns') }, undefined, () => minutes * 60_000);
-  const at = async (minute: number, isKnown: boolean) => {
-    [minutes, known] = [minute, isKnown];
-    return isGone('h1');
-  };
-  expect(await at(0, false)).toBe(false);
-  expect(await at(9, false)).toBe(false);
-  expect(await at(9.5, true)).toBe(false);
-  expect(await at(10, false)).toBe(false);
-  expect(await at(19, false)).toBe(false);
-  expect(await at(20, false)).toBe(true);
+describe('the sweep of sandboxes', () => {
+  test('treats a host as gone only after ten minutes without it in the fleet', async () => {
+    let [known, minutes] = [false, 0];
+    const redis = { zscore: async () => (known ? '1' : null) };
+    const isGone = createGoneCheck(
+      { redis: redis as never, fleet: fleetKeys('ns') },
+      undefined,
+      () => minutes * 60_000,
+    );
+    const at = async (minute: number, isKnown: boolean) => {
+      [minutes, known] = [minute, isKnown];
+      return isGone('h1');
+    };
+    expect(await at(0, false)).toBe(false);
+    expect(await at(9, false)).toBe(false);
+    expect(await at(9.5, true)).toBe(false);
+    expect(await at(10, false)).toBe(false);
+    expect(await at(19, false)).toBe(false);
+    expect(await at(20, false)).toBe(true);
+  });
 });
