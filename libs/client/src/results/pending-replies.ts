@@ -1,11 +1,11 @@
 import { abortable, type Resolvers, withResolvers } from '@shellfleet/concurrency';
 import type { ShellfleetError } from '@shellfleet/protocol';
 
-/** Requests of a view that hosts have not answered yet. An reply that comes after its wait has ended is dropped. */
+/** Requests of a view that hosts have not replied to. A reply after the end of its wait is dropped. */
 export class PendingReplies {
   readonly #waiting = new Map<string, { reply: Resolvers<string>; ask: (() => void) | undefined }>();
 
-  /** The sealed reply to the request `id`; rejects with the signal's reason. `ask` sends the request again. */
+  /** Waits for the sealed reply to `id`. Rejects with the signal's reason. `ask` sends the request again. */
   async expect(id: string, signal: AbortSignal, ask?: () => void): Promise<string> {
     const reply = withResolvers<string>();
     this.#waiting.set(id, { reply, ask });
