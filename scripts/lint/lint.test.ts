@@ -95,7 +95,7 @@ const workerOrder = [
   ['worker.ts'],
   ['worker'],
   ['calls', 'session', 'tools', 'upkeep'],
-  ['outside'],
+  ['wider'],
   ['run', 'terminals'],
   ['shell'],
   ['approvals'],

@@ -37,7 +37,7 @@ const NO_GRACE = { hostGraceMs: 0 };
 const REPORTED_WITHIN_MS = 6_000;
 
 describe('a worker stopped with SIGSTOP past its lease', () => {
-  test('writes nothing afterwards: another host took over, and its own container is removed', async () => {
+  test('writes nothing afterwards: another host adopted the session, and its own container is removed', async () => {
     const session = await fleet.session('stopped', { ...NO_GRACE, onHostLoss: 'recreate' });
     const { holder, other } = await hostsOf(session);
     const command = await session.submit('while :; do echo tick; sleep 0.02; done', { timeoutMs: 60_000 });

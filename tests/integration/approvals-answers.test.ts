@@ -49,7 +49,7 @@ const questionOf = (session: string, more: { generation?: string; entryId?: stri
       opens: false,
       attempt: { number: 1 as const },
     },
-    outside: { refusal: undefined, sandbox: undefined },
+    wider: { refusal: undefined, sandbox: undefined },
     payload: commandPayloadSchema.parse({ type: 'command', script, timeoutMs: 1_000, encoding: 'utf8' }),
     spec: sessionSpecSchema.parse({}),
     ...rest,

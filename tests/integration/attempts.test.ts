@@ -1,7 +1,7 @@
 import { Fleet, type Session, type SessionSpec } from '@shellfleet/client';
 import { compileOperatorRules } from '@shellfleet/policy';
 import { newResult, OUTPUT_PROFILES, recordKey, sessionKeys } from '@shellfleet/protocol';
-import { DENIED, decideByRules, type Outside } from '@shellfleet/worker/test-support';
+import { DENIED, decideByRules, type WiderSandbox } from '@shellfleet/worker/test-support';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type FakeShellWorker, newFleet, startFakeShellWorker } from '../support/fake-shell-workers.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
@@ -11,8 +11,8 @@ import { until } from '../support/until.ts';
 // memory, and so has the wider sandbox.
 
 const wider = vi.hoisted(() => ({ refusal: undefined as string | undefined, ran: [] as string[] }));
-vi.mock('../../apps/worker/src/outside/create-outside.ts', () => ({
-  createOutside: (): Outside => ({
+vi.mock('../../apps/worker/src/wider/create-wider.ts', () => ({
+  createWider: (): WiderSandbox => ({
     get refusal() {
       return wider.refusal;
     },

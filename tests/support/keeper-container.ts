@@ -48,7 +48,7 @@ export interface KeeperBox extends AsyncDisposable {
   readonly socketPath: string;
   /** The bytes of the last connection, for tests that break them. */
   wire: Transport | undefined;
-  /** A worker takes over: under the next fence unless one is named. */
+  /** A worker adopts the shell: under the next fence unless one is named. */
   connect(options?: ConnectOptions): Promise<Shell>;
   listen(): Promise<KeeperListener>;
   /** Exit code of the keeper, after its end. */
@@ -137,7 +137,7 @@ export class KeeperContainer implements KeeperBox {
     }
   }
 
-  /** A worker takes over: under the next fence unless one is named. */
+  /** A worker adopts the shell: under the next fence unless one is named. */
   async connect(options: ConnectOptions = {}): Promise<Shell> {
     const fence = options.fence ?? ++this.#fence;
     this.#fence = Math.max(this.#fence, fence);

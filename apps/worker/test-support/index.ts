@@ -7,7 +7,7 @@ export { HostApprovals } from '../src/approvals/host-approvals.ts';
 export { openAudit } from '../src/audit/file-audit.ts';
 export { lockFolder } from '../src/host/folder-lock.ts';
 export { joinOwnFleet } from '../src/lease/own-fleet.ts';
-export type { Outside } from '../src/run/outside.ts';
+export type { WiderSandbox } from '../src/run/wider-sandbox.ts';
 export { KeptSandboxes } from '../src/sandbox/kept-sandboxes.ts';
 export { DENIED, type RunScript } from './fake-keeper.ts';
 export { type FakeSandbox, FakeSandboxes } from './fake-sandbox.ts';

@@ -197,7 +197,7 @@ static void run_child(int go, int failures) {
   errno = 0;
   if (read(go, &byte, 1) != 1) fail("the launcher ended before the program could start");
   if (plan.descriptor) open_descriptor();
-  surround(&plan);
+  enclose(&plan);
   confine(&plan);
   signal(SIGPIPE, SIG_DFL);
   if (plan.relay) relay_enter();

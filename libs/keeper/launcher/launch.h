@@ -28,7 +28,7 @@ typedef struct {
 } Plan;
 
 // Builds the file system of the session. Called in the new namespaces.
-void surround(const Plan *plan);
+void enclose(const Plan *plan);
 // Sets the limits, then the user. Afterwards the process has no privilege left to undo any of it.
 void confine(const Plan *plan);
 

@@ -181,7 +181,7 @@ static int add_env(Text *before, Text *after, const uint8_t *env, size_t n) {
 
 // Writes the texts that the shell sources around one command: `before` sets its env and cwd and fails when the cwd
 // cannot be entered, `after` restores them.
-static enum Refusal put_surroundings(const Command *command, Texts *texts) {
+static enum Refusal put_env_and_cwd(const Command *command, Texts *texts) {
   Text before, after;
   text_collect(&before);
   text_collect(&after);
@@ -234,5 +234,5 @@ enum Refusal folder_write_command(const Command *command, Texts *texts) {
   if (texts->script < 0) return REFUSED_NO_SPACE;
   const int has_input = command->input_kind == GIVEN_STDIN;
   if (has_input && !folder_write("input", command->input, command->input_bytes, "")) return REFUSED_NO_SPACE;
-  return command->env_bytes || command->cwd_bytes ? put_surroundings(command, texts) : 0;
+  return command->env_bytes || command->cwd_bytes ? put_env_and_cwd(command, texts) : 0;
 }

@@ -29,8 +29,8 @@ export const s2Faults: readonly RowFault[] = [
   },
   {
     row: 'S2-06',
-    file: 'apps/worker/src/outside/create-outside.ts',
-    text: 'openWide({ sandboxId, allowances }, outside)',
+    file: 'apps/worker/src/wider/create-wider.ts',
+    text: 'openWide({ sandboxId, allowances }, context)',
     change: 'openWide({ sandboxId, allowances }, session)',
   },
   {

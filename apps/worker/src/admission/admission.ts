@@ -49,7 +49,7 @@ export interface AdmissionInput {
   /** Asks the keeper for the directory of a command. Called only for a question to a person, as it takes a message. */
   directory?: (() => Promise<Directory>) | undefined;
   /** The wider sandbox, and why the entry cannot run there, if so: the end of a sentence. */
-  outside: { refusal: string | undefined; sandbox: ResolvedSessionSpec['sandbox'] };
+  wider: { refusal: string | undefined; sandbox: ResolvedSessionSpec['sandbox'] };
 }
 
 /** The attempt to decide about. The second one has the redacted end of the first one's output, 500 bytes at most. */

@@ -20,7 +20,7 @@ function question(): AdmissionInput {
   const payload = { type: 'restart' } as const;
   return {
     ...{ tenant: 't', session: 's', generation: 'g', entryId: 'e', payload, spec: spec(), epoch: 1, opens: false },
-    outside: { refusal: 'this host has no wider sandbox', sandbox: undefined },
+    wider: { refusal: 'this host has no wider sandbox', sandbox: undefined },
     attempt: { number: 1 },
   };
 }

@@ -104,7 +104,7 @@ async function decide(input: AdmissionInput, { signatures, rules, answers }: Adm
   await signatures.check(input);
   const decision = rules.decide(input);
   const outside = leaves(decision);
-  if (outside && input.outside.refusal !== undefined) throw noWiderSandbox(input.outside.refusal);
+  if (outside && input.wider.refusal !== undefined) throw noWiderSandbox(input.wider.refusal);
   switch (decision.type) {
     case 'forbid':
       return { type: 'deny', reason: decision.reason };

@@ -37,7 +37,7 @@ function question({ spec = {}, opens = false, attempt = { number: 1 }, ...comman
   });
   return {
     ...{ tenant: 't', session: 's', generation: 'g', entryId: 'e', epoch: 1 },
-    outside: { refusal: undefined, sandbox: undefined },
+    wider: { refusal: undefined, sandbox: undefined },
     ...{ payload, opens, attempt, spec: sessionSpecSchema.parse(spec) },
   };
 }

@@ -19,7 +19,7 @@ function question(given: Partial<AdmissionInput> = {}): AdmissionInput {
       epoch: 1,
       attempt: { number: 1 as const },
       opens: false,
-      outside: { refusal: undefined, sandbox: undefined },
+      wider: { refusal: undefined, sandbox: undefined },
     },
     payload: payload(),
     spec: sessionSpecSchema.parse({ env: { A: '1' }, secrets: { S: 'secret' }, image: 'debian' }),
@@ -104,7 +104,7 @@ describe('the binding of a question', () => {
     test('differs for another wider sandbox if the command would run there', () => {
       const wide = (network: 'limited' | 'full', outside?: true) =>
         bind(
-          question({ outside: { refusal: undefined, sandbox: spec({ sandbox: { network } }).sandbox } }),
+          question({ wider: { refusal: undefined, sandbox: spec({ sandbox: { network } }).sandbox } }),
           outside ? { ...asked, outside } : asked,
         ).hash;
       expect(wide('full', true)).not.toBe(wide('limited', true));

@@ -39,7 +39,7 @@ export function bindQuestion(
     ...place
   } = spec;
   const { matchedRules = [], reason, directory } = asked;
-  const outside = asked.outside && { sandbox: input.outside.sandbox };
+  const outside = asked.outside && { sandbox: input.wider.sandbox };
   // An answer about a command in a running shell does not cover the commands that open one.
   const opening = opens && spec.startupCommands.length + spec.shutdownCommands.length > 0;
   const digest = digestWith(sealer);

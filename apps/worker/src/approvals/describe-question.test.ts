@@ -9,7 +9,7 @@ const shown = {
 };
 const question: AdmissionInput = {
   ...{ tenant: 't', session: 's', generation: 'g', entryId: '01J', epoch: 1, opens: false, attempt: { number: 1 } },
-  outside: {
+  wider: {
     refusal: undefined,
     sandbox: { mode: 'workspace-write', network: 'full', selection: 'auto', escalateOnFailure: false },
   },

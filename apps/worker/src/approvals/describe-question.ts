@@ -6,7 +6,7 @@ import { describeFiles } from './describe-files.ts';
 
 /** Describes a question to a person, with all texts redacted. */
 export function toStoredQuestion(
-  { session, entryId, payload, spec, attempt, outside: wider }: AdmissionInput,
+  { session, entryId, payload, spec, attempt, wider }: AdmissionInput,
   asked: ApprovalQuestion,
   redaction: Pick<SessionRedaction, 'value'>,
   under = '',

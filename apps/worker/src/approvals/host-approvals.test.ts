@@ -36,7 +36,7 @@ const approvals = new HostApprovals({
 const QUESTION = {
   ...{ tenant: 't', session: 's', generation: 'g', entryId: 'e', epoch: 1, opens: false },
   ...{ payload: { type: 'restart' }, spec: sessionSpecSchema.parse({}), attempt: { number: 1 } },
-  outside: { refusal: undefined, sandbox: undefined },
+  wider: { refusal: undefined, sandbox: undefined },
 } as const;
 const round: unknown[] = [];
 round.push(round);

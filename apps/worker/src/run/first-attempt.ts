@@ -61,8 +61,8 @@ export function asksForSecond(
   );
 }
 
-const mayLeave = ({ spec, outside }: SessionContext) =>
-  outside.refusal === undefined && spec.sandbox?.selection !== 'require';
+const mayLeave = ({ spec, wider }: SessionContext) =>
+  wider.refusal === undefined && spec.sandbox?.selection !== 'require';
 
 /** Ends the first attempt, and puts the entry back as head. `refused` if it was cancelled or its generation ends. */
 export async function putBackForSecond(

@@ -122,8 +122,8 @@ async function execute(run: EntryRun, session: SessionContext): Promise<Executed
   let begun = run.from === 'resume';
   try {
     const payload = openPayload(run.entry, session);
-    const outside = payload.type === 'command' && runsOutside(run.entry, payload, session);
-    if (outside) return await executeOutside(run, payload, session);
+    const outside = payload.type === 'command' && runsInWider(run.entry, payload, session);
+    if (outside) return await executeInWider(run, payload, session);
     if (payload.type === 'command') networkOf(payload, session.spec);
     begun = true;
     // Done before its first byte reaches the shell.
@@ -144,13 +144,13 @@ function noteBegun({ entry }: EntryRun, payload: EntryPayload, outside: boolean,
 }
 
 /** Runs a command outside its sandbox. Only the admission can allow that, so a session needs one. */
-async function executeOutside(run: EntryRun, payload: CommandPayload, session: SessionContext): Promise<Executed> {
+async function executeInWider(run: EntryRun, payload: CommandPayload, session: SessionContext): Promise<Executed> {
   const { entry } = run;
-  const { outside, owner } = session;
-  if (outside.refusal !== undefined) throw noWiderSandbox(outside.refusal);
+  const { wider, owner } = session;
+  if (wider.refusal !== undefined) throw noWiderSandbox(wider.refusal);
   if ((owner.admission ?? '') === '') return deniedEntry(entry, { reason: NOBODY_TO_ASK }, session);
   noteBegun(run, payload, true, session);
-  const ended = await outside.run(run, payload, session);
+  const ended = await wider.run(run, payload, session);
   const firstAttempt = entry.first === undefined ? {} : { firstAttempt: openFirstAttempt(entry, entry.first, session) };
   return { ...ended, outside: true, result: { ...ended.result, outside: true, ...firstAttempt } };
 }
@@ -184,7 +184,7 @@ export function openSignedPayload(
 }
 
 /** Returns whether an entry would run in the wider sandbox: second attempts, and commands that ask to leave, do. */
-function runsOutside(
+function runsInWider(
   { first }: Pick<Entry, 'first'>,
   payload: EntryPayload,
   { spec }: Pick<SessionContext, 'spec'>,
@@ -194,10 +194,10 @@ function runsOutside(
 }
 
 /** Returns whether a running entry is in the wider sandbox, so that the session's own shell never began it. */
-export function ranOutside(entry: Entry, session: SessionContext): boolean {
+export function ranInWider(entry: Entry, session: SessionContext): boolean {
   if (entry.first !== undefined) return true;
   try {
-    return runsOutside(entry, openPayload(entry, session), session);
+    return runsInWider(entry, openPayload(entry, session), session);
   } catch {
     // The entry ends with this error where it is run.
     return false;

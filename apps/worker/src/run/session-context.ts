@@ -5,7 +5,7 @@ import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { Delegation } from './delegation.ts';
 import type { SessionHost } from './host-services.ts';
-import type { Outside } from './outside.ts';
+import type { WiderSandbox } from './wider-sandbox.ts';
 
 /** What stays the same while this host owns a session. The logger redacts. */
 export interface SessionContext extends SessionHost {
@@ -27,7 +27,7 @@ export interface SessionContext extends SessionHost {
   readonly egress?: SessionEgress | undefined;
   /** Receives each request that a proxy of the session refuses. */
   onEgressRefused(refused: RefusedEgress): void;
-  readonly outside: Outside;
+  readonly wider: WiderSandbox;
   readonly shell: SessionShell;
   /** Aborts when this host lost the session and must not write to it any more. */
   readonly signal: AbortSignal;

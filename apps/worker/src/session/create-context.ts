@@ -4,11 +4,11 @@ import type { ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { SessionAdmission } from '../admission/admission.ts';
 import { createSessionEgress } from '../egress/create-session-egress.ts';
 import type { Lease } from '../lease/leases.ts';
-import { createOutside } from '../outside/create-outside.ts';
 import { createSessionRedaction, redactLog } from '../redaction/session-redaction.ts';
 import { Delegation } from '../run/delegation.ts';
 import type { SessionHost } from '../run/host-services.ts';
 import type { SessionContext } from '../run/session-context.ts';
+import { createWider } from '../wider/create-wider.ts';
 import { auditEgress } from './audit-egress.ts';
 import type { Hosting } from './hosting.ts';
 
@@ -48,6 +48,6 @@ export function createSessionContext(
     stoppedUnstored: new Set(),
     egress: createSessionEgress(spec, allow, { logger, onRefused: onEgressRefused }),
     onEgressRefused,
-    outside: createOutside(spec, escalation && { escalation, allow }),
+    wider: createWider(spec, escalation && { escalation, allow }),
   };
 }

@@ -11,6 +11,7 @@ import { finishNotAgain, runEntry } from '../run/run-entry.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { admitEntry } from './admit-entry.ts';
+import { adoptRunning } from './adopt-running.ts';
 import { adoptSession } from './adopt-session.ts';
 import { declareSession } from './declare-session.ts';
 import { abandon, endClosing, giveUp, handOver, leaveInQueue, leaveToOthers } from './end-session.ts';
@@ -25,7 +26,6 @@ import { startAgain } from './start-again.ts';
 import { classifyTaken, startEntry, untilHeld } from './start-entry.ts';
 import { LEFT, LOOK, type Step, toStep, toStepAfter, WAIT } from './step.ts';
 import { takeHead } from './take-head.ts';
-import { takeOver } from './take-over.ts';
 
 // One session on this host, from its job to its release. A loop executes steps, each of which returns the next one.
 // SESSION-1. The host writes the mailbox only as the owner. The first reply `fenced` ends the session and its sandbox.
@@ -151,7 +151,7 @@ export class HostedSession {
       hosting.cancel(id);
     const differing = differences(this.job, adopted.generation, parts.placement);
     if (differing.length > 0) return refuseSession(differing, adopted, found, parts);
-    const { isAdopted, failing, ...taken } = await takeOver(adopted, found, parts);
+    const { isAdopted, failing, ...taken } = await adoptRunning(adopted, found, parts);
     if (isAdopted && isOffered) hosting.become('serving');
     let { next } = taken;
     // The entry that ran ends before this host serves the session, or leaves it to others.

@@ -123,12 +123,12 @@ function createShell(
 
 /** Returns what a verdict about an entry can depend on besides the entry. */
 export function aboutSession({
-  context: { owner, generation, spec, outside, shell },
+  context: { owner, generation, spec, wider, shell },
 }: Pick<SessionParts, 'context'>): Omit<AdmissionInput, 'entryId' | 'opens' | 'payload' | 'attempt'> {
   const { tenant, session } = owner.keys;
   // A lost shell is replaced by another one.
   const epoch = shell.hasState ? shell.epoch : shell.epoch + 1;
-  return { tenant, session, generation, spec, epoch, outside };
+  return { tenant, session, generation, spec, epoch, wider };
 }
 
 /** Returns why the shell of an earlier owner is gone, unless it is adopted. */

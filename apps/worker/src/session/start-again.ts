@@ -1,5 +1,5 @@
 import type { Entry } from '@shellfleet/mailbox';
-import { ranOutside } from '../run/run-entry.ts';
+import { ranInWider } from '../run/run-entry.ts';
 import type { SessionParts } from './session-parts.ts';
 import { mayRunAgain } from './start-entry.ts';
 import type { EndUnrun, Step } from './step.ts';
@@ -8,7 +8,7 @@ import type { EndUnrun, Step } from './step.ts';
 export async function startAgain(entry: Entry, orElse: EndUnrun, parts: SessionParts): Promise<Step> {
   const { context } = parts;
   const ends: Step = { type: 'end', entry, how: orElse };
-  if (entry.retry !== 'idempotent' || ranOutside(entry, context)) return ends;
+  if (entry.retry !== 'idempotent' || ranInWider(entry, context)) return ends;
   if (!(await mayRunAgain(entry, parts))) return ends;
   const { mailbox } = context;
   const again = await mailbox.rerun(entry);

@@ -5,7 +5,7 @@ import { sealPlace, unauthorized } from '@shellfleet/sealing';
 import type { Verdict } from '../admission/admission.ts';
 import { toBegunId } from '../journal/journal.ts';
 import type { Lease } from '../lease/leases.ts';
-import { finishDenied, finishFailed, finishUnauthorized, ranOutside } from '../run/run-entry.ts';
+import { finishDenied, finishFailed, finishUnauthorized, ranInWider } from '../run/run-entry.ts';
 import type { SessionContext } from '../run/session-context.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { ShellHello } from '../shell/shell.ts';
@@ -35,7 +35,7 @@ async function classifyBegun(entry: Entry, { context, shell }: SessionParts): Pr
   // Only the hello of a new connection tells what the keeper has now.
   const hello = await shell.reconnect();
   // Its wider sandbox ended with the process that had opened it.
-  if (ranOutside(entry, context)) return lost(entry);
+  if (ranInWider(entry, context)) return lost(entry);
   if (hello !== undefined && (await hasBegun(entry, hello, shell))) return { type: 'run', entry, from: 'resume' };
   return entry.retry === 'idempotent' ? toStart(entry) : lost(entry);
 }

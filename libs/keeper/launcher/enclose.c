@@ -96,7 +96,7 @@ static int is_private(const char *name) {
 }
 
 // Shows one entry of the host's root folder in the session's: a link as a link, a folder or file by a bind mount.
-static void take_over(int host, const char *name) {
+static void mirror_entry(int host, const char *name) {
   const char *target = in_root(name);
   char source[64 + NAME_MAX], words[PATH_MAX];
   struct stat entry;
@@ -115,11 +115,11 @@ static void take_over(int host, const char *name) {
   bind(source, target);
 }
 
-static void take_over_root(void) {
+static void mirror_root(void) {
   DIR *root = opendir("/");
   if (!root) fail("reading the root folder");
   for (struct dirent *entry; (entry = readdir(root));)
-    if (!is_private(entry->d_name)) take_over(dirfd(root), entry->d_name);
+    if (!is_private(entry->d_name)) mirror_entry(dirfd(root), entry->d_name);
   closedir(root);
 }
 
@@ -158,7 +158,7 @@ static void enter_root(void) {
   if (umount2(".", MNT_DETACH)) fail("leaving the old root folder");
 }
 
-void surround(const Plan *plan) {
+void enclose(const Plan *plan) {
   // Mounts and unmounts of the host are received; those of the session are not passed on.
   if (mount(0, "/", 0, MS_SLAVE | MS_REC, 0)) fail("separating mounts from the host's");
   int cgroups[MOST_CGROUPS];
@@ -167,7 +167,7 @@ void surround(const Plan *plan) {
   for (int i = 0; i < plan->cgroups; i++) cgroups[i] = open_source(plan->cgroup[i].folder);
 
   mount_scratch(ROOT, 1 << 20, 0755, PLAIN);
-  take_over_root();
+  mirror_root();
   make_folder(in_root("tmp"), 01777);
   mount_scratch(in_root("tmp"), plan->scratch_bytes, 01777, PLAIN);
   if (is_folder(in_root("var/tmp"))) {

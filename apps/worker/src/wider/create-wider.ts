@@ -9,30 +9,34 @@ import {
 import { createSessionEgress } from '../egress/create-session-egress.ts';
 import type { EntryResult, EntryRun } from '../run/entry-run.ts';
 import { OutputForgotten } from '../run/output-store.ts';
-import type { Outside } from '../run/outside.ts';
 import { failedEntry, lostEntry } from '../run/results.ts';
 import { runCommand } from '../run/run-command.ts';
 import type { SessionContext } from '../run/session-context.ts';
+import type { WiderSandbox } from '../run/wider-sandbox.ts';
 import type { Beside } from '../sandbox/sandbox.ts';
 import { describeShell } from '../shell/describe-shell.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import { isUnsafe } from './unsafe-variables.ts';
 
 // A command that leaves its session's sandbox runs in a fresh shell, in a second sandbox.
-// OUTSIDE-1. It shares the session's workspace, directory, and the variables of the spec with its secrets. It has no
-//            variable, function, alias, trap or option of the session's shell, and no startup command has run.
-// OUTSIDE-2. Its programs and libraries come from folders that the session cannot write to, and its shell reads no file
-//            before the command.
-// OUTSIDE-3. The sandbox runs one command. It is removed with all its processes before the Result is stored, however
-//            the command ended. If the engine fails to remove it, the next sweep does.
-// OUTSIDE-4. No worker takes the second sandbox for the session's own. A worker that starts removes it.
+// WIDER-1. It shares the session's workspace, directory, and the variables of the spec with its secrets. It has no
+//          variable, function, alias, trap or option of the session's shell, and no startup command has run.
+// WIDER-2. Its programs and libraries come from folders that the session cannot write to, and its shell reads no file
+//          before the command.
+// WIDER-3. The sandbox runs one command. It is removed with all its processes before the Result is stored, however
+//          the command ended. If the engine fails to remove it, the next sweep does.
+// WIDER-4. No worker takes the second sandbox for the session's own. A worker that starts removes it.
 
 /** Returns how a session's commands leave its sandbox. `settings` is undefined where the operator allows none to. */
-export function createOutside(spec: ResolvedSessionSpec, settings: WiderSettings | undefined): Outside {
+export function createWider(spec: ResolvedSessionSpec, settings: WiderSettings | undefined): WiderSandbox {
   const wider = widenSandbox(spec, settings);
   const refusal = 'refusal' in wider ? wider.refusal : refuseVariables({ ...spec.env, ...spec.secrets });
   if ('refusal' in wider || refusal !== undefined) {
-    return { refusal, sandbox: undefined, run: () => Promise.reject(new Error(`nothing may run outside: ${refusal}`)) };
+    return {
+      refusal,
+      sandbox: undefined,
+      run: () => Promise.reject(new Error(`nothing may run in a wider sandbox: ${refusal}`)),
+    };
   }
   return {
     refusal: undefined,
@@ -40,9 +44,9 @@ export function createOutside(spec: ResolvedSessionSpec, settings: WiderSettings
     async run(run, payload, session) {
       try {
         if (run.from === 'resume') return lostEntry(run.entry, 'container-removed', session);
-        return await runOutside(run, payload, session, wider);
+        return await runInWider(run, payload, session, wider);
       } catch (error) {
-        // No process is left (OUTSIDE-3), and the session's own shell is unchanged.
+        // No process is left (WIDER-3), and the session's own shell is unchanged.
         return error instanceof OutputForgotten
           ? lostEntry(run.entry, 'begun-before', session)
           : failedEntry(run.entry, ensureShellfleetError(error), session);
@@ -51,7 +55,7 @@ export function createOutside(spec: ResolvedSessionSpec, settings: WiderSettings
   };
 }
 
-async function runOutside(
+async function runInWider(
   run: EntryRun,
   payload: CommandPayload,
   session: SessionContext,
@@ -64,7 +68,7 @@ async function runOutside(
   if (sandboxId === undefined) throw new Error('the session has no sandbox');
   const cwd = payload.cwd ?? (await shell.directory());
   if (cwd === undefined) throw noDirectory(id);
-  const outside = {
+  const context = {
     ...session,
     spec: { ...spec, startupCommands: [], shutdownCommands: [] },
     egress: createSessionEgress(spec, session.settings.file.allow, {
@@ -72,12 +76,12 @@ async function runOutside(
       onRefused: session.onEgressRefused,
     }),
   };
-  const wide = openWide({ sandboxId, allowances }, outside);
+  const wide = openWide({ sandboxId, allowances }, context);
   const discard = () => void wide.discard();
   session.signal.addEventListener('abort', discard, { once: true });
   try {
     await wide.makeReady(session.signal);
-    const ended = await runCommand(run, { ...payload, cwd }, { ...outside, shell: wide });
+    const ended = await runCommand(run, { ...payload, cwd }, { ...context, shell: wide });
     return { ...ended, result: { ...explainCwd(ended.result, cwd, id), shell: describeShell(shell) } };
   } finally {
     session.signal.removeEventListener('abort', discard);
@@ -97,7 +101,7 @@ function explainCwd(result: WireResult, cwd: string, session: string): WireResul
   return { ...result, error: error.toJSON() };
 }
 
-/** Refuses a command whose variables would choose its programs (OUTSIDE-2). */
+/** Refuses a command whose variables would choose its programs (WIDER-2). */
 function refuseUnsafe({ env = {} }: CommandPayload, session: string): void {
   const names = Object.keys(env).filter(isUnsafe);
   if (names.length === 0) return;
@@ -109,7 +113,7 @@ function refuseUnsafe({ env = {} }: CommandPayload, session: string): void {
   );
 }
 
-/** Returns why variables are refused, if so (OUTSIDE-2). */
+/** Returns why variables are refused, if so (WIDER-2). */
 function refuseVariables(env: Record<string, string>): string | undefined {
   const names = Object.keys(env).filter(isUnsafe);
   if (names.length === 0) return undefined;

@@ -3,8 +3,8 @@ import { sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
 import { pino } from 'pino';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { FakeSandbox } from '../../test-support/fake-sandbox.ts';
+import { adoptRunning } from './adopt-running.ts';
 import type { SessionParts } from './session-parts.ts';
-import { takeOver } from './take-over.ts';
 
 const stage = vi.hoisted(() => ({ failed: [] as unknown[] }));
 vi.mock('../run/run-entry.ts', async (original) => ({
@@ -61,7 +61,7 @@ function open({
   const parts = { announcements, shell, context, admission: { digest: '' }, admitted } as unknown as SessionParts;
   const run = async (adopted: Partial<Adopted>, found?: FakeSandbox) => {
     const all = { type: 'adopted', phase: 'open', epoch: 1, epochBase: 0, preparedEpoch: 1, waiting: 3, ...adopted };
-    const { isAdopted, next, failing } = await takeOver(all as Adopted, found, parts);
+    const { isAdopted, next, failing } = await adoptRunning(all as Adopted, found, parts);
     if (isAdopted) note('serve');
     if (next.type === 'run') note(`${next.from} ${next.entry.id}`);
     else if (next.type === 'start')

@@ -1,7 +1,7 @@
 import type { Adopted, Entry } from '@shellfleet/mailbox';
 import { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 import { toBegunId } from '../journal/journal.ts';
-import { ranOutside } from '../run/run-entry.ts';
+import { ranInWider } from '../run/run-entry.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { ShellHello } from '../shell/shell.ts';
 import type { SessionParts } from './session-parts.ts';
@@ -10,7 +10,7 @@ import { hasBegun } from './start-entry.ts';
 import { asLost, LOOK, type Step, toStart } from './step.ts';
 
 /** What the loop does after an adoption. */
-export interface TakenOver {
+export interface AdoptedRun {
   /** Whether the living shell was adopted, so that entries may start. */
   isAdopted: boolean;
   /** Step for the entry that ran. */
@@ -20,7 +20,11 @@ export interface TakenOver {
 }
 
 /** Adopts the living sandbox `found`, if any (SESSION-4), and decides what becomes of the entry that ran. */
-export async function takeOver(adopted: Adopted, found: Sandbox | undefined, parts: SessionParts): Promise<TakenOver> {
+export async function adoptRunning(
+  adopted: Adopted,
+  found: Sandbox | undefined,
+  parts: SessionParts,
+): Promise<AdoptedRun> {
   const { running, shell: before } = adopted;
   const { owner, spec } = parts.context;
   const hello = await adoptShell(adopted, found, parts);
@@ -47,7 +51,7 @@ export async function takeOver(adopted: Adopted, found: Sandbox | undefined, par
 async function followRunning(entry: Entry, hello: ShellHello, parts: SessionParts): Promise<Step> {
   const { owner, journal } = parts.context;
   const startedHere = entry.host === owner.host;
-  if (ranOutside(entry, parts.context)) {
+  if (ranInWider(entry, parts.context)) {
     // Its wider sandbox ended with the process that had opened it. The journal has it if it began there.
     if (startedHere && !journal.knows(toBegunId(entry, owner.keys))) return toStart(entry);
     return { type: 'end', entry, how: asLost(startedHere ? 'container-removed' : 'host-lost') };

@@ -3,7 +3,7 @@ import type { EntryResult, EntryRun } from './entry-run.ts';
 import type { SessionContext } from './session-context.ts';
 
 /** The wider sandbox of a session's commands, for those that may leave. */
-export interface Outside {
+export interface WiderSandbox {
   /** Why no command can leave the session's sandbox, if so, as the end of a sentence. */
   readonly refusal: string | undefined;
   /** The wider sandbox. Undefined when no command can leave. */
