@@ -4,9 +4,7 @@ import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { endProcess, isRunning, type RecordedProcess, recordProcess } from './live-process.ts';
 
-/**
- * Starts a program in a process session of its own, so that it outlives this process. Its output goes to a log file.
- */
+/** Starts a program in its own process session, so that it outlives this process. Its output goes to a log file. */
 export async function startDetached(
   file: string,
   args: string[],
@@ -23,19 +21,19 @@ export async function startDetached(
   }
 }
 
-/** Synchronous, so that a process has its pid file as soon as it exists: this process may be killed at any moment. */
+/** Writes a pid file synchronously, so that a new process has one even if this process is killed at any moment. */
 export function writePidFile(pidPath: string, pid: number): void {
   const { startedAt } = recordProcess(pid);
   writeFileSync(pidPath, `${pid}\n${startedAt}\n`, { mode: 0o600 });
 }
 
-/** Whether the process of a pid file is alive and runs the expected program. */
+/** Returns true if the process of a pid file is alive and runs the expected program. */
 export async function isPidFileLive(pidPath: string, program: string): Promise<boolean> {
   const recorded = await readPidFile(pidPath);
   return recorded !== undefined && isRunning(recorded, [program]);
 }
 
-/** Terminates the process of a pid file, kills it when it does not end in time, and removes the file. */
+/** Terminates the process of a pid file, kills it if it does not end in time, and removes the file. */
 export async function stopByPidFile(pidPath: string, program: string, graceMs = 15_000): Promise<boolean> {
   const recorded = await readPidFile(pidPath);
   const ended = recorded !== undefined && (await endProcess(recorded, [program], { signal: 'SIGTERM', graceMs }));

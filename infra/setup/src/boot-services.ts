@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import { findProgram, runProgram } from './run-program.ts';
 
 /**
- * Does the work, then disables the services that it enabled at boot, because set-up starts and stops them with the
- * fleet. Debian's redis-server, for example, would listen without a password from the next boot on. `root` is the root
- * of the file system.
+ * Does the work, then disables services that it enabled at boot: Debian's redis-server would listen without a password,
+ * for example. Set-up starts and stops them with the fleet. `root` is the root of the file system.
  */
 export async function withoutEnablingServices(work: () => Promise<void>, root = '/'): Promise<void> {
   const before = new Set(await listEnabled(root));
@@ -18,7 +17,7 @@ export async function withoutEnablingServices(work: () => Promise<void>, root = 
   }
 }
 
-/** The units that start at boot or with a socket, read from the links that `systemctl enable` makes. */
+/** Lists the units that start at boot or with a socket, from the links that `systemctl enable` makes. */
 async function listEnabled(root: string): Promise<string[]> {
   const system = join(root, 'etc/systemd/system');
   const folders = (await list(system)).filter((name) => /\.(wants|requires)$/.test(name));

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 
-/** Whether this runs from the TypeScript source of a checkout, and not from a published package. */
+/** True when this runs from the TypeScript source of a checkout. */
 export const isCheckout = import.meta.url.endsWith('.ts');
 
-/** Root of this checkout. A published package has the recipes of the images in a folder with the same paths. */
+/** Root of this checkout, or the folder of a published package with the same paths of image recipes. */
 export const checkoutRoot = fileURLToPath(new URL(isCheckout ? '../../..' : '.', import.meta.url)).replace(/\/$/, '');

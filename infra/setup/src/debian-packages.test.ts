@@ -19,7 +19,7 @@ describe('packages of Debian', () => {
     expect(isDebianFamily(text)).toBe(expected);
   });
 
-  // Installing, with stubs for apt-get and systemctl and in a root of its own.
+  // Tests the installation with stubs for apt-get and systemctl, and a separate root.
 
   let root: string;
   let path: string | undefined;
@@ -87,7 +87,7 @@ describe('packages of Debian', () => {
     expect(await read('policy-rc.d')).toBe('#!/bin/sh\nexit 0\n');
   });
 
-  /** Installs in a process of its own, with an apt-get that reports its start and lasts until the file `go` exists. */
+  /** Installs in another process. Its apt-get reports its start and lasts until the file `go` exists. */
   async function installElsewhere() {
     await stub(
       'apt-get',

@@ -18,7 +18,7 @@ export const debianPackages = {
   testShells: ['zsh', 'fish'],
 } as const;
 
-/** Whether this process may install Debian packages: root, on Debian or a relative of it. */
+/** Returns true if this process may install Debian packages: as root, on Debian or a relative of it. */
 export async function canInstallPackages(): Promise<boolean> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
   const release = await readFile('/etc/os-release', 'utf8').catch(() => '');
@@ -33,16 +33,15 @@ export function isDebianFamily(osRelease: string): boolean {
   return ids.includes('debian') || ids.includes('ubuntu');
 }
 
-/** Where packages are installed. The tests give a folder of their own. */
+/** Place of the installation, which tests replace. */
 export interface DebianSystem {
   root: string;
   policyPath?: string;
 }
 
 /**
- * Installs packages without starting their services, now or at boot, so that only processes run that set-up has started
- * and can stop. Removes no package. Signals that ask this process to end wait for apt, which would otherwise leave
- * packages half installed.
+ * Installs packages without starting their services now or at boot, and without removing any. Signals that ask this
+ * process to end wait for apt, which would otherwise leave packages half installed.
  */
 export async function installPackages(
   names: readonly string[],
@@ -58,7 +57,7 @@ async function installOrThrow(names: readonly string[], report: Report): Promise
   const first = await aptInstall(names);
   if (first.exitCode === 0) return;
   if (wouldRemove(first)) throw removalRefused(names);
-  // Package lists that are missing (a fresh machine) or stale (an old one) make the install fail.
+  // The install fails with missing or stale package lists.
   report("Fetching Debian's package lists");
   await runProgramOrThrow('apt-get', ['update', '-qq'], { env: aptEnv(), detached: true });
   const second = await aptInstall(names);
@@ -73,8 +72,8 @@ async function installOrThrow(names: readonly string[], report: Report): Promise
 
 function aptInstall(names: readonly string[]): Promise<ProgramResult> {
   const options = ['-o', 'DPkg::Lock::Timeout=120', '-o', 'Dpkg::Use-Pty=0'];
-  // docker.io conflicts with containerd.io: without --no-remove, apt would take the container runtime of a Kubernetes
-  // node away.
+  // docker.io conflicts with containerd.io: without --no-remove, apt would remove a Kubernetes node's container
+  // runtime.
   const args = ['install', '-y', '-qq', '--no-remove', '--no-install-recommends', ...options, ...names];
   return runProgram('apt-get', args, { env: aptEnv(), detached: true });
 }

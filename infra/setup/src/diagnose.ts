@@ -5,10 +5,7 @@ import { findDocker } from './ensure-docker.ts';
 import { findFullImage, findSessionImage } from './images/ensure-session-image.ts';
 import { findProgram } from './run-program.ts';
 
-/**
- * A required or optional part of the fleet on this machine. The state `absent` is that of an optional part and no
- * fault; `missing` comes with a fix.
- */
+/** A part of the fleet on this machine. `absent` is the state of an optional part and no fault; `missing` has a fix. */
 export type MachinePart = {
   name: string;
   state: 'present' | 'installable' | 'missing' | 'absent';
@@ -16,7 +13,7 @@ export type MachinePart = {
   fix?: string;
 };
 
-/** Checks everything that set-up would ensure, and changes nothing. */
+/** Checks everything that set-up would ensure, without changing anything. */
 export async function diagnose(env: NodeJS.ProcessEnv): Promise<MachinePart[]> {
   const canInstall = await canInstallPackages();
   const engine = await findDocker(env);
@@ -37,7 +34,7 @@ function checkNode(): MachinePart {
   const detail = `${process.version} at ${process.execPath}`;
   if (isCheckout)
     return major >= 24 ? present('node', detail) : missing('node', `${detail} is older than 24`, 'npm ci');
-  // As `engines` of the packages says.
+  // Equal to `engines` of the packages.
   const isServed = major > 22 || (major === 22 && minor >= 9) || (major === 20 && minor >= 17);
   if (isServed) return present('node', detail);
   return missing('node', `${detail} is none of 20.17, 22.9 and newer ones`, 'install Node 24');
@@ -97,7 +94,7 @@ function present(name: string, detail: string): MachinePart {
   return { name, state: 'present', detail };
 }
 
-/** A missing part that set-up can install. */
+/** Returns a missing part that set-up can install. */
 function installable(name: string, detail: string): MachinePart {
   return { name, state: 'installable', detail, fix: isCheckout ? 'npm start' : 'npx shellfleet up --detach' };
 }

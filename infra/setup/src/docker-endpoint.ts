@@ -1,7 +1,7 @@
-/** The address of an engine: a socket, or a host and a port. `dockerHost` is the same address as one text. */
+/** Address of an engine: a socket, or a host and a port. `dockerHost` is the same address as one text. */
 export type DockerEndpoint = { dockerHost: string; socketPath?: string; host?: string; port?: number };
 
-/** Parses the value of a DOCKER_HOST; undefined for a protocol that set-up cannot use, such as ssh. */
+/** Parses the value of a DOCKER_HOST. Returns undefined for an unusable protocol such as ssh. */
 export function parseDockerHost(dockerHost: string): DockerEndpoint | undefined {
   if (dockerHost.startsWith('unix://')) return { dockerHost, socketPath: dockerHost.slice('unix://'.length) };
   const tcp = /^(?:tcp|http):\/\/([^/:]+|\[[^\]]+\]):(\d+)\/?$/.exec(dockerHost);
@@ -9,7 +9,7 @@ export function parseDockerHost(dockerHost: string): DockerEndpoint | undefined 
   return undefined;
 }
 
-/** The addresses at which an engine may listen, in the order in which they are tried. */
+/** Returns the addresses at which an engine may listen, in the order in which they are tried. */
 export function candidateDockerHosts(env: NodeJS.ProcessEnv, home: string): string[] {
   if (env.DOCKER_HOST) return [env.DOCKER_HOST];
   const sockets = [

@@ -33,7 +33,7 @@ export async function ensureDocker(
   return startDocker(env, report, signal);
 }
 
-/** The first engine that answers, without starting anything. */
+/** Returns the first engine that answers, without starting any. */
 export async function findDocker(env: NodeJS.ProcessEnv): Promise<Omit<DockerEngine, 'startedHere'> | undefined> {
   for (const dockerHost of candidateDockerHosts(env, homedir())) {
     const endpoint = parseDockerHost(dockerHost);
@@ -43,7 +43,7 @@ export async function findDocker(env: NodeJS.ProcessEnv): Promise<Omit<DockerEng
   return undefined;
 }
 
-/** Stops the engine that ensureDocker started, and no other. Returns whether there was one. */
+/** Stops the engine that ensureDocker started, and no other. Returns true if there was one. */
 export function stopDocker(env: NodeJS.ProcessEnv): Promise<boolean> {
   return stopByPidFile(pidPath(stateFolder(env)), 'dockerd');
 }
@@ -74,7 +74,7 @@ async function startDocker(
   );
 }
 
-/** The line of an engine's log with the reason of its failure. */
+/** Returns the line of an engine's log with the reason of its failure. */
 export function lastEngineError(log: string): string {
   const lines = log.trim().split('\n').filter(Boolean);
   const failed = lines.findLast((line) => /failed to start daemon|level=(error|fatal)/.test(line));

@@ -9,8 +9,8 @@ import { SetupError } from './setup-error.ts';
 export type EnsureKeeperDeps = { endpoint: DockerEndpoint; sessionImage: string; root: string; report: Report };
 
 /**
- * Builds the keeper for the engine's containers, which always run Linux, unless its package holds it. On Linux it uses
- * this machine's compiler, elsewhere the compiler in the public session image. Skips a build that is up to date.
+ * Builds the keeper for containers, unless the package has one that is up to date. Linux uses this machine's compiler,
+ * and other systems the compiler in the public session image.
  */
 export async function ensureKeeper({ endpoint, sessionImage, root, report }: EnsureKeeperDeps): Promise<void> {
   if (isPrebuilt || process.platform === 'linux') return ensureOwnKeeper(report);

@@ -15,7 +15,7 @@ import { ensureTestImages, type TestImages } from './images/ensure-test-images.t
 import { type ImageNames, LOADED_NAMES } from './images/session-recipe.ts';
 import { removeStalePolicy } from './no-service-starts.ts';
 
-/** A machine that is set up for workers. `sessionImage` is `slim`, or the default that the operator has chosen. */
+/** Machine that is set up for workers. `sessionImage` is `slim`, or the operator's default. */
 export type Machine = { engine: DockerEngine; sessionImage: string; imageNames: ImageNames };
 
 /** Sets up a worker without containers, which needs only the keeper. */
@@ -24,10 +24,7 @@ export async function ensureMachineWithoutEngine(report: Report): Promise<void> 
   await ensureOwnKeeper(report);
 }
 
-/**
- * Sets up what a worker on this machine needs except Redis: an engine, a session image, the keeper. The worker looks
- * for `slim` and `full` by `imageNames`.
- */
+/** Sets up all that a worker needs except Redis: an engine, a session image named by `imageNames`, the keeper. */
 export async function ensureMachine(
   env: NodeJS.ProcessEnv,
   report: Report,
@@ -42,22 +39,19 @@ export async function ensureMachine(
   return { engine, sessionImage, imageNames };
 }
 
-/** An operator with a default image of their own needs none of ours, except where the keeper is compiled in it. */
+/** Returns the operator's default image, with which ours are needed only to compile the keeper. */
 function ownDefaultImage({ SHELLFLEET_DEFAULT_IMAGE: image }: NodeJS.ProcessEnv): string | undefined {
   if (!image || (process.platform !== 'linux' && !isPrebuilt)) return undefined;
   const isOurs = ['full', 'slim'].some((variant) => image === variant || image === `shellfleet/session:${variant}`);
   return isOurs ? undefined : image;
 }
 
-/** Whether the machine has the session image `full` in its present form. */
+/** Returns true if the machine has the current session image `full`. */
 export async function hasFullSessionImage({ engine }: Machine): Promise<boolean> {
   return (await findFullImage({ endpoint: engine.endpoint, root: checkoutRoot })) !== undefined;
 }
 
-/**
- * Makes the session image `full` on a machine that is set up, and returns its name. Takes minutes when the image is not
- * there.
- */
+/** Makes the session image `full` on a machine that is set up, which takes minutes. Returns its name. */
 export function ensureFullSessionImage(
   machine: Machine,
   env: NodeJS.ProcessEnv,
@@ -67,7 +61,7 @@ export function ensureFullSessionImage(
   return ensureFullImage({ ...imageDeps(machine, env, report), signal });
 }
 
-/** The images and programs that only tests use, on a machine that is set up. */
+/** Adds the images and programs of tests to a machine that is set up. */
 export async function ensureMachineForTests(
   machine: Machine,
   env: NodeJS.ProcessEnv,

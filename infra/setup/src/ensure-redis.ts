@@ -9,15 +9,15 @@ import { SetupError } from './setup-error.ts';
 
 export type EnsureRedisOptions = {
   env: NodeJS.ProcessEnv;
-  /** Configuration, data and log of the embedded Redis; a folder that only this user can read. */
+  /** Folder of the embedded Redis's configuration, data and log, which only this user can read. */
   folder: string;
-  /** Whether data outlives the server: yes for a fleet, no for a test run. */
+  /** True if data outlives the server, as for a fleet but not for a test run. */
   persistent: boolean;
   report: Report;
   signal?: AbortSignal;
 };
 
-/** A Redis to use until close(), which stops it if it was started for us. */
+/** Redis that can be used until close(), which stops it if it was started here. */
 export type Redis = AsyncDisposable & { readonly url: string; close(): Promise<void> };
 
 const publicRedisImage = 'redis:7-bookworm';
@@ -35,7 +35,7 @@ export async function ensureRedis(options: EnsureRedisOptions): Promise<Redis> {
   return startContainer(options);
 }
 
-/** Ends the Redis that runs on a folder after its supervisor has died, as a process or as a container. */
+/** Ends the Redis on a folder whose supervisor has died, as a process or as a container. */
 export async function stopRedis(folder: string, env: NodeJS.ProcessEnv): Promise<void> {
   await stopRedisServer(folder);
   const engine = await findDocker(env);

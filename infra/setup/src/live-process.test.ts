@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** A process that ignores SIGTERM and reports when it does. */
+/** Starts a process that ignores SIGTERM and reports it. */
 async function startStubborn() {
   const script = 'process.on("SIGTERM", () => {}); process.stdout.write("on"); setInterval(() => {}, 1000)';
   const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'ignore'] });

@@ -2,17 +2,15 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-// PROCESS-1. A process that was recorded is signalled only while its number, its start time and its command are all as
-// they were. When one of them cannot be read, nothing is signalled: the number alone may have been given to another
-// program since.
+// PROCESS-1. A recorded process is signalled only while its pid, start time and command are unchanged and readable,
+//            because the system may have given its pid to another program.
 
-/** One process as it is recorded. Two processes may have the same number, but not one start time as well. */
+/** Recorded process. The start time tells processes with the same pid apart. */
 export interface RecordedProcess {
   pid: number;
   startedAt: string;
 }
 
-/** A process that runs now. */
 export interface FoundProcess {
   startedAt: string;
   /** Title or command line. */
@@ -23,24 +21,18 @@ const POLL_MS = 50;
 /** Length of a date that `ps` prints for `lstart` in the C locale: `Sun Nov 22 15:34:00 2026`. */
 const LSTART_LENGTH = 24;
 
-/**
- * Returns the record of a process that this process has just started. It must be called in the same turn of the event
- * loop, so that a record exists as soon as the process does.
- */
+/** Records a process that was started in this turn of the event loop, so that no process is unrecorded. */
 export function recordProcess(pid: number): RecordedProcess {
   return { pid, startedAt: readProcess(pid)?.startedAt ?? 'unknown' };
 }
 
-/** Whether the recorded process still runs one of these programs. Each is a part of its title or command line. */
+/** Returns true if the process still runs a program whose title or command line contains one of these. */
 export function isRunning({ pid, startedAt }: RecordedProcess, programs: readonly string[]): boolean {
   const live = readProcess(pid);
   return live !== undefined && live.startedAt === startedAt && programs.some((name) => live.command.includes(name));
 }
 
-/**
- * Sends the signal, and SIGKILL when the process still runs after the grace. Resolves when the process is gone, with
- * false when it was gone before.
- */
+/** Sends the signal, and SIGKILL after the grace. Resolves to false if the process was gone before. */
 export async function endProcess(
   recorded: RecordedProcess,
   programs: readonly string[],
@@ -53,9 +45,7 @@ export async function endProcess(
   return true;
 }
 
-/**
- * Reads a process. Returns undefined when there is none, when it is a zombie, or when it cannot be read for certain.
- */
+/** Reads a process. Returns undefined for no process, a zombie, or one that cannot be read for certain. */
 export function readProcess(pid: number, platform: NodeJS.Platform = process.platform): FoundProcess | undefined {
   if (!Number.isSafeInteger(pid) || pid < 1) return undefined;
   return platform === 'linux' ? readFromProc(pid) : askPs(pid);
@@ -67,7 +57,7 @@ function readFromProc(pid: number): FoundProcess | undefined {
     // The name in parentheses may contain any character.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
-    // The start is counted from the start of the machine.
+    // The start time is counted from the start of the machine.
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
     return { startedAt: `${boot} ${fields[19]}`, command };

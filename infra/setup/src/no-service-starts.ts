@@ -1,14 +1,14 @@
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { isRunning, readProcess } from './live-process.ts';
 
-// Debian starts a service as soon as its package is installed, unless /usr/sbin/policy-rc.d forbids it. A file of ours
-// that stayed would forbid it to every later package, so it is signed with the process that needs it, and each start of
-// set-up removes one whose process is gone. A file without our signature is the administrator's: it is kept.
+// Debian starts a service when its package is installed, unless /usr/sbin/policy-rc.d forbids it. Ours has the pid of
+// its process as a signature, and a later set-up removes it once that process is gone. A file without one is the
+// administrator's and stays.
 
 const POLICY_PATH = '/usr/sbin/policy-rc.d';
 const SIGNATURE = /^# Of shellfleet's set-up, while process (\d+), started at (.+), installs packages\.$/m;
 
-/** Does the work while no package may start its service. `path`: the policy file. */
+/** Does the work while no package may start its service. `path` is the policy file. */
 export async function withoutStartingServices(work: () => Promise<void>, path = POLICY_PATH): Promise<void> {
   await removeStalePolicy(path);
   const startedAt = readProcess(process.pid)?.startedAt ?? 'an unknown time';

@@ -3,13 +3,13 @@ import type { DockerEndpoint } from './docker-endpoint.ts';
 
 export type ContainerRun = { image: string; command: string[]; binds: string[] };
 
-/** Runs one command in a container of its own and removes it. Throws with the end of the log when the command fails. */
+/** Runs a command in a new container and removes it. Throws with the end of the log when the command fails. */
 export async function runInContainer(endpoint: DockerEndpoint, { image, command, binds }: ContainerRun): Promise<void> {
   const docker = await connectDocker(endpoint);
   const container = await docker.createContainer({
     Image: image,
     Cmd: command,
-    // With a terminal the log is one plain stream, without the frame headers that separate stdout from stderr.
+    // With a terminal the log is plain text, without the frame headers that separate stdout from stderr.
     Tty: true,
     HostConfig: { Binds: binds, NetworkMode: 'none' },
   });

@@ -6,14 +6,14 @@ export type RunProgramOptions = {
   cwd?: string;
   env?: NodeJS.ProcessEnv;
   timeoutMs?: number;
-  /** In a process session of its own, which a Ctrl-C at the terminal does not reach. */
+  /** Uses a separate process session, which a Ctrl-C at the terminal does not reach. */
   detached?: boolean;
   /**
-   * Ends the program, and what it started, with SIGTERM; the call rejects when they have ended. Such a program has a
-   * process session of its own: some wait for the children that a terminal would have interrupted with them.
+   * Ends the program and its children with SIGTERM; the call rejects after their end. The program gets its own process
+   * session, because some wait for children that a terminal would have interrupted.
    */
   signal?: AbortSignal | undefined;
-  /** Receives the program's stdout and stderr as they arrive. The result has them too. */
+  /** Receives the lines of stdout and stderr as they arrive. */
   onLine?: (line: string) => void;
 };
 
@@ -55,11 +55,10 @@ function terminateGroup({ pid }: ChildProcess): void {
   try {
     process.kill(-pid, 'SIGTERM');
   } catch {
-    // All of them have ended.
   }
 }
 
-/** Like runProgram, but throws for any exit code other than 0, with the end of the program's output. */
+/** Runs a program like runProgram, but throws for an exit code other than 0, with the end of the output. */
 export async function runProgramOrThrow(
   file: string,
   args: string[],
@@ -71,7 +70,7 @@ export async function runProgramOrThrow(
   throw new Error(`${file} ${args[0] ?? ''} ended with exit code ${result.exitCode}: ${lastWords}`);
 }
 
-/** The absolute path of a program on PATH or in the sbin folders, or undefined. */
+/** Returns the absolute path of a program on PATH or in the sbin folders, or undefined. */
 export async function findProgram(name: string): Promise<string | undefined> {
   const { access, constants } = await import('node:fs/promises');
   const folders = [...(process.env.PATH ?? '').split(':'), '/usr/local/sbin', '/usr/sbin', '/sbin'];

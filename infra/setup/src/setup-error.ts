@@ -1,4 +1,4 @@
-/** Set-up cannot continue. Has the missing part and a one-line fix. Shown to the user as it is. */
+/** Error that ends set-up, with the missing part and a one-line fix. The user sees it unchanged. */
 export class SetupError extends Error {
   readonly fix: string;
 

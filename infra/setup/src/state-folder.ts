@@ -2,13 +2,13 @@ import { mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** The user's state folder: the files of this user's fleet on this machine that are kept between two starts. */
+/** Returns the folder for files of this user's fleet that are kept between two starts. */
 export function stateFolder(env: NodeJS.ProcessEnv): string {
   if (env.SHELLFLEET_STATE_DIR) return env.SHELLFLEET_STATE_DIR;
   return join(env.XDG_STATE_HOME || join(homedir(), '.local', 'state'), 'shellfleet');
 }
 
-/** The folder of what all fleets of this user share, whichever state folders they have. */
+/** Returns the folder that all fleets of this user share. */
 export function userStateFolder(env: NodeJS.ProcessEnv): string {
   const { SHELLFLEET_STATE_DIR: _, ...shared } = env;
   return stateFolder(shared);

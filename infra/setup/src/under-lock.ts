@@ -3,15 +3,14 @@ import { once } from 'node:events';
 import { findProgram } from './run-program.ts';
 
 /**
- * Does work while this process holds the lock of a file; other processes wait. The lock ends with this process, however
- * that ends. Where there is no `flock` (macOS), the work is done without it: work that two processes do at the same
- * time must be wasteful at most.
+ * Does work under the lock of a file, which ends with this process. Without `flock` (macOS) there is no lock, so work
+ * that two processes do at once must be wasteful at most.
  */
 export async function underLock<T>(path: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
   const flock = await findProgram('flock');
   signal?.throwIfAborted();
   if (flock === undefined) return work();
-  // cat answers when flock has the lock, and ends when its stdin does, as it does when this process is killed.
+  // cat replies when flock has the lock, and ends with its stdin, also when this process is killed.
   const holder = spawn(flock, [path, 'cat'], { stdio: ['pipe', 'pipe', 'ignore'], detached: true });
   const ended = once(holder, 'close');
   const giveUp = () => void holder.kill('SIGTERM');

@@ -1,9 +1,8 @@
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Does work that must not be left half done: until it has ended, the signals that ask this process to end wait. Then
- * they have their usual effect. Children need a process session of their own, because a terminal sends Ctrl-C to all
- * processes of its own.
+ * Does work that must not be left half done: signals that end this process take effect afterwards. Children need their
+ * own process session, because a terminal sends Ctrl-C to all of its processes.
  */
 export async function uninterrupted(work: () => Promise<void>): Promise<void> {
   const withheld = new Set<NodeJS.Signals>();
@@ -13,7 +12,7 @@ export async function uninterrupted(work: () => Promise<void>): Promise<void> {
     await work();
   } finally {
     for (const signal of SIGNALS) process.off(signal, withhold);
-    // Where the process handles the signal itself, its handler was called when the signal arrived.
+    // If the process handles the signal itself, its handler was called when the signal arrived.
     for (const signal of withheld) if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
   }
 }

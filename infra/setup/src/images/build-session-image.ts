@@ -9,15 +9,15 @@ import { findDebianMirror } from './debian-mirror.ts';
 import { importImage } from './image-store.ts';
 import type { SessionRecipe } from './session-recipe.ts';
 
-/** Where `pip install --user`, `pip install` without root and `npm install --global` put programs. */
+/** PATH with the programs of `pip install --user`, `pip install` without root and `npm install --global`. */
 export const userPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/workspace/.local/bin';
 export const npmPrefix = '/workspace/.local';
 const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const timeoutMs = 15 * 60_000;
 
 /**
- * Builds a session image from Debian's packages and the node that runs this. Needs root on a Debian. The engine has the
- * image when it is complete, never before. At the lowest priority: other programs go first.
+ * Builds a session image from Debian's packages and this Node, with the lowest priority. Needs root on a Debian. The
+ * engine has the image only when it is complete.
  */
 export async function buildSessionImage(
   { endpoint, report, signal }: { endpoint: DockerEndpoint; report: Report; signal?: AbortSignal | undefined },
@@ -47,7 +47,7 @@ function settingsOf({ variant }: SessionRecipe): string[] {
   return [`ENV PATH=${systemPath}`, ...forUser, 'CMD ["/bin/bash"]'];
 }
 
-/** npm as its registry has it: Debian's own is old, and four hundred packages. */
+/** Installs npm from its registry, because Debian's npm is old and has four hundred packages. */
 async function npmHooks(version: string, folder: string, signal: AbortSignal | undefined): Promise<string[]> {
   const npm = process.env.npm_execpath;
   const [file, ...before] = npm?.endsWith('.js') ? [process.execPath, npm] : ['npm'];
@@ -81,7 +81,7 @@ function mmdebstrapArgs(
     '--customize-hook=echo "shellfleet:x:1000:" >> "$1/etc/group"',
     // The sandbox is the user's own, so pip may install into it.
     '--customize-hook=rm -f "$1"/usr/lib/python3*/EXTERNALLY-MANAGED',
-    // mmdebstrap copies these from this machine, and the image must not depend on the machine that built it.
+    // mmdebstrap copies these from this machine, on which the image must not depend.
     '--customize-hook=rm -f "$1/etc/resolv.conf" "$1/etc/hostname"',
     mirror.suite,
     tarball,

@@ -4,14 +4,14 @@ export type DebianMirror = { url: string; suite: string };
 
 const publicMirror: DebianMirror = { url: 'http://deb.debian.org/debian', suite: 'bookworm' };
 
-/** The mirror that this machine itself installs from, because that one is known to be reachable. */
+/** Returns the mirror from which this machine itself installs, because it is known to be reachable. */
 export async function findDebianMirror(): Promise<DebianMirror> {
   const format = '$(REPO_URI) $(RELEASE) $(COMPONENT)';
   const targets = await runProgram('apt-get', ['indextargets', '--format', format, 'Created-By: Packages']);
   return chooseMirror(targets.stdout);
 }
 
-/** Chooses from apt's index targets (`url suite component` a line) the main archive of a Debian or Ubuntu. */
+/** Selects the main archive of a Debian or Ubuntu from apt's index targets (`url suite component` a line). */
 export function chooseMirror(indexTargets: string): DebianMirror {
   for (const line of indexTargets.split('\n')) {
     const [url, suite, component] = line.trim().split(/\s+/);

@@ -14,7 +14,7 @@ import { type ImageNames, readPackages, readSessionRecipe, type SessionVariant }
 // IMAGE-1. An image gets its name when it is complete, so an interrupted build leaves none.
 // IMAGE-2. Processes of one user build an image one after another: the second one finds it.
 
-/** The session image `slim` on machines that can pull images. */
+/** Session image `slim` on machines that can pull images. */
 const publicSessionImage = 'node:24-bookworm';
 
 export type EnsureImageDeps = {
@@ -25,9 +25,7 @@ export type EnsureImageDeps = {
   signal?: AbortSignal | undefined;
 };
 
-/**
- * What the making of session images needs. `names` are those by which workers find the images, whatever their content.
- */
+/** Dependencies of making session images. Workers find the images by `names`, whatever their content. */
 export type SessionImageDeps = EnsureImageDeps & { names: ImageNames };
 type Found = Pick<EnsureImageDeps, 'endpoint' | 'root'>;
 
@@ -38,22 +36,20 @@ export async function ensureSessionImage(deps: SessionImageDeps): Promise<string
   return image;
 }
 
-/**
- * Makes the image `full`, on a machine that has `slim`. Takes a minute or two, so nobody should have to wait for it.
- */
+/** Makes the image `full` on a machine that has `slim`, in the background because it takes minutes. */
 export async function ensureFullImage(deps: SessionImageDeps): Promise<string> {
   const image = (await findFullImage(deps)) ?? (await makeInTurn(deps, 'full', () => makeFull(deps)));
   await tagImage(deps.endpoint, image, deps.names.full);
   return image;
 }
 
-/** The image `slim` that the engine has already, if any. Pulls and builds nothing. */
+/** Returns the image `slim` that the engine already has, if any. */
 export async function findSessionImage(found: Found): Promise<string | undefined> {
   const recipe = await readSessionRecipe(found.root, 'slim');
   return findFirst(found, [publicSessionImage, recipe.image]);
 }
 
-/** The image `full` that the engine has already, if any. */
+/** Returns the image `full` that the engine already has, if any. */
 export async function findFullImage(found: Found): Promise<string | undefined> {
   const recipe = await readSessionRecipe(found.root, 'full');
   return findFirst(found, [(await readDerived(found.root)).image, recipe.image]);
@@ -83,7 +79,7 @@ async function makeSlim(deps: EnsureImageDeps): Promise<string> {
   return buildFromPackages(deps, 'slim');
 }
 
-/** With the public image, on top of that one; else from the packages of this machine's Debian, as `slim` was. */
+/** Builds on the public image if it is there, else from the packages of this machine's Debian, like `slim`. */
 async function makeFull(deps: EnsureImageDeps): Promise<string> {
   if (!(await hasImage(deps.endpoint, publicSessionImage))) return buildFromPackages(deps, 'full');
   const { image, packages } = await readDerived(deps.root);

@@ -15,9 +15,7 @@ export type TestImages = { busybox: string; dashOnly: string; noShell: string };
 
 const publicBusyboxImage = 'busybox:1.37';
 
-/**
- * Builds the images that the tests need besides the session image. Each takes a few megabytes and, once, a few seconds.
- */
+/** Builds the other images of tests. Each takes a few megabytes and, once, a few seconds. */
 export async function ensureTestImages(deps: EnsureImageDeps, sessionImage: string): Promise<TestImages> {
   return {
     busybox: await ensureBusybox(deps),

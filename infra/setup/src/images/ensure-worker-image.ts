@@ -9,10 +9,7 @@ import { recipeHash } from './recipe-hash.ts';
 const dockerfile = 'infra/images/worker/Dockerfile';
 const notShipped = ['*.test.ts', '*.bench.ts'];
 
-/**
- * Returns the name of the worker's image, and builds it from this checkout if it is missing. The base image must have
- * Node. Uses no network.
- */
+/** Returns the name of the worker's image, built from this checkout if missing. The base image must have Node. */
 export async function ensureWorkerImage(deps: EnsureImageDeps, baseImage: string): Promise<string> {
   const { endpoint, root, report } = deps;
   const closure = await findProductionClosure(root, 'apps/worker');
@@ -25,8 +22,7 @@ export async function ensureWorkerImage(deps: EnsureImageDeps, baseImage: string
 }
 
 function packWorker(root: string, { packages, workspaces, links }: Closure) {
-  // A package inside the folder of a workspace or of another package is packed with that folder. Packed twice, it would
-  // be a link.
+  // A package inside another folder is packed with that folder. Packed twice, it would be a link.
   const folders = [...workspaces, ...packages];
   const outermost = packages.filter((path) => !folders.some((folder) => path.startsWith(`${folder}/`)));
   const builds = workspaces.map((path) => `${path}/dist`);

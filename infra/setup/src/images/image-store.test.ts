@@ -7,7 +7,7 @@ import { readEngineVersion } from '../docker-client.ts';
 import type { DockerEndpoint } from '../docker-endpoint.ts';
 import { hasImage, importImage, pullImage } from './image-store.ts';
 
-// Against a server that replies as an engine does.
+// The server replies like an engine.
 
 let stop = (): void => {};
 afterEach(() => stop());

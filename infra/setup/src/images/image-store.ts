@@ -3,7 +3,6 @@ import type { Docker } from '@shellfleet/vendor/dockerode';
 import { connectDocker } from '../docker-client.ts';
 import type { DockerEndpoint } from '../docker-endpoint.ts';
 
-/** Whether the engine has an image of this name. */
 export async function hasImage(endpoint: DockerEndpoint, image: string): Promise<boolean> {
   const docker = await connectDocker(endpoint);
   try {
@@ -26,7 +25,6 @@ export async function pullImage(
   await untilFinished(docker, await docker.pull(image, options));
 }
 
-/** Adds a name to an image. */
 export async function tagImage(endpoint: DockerEndpoint, image: string, alias: string): Promise<void> {
   const docker = await connectDocker(endpoint);
   await docker.getImage(image).tag(splitImage(alias));
@@ -46,7 +44,7 @@ export async function importImage(
   );
 }
 
-/** Builds an image from a context with a Dockerfile at `dockerfile`; nothing is pulled. */
+/** Builds an image from a context with a Dockerfile at `dockerfile`, without pulling. */
 export async function buildImage(
   endpoint: DockerEndpoint,
   image: string,
@@ -70,7 +68,7 @@ export async function buildImage(
   );
 }
 
-/** Sends a stream in a request, and fails with the stream's error when it has one, or when the signal aborts. */
+/** Sends a stream in a request. Fails with the stream's error, or when the signal aborts. */
 async function sending(
   stream: Readable,
   outer: AbortSignal | undefined,
@@ -86,10 +84,7 @@ async function sending(
   }
 }
 
-/**
- * Reads the engine's progress to its end. Throws an error that the engine reports in it, because such a response has
- * status 200.
- */
+/** Reads the engine's progress to its end, and throws an error in it, because such a response has status 200. */
 async function untilFinished(docker: Docker, progress: NodeJS.ReadableStream): Promise<void> {
   const events = await new Promise<{ error?: string }[]>((resolve, reject) => {
     docker.modem.followProgress(progress, (error, output) => (error ? reject(error) : resolve(output)));

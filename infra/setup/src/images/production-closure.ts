@@ -7,9 +7,7 @@ type Manifest = {
   optionalDependencies?: Record<string, string>;
 };
 
-/**
- * Run-time dependencies of a workspace, as paths relative to the root: packages, workspaces, and links to workspaces.
- */
+/** Run-time packages, workspaces and links to workspaces of a workspace, as paths relative to the root. */
 export type Closure = { packages: string[]; workspaces: string[]; links: string[] };
 
 /** Follows the production dependencies of one workspace, with the resolution rules of Node. */
@@ -42,7 +40,7 @@ async function readDependencies(folder: string): Promise<Map<string, boolean>> {
   const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest;
   const names = new Map<string, boolean>();
   for (const name of Object.keys(manifest.dependencies ?? {})) names.set(name, false);
-  // npm lists an optional dependency among the dependencies too, in some packages.
+  // In some packages, npm lists an optional dependency among the dependencies too.
   for (const name of Object.keys(manifest.optionalDependencies ?? {})) names.set(name, true);
   return names;
 }

@@ -5,10 +5,10 @@ import type { DockerEndpoint } from '../docker-endpoint.ts';
 import { makeStateFolder } from '../state-folder.ts';
 import { pullImage } from './image-store.ts';
 
-/** Time for which a failed pull is not retried: a rerun without a registry does not wait for it again. */
+/** Time for which a failed pull is not retried, so that a rerun does not wait for it again. */
 const rememberedMs = 60 * 60_000;
 
-// An unreachable registry sends nothing, or fails at once. A reachable one keeps sending progress.
+// Longest silence of a registry. A reachable one keeps sending progress.
 const pullSilenceMs = 10_000;
 
 export type PullDeps = {
@@ -46,7 +46,7 @@ async function rememberPullFailure(env: NodeJS.ProcessEnv, image: string, now: n
 }
 
 export function isRecent(failedAt: number | undefined, now: number): boolean {
-  // A clock that was set back must not prevent pulls for ever.
+  // A clock that was set back must not prevent pulls forever.
   return failedAt !== undefined && failedAt <= now && now - failedAt < rememberedMs;
 }
 

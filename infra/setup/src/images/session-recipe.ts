@@ -3,29 +3,28 @@ import { join } from 'node:path';
 import { recipeHash } from './recipe-hash.ts';
 
 /**
- * The variants of a session image. `full` has what developers and agents use in their first hour, `slim` what a
- * session's commands may rely on.
+ * Variants of a session image: `slim` has what commands may rely on, `full` also common tools of developers and agents.
  */
 export type SessionVariant = 'slim' | 'full';
 
 export type SessionRecipe = {
   variant: SessionVariant;
-  /** Its name changes with its content. */
+  /** Name, which changes with the content. */
   image: string;
   packages: string[];
   nodePath: string;
-  /** Version of npm in the image. Undefined for an image without npm. */
+  /** Version of npm in the image, if it has npm. */
   npmVersion: string | undefined;
 };
 
-// Part of the hash: raise it when the build steps change but the packages do not.
+// Part of the hash. Raise it when the build steps change but the packages do not.
 const buildVersions: Record<SessionVariant, string> = { slim: '2', full: '1' };
 const npmVersion = '11.21.2';
 
-/** The names under which workers find the images, whatever their content. */
+/** Names under which workers find the images, whatever their content. */
 export type ImageNames = Readonly<Record<SessionVariant, string>>;
 
-/** Those of a host on which no `up` has run, as `SESSION_IMAGES` of @shellfleet/policy has them. */
+/** Names on a host without an `up`, equal to `SESSION_IMAGES` of @shellfleet/policy. */
 export const LOADED_NAMES: ImageNames = { slim: 'shellfleet/session:slim', full: 'shellfleet/session:full' };
 
 /** Reads the recipe of a local session image. */
@@ -38,7 +37,7 @@ export async function readSessionRecipe(root: string, variant: SessionVariant): 
   return { variant, image, packages, nodePath: process.execPath, npmVersion: npm };
 }
 
-/** The packages of one list: those of `full` come on top of those of `slim`. */
+/** Reads the packages of one list. Those of `full` are added to those of `slim`. */
 export async function readPackages(root: string, variant: SessionVariant): Promise<string[]> {
   return parsePackages(await readFile(join(root, `infra/images/session/${variant}.txt`), 'utf8'));
 }

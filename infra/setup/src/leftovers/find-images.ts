@@ -2,15 +2,12 @@ import type { Docker } from '@shellfleet/vendor/dockerode';
 import { connectDocker } from '../docker-client.ts';
 import type { DockerEndpoint } from '../docker-endpoint.ts';
 
-// The names of session images on an engine, and why they may be in use.
-//
-// IMAGE-LEFTOVER-1. An image goes with its last name, and names go one by one: the layers that another name needs stay.
+// IMAGE-LEFTOVER-1. Names of an image are removed one by one, and its layers with the last name that needs them.
 
-/** What is known of those who use session images. */
 export interface ImageUses {
-  /** Why `slim-VERSION-OWNER` may be in use, the end of a sentence. Undefined: nobody uses it. */
+  /** Returns why `slim-VERSION-OWNER` may be in use, as the end of a sentence, or undefined. */
   whyUsed(version: string, owner: string): string | undefined;
-  /** Whether an `up` runs that may be making an image, which has the name of its content alone until it is there. */
+  /** True while an `up` may be making an image, which has only the name of its content until it is complete. */
   isMaking: boolean;
 }
 
@@ -22,12 +19,12 @@ interface FoundImage {
 }
 
 const REPOSITORY = 'shellfleet/session:';
-/** The name of a content: the hash of its recipe. */
+/** Name of a content: the hash of its recipe. */
 const CONTENT = /^[0-9a-f]{12}$/;
-/** What `up` has named for its workers. */
+/** Names that `up` makes for its workers. */
 const OF_UP = /^(?:slim|full)-(.+)-([0-9a-f]{8})$/;
 
-/** The names that `up` has given session images for an owner, of all versions. */
+/** Returns the names of an owner's session images, of all versions. */
 export async function listImagesOf(owner: string, endpoint: DockerEndpoint): Promise<string[]> {
   const docker = await connectDocker(endpoint, 5_000);
   const all = await docker.listImages({ filters: { reference: ['shellfleet/session'] } });

@@ -4,42 +4,36 @@ import type { DockerEndpoint } from '../docker-endpoint.ts';
 import { findImages, type ImageUses } from './find-images.ts';
 import { ownerOf } from './owner-of.ts';
 
-// What fleets have made on an engine, and whose it is.
+// Finds what fleets have made on an engine, and its owners.
 //
-// LEFTOVER-1. A container is somebody's while the state folder of its host keeps the identity of its fleet: that host
+// LEFTOVER-1. A container has an owner while the state folder of its host keeps the identity of its fleet: that host
 //             adopts or removes it.
-// LEFTOVER-2. Where it cannot be known whose something is, it counts as somebody's.
+// LEFTOVER-2. A thing without a known owner counts as owned.
 
 export interface Leftover {
   kind: 'container' | 'network' | 'image';
   id: string;
   name: string;
   namespace: string;
-  /**
-   * Identity of the fleet that made it. Undefined for names of images, and for what a version without identities made.
-   */
+  /** Fleet that made it. Undefined for names of images, and for versions without identities. */
   fleetId: string | undefined;
-  /** A container that its host keeps for a post-mortem. */
+  /** True for a container that its host keeps for a post-mortem. */
   isKept: boolean;
-  /** The folder of its host that is mounted into a container. */
+  /** Folder of its host that is mounted into a container. */
   mounted: string | undefined;
-  /** Reason why it may be in use, as the end of a sentence. Undefined when nobody owns it. */
+  /** Reason why it may be in use, as the end of a sentence. Without one, nobody owns it. */
   owner: string | undefined;
 }
 
 export interface LeftoverOptions {
-  /** Identities of fleets that are known to be alive. */
   liveFleetIds: readonly string[];
-  /** Namespace to look in, for all but images. Undefined for all namespaces. */
+  /** Namespace of all but images. All namespaces by default. */
   namespace?: string | undefined;
-  /** Uses of session images. With them, images that are not in use are found too. */
+  /** Uses of session images, with which unused images are found too. */
   images?: ImageUses | undefined;
 }
 
-/**
- * Finds what fleets have made on this engine: their containers, networks without containers, and on request the names
- * of session images.
- */
+/** Finds containers of fleets on this engine, their unused networks, and on request names of session images. */
 export async function findLeftovers(endpoint: DockerEndpoint, options: LeftoverOptions): Promise<Leftover[]> {
   const docker = await connectDocker(endpoint, 30_000);
   const containers = await findContainers(docker, options);
@@ -50,7 +44,7 @@ export async function findLeftovers(endpoint: DockerEndpoint, options: LeftoverO
   return [...ofFleets, ...images.map((image) => ({ ...image, ...WITHOUT_HOST, namespace: '', fleetId: undefined }))];
 }
 
-/** Removes a leftover. Returns false when it is in use by now. */
+/** Removes a leftover. Returns false if it has come into use. */
 export async function removeLeftover(endpoint: DockerEndpoint, { kind, id, name }: Leftover): Promise<boolean> {
   const docker = await connectDocker(endpoint, 30_000);
   const removal =
@@ -64,14 +58,14 @@ export async function removeLeftover(endpoint: DockerEndpoint, { kind, id, name 
     () => true,
     (error: { statusCode?: number }) => {
       if (error.statusCode === 409) return false;
-      // Somebody else has removed it.
+      // Another process has removed it.
       if (error.statusCode !== 404) throw error;
       return true;
     },
   );
 }
 
-/** The beginning of the name that a host gives a container when it keeps it for a post-mortem. */
+/** Prefix of the name of a container that a host keeps for a post-mortem. */
 const KEPT_PREFIX = 'shellfleet-kept-';
 
 async function findContainers(docker: Docker, { liveFleetIds }: LeftoverOptions): Promise<Leftover[]> {
@@ -94,7 +88,7 @@ async function findContainers(docker: Docker, { liveFleetIds }: LeftoverOptions)
 
 const WITHOUT_HOST = { isKept: false, mounted: undefined };
 
-/** Those that no container has: a fleet makes its network anew when it needs it. */
+/** Finds networks without containers, which fleets make again when they need them. */
 async function findNetworks(
   docker: Docker,
   containers: readonly Leftover[],

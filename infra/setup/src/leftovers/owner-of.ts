@@ -3,9 +3,8 @@ import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 /**
- * Returns who owns a container, as the end of a sentence, or undefined when nobody does. The state folder of its host
- * decides: `mounted` is the folder of the host that is mounted into the container, `<state
- * folder>/hosts/<host>/s/<sandbox>`. Containers without a fleet id belong to a version without identities.
+ * Returns a container's owner as the end of a sentence, if it has one, by the state folder of its host: `mounted` is
+ * `<state folder>/hosts/<host>/s/<sandbox>`. Without a fleet id it is of a version without identities.
  */
 export async function ownerOf(fleetId: string | undefined, mounted: string | undefined): Promise<string | undefined> {
   if (mounted === undefined) return 'nothing on it names the state folder of its host';
@@ -22,7 +21,7 @@ export async function ownerOf(fleetId: string | undefined, mounted: string | und
   return (await isHostLocked(host)) ? `a worker of an older version has ${host}` : undefined;
 }
 
-/** Reads the fleets that a host belongs to. Returns undefined for a host of a version without identities. */
+/** Reads the fleets of a host. Returns undefined for a host of a version without identities. */
 async function readKept(folder: string): Promise<string[] | 'forbidden' | undefined> {
   try {
     const names = (await readdir(folder)).filter((name) => name.endsWith('.id'));
@@ -32,7 +31,7 @@ async function readKept(folder: string): Promise<string[] | 'forbidden' | undefi
   }
 }
 
-/** Whether a worker has the folder of a host. Where flock(1) is missing, as if one had: LEFTOVER-2. */
+/** Returns true if a worker has locked the folder of a host, or where flock(1) is missing (LEFTOVER-2). */
 export function isHostLocked(host: string): Promise<boolean> {
   return new Promise((resolve) => {
     const child = spawn('flock', ['--nonblock', '--shared', join(host, 'lock'), 'true'], { stdio: 'ignore' });

@@ -7,15 +7,15 @@ export type RedisConfig = { port: number; password: string };
 
 export type RedisSettings = RedisConfig & {
   dataFolder: string;
-  /** The addresses that it listens on: loopback, or every address of its own container. */
+  /** Addresses on which it listens: loopback, or every address of its own container. */
   bind: string;
   maxMemoryBytes: number;
   persistent: boolean;
 };
 
 /**
- * The configuration of an embedded Redis. `noeviction`, because a queue that loses entries is broken. Memory is
- * bounded, because a Redis that the kernel kills loses more than one that rejects a write.
+ * Returns the configuration of an embedded Redis: `noeviction`, so that it loses no entries, with bounded memory,
+ * because a Redis that the kernel kills loses more than one that rejects a write.
  */
 export function renderRedisConfig(settings: RedisSettings): string {
   const lines = [
@@ -34,14 +34,14 @@ export function renderRedisConfig(settings: RedisSettings): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Port and password of an earlier configuration, so that a restarted Redis keeps its address. */
+/** Parses port and password of an earlier configuration, so that a restarted Redis keeps its address. */
 export function parseRedisConfig(text: string): RedisConfig | undefined {
   const port = Number(/^port (\d+)$/m.exec(text)?.[1]);
   const password = /^requirepass (\S+)$/m.exec(text)?.[1];
   return port > 0 && password ? { port, password } : undefined;
 }
 
-/** The address of the last start if its port is free, else a new random one. */
+/** Returns the address of the last start if its port is free, else a new random one. */
 export async function chooseRedisAddress(configPath: string): Promise<RedisConfig> {
   const earlier = parseRedisConfig(await readFile(configPath, 'utf8').catch(() => ''));
   if (earlier && (await findFreePort(earlier.port))) return earlier;
@@ -50,7 +50,7 @@ export async function chooseRedisAddress(configPath: string): Promise<RedisConfi
   return { port, password: randomBytes(24).toString('base64url') };
 }
 
-/** The password is in this file, because a command line can be read by every user of the machine. */
+/** Writes the configuration with the password, which a command line would show to every user. */
 export function writeRedisConfig(path: string, settings: RedisSettings): Promise<void> {
   return writeFile(path, renderRedisConfig(settings), { mode: 0o600 });
 }
@@ -59,7 +59,7 @@ export function redisUrl({ port, password }: RedisConfig): string {
   return `redis://:${password}@127.0.0.1:${port}/0`;
 }
 
-/** A quarter of the memory that this process may use. */
+/** Returns a quarter of the memory that this process may use. */
 export function redisMemoryBytes(): number {
   const limit = process.constrainedMemory();
   const memory = limit > 0 ? Math.min(limit, totalmem()) : totalmem();

@@ -10,10 +10,7 @@ export type RedisContainerOptions = { endpoint: DockerEndpoint; image: string; f
 
 const startTimeoutMs = 30_000;
 
-/**
- * Starts Redis in a container, for a machine on which redis-server cannot be installed. Its port is published on
- * loopback.
- */
+/** Redis in a container, where redis-server cannot be installed. Its port is published on loopback. */
 export class RedisContainer implements AsyncDisposable {
   readonly url: string;
   readonly #container: Docker.Container;
@@ -42,7 +39,7 @@ export class RedisContainer implements AsyncDisposable {
       Image: image,
       Entrypoint: ['redis-server'],
       Cmd: ['/data/redis.conf'],
-      // The configuration is readable by this user alone, so Redis runs as this user.
+      // Only this user can read the configuration, so Redis runs as this user.
       User: `${process.getuid?.() ?? 0}:${process.getgid?.() ?? 0}`,
       Labels: { [folderLabel]: folder },
       ExposedPorts: { [`${port}/tcp`]: {} },
@@ -74,10 +71,7 @@ export class RedisContainer implements AsyncDisposable {
 
 const folderLabel = 'shellfleet.redis.folder';
 
-/**
- * Removes the container on this folder that a killed supervisor left. Two servers on one folder would overwrite each
- * other's data.
- */
+/** Removes the container of a killed supervisor. Two servers on one folder would overwrite each other's data. */
 export async function removeRedisContainer(endpoint: DockerEndpoint, folder: string): Promise<void> {
   const docker = await connectDocker(endpoint);
   const filters = { label: [`${folderLabel}=${folder}`] };

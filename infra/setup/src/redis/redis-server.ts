@@ -12,21 +12,20 @@ import { chooseRedisAddress, type RedisConfig, redisMemoryBytes, redisUrl, write
 
 export type RedisServerOptions = {
   program: string;
-  /** Configuration, data, log and pid file; a folder of its own that only this user can read. */
+  /** Own folder for configuration, data, log and pid file, which only this user can read. */
   folder: string;
   persistent: boolean;
   report: Report;
 };
 
-// REDIS-1. At most one redis-server runs on a folder: an orphan of an earlier run is stopped before the next one
-//          starts.
+// REDIS-1. At most one redis-server runs on a folder: an earlier orphan is stopped before the next one starts.
 // REDIS-2. Address and password stay the same over every restart, so clients reconnect without new settings.
 // REDIS-3. After close() nothing is started any more.
 
 const startTimeoutMs = 30_000;
 const restartDelayMs = 500;
 
-/** A redis-server that is a child of this process, and is started again when it dies. */
+/** Redis-server that is a child of this process, and is started again when it dies. */
 export class RedisServer implements AsyncDisposable {
   readonly url: string;
   readonly #options: RedisServerOptions;
@@ -39,7 +38,7 @@ export class RedisServer implements AsyncDisposable {
     this.#options = options;
     this.#address = address;
     this.url = redisUrl(address);
-    // Without this process no other process supervises it, so it ends too, in whichever way this process ends.
+    // Without a supervisor it ends too, however this process ends.
     process.once('exit', this.#endChild);
   }
 
@@ -85,9 +84,8 @@ export class RedisServer implements AsyncDisposable {
   async #launch(): Promise<void> {
     const { folder, program, report } = this.#options;
     const log = openSync(join(folder, 'redis.log'), 'a', 0o600);
-    // REDIS-3: nothing is awaited between the last look at #closed and the pid file, by which close() ends the child.
-    // In a process session of its own, so that a Ctrl-C at the terminal reaches only this process. It ends the users of
-    // Redis before Redis.
+    // REDIS-3: no await between the last check of #closed and the pid file, by which close() ends the child. A Ctrl-C
+    // at the terminal must not reach the child, because this process ends the users of Redis first.
     const child = spawn(program, [join(folder, 'redis.conf')], { detached: true, stdio: ['ignore', log, log] });
     this.#child = child;
     if (child.pid !== undefined) writePidFile(join(folder, 'redis.pid'), child.pid);
@@ -127,7 +125,7 @@ export class RedisServer implements AsyncDisposable {
   }
 }
 
-/** Ends the redis-server that runs on a folder after its supervisor has died. Returns whether there was one. */
+/** Ends the redis-server on a folder whose supervisor has died. Returns true if there was one. */
 export function stopRedisServer(folder: string): Promise<boolean> {
   return stopByPidFile(join(folder, 'redis.pid'), 'redis-server');
 }
