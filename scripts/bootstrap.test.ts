@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { root } from './steps.ts';
 
-// bootstrap.cjs in a checkout of its own, with only the test's own npm and node on PATH.
+// Runs bootstrap.cjs in another checkout, with only the test's own npm and node on PATH.
 
 const lock = { packages: { '': {}, 'node_modules/a': { version: '1.0.0' }, 'node_modules/b': { link: true } } };
-/** Stands for the pinned Node: prints the arguments with which the bootstrap starts it. */
+/** Replaces the pinned Node, and prints the arguments with which the bootstrap starts it. */
 const pinnedNode = `#!/bin/sh
 [ "$1" = --version ] && { echo v24.21.0; exit; }
 echo "$@"

@@ -1,5 +1,4 @@
-// The checks of the keeper's C: the format, the length of lines of its shell
-// script, and the order of its files. With `--write` it formats instead.
+// Checks the keeper's C: format, line length of its shell script, order of its files. `--write` formats instead.
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { format } from '@wasm-fmt/clang-format';
@@ -29,7 +28,7 @@ async function main(write: boolean): Promise<number> {
     if (write) await writeFile(join(root, path), formatted);
     else problems.push(`${path}: not formatted (npm run format does it)`);
   }
-  // The programs in the other folders consist of few files; the keeper's are many.
+  // Only the keeper's files are many.
   const keeper = folders[0] ?? [];
   const pathOf = (name: string) => keeper.find(({ path }) => nameOf(path) === name)?.path ?? name;
   const circle = findCircle(toGraph(keeper));
@@ -56,10 +55,7 @@ function longLines({ path, text }: Source): string[] {
 
 const nameOf = (path: string): string => basename(path).replace(/\.[ch]$/, '');
 
-/**
- * The uses between files: by `#include`, or by the name of a function
- * that the other file defines. A header counts as its source.
- */
+/** Returns the uses between files, by `#include` or by a function of the other file. Headers count as their source. */
 function toGraph(sources: Source[]): Map<string, Set<string>> {
   const files = sources.filter(({ path }) => /\.[ch]$/.test(path));
   const definedIn = new Map<string, string>();
@@ -79,7 +75,7 @@ function toGraph(sources: Source[]): Map<string, Set<string>> {
   return graph;
 }
 
-/** The names in a cycle, with the first one repeated at the end; undefined when there is no cycle. */
+/** Returns the names in a cycle with the first one repeated at the end, if there is a cycle. */
 function findCircle(graph: Map<string, Set<string>>): string[] | undefined {
   const done = new Set<string>();
   const visit = (name: string, way: string[]): string[] | undefined => {

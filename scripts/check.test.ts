@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from './steps.ts';
 import { copyCheckout, toolEnvironment } from './testing/copy-checkout.ts';
 
-// Proves that each check can fail: it runs once in a copy of this checkout that has a violation of each kind, and must
-// report every one. The import rules have a test of their own, lint/lint.test.ts.
+// Proves that each check can fail, in a copy of this checkout with a violation of each kind. lint/lint.test.ts tests
+// the import rules.
 
 const violations = {
   types: [
@@ -51,7 +51,7 @@ describe.each(Object.entries(violations))('%s', (check, seeds) => {
   });
 });
 
-/** The command of a check, as Nx would run it for the whole checkout or for libs/policy. */
+/** Returns the command of a check, as Nx runs it for the whole checkout or for libs/policy. */
 async function commandOf(check: string): Promise<string> {
   const [manifest, nx] = await Promise.all(
     ['package.json', 'nx.json'].map(async (name) => JSON.parse(await readFile(join(root, name), 'utf8'))),

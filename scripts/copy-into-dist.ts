@@ -1,4 +1,4 @@
-// Part of the build of a package whose code reads files beside itself: node scripts/copy-into-dist.ts FROM PATTERN TO
+// Copies files that a package's code reads at run time: node scripts/copy-into-dist.ts FROM PATTERN TO
 import { copyFile, glob, mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
@@ -10,5 +10,5 @@ for await (const path of glob(pattern, { cwd: from })) {
   copied.add(path);
 }
 if (copied.size === 0) throw new Error(`No file below ${from} matches ${pattern}.`);
-// What an earlier build has copied.
+// Removes files that an earlier build has copied.
 for await (const path of glob(pattern, { cwd: to })) if (!copied.has(path)) await rm(join(to, path));

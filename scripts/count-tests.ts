@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
-/** The part of vitest's JSON report that is used for the last line. */
+/** The fields of vitest's JSON report that the last line needs. */
 export type TestReport = {
   testResults: {
     name: string;
@@ -12,18 +12,18 @@ export type TestReport = {
 
 export type Tally = { passed: number; failed: number };
 
-/** `notRun` has the full names of the tests that were skipped. */
+/** `notRun` has the full names of the skipped tests. */
 export type Count = Tally & { notRun: string[] };
 
-/** Reads a report; one that does not exist has no tests. */
+/** Reads a report. A missing one has no tests. */
 export async function readReport(path: string): Promise<TestReport> {
   const text = await readFile(path, 'utf8').catch(() => '{"testResults":[]}');
   return JSON.parse(text) as TestReport;
 }
 
 /**
- * Counts the tests that ran. One failure more is counted for a file that could not be loaded, since it has no tests in
- * the report, and for a run that failed although no test did (an error outside of any test).
+ * Counts the tests that ran. A file that could not be loaded, and a run that failed without a failed test, each count
+ * as one more failure, because the report has no test for them.
  */
 export function countTests(report: TestReport, endedWell: boolean): Count {
   const count: Count = { passed: 0, failed: 0, notRun: [] };
@@ -40,7 +40,7 @@ export function countTests(report: TestReport, endedWell: boolean): Count {
   return count;
 }
 
-/** What failed in a report: a test, or a whole file (`fullName` is then empty) that could not be loaded. */
+/** Failed test, or a file that could not be loaded (`fullName` is then empty). */
 export type Failure = { file: string; fullName: string; message: string };
 
 export function listFailures(report: TestReport): Failure[] {
@@ -51,9 +51,7 @@ export function listFailures(report: TestReport): Failure[] {
   });
 }
 
-/**
- * Whether what failed has passed in `report`, the report of a second run of its file. A test that is not in it has not.
- */
+/** Returns true if a failed test has passed in `report`, the report of a second run of its file. */
 export function hasPassed({ file, fullName }: Failure, report: TestReport): boolean {
   const again = report.testResults.find(({ name }) => name === file);
   if (!again) return false;

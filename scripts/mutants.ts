@@ -92,7 +92,7 @@ function isWorthAnotherTry(mutant: Mutant, { verdict }: MutantCheck): boolean {
   return verdict === 'timeout' || (verdict === 'survived' && !isEquivalent(mutant));
 }
 
-/** The results of a seed's mutants, written to disk after each mutant. */
+/** Results of a seed's mutants, written to disk after each. */
 class Results {
   readonly #path: string;
   readonly #known: Record<string, Mutant & MutantCheck>;

@@ -1,5 +1,5 @@
-// npm run release [-- --dry-run]: builds, packs, checks and publishes the
-// public packages. `npm run release:version` comes before it (CONTRIBUTING.md).
+// npm run release [-- --dry-run]: builds, packs, checks and publishes the public packages. `npm run release:version`
+// comes before it (CONTRIBUTING.md).
 import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ async function main(args: readonly string[]): Promise<void> {
   for (const obstacle of obstacles) console.log(`Before a release: ${obstacle}`);
 }
 
-/** What has to be done before a release. */
+/** Returns the steps that are missing before a release. */
 async function findObstacles(): Promise<string[]> {
   const found: string[] = [];
   const { stdout: changes } = await run('git', ['status', '--porcelain'], { cwd: root });
@@ -42,7 +42,7 @@ async function describeFaults(one: PackedPackage): Promise<string[]> {
   return (await findFaults(one)).map((fault) => `${one.name}: ${fault}`);
 }
 
-/** A release that broke off goes on where it ended: what the registry has already stays as it is. */
+/** Publishes a package unless the registry has it, so that an interrupted release can be repeated. */
 async function publish({ name, version, tarball }: PackedPackage, isDry: boolean): Promise<void> {
   if (!isDry && (await isPublished(name, version))) return console.log(`${name}@${version} is published already`);
   await run('npm', ['publish', tarball, ...(isDry ? ['--dry-run'] : [])], { cwd: root });
@@ -54,7 +54,7 @@ async function isPublished(name: string, version: string): Promise<boolean> {
     const { stdout } = await run('npm', ['view', `${name}@${version}`, 'version'], { cwd: root });
     return stdout.trim() === version;
   } catch (error) {
-    // No package of that name. Any other failure is one of the release too.
+    // The registry has no package of this name. Any other failure ends the release.
     if (String((error as { stderr?: string }).stderr).includes('E404')) return false;
     throw error;
   }

@@ -6,7 +6,7 @@ export const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/,
 /** A program and its arguments. */
 export type Step = [file: string, ...args: string[]];
 
-/** Runs one program with the output of this process. Returns whether it succeeded. */
+/** Runs one program with the output of this process. Returns true if it succeeded. */
 export function runStep([file, ...args]: Step, cwd: string): Promise<boolean> {
   return new Promise((resolve) => {
     const child = spawn(file, args, { cwd, stdio: 'inherit' });

@@ -3,9 +3,8 @@ import { join, relative } from 'node:path';
 import { root } from './steps.ts';
 import { readTestRecord, renderRecord } from './testing/test-record.ts';
 
-// node scripts/test-times.ts [COUNT]: shows how the last `npm test` spent its time, from the reports that it left in
-// .cache: its parts, the processor time by cause, each group of tests with its start and end, and the COUNT slowest
-// files (20 if not given), in seconds.
+// node scripts/test-times.ts [COUNT]: shows from the reports in .cache how the last `npm test` spent its time: its
+// parts, processor time by cause, groups of tests, and the COUNT slowest files (20 by default), in seconds.
 
 type File = { path: string; group: string; from: number; to: number };
 

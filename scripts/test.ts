@@ -17,10 +17,10 @@ import { recordRun } from './testing/test-record.ts';
 
 // `npm test`: checks, unit tests, and the tests on a real engine and a real Redis. The last line has the counts.
 
-/** A part that did not run is a failure: nothing is skipped silently. */
+/** A part that did not run is a failure, because nothing is skipped silently. */
 const notRun: Tally = { passed: 0, failed: 1 };
 
-/** More failures than these are no accident of the machine. */
+/** Limit of failures that may be due to the machine. */
 const triedAgainAtMost = 8;
 
 async function main(filters: string[]): Promise<number> {
@@ -30,7 +30,7 @@ async function main(filters: string[]): Promise<number> {
     process.on(signal, () => {
       interrupted = true;
     });
-  // In parallel: set-up waits for downloads and disks, checks and unit tests use the processor.
+  // In parallel, because set-up waits for downloads and disks, and checks and unit tests use the processor.
   await using record = recordRun();
   const settingUp = record.part('set-up', setUp);
   const all = filters.length === 0;
@@ -48,7 +48,7 @@ async function main(filters: string[]): Promise<number> {
   }
 }
 
-// Before vitest, so that a missing prerequisite is reported in one line and not by every test.
+// Before vitest, so that one line reports a missing prerequisite instead of every test.
 async function setUp(): Promise<Machine | undefined> {
   try {
     return await ensureMachine(process.env, (line) => console.error(line));
@@ -58,10 +58,7 @@ async function setUp(): Promise<Machine | undefined> {
   }
 }
 
-/**
- * Makes the image `full` at the lowest priority, beside everything else.
- * Only its own test waits for it, and reports why it could not be made.
- */
+/** Makes the image `full` in the background at the lowest priority. Only its own test waits for it. */
 function makeFullImage(settingUp: Promise<Machine | undefined>): AsyncDisposable {
   const interrupted = new AbortController();
   const report = (line: string): void => console.error(line);
@@ -78,8 +75,8 @@ function makeFullImage(settingUp: Promise<Machine | undefined>): AsyncDisposable
 }
 
 /**
- * With filters: the matching tests of every project. Without: the projects that Nx does not run. A few failures are
- * tried again alone, since a machine that stood still for seconds fails a test of times; each is named.
+ * Runs the tests that Nx does not, or with filters those that match, of every project. Retries a few failures alone and
+ * names them, because a machine that stands still for seconds fails tests of times.
  */
 async function runTests(filters: string[]): Promise<Tally> {
   const { report, endedWell } = await runVitest('vitest', filters.length === 0 ? ['--project=!unit'] : filters);

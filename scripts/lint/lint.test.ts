@@ -5,8 +5,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../steps.ts';
 
-// Tests each import rule with violations, in a folder with only the
-// rules and the violations. Biome reads all of them in one run.
+// Tests each import rule in a folder with only the rules and violations, with one run of Biome.
 
 type Seed = [path: string, text: string];
 
@@ -88,7 +87,7 @@ const allowed: Seed[] = [
   ['tests/e2e/z.ts', "import { Queue } from 'bullmq';\nimport '../support/until.ts';"],
 ];
 
-/** The order of scripts/lint/worker-folders.grit, which is also that of ARCHITECTURE.md. */
+/** Order of scripts/lint/worker-folders.grit and of ARCHITECTURE.md. */
 const workerOrder = [
   ['main.ts'],
   ['start-worker.ts', 'index.ts'],
@@ -105,7 +104,7 @@ const workerOrder = [
   ['config'],
 ];
 
-/** The order of scripts/lint/client-folders.grit, which is also that of ARCHITECTURE.md. */
+/** Order of scripts/lint/client-folders.grit and of ARCHITECTURE.md. */
 const clientOrder = [
   ['index.ts'],
   ['fleet.ts'],
@@ -126,7 +125,7 @@ type Finding = { category: string; message: string; location: { path: string; st
 const folders: string[] = [];
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
 
-/** The findings of the import rules in a folder with only the rules and these files. */
+/** Returns the findings of the import rules in a folder with only the rules and these files. */
 async function lint(seeds: Seed[]): Promise<Finding[]> {
   const folder = await mkdtemp(join(tmpdir(), 'shellfleet-lint-'));
   folders.push(folder);
@@ -168,7 +167,7 @@ describe.each([
 ])('the folders of the %s', (_name, source, order) => {
   const members = order.flat();
   const stepOf = (member: string) => order.findIndex((step) => step.includes(member));
-  // The forbidden imports of a member: the members before it and the others of its step.
+  // Returns the forbidden imports of a member: the members before it and the others of its step.
   const forbidden = (importer: string) =>
     members.filter((member) => member !== importer && stepOf(member) <= stepOf(importer));
 

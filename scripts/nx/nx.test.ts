@@ -6,7 +6,7 @@ import { root } from '../steps.ts';
 import { copyCheckout, toolEnvironment } from '../testing/copy-checkout.ts';
 import { countTasks } from './run-tasks.ts';
 
-// Nx with the real configuration, in a copy of this checkout.
+// Runs Nx with the real configuration in a copy of this checkout.
 
 let copy: string;
 
@@ -21,7 +21,7 @@ function nx(...args: string[]) {
   return spawnSync('nx', args, { cwd: copy, encoding: 'utf8', env });
 }
 
-/** The checks of the root project look at the whole checkout, so every change affects it. */
+/** Every change affects the root project, whose checks read the whole checkout. */
 const rootProject = 'shellfleet-repository';
 
 describe('affected', { timeout: 60_000 }, () => {
@@ -74,7 +74,7 @@ type LockedPackage = {
   devDependencies?: Record<string, string>;
 };
 
-/** Packages and the packages that depend on them, directly or not, by the lock file. */
+/** Returns packages with those that depend on them, directly or not, by the lock file. */
 async function dependents(...names: string[]): Promise<string[]> {
   const lock: { packages: Record<string, LockedPackage> } = JSON.parse(
     await readFile(join(root, 'package-lock.json'), 'utf8'),

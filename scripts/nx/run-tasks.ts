@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { countTests, readReport, type Tally } from '../count-tests.ts';
 import { root, runStep } from '../steps.ts';
 
-/** Task id (`project:target`) → its status as Nx reports it. */
+/** Status that Nx reports for each task id (`project:target`). */
 type Statuses = Record<
   string,
   'success' | 'failure' | 'skipped' | 'stopped' | 'local-cache' | 'local-cache-kept-existing' | 'remote-cache'
@@ -12,12 +12,9 @@ type Statuses = Record<
 const targets = ['types', 'format', 'lint', 'dead-code', 'c-source', 'unit'];
 const statusesPath = '.cache/nx-tasks.json';
 
-/**
- * Runs the checks and the unit tests of every project, or takes their results from Nx's cache. Each check counts
- * as one test. Tests are counted from the reports of the runs; a cached one is reported as such.
- */
+/** Runs the checks and unit tests of every project, or takes results from Nx's cache. Each check counts as one test. */
 export async function runChecksAndUnitTests(folder = root): Promise<Tally> {
-  // Nx restores these files for tasks from its cache. All other files are from an earlier run.
+  // Nx restores these files for cached tasks. All other files are from an earlier run.
   for (const path of ['.cache/unit', statusesPath]) await rm(join(folder, path), { recursive: true, force: true });
   const command = ['run-many', '-t', targets.join(','), '--outputStyle=static', '--nxBail=false'];
   const endedWell = await runStep(['node_modules/.bin/nx', ...command], folder);
@@ -25,7 +22,7 @@ export async function runChecksAndUnitTests(folder = root): Promise<Tally> {
   return endedWell || tally.failed > 0 ? tally : { ...tally, failed: 1 };
 }
 
-/** A task without a status is a failure: a task that did not run never counts as passed. */
+/** Counts the results. A task without a status did not run, which is a failure. */
 export async function countTasks(folder: string, statuses: Statuses, report = console.log): Promise<Tally> {
   const total = { passed: 0, failed: Object.keys(statuses).length === 0 ? 1 : 0 };
   for (const [id, status] of Object.entries(statuses)) {

@@ -8,12 +8,12 @@ import { promisify } from 'node:util';
 import { root } from '../steps.ts';
 import { type Chunk, renderRecording, toLines } from './render.ts';
 
-// `npm run recording`: types commands at a real terminal, against a fleet of its own, and writes what it shows to
-// docs/recording.svg. Needs `script` of util-linux and what `npm start` needs. Takes about a minute.
+// `npm run recording`: types commands at a real terminal with a separate fleet, and writes docs/recording.svg. Needs
+// `script` of util-linux and the programs for `npm start`. Takes about a minute.
 
 const run = promisify(execFile);
 
-/** A line that is typed, and what the terminal shows when the next line may follow; by default the next prompt. */
+/** A typed line, and the output after which the next line follows (by default the next prompt). */
 type Step = { line: string; until?: RegExp };
 
 const PROMPT = /\n\$ $/;
@@ -38,10 +38,10 @@ const steps: Step[] = [
 ];
 
 const KEY_MS = 15;
-/** For the reader, after each line. */
+/** Pause for the reader after each line. */
 const READ_MS = 700;
 const COLUMNS = 112;
-/** For what a line shows; the recording fails after it. */
+/** Time limit for the output of a line. */
 const STEP_MS = 30_000;
 
 async function main(): Promise<void> {

@@ -1,19 +1,16 @@
-/** Text that a terminal received, and when, in ms from the start of the recording. */
+/** Text that a terminal received, and its time in ms from the start of the recording. */
 export type Chunk = { atMs: number; text: string };
 
-/** One line of a recording, and when it was complete. */
+/** Line of a recording, and the time when it was complete. */
 export type Line = { atMs: number; text: string };
 
 const LINE_HEIGHT = 19;
 const CHARACTER_WIDTH = 7.83;
 const MARGIN = 16;
-/** How long the last picture stays before the recording begins again. */
+/** Pause at the last picture before the recording repeats. */
 const PAUSE_MS = 6_000;
 
-/**
- * Returns the lines of a recording up to the shell's `exit`. Reads
- * plain text with line breaks, and no other control sequences.
- */
+/** Returns the lines up to the shell's `exit`, of plain text with line breaks and no other control sequences. */
 export function toLines(chunks: readonly Chunk[]): Line[] {
   const lines: Line[] = [];
   let text = '';
@@ -29,7 +26,7 @@ export function toLines(chunks: readonly Chunk[]): Line[] {
   return lines;
 }
 
-/** Renders lines as an animated SVG, `columns` characters wide. Readers who ask for no motion see the last picture. */
+/** Renders lines as an animated SVG. Readers who ask for no motion see the last picture. */
 export function renderRecording(recorded: readonly Line[], columns: number): string {
   const lines = recorded.flatMap((line) => wrapLine(line, columns));
   const width = Math.ceil(2 * MARGIN + columns * CHARACTER_WIDTH);
@@ -59,7 +56,7 @@ ${texts.join('\n')}
 `;
 }
 
-/** Breaks a line where a terminal of this width does. */
+/** Breaks a line like a terminal of this width. */
 function wrapLine({ atMs, text }: Line, columns: number): Line[] {
   const rows = text.match(new RegExp(`.{1,${columns}}`, 'g')) ?? [''];
   return rows.map((row) => ({ atMs, text: row }));

@@ -13,8 +13,7 @@ const UNITS: Record<'Ms' | 'Bytes', [size: number, name: string][]> = {
 };
 
 /**
- * A time or size in the largest unit that it is a whole number of: `10 min`.
- * Empty when the name of the field tells no unit, or the number is small.
+ * Formats a time or size in its largest whole unit (`10 min`). Empty without a unit in the field's name, or when small.
  */
 export function describeAmount(field: string, value: unknown): string {
   const unit = field.endsWith('Ms') ? 'Ms' : field.endsWith('Bytes') ? 'Bytes' : undefined;
@@ -23,7 +22,7 @@ export function describeAmount(field: string, value: unknown): string {
   return name === '' ? '' : `${value / size} ${name}`;
 }
 
-/** A default as text: `600,000`, `'docker'`, `none`. */
+/** Formats a default: `600,000`, `'docker'`, `none`. */
 export function describeDefault(value: unknown): string {
   if (typeof value === 'number') return value.toLocaleString('en-US');
   if (typeof value === 'object') return 'none';

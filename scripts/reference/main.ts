@@ -1,4 +1,4 @@
-// Writes docs/reference from the types of the SDK. A test compares it with what is committed.
+// Writes docs/reference from the types of the SDK. A test compares the result with the committed pages.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { root } from '../steps.ts';

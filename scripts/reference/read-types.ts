@@ -3,13 +3,12 @@ import { type Node, SyntaxKind, type TypeReferenceNode } from 'typescript/unstab
 import { API, type Checker, type Project, type Symbol as Sym, SymbolFlags, type Type } from 'typescript/unstable/sync';
 import { root } from '../steps.ts';
 
-/** One exported type of a package. */
 export interface TypeEntry {
   name: string;
   text: string;
-  /** Fields of an object type; empty for every other type. */
+  /** Fields of an object type. Empty for every other type. */
   fields: FieldEntry[];
-  /** The type in TypeScript, when it is no object type. */
+  /** Type in TypeScript, unless it is an object type. */
   is: string;
 }
 
@@ -25,10 +24,10 @@ export interface FieldEntry {
 
 type MemberNode = Node & { name?: Node; body?: Node };
 
-/** A docstring may end with its default, in place of a tag. */
+/** Default at the end of a docstring, which has no tag for it. */
 const DEFAULT_AT_END = /(?<=^|\s)Default: ([^\n]+)\.$/;
 
-/** Every type that the SDK exports, with its docstrings, as the compiler reads them. */
+/** Returns every type that the SDK exports, with the docstrings that the compiler reads. */
 export function readTypes(): TypeEntry[] {
   return withProject('libs/client/tsconfig.json', (project) => {
     const reader = new Reader(project);
@@ -39,14 +38,14 @@ export function readTypes(): TypeEntry[] {
   });
 }
 
-/** One class that the SDK exports, or an interface with nothing but methods, with what a caller may use of it. */
+/** Exported class of the SDK, or interface with only methods, with its public members. */
 export interface ClassEntry {
   name: string;
   text: string;
   members: { name: string; signature: string; text: string }[];
 }
 
-/** Every class that the SDK exports, or whose instances a public property holds, by itself or by its interface. */
+/** Returns every class that the SDK exports or whose instances a public property holds. */
 export function readClasses(): ClassEntry[] {
   return withProject('libs/client/tsconfig.json', (project) => {
     const reader = new Reader(project);
@@ -57,7 +56,7 @@ export function readClasses(): ClassEntry[] {
   });
 }
 
-/** The names of types that a public signature of the SDK uses and that it does not export. */
+/** Returns names of types that public signatures of the SDK use and the SDK does not export. */
 export function readUnexported(): string[] {
   return withProject('libs/client/tsconfig.json', (project) => {
     const reader = new Reader(project);
@@ -134,7 +133,7 @@ class Reader {
     return { name: symbol.name, text: symbol.getDocumentationComment(this.#checker), members };
   }
 
-  /** Values and shapes that are computed are written out. */
+  /** Expands values and computed shapes. */
   #whatItIs(symbol: Sym, type: Type): string {
     const text = this.#declared(symbol);
     return /typeof|infer|\['| in /.test(text) ? this.#checker.typeToString(type) : text;
@@ -158,7 +157,7 @@ class Reader {
     };
   }
 
-  /** The type of a declaration as its author wrote it, which keeps the names of types. */
+  /** Returns the type of a declaration as its author wrote it, with the names of types. */
   #declared(symbol: Sym): string {
     const node = symbol.declarations[0]?.resolve(this.#project) as (Node & { type?: Node }) | undefined;
     if (node?.type === undefined) return '';
@@ -172,7 +171,7 @@ class Reader {
       .replace(/^\((.*)\) \| undefined$/, '$1');
   }
 
-  /** Names of types of this repository that the declaration of a symbol uses. */
+  /** Returns names of types of this repository that the declaration of a symbol uses. */
   namedIn(symbol: Sym): string[] {
     const names: string[] = [];
     const visit = (node: Node): undefined => {
@@ -198,7 +197,7 @@ class Reader {
   }
 }
 
-/** Bodies, private members and constructors, which are all internal, are no part of a signature. */
+/** Returns true for parts that a signature omits: bodies, private members and constructors, which are all internal. */
 function isHidden(node: Node): boolean {
   const { name } = node as Node & { name?: Node };
   const isPrivate = name?.kind === SyntaxKind.PrivateIdentifier;

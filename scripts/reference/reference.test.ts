@@ -33,10 +33,7 @@ describe('the reference of the SDK', () => {
     expect(silent).toEqual([]);
   });
 
-  /**
-   * Methods have docstrings where they are written, and literals
-   * and the counts of each outcome say themselves what they are.
-   */
+  /** Returns true for fields that must have a docstring and have none. Methods, literals and counts need none here. */
   function isSilent({ name, text, type, isMethod }: FieldEntry): boolean {
     const isLiteral = /^(?:null|true|undefined|'[^']*'(?: \| '[^']*')*)$/.test(type);
     return text === '' && !isMethod && !isLiteral && !OUTCOMES.some((outcome) => outcome === name);

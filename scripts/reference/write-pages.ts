@@ -3,7 +3,7 @@ import { describeAmount } from './describe-default.ts';
 import type { ClassEntry, FieldEntry, TypeEntry } from './read-types.ts';
 
 export interface Page {
-  /** Below docs/reference. */
+  /** Path below docs/reference. */
   path: string;
   text: string;
 }
@@ -17,7 +17,7 @@ interface PagePlan {
   types: string[];
 }
 
-/** The pages, and the types of each in order. A type without a place is on the last page. */
+/** Pages with their types in order. Other types are on the last page. */
 const PLANS: PagePlan[] = [
   {
     path: 'session.md',
@@ -84,7 +84,7 @@ const PLANS: PagePlan[] = [
   },
 ];
 
-/** Types whose fields stand where they are used, or in another document. */
+/** Types whose fields are listed where they are used, or in another document. */
 const ELSEWHERE = new Set([
   'CommandEventType',
   'EntryPayload',
@@ -97,7 +97,7 @@ const ELSEWHERE = new Set([
   'StreamName',
 ]);
 
-/** Which part of the defaults a type has. */
+/** Part of the defaults that each type has. */
 export const DEFAULTS_OF: Record<string, keyof typeof DEFAULTS> = {
   SessionSpec: 'session',
   OutputOptions: 'output',
@@ -109,7 +109,7 @@ export const DEFAULTS_OF: Record<string, keyof typeof DEFAULTS> = {
 
 export function writePages(types: readonly TypeEntry[]): Page[] {
   const placed = new Set([...PLANS.flatMap((plan) => plan.types), ...ELSEWHERE]);
-  // What has only methods is on the page of methods.
+  // Types with only methods are on the page of methods.
   const withFields = types.filter(({ fields }) => fields.length === 0 || !fields.every(({ isMethod }) => isMethod));
   const rest = withFields.map(({ name }) => name).filter((name) => !placed.has(name));
   const base = new Set(types.find(({ name }) => name === 'ResultFields')?.fields.map(({ name }) => name));
@@ -125,7 +125,7 @@ export function writePages(types: readonly TypeEntry[]): Page[] {
   return [toIndex(), ...pages];
 }
 
-/** The page of methods: what each is called with, what it resolves to, and with what it rejects. */
+/** Returns the page of methods, with the arguments, results and errors of each. */
 export function writeMethods(classes: readonly ClassEntry[]): Page {
   const sections = classes.map(({ name, text, members }) => {
     const parts = members.map((member) =>
@@ -135,7 +135,7 @@ export function writeMethods(classes: readonly ClassEntry[]): Page {
   });
   const intro =
     'Every method and property of the SDK. What `async` is in front of, and what returns a `Promise`, has to be awaited; an `AsyncGenerator` is read with `for await`.';
-  // The samples in docstrings are parts of programs, so no test runs them.
+  // Samples in docstrings are parts of programs, so no test runs them.
   const text = [`# Methods`, WRITTEN_BY, intro, ...sections].join('\n\n');
   return { path: 'methods.md', text: `${text}\n` };
 }
@@ -160,7 +160,7 @@ ${lines.join('\n')}
   };
 }
 
-/** A Result of one outcome: what it has beyond the fields of every Result. */
+/** Returns a Result of one outcome without the fields of every Result. */
 function withoutBase(type: TypeEntry, base: ReadonlySet<string>): TypeEntry {
   if (!type.name.endsWith('Result') || !type.fields.some(({ name }) => name === 'outcome')) return type;
   const isOwn = ({ name, type: own, optional }: FieldEntry) => own !== 'undefined' && (!base.has(name) || !optional);
@@ -189,10 +189,10 @@ function toSection({ name, text, fields, is }: TypeEntry): string {
   return [...parts, [header, `|${'---|'.repeat(columns)}`, ...rows].join('\n')].join('\n\n');
 }
 
-/** Options may all be left out; of other fields it is said. */
+/** Marks optional fields, except in options, which are all optional. */
 const shownName = ({ name, optional }: FieldEntry, isOptions: boolean) => (optional && !isOptions ? `${name}?` : name);
 
-/** With the unit that a person reads, where the name of the field tells the unit. */
+/** Formats a default with the unit that the name of the field gives. */
 function toDefault(type: string, { name, default: text = '' }: FieldEntry): string {
   const part: Record<string, unknown> = type in DEFAULTS_OF ? DEFAULTS[DEFAULTS_OF[type] as keyof typeof DEFAULTS] : {};
   const inWords = part[name] === undefined ? '' : describeAmount(name, part[name]);

@@ -8,15 +8,15 @@ import type { Manifest } from './published-manifest.ts';
 import { collectLicences, packagesOf, readManifest } from './third-party.ts';
 import { toAscii } from './to-ascii.ts';
 
-/** Packages outside the bundle: two start programs that lie beside them, and few calls need the third. */
+/** Packages outside the bundle: two start programs in their folders, and few calls need the third. */
 const external = ['@shellfleet/setup', '@shellfleet/vendor', '@shellfleet/worker'];
 
-/** Modules that every verb or most verbs load. They and what they import become one module of the bundle. */
+/** Modules that most verbs load. With their imports they become one module of the bundle. */
 const common = ['producer/dist/start.js', 'cli/exec.js', 'client/dist/index.js'];
 
 /**
- * Writes the command line and what it imports to `to`, as one module for each verb and one that they share. A call then
- * opens six files instead of a thousand. Returns the dependencies that are left.
+ * Writes the command line to `to` as one module per verb and a shared one, so that a call opens six files instead of a
+ * thousand. Returns the remaining dependencies.
  */
 export async function bundleCli(manifest: Manifest, compiled: string, to: string): Promise<Record<string, string>> {
   await using bundle = await rolldown({
@@ -25,10 +25,10 @@ export async function bundleCli(manifest: Manifest, compiled: string, to: string
     plugins: [lazySchemas(), loadBuiltins(), quickCommander()],
     resolve: { alias: { 'supports-color': false } },
     external: (id) => external.some((name) => id === name || id.startsWith(`${name}/`)),
-    // Modules of the libraries do nothing but define.
+    // Modules of the libraries only define things.
     treeshake: { moduleSideEffects: (id) => !id.startsWith(join(root, 'libs')) },
     onLog: (level, log) => {
-      // Of the imports on use, some serve the checkout alone: here it is in one module with what uses it.
+      // Some dynamic imports help only a checkout. In the bundle their modules are combined.
       if (level === 'warn' && log.code !== 'INEFFECTIVE_DYNAMIC_IMPORT') throw new Error(`The bundle: ${log.message}`);
     },
   });
@@ -40,8 +40,7 @@ export async function bundleCli(manifest: Manifest, compiled: string, to: string
       format: 'esm',
       // Names without a hash, so that Node's cache replaces the code of an older version.
       chunkFileNames: '[name].js',
-      // A third of the bytes, which Node reads and hashes at every
-      // call. The names of functions stay, for the stack of a bug.
+      // A third of the bytes for Node to read and hash at each call. Names of functions stay, for the stack of a bug.
       minify: {
         compress: { keepNames: { function: true, class: true } },
         mangle: { toplevel: false, keepNames: true },
@@ -59,8 +58,8 @@ export async function bundleCli(manifest: Manifest, compiled: string, to: string
 }
 
 /**
- * Makes ioredis load 8 ms faster. It adds 600 methods to a prototype one by one, and V8 makes a new shape for each. An
- * object that had a property deleted has a table of properties instead.
+ * Makes ioredis load 8 ms faster. It adds 600 methods to a prototype, each with a new shape in V8, unless the object
+ * has had a property deleted and so has a table of properties.
  */
 function quickCommander(): Plugin {
   const from = 'commands.forEach(function';
@@ -78,7 +77,7 @@ function quickCommander(): Plugin {
 
 const chunksOf = ({ output }: RolldownOutput): OutputChunk[] => output.filter((part) => part.type === 'chunk');
 
-/** Returns the modules of the chunks that have the named modules, and of the chunks that these import. */
+/** Returns the modules of chunks with the named modules, and of the chunks that these import. */
 function modulesFor(chunks: readonly OutputChunk[], names: readonly string[]): ReadonlySet<string> {
   const wanted = new Set<OutputChunk>();
   const want = (chunk: OutputChunk) => {
@@ -94,10 +93,7 @@ function modulesFor(chunks: readonly OutputChunk[], names: readonly string[]): R
   return new Set([...wanted].flatMap(({ moduleIds }) => moduleIds));
 }
 
-/**
- * Copies the Lua scripts of the libraries to where `defineScript`
- * finds them: below the folder of the module that defines them.
- */
+/** Copies the Lua scripts of the libraries below the modules that define them, where `defineScript` finds them. */
 async function copyScripts(to: string): Promise<void> {
   for await (const path of glob('libs/*/src/**/*.lua', { cwd: root })) {
     const place = join(to, ...path.split(sep).slice(3));
@@ -105,7 +101,7 @@ async function copyScripts(to: string): Promise<void> {
   }
 }
 
-/** Returns the packages that the bundle imports, in the versions that the packages in it ask for. */
+/** Returns the packages that the bundle imports, in the versions that its packages require. */
 async function dependenciesLeft(
   { dependencies }: Manifest,
   folders: readonly string[],

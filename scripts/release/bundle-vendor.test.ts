@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** What a program prints as JSON that imports the bundles in a folder without any package. */
+/** Returns the JSON output of a program that imports the bundles in a folder without any package. */
 async function printed(program: string): Promise<unknown> {
   const imports = "import * as bullmq from './dist/bullmq.js';\nimport { loadDockerode } from './dist/dockerode.js';\n";
   await writeFile(join(folder, 'program.js'), `${imports}const Docker = loadDockerode();\n${program}`);

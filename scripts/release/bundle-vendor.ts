@@ -7,42 +7,38 @@ import type { Manifest } from './published-manifest.ts';
 import { collectLicences, packagesOf, readManifest } from './third-party.ts';
 import { toAscii } from './to-ascii.ts';
 
-// VENDOR-1. The bundle imports modules of Node alone, so the published package has no dependency.
+// VENDOR-1. The bundle imports only modules of Node, so the published package has no dependency.
 // VENDOR-2. No package in the bundle has an install script, as those with native modules have.
-// VENDOR-3. Each module named in `replaced` was met. A version of a library
-//           that requires others stops the release, by this rule or the first.
+// VENDOR-3. The bundle had each module of `replaced`. A library version that requires others stops the release.
 
-/** Returns the code of a module that is required only where it is used, which never happens. */
+/** Returns the code of a module that is only required where it is used, which never happens. */
 const absent = (id: string) => `throw new Error('Shellfleet is published without ${id}.');`;
-/**
- * Returns the code of a module that is required when its package loads, and exports a function that is never called.
- */
+/** Returns the code of a module that is required at load time, and exports a function that is never called. */
 const absentFunction = (id: string) => `module.exports = () => { ${absent(id)} };`;
 
-/** Code that takes the place of modules, by the package that requires them. */
+/** Code that replaces modules, by the package that requires them. */
 const replaced: Readonly<Record<string, Readonly<Record<string, (id: string) => string>>>> = {
   'docker-modem': {
     // Engines behind SSH. Its ssh2 has native modules. Shellfleet uses sockets and TCP.
     './ssh': absentFunction,
-    // split-ca comes without the text of its licence, so its code
-    // cannot be shipped. TLS of Node splits such a file itself.
+    // split-ca has no text of its licence, so it cannot be shipped. Node's TLS splits such a file itself.
     'split-ca': () => "module.exports = (path) => require('node:fs').readFileSync(path);",
   },
   // Builds by BuildKit, which need gRPC and protobuf. Shellfleet builds without it.
   dockerode: { './session': absentFunction, './buildkit': absent },
   // Drivers of databases. Shellfleet gives BullMQ a connection.
   bullmq: { ioredis: absent, pg: absent, '@valkey/valkey-glide': absent },
-  // A native module for decoding, which BullMQ does not do; and msgpackr has the same in JavaScript.
+  // Native decoding, which BullMQ does not use. msgpackr also decodes in JavaScript.
   msgpackr: { 'msgpackr-extract': absent },
-  // Colours of what the variable DEBUG prints.
+  // Colours in the output of the variable DEBUG.
   debug: { 'supports-color': absent },
 };
 
 const source = join(root, 'libs/vendor/src');
-/** In a checkout this module leaves others out when it loads dockerode. */
+/** Replaces a module of the checkout that omits others when it loads dockerode. */
 const dockerode = "import Docker from 'dockerode';\nexport const loadDockerode = () => Docker;";
 
-/** Writes each library as one module to `to`. Returns the dependencies that are left: none. */
+/** Writes each library as one module to `to`. Returns the remaining dependencies: none. */
 export async function bundleVendor({ name }: Manifest, _compiled: string, to: string): Promise<Record<string, string>> {
   const left = new Set(
     Object.entries(replaced).flatMap(([from, ids]) => Object.keys(ids).map((id) => `${from}:${id}`)),

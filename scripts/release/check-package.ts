@@ -4,10 +4,10 @@ import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import type { PackedPackage } from './pack-packages.ts';
 
-/** Packages are modules: these two ways of resolution cannot load them at all. */
+/** Kinds of resolution that cannot load modules, which all packages are. */
 const notServed = ['node10', 'node16-cjs'];
 
-/** What publint and Are the types wrong find in a package, in words. A package of programs alone has no types. */
+/** Returns findings of publint and Are the types wrong. Packages of programs have no types. */
 export async function findFaults({ tarball }: PackedPackage): Promise<string[]> {
   const bytes = new Uint8Array(await readFile(tarball));
   return [...(await lint(bytes)), ...(await checkTypes(bytes))];

@@ -1,6 +1,6 @@
 /**
- * Returns an object that behaves as the schema that `make` returns. It calls `make` at its first use: the libraries
- * define over a hundred schemas, of which a short call of the command line needs some twenty.
+ * Returns an object that behaves like the schema of `make`, which it calls on first use: a short call of the command
+ * line needs some twenty of over a hundred schemas.
  */
 export function lazySchema<Schema extends object>(make: () => Schema): Schema {
   let made: Schema | undefined;

@@ -5,10 +5,7 @@ import { root } from '../steps.ts';
 
 const LAZY_SCHEMA = JSON.stringify(join(import.meta.dirname, 'lazy-schema.ts'));
 
-/**
- * Makes each schema of the libraries and the command line at its first use
- * (docs/adr/0033-zod-is-the-only-validator.md).
- */
+/** Makes each schema of libraries and command line on first use (docs/adr/0033-zod-is-the-only-validator.md). */
 export function lazySchemas(): Plugin {
   return {
     name: 'lazy-schemas',
@@ -24,7 +21,7 @@ const isOurs = (path: string) => ['libs/', 'apps/'].some((folder) => path.starts
 /** Wraps each call that makes a constant named `…Schema`. Returns undefined when the module has none. */
 export function toLazy(code: string): string | undefined {
   let text = code;
-  // From the end, so that the positions of the statements before stay valid.
+  // From the end, so that the positions of earlier statements stay valid.
   for (const statement of parseAst(code).body.toReversed()) {
     const declaration = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement;
     if (declaration?.type !== 'VariableDeclaration') continue;

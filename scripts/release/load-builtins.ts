@@ -2,10 +2,9 @@ import type { Plugin } from 'rolldown';
 
 // Modules of Node are a large part of what a short call loads, so the bundle loads few of them.
 //
-// BUILTINS-1. None is imported. An `import` of one reads every property that it exports,
-//             and of `fs`, `crypto` and `util` some of these load further modules:
-//             streams, promises, web crypto. `process.getBuiltinModule` reads nothing.
-// BUILTINS-2. Those that are only called are loaded by the first call.
+// BUILTINS-1. None is imported: an `import` reads every export, and some of `fs`, `crypto` and `util` load more
+//             modules. `process.getBuiltinModule` reads nothing.
+// BUILTINS-2. The first call loads modules that are only called.
 // BUILTINS-3. The global `performance` loads `perf_hooks`. `process.uptime` reads the same clock.
 
 /** Modules whose exports the bundle uses only by calling them. */
@@ -25,7 +24,7 @@ export function loadBuiltins(): Plugin {
   };
 }
 
-/** Replaces the imports in a module of the bundle. rolldown writes each on a line of its own. */
+/** Replaces the imports in a module of the bundle, which rolldown writes one a line. */
 export function useBuiltins(code: string): string {
   return (
     code
@@ -36,7 +35,7 @@ export function useBuiltins(code: string): string {
         ].join('\n'),
       )
       .replaceAll('performance.now()', '(process.uptime() * 1e3)')
-      // The bundle requires nothing but modules of Node.
+      // The bundle requires only modules of Node.
       .replace('(() => createRequire(import.meta.url))()', 'process.getBuiltinModule')
   );
 }

@@ -11,19 +11,19 @@ import { shipDocs } from './ship-docs.ts';
 
 const run = promisify(execFile);
 const CLI = 'shellfleet';
-/** The packages that are published as bundles. Each function returns the dependencies that its bundle leaves. */
+/** Packages that are published as bundles. Each function returns the dependencies that its bundle leaves. */
 const bundles: Record<string, typeof bundleCli> = { [CLI]: bundleCli, '@shellfleet/vendor': bundleVendor };
 
-/** A package that is ready for a registry. */
+/** Package that is ready for a registry. */
 export interface PackedPackage {
   name: string;
   version: string;
-  /** What the tarball was packed from. */
+  /** Source of the tarball. */
   folder: string;
   tarball: string;
 }
 
-/** Compiles every package and adds what is not TypeScript: Lua scripts, recipes, the keeper. */
+/** Compiles every package and adds files other than TypeScript: Lua scripts, recipes, the keeper. */
 export async function buildPackages(): Promise<void> {
   await run('tsc', ['-b', 'tsconfig.build.json'], { cwd: root }).catch((error: { stdout?: string }) => {
     throw new Error(`The packages do not compile:\n${error.stdout}`);
@@ -47,8 +47,8 @@ export async function packPackages(to: string): Promise<PackedPackage[]> {
 }
 
 /**
- * Compiles the command line and bundles it as it is published, without packing it. What is not in the bundle resolves
- * from `to`, so that must be in the checkout. Returns the program.
+ * Compiles the command line and bundles it for publication without packing it. `to` must be in the checkout, where
+ * other packages are found. Returns the program.
  */
 export async function stageCli(to: string): Promise<string> {
   const folder = join(root, 'apps/producer');
@@ -75,9 +75,7 @@ async function readPublicPackages(): Promise<PublicPackage[]> {
   );
 }
 
-/**
- * A package comes after those that it depends on, so a release that breaks off leaves nothing that cannot be installed.
- */
+/** Sorts packages after their dependencies, so that an interrupted release leaves only installable packages. */
 function inOrder(packages: readonly PublicPackage[]): PublicPackage[] {
   const ordered = new Set<PublicPackage>();
   const visit = (one: PublicPackage) => {
@@ -89,10 +87,7 @@ function inOrder(packages: readonly PublicPackage[]): PublicPackage[] {
   return [...ordered];
 }
 
-/**
- * Copies what the package publishes to a folder of its own, because
- * its package.json in the checkout also serves development.
- */
+/** Copies the published files to a separate folder, because package.json in the checkout also serves development. */
 async function stage({ folder, manifest }: PublicPackage, to: string): Promise<string> {
   await mkdir(to, { recursive: true });
   const published = toPublished(manifest);
@@ -113,7 +108,7 @@ async function copyFiles(folder: string, manifest: Manifest, to: string): Promis
   }
 }
 
-/** The compiler does not remove what it made of a module that is gone. */
+/** Removes the compiled code of modules that are gone. */
 function isLeftover(path: string, folder: string): boolean {
   const [, module] = /^dist\/(.*)\.(?:js|d\.ts)$/.exec(relative(folder, path)) ?? [];
   return module !== undefined && !['src', '.'].some((source) => existsSync(join(folder, source, `${module}.ts`)));

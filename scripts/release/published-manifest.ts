@@ -1,4 +1,4 @@
-/** What a package.json of this repository holds of interest here. */
+/** The relevant fields of a package.json of this repository. */
 export interface Manifest {
   name: string;
   version: string;
@@ -14,8 +14,8 @@ export interface Manifest {
 const ownFields = ['private', 'scripts', 'nx', 'devDependencies'];
 
 /**
- * The package.json of the published package: without the entrances for development, and with those of `publishConfig`
- * where it names them. Throws when a dependency has no version.
+ * Returns the published package.json: entry points of `publishConfig`, and none for development. Throws when a
+ * dependency has no version.
  */
 export function toPublished(manifest: Manifest): Record<string, unknown> {
   const { exports, bin, ...publishConfig } = manifest.publishConfig;
@@ -33,8 +33,8 @@ export function toPublished(manifest: Manifest): Record<string, unknown> {
 }
 
 /**
- * Where a published package is from: `repository` and `homepage`, both by the `repository` of the root's package.json,
- * and none while that names none. `directory`: of the package.
+ * Returns `repository` and `homepage` of a published package in `directory`, if the root's package.json has a
+ * `repository`.
  */
 export function placeOf(
   { repository }: { repository?: { type: string; url: string } },

@@ -2,13 +2,10 @@ import { glob, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { root } from '../steps.ts';
 
-/** Pages about how this repository is tested, which nobody who installs a package needs, and reasons for decisions. */
+/** Pages about tests of this repository and about decisions, which users of a package do not need. */
 const LEFT_OUT = /^(adr\/|behaviours|mutants|benchmarks|reliability)/;
 
-/**
- * Puts the pages for users into a package, for those who have
- * nothing but that. A link to what is not there becomes plain text.
- */
+/** Puts the pages for users into a package. Links to other pages become plain text. */
 export async function shipDocs(to: string): Promise<void> {
   const from = join(root, 'docs');
   const pages: string[] = [];

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import type { OutputChunk } from 'rolldown';
 import type { Manifest } from './published-manifest.ts';
 
-/** Returns the folders of the packages of which some code is in these chunks. */
+/** Returns the folders of the packages with code in these chunks. */
 export async function packagesOf(chunks: readonly OutputChunk[]): Promise<string[]> {
   const folders = new Set<string>();
   for (const id of chunks.flatMap(({ modules }) => Object.keys(modules))) {
@@ -12,18 +12,15 @@ export async function packagesOf(chunks: readonly OutputChunk[]): Promise<string
   return [...folders].sort();
 }
 
-/**
- * The nearest folder with a package.json that names a package: some
- * packages have others, which only name the kind of their modules.
- */
+/** Finds the nearest package.json that names a package. Others only name the kind of their modules. */
 async function packageFolder(folder: string): Promise<string> {
   const text = await readFile(join(folder, 'package.json'), 'utf8').catch(() => '{}');
   return 'name' in JSON.parse(text) ? realpath(folder) : packageFolder(dirname(folder));
 }
 
 /**
- * Returns the text of THIRD-PARTY-NOTICES.txt: the licences of those of the packages that are from npm. `whole` names
- * what they are part of. Throws for a package without one.
+ * Returns THIRD-PARTY-NOTICES.txt with the licences of the packages from npm, which are part of `whole`. Throws for a
+ * package without one.
  */
 export async function collectLicences(whole: string, folders: readonly string[]): Promise<string> {
   const notices = folders.filter((folder) => folder.includes('/node_modules/')).map(toNotice);

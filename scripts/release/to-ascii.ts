@@ -1,4 +1,4 @@
-/** Escapes all other characters of a program, because V8 keeps a text that has any in twice the memory. */
+/** Escapes all non-ASCII characters of a program, because they make V8 use twice the memory for the text. */
 export function toAscii(code: string): string {
   if (/String\.raw`[^`]*[^\0-\x7f]/.test(code))
     throw new Error('A raw template of the bundle has a character that would be escaped.');

@@ -2,16 +2,15 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { root } from '../steps.ts';
 
-/** A row of docs/behaviours.md. */
 interface BehaviourRow {
   id: string;
-  /** Test files that show it, as paths from the root. */
+  /** Test files that show the row, as paths from the root. */
   tests: string[];
 }
 
 export interface BehavioursPage {
   rows: BehaviourRow[];
-  /** Ids of rows that the page lists as shown by no test. */
+  /** Ids of rows without a test, as listed by the page. */
   unshown: string[];
 }
 

@@ -6,13 +6,13 @@ import { root } from '../steps.ts';
 import { behaviourId, readBehavioursPage } from './behaviour-rows.ts';
 import { repositoryFiles } from './repository-files.ts';
 
-// docs/behaviours.md lists behaviours of other systems. Tests name
-// the rows that they demonstrate, and the page names the tests.
+// docs/behaviours.md lists behaviours of other systems. Tests name the rows that they show, and the page names the
+// tests.
 
 const { rows, unshown } = await readBehavioursPage();
 const ids = rows.map(({ id }) => id);
 
-/** Cases that a test file runs stand in a folder of their own. */
+/** Folder of cases that a test file runs. */
 const cases = { 'tests/support/shell-semantics/': 'tests/integration/shell-semantics.test.ts' };
 
 async function testsNaming(): Promise<Map<string, string[]>> {

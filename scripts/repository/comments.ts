@@ -1,20 +1,16 @@
 import { repositoryFiles } from './repository-files.ts';
 
-// `node scripts/repository/comments.ts [PATH …]`: docstrings
-// without a subject, and lines that are too wide, below the paths.
+// `node scripts/repository/comments.ts [PATH …]`: finds docstrings without a subject, and lines that are too wide.
 
 export const MAX_COLUMNS = 120;
 
-/** A line that breaks a rule: `path:line`, and what is wrong with it. */
+/** A line that breaks a rule: `path:line`, and the problem. */
 export type Finding = { at: string; problem: string };
 
 const fragment = /^(?:Of|As in|It|They|By|Undefined)\b/;
 const head = /^(?:`[^`]+`|[\w-]+): /;
 
-/**
- * Docstrings of one file that begin without a subject. In TypeScript
- * these are blocks from `/**`, elsewhere the comments at the margin.
- */
+/** Finds docstrings without a subject: in TypeScript blocks from `/**`, elsewhere comments at the margin. */
 export function findFragments(path: string, text: string): Finding[] {
   return docstrings(path, text).flatMap(({ line, words }) => {
     if (fragment.test(words)) return [{ at: `${path}:${line}`, problem: `begins without a subject: ${words}` }];
@@ -24,9 +20,7 @@ export function findFragments(path: string, text: string): Finding[] {
   });
 }
 
-/**
- * Lines of one file that are wider than {@link MAX_COLUMNS}, but for those that hold one unbroken word such as a URL.
- */
+/** Finds lines wider than {@link MAX_COLUMNS}, except those with one unbroken word such as a URL. */
 export function findWideLines(path: string, text: string): Finding[] {
   return text.split('\n').flatMap((line, index) => {
     if (line.length <= MAX_COLUMNS || !/^\s*(?:\/\/|\/?\*+|--|#)/.test(line)) return [];
@@ -50,7 +44,7 @@ function docstrings(path: string, text: string): { line: number; words: string }
   });
 }
 
-/** Every finding in the source and tests of this checkout, below the paths where some are given. */
+/** Returns every finding in this checkout, or below the paths. */
 async function findInRepository(below: readonly string[] = []): Promise<Finding[]> {
   const files = await repositoryFiles(
     (path) =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { repositoryFiles } from './repository-files.ts';
 
-// Invariants have labels: a comment line `// AREA-1. Sentence.` defines one, and any other text cites it as `AREA-1`.
+// A comment line `// AREA-1. Sentence.` defines the label of an invariant. Other texts cite it as `AREA-1`.
 
 const definition = /^[ \t]*(?:\/\/|\*|--|#) ([A-Z][A-Z-]*[A-Z])-(\d+)\. /gm;
 const citation = /(?<![\w-])([A-Z][A-Z-]*[A-Z])-(\d+)(?![\w-])/g;

@@ -5,8 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { PROMISES } from '../../tests/chaos/check/promises.ts';
 import { root } from '../steps.ts';
 
-// docs/reliability.md: each promise has a test, each test exists,
-// and each injected fault is covered by a row of the table.
+// Each promise of docs/reliability.md has an existing test, and each injected fault a row of its table.
 
 const page = await readFile(join(root, 'docs/reliability.md'), 'utf8');
 const rows = page

@@ -4,7 +4,7 @@ import { root } from '../steps.ts';
 
 const left = new Set(['node_modules', 'dist', 'build', '.git', '.cache', '.nx', 'bench-results']);
 
-/** The text of every file of this checkout whose path is accepted; built and installed files are left out. */
+/** Reads every file of this checkout whose path is accepted, except built and installed files. */
 export async function repositoryFiles(accepts: (path: string) => boolean): Promise<{ path: string; text: string }[]> {
   const paths: string[] = [];
   for await (const entry of glob('**/*', { cwd: root, withFileTypes: true, exclude: ({ name }) => left.has(name) })) {

@@ -5,17 +5,15 @@ import { promisify } from 'node:util';
 import { root } from '../steps.ts';
 import { MAX_COLUMNS } from './comments.ts';
 
-// `npm run size`: how many lines of source the repository has, by part. Tests, benches, their support, documents and
-// examples do not count. `npm test` prints the same table, so that CI's output shows how the source grows.
+// `npm run size`: prints the lines of source by part, without tests, benches, their support, documents and examples.
+// `npm test` prints the same table.
 
 const run = promisify(execFile);
 
 const source = /\.(?:ts|c|h|lua|sh)$/;
 const noSource = /(?:^|\/)(?:tests|test-support|fixtures|examples)\/|\.(?:test|bench)\.ts$|(?:^|\/)vitest\.config\.ts$/;
 
-/**
- * Returns the part in which a tracked file counts, such as `apps/worker` or `scripts`; undefined for what is no source.
- */
+/** Returns the part of a tracked file, such as `apps/worker` or `scripts`, or undefined for other files than source. */
 export function partOf(path: string): string | undefined {
   if (!source.test(path) || noSource.test(path)) return undefined;
   const [top = '', second = ''] = path.split('/');

@@ -1,19 +1,16 @@
 import type { Finding } from './comments.ts';
 import { repositoryFiles } from './repository-files.ts';
 
-// `node scripts/repository/titles.ts [PATH …]`: titles of tests that a report does not explain, below the paths.
+// `node scripts/repository/titles.ts [PATH …]`: finds titles of tests that a report does not explain.
 
 const MAX_WORDS = 15;
 
 const call =
   /\b(?:test|it|describe)(?:\.(?:each|for|only|skip|skipIf|runIf|concurrent|sequential|fails|todo))*(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?\(\s*(['"`])((?:\\.|(?!\1)[^\\\n])*)\1/g;
-/** Ids of behaviours mean nothing in a report. They stand in a comment. */
+/** Id of a behaviour. It means nothing in a report, and belongs in a comment. */
 const id = /\bS[0-4]-\d{2}\b/;
 
-/**
- * Returns the titles of one test file that are too long or hold an
- * id, and the file itself where no `describe` names its subject.
- */
+/** Finds titles that are too long or have an id, and a file without a `describe`. */
 export function findTitles(path: string, text: string): Finding[] {
   const at = (index: number): string => `${path}:${text.slice(0, index).split('\n').length}`;
   const findings = Array.from(text.matchAll(call), ({ index, 2: title = '' }): Finding[] => {

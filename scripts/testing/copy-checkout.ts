@@ -5,7 +5,7 @@ import { root } from '../steps.ts';
 
 const leftOut = ['node_modules', '.git', 'dist', '.cache', '.nx', 'bench-results', 'build'];
 
-/** A copy of this checkout in a folder of its own, for a test that changes files. The caller removes it. */
+/** Copies this checkout for a test that changes files. The caller removes the copy. */
 export async function copyCheckout(): Promise<string> {
   const copy = await mkdtemp(join(tmpdir(), 'shellfleet-copy-'));
   await cp(root, copy, { recursive: true, filter: (path) => path === root || !leftOut.includes(basename(path)) });
@@ -13,7 +13,7 @@ export async function copyCheckout(): Promise<string> {
   return copy;
 }
 
-// Links of workspaces are relative, so in the copy they point into the copy. Everything else is shared.
+// Links of workspaces are relative, so they point into the copy. Everything else is shared.
 async function linkModules(from: string, to: string): Promise<void> {
   await mkdir(to);
   for (const name of await readdir(from)) {
@@ -22,7 +22,7 @@ async function linkModules(from: string, to: string): Promise<void> {
   }
 }
 
-/** The environment of a tool of this checkout: the pinned Node and the tools are first on PATH. */
+/** Returns the environment of a tool of this checkout, with the pinned Node and the tools first on PATH. */
 export function toolEnvironment(): NodeJS.ProcessEnv {
   return { ...process.env, PATH: `${join(root, 'node_modules/.bin')}${delimiter}${process.env.PATH}`, NO_COLOR: '1' };
 }

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, expect, vi } from 'vitest';
 
-// Runs before each test file. Files share the evaluated modules of their process, which halves the time of most. One
-// that replaces modules by vi.mock, itself or in its support, begins and ends with none. So support registers hooks in
-// functions that each file calls: as a module it is evaluated once.
+// Runs before each test file. Files of a process share evaluated modules, which halves the time of most. Files that use
+// vi.mock, also in their support, begin and end with none, so support registers hooks in functions.
 
 const replacesModules = /\bvi\.mock\(|\/support\/(client-stage|fake-shell-workers)\.ts'/;
 

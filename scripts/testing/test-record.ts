@@ -4,14 +4,14 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { root } from '../steps.ts';
 
-// What `npm test` spends its time on: when each part ran, and the processor time of the machine, by cause.
+// Records when each part of `npm test` ran, and the processor time of the machine by cause.
 
 const path = join(root, '.cache/test-record.json');
 const SAMPLE_MS = 1_000;
-/** Clock ticks of /proc in a second. Linux has the same on every processor that Node supports. */
+/** Clock ticks of /proc in a second, equal on every processor that Node supports. */
 const TICKS = 100;
 
-/** The first cause whose pattern matches the command line of a process is its cause. */
+/** Causes with patterns. The first that matches the command line of a process is its cause. */
 const causes: [cause: string, commandLine: RegExp][] = [
   ['workers', /\/worker\.mjs|apps\/worker\/(src|dist|bin)\/main/],
   ['tool calls', /apps\/worker\/src\/tools\//],
@@ -27,7 +27,7 @@ const UNSEEN = 'the kernel, and processes too short to be seen';
 export interface TestRecord {
   /** Start and end of each part, in ms since the start of the run. */
   parts: Record<string, { from: number; to: number }>;
-  /** Processor seconds, by cause. Everything that runs on the machine meanwhile is in it. */
+  /** Processor seconds by cause, of everything on the machine. */
   processorSeconds: Record<string, number>;
 }
 
@@ -36,14 +36,13 @@ export async function readTestRecord(): Promise<TestRecord | undefined> {
   return text === undefined ? undefined : JSON.parse(text);
 }
 
-/** Records one run of `npm test`; the record is written when it is disposed of. */
+/** Records one run of `npm test`, and writes the record when disposed of. */
 export function recordRun() {
   const startedAt = Date.now();
   const parts: TestRecord['parts'] = {};
   const sampling = new AbortController();
   const sampled = sample(sampling.signal);
   return {
-    /** Records when `work` ran. */
     async part<T>(name: string, work: () => Promise<T>): Promise<T> {
       const from = Date.now() - startedAt;
       return work().finally(() => {
@@ -79,7 +78,7 @@ async function sample(signal: AbortSignal): Promise<TestRecord['processorSeconds
   return { ...seconds, [UNSEEN]: Math.max(0, ((await readBusyTicks()) - busyBefore) / TICKS - all) };
 }
 
-/** Returns the ticks that the processors of this machine were not idle, and not taken by other machines. */
+/** Returns the ticks in which the processors were neither idle nor used by other machines. */
 async function readBusyTicks(): Promise<number> {
   const [, ...fields] = ((await readFile('/proc/stat', 'utf8').catch(() => '')).split('\n')[0] ?? '').split(/\s+/);
   const [user = 0, nice = 0, system = 0, , , irq = 0, softIrq = 0] = fields.map(Number);
@@ -92,7 +91,7 @@ async function readProcesses(): Promise<{ id: string; pid: string; ticks: number
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
     if (stat === undefined) return [];
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    // utime, stime and starttime are fields 14, 15 and 22 of the line; the first one here is its third.
+    // utime, stime and starttime are fields 14, 15 and 22 of the line, which begins here with the third.
     const [userTicks, systemTicks, startedAt] = [fields[11], fields[12], fields[19]];
     return [{ id: `${pid} ${startedAt}`, pid, ticks: Number(userTicks) + Number(systemTicks) }];
   });
@@ -104,7 +103,7 @@ async function causeOf(pid: string): Promise<string> {
   return causes.find(([, pattern]) => pattern.test(commandLine))?.[0] ?? REST;
 }
 
-/** The table of a record: parts with their start, end and length, and causes with their share of all processors. */
+/** Returns the table of a record: parts with start, end and length, and causes with their share of all processors. */
 export function renderRecord({ parts, processorSeconds }: TestRecord): string {
   const column = (seconds: number) => seconds.toFixed(1).padStart(7);
   const rows = Object.entries(parts).map(

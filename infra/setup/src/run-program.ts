@@ -54,8 +54,7 @@ function terminateGroup({ pid }: ChildProcess): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, 'SIGTERM');
-  } catch {
-  }
+  } catch {}
 }
 
 /** Runs a program like runProgram, but throws for an exit code other than 0, with the end of the output. */
