@@ -1,7 +1,7 @@
 import type { FileOperation } from '@shellfleet/protocol';
 import { sessionKeys } from '@shellfleet/protocol';
 import { sealPlace } from '@shellfleet/sealing';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { NO_AUDIT } from '../audit/audit.ts';
 import type { FileCallEnd } from '../shell/shell-files.ts';
 import { FileCalls } from './file-calls.ts';
@@ -52,65 +52,67 @@ function stage() {
 
 const done: FileCallEnd = { type: 'done', stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
 
-test('a step that is asked for again while it is under way is done once (FILES-1)', async () => {
-  const { asked, ask } = stage();
-  const answers = [ask('a', WRITE), ask('a', WRITE)];
-  await expect.poll(() => asked.length).toBe(1);
-  asked[0]?.end(done);
-  expect(await Promise.all(answers)).toEqual([
-    { state: 'done', epoch: 7, reply: {} },
-    { state: 'done', epoch: 7, reply: {} },
-  ]);
-  expect(asked.map(({ id }) => id)).toEqual(['a']);
-});
+describe('file calls', () => {
+  test('do a step once that is requested again while it runs (FILES-1)', async () => {
+    const { asked, ask } = stage();
+    const answers = [ask('a', WRITE), ask('a', WRITE)];
+    await expect.poll(() => asked.length).toBe(1);
+    asked[0]?.end(done);
+    expect(await Promise.all(answers)).toEqual([
+      { state: 'done', epoch: 7, reply: {} },
+      { state: 'done', epoch: 7, reply: {} },
+    ]);
+    expect(asked.map(({ id }) => id)).toEqual(['a']);
+  });
 
-test('four steps run at a time, 64 wait, and the next one is refused (FILES-2)', async () => {
-  const { asked, ask } = stage();
-  const answers = Array.from({ length: 68 }, (_, index) => ask(`${index}`, WRITE));
-  await expect(ask('more', WRITE)).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' });
-  for (let index = 0; index < 68; index++) {
-    await expect.poll(() => asked.length).toBe(Math.min(68, index + 4));
-    asked[index]?.end(done);
-  }
-  expect(new Set((await Promise.all(answers)).map(({ state }) => state))).toEqual(new Set(['done']));
-});
+  test('run four steps at a time, queue 64, and refuse the next (FILES-2)', async () => {
+    const { asked, ask } = stage();
+    const answers = Array.from({ length: 68 }, (_, index) => ask(`${index}`, WRITE));
+    await expect(ask('more', WRITE)).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' });
+    for (let index = 0; index < 68; index++) {
+      await expect.poll(() => asked.length).toBe(Math.min(68, index + 4));
+      asked[index]?.end(done);
+    }
+    expect(new Set((await Promise.all(answers)).map(({ state }) => state))).toEqual(new Set(['done']));
+  });
 
-test('nothing reaches the keeper without a shell, or when the lease may have run out (FILES-3)', async () => {
-  const { asked, state, ask } = stage();
-  state.held = false;
-  expect(await ask('a', WRITE)).toEqual({ state: 'no-shell' });
-  Object.assign(state, { held: true, ready: false });
-  expect(await ask('b', WRITE)).toEqual({ state: 'no-shell' });
-  expect(asked).toEqual([]);
-});
+  test('give the keeper nothing without a shell or after the lease (FILES-3)', async () => {
+    const { asked, state, ask } = stage();
+    state.held = false;
+    expect(await ask('a', WRITE)).toEqual({ state: 'no-shell' });
+    Object.assign(state, { held: true, ready: false });
+    expect(await ask('b', WRITE)).toEqual({ state: 'no-shell' });
+    expect(asked).toEqual([]);
+  });
 
-test.each<[string, FileOperation, FileCallEnd, unknown]>([
-  [
-    'a change that was done on an earlier connection',
-    WRITE,
-    { type: 'done-before', failure: undefined },
-    { state: 'done' },
-  ],
-  ['a read whose reply is gone', READ, { type: 'done-before', failure: undefined }, { state: 'unknown' }],
-  ['a change that failed on an earlier connection', WRITE, { type: 'done-before', failure: 'denied' }, 'FILE_DENIED'],
-  ['a change when the connection broke', WRITE, { type: 'gone' }, { state: 'unknown' }],
-  ['a read that was killed', READ, { type: 'killed' }, { state: 'unknown' }],
-  ['a change that was killed', WRITE, { type: 'killed' }, 'CONTAINER_LOST'],
-])('%s', async (_what, operation, end, expected) => {
-  const { asked, ask } = stage();
-  const reply = ask('a', operation);
-  await expect.poll(() => asked.length).toBe(1);
-  asked[0]?.end(end);
-  if (typeof expected === 'string') await expect(reply).rejects.toMatchObject({ code: expected });
-  else expect(await reply).toMatchObject(expected as object);
-});
+  test.each<[string, FileOperation, FileCallEnd, unknown]>([
+    [
+      'a change that was done on an earlier connection',
+      WRITE,
+      { type: 'done-before', failure: undefined },
+      { state: 'done' },
+    ],
+    ['a read whose reply is gone', READ, { type: 'done-before', failure: undefined }, { state: 'unknown' }],
+    ['a change that failed on an earlier connection', WRITE, { type: 'done-before', failure: 'denied' }, 'FILE_DENIED'],
+    ['a change when the connection broke', WRITE, { type: 'gone' }, { state: 'unknown' }],
+    ['a read that was killed', READ, { type: 'killed' }, { state: 'unknown' }],
+    ['a change that was killed', WRITE, { type: 'killed' }, 'CONTAINER_LOST'],
+  ])('end as expected after %s', async (_what, operation, end, expected) => {
+    const { asked, ask } = stage();
+    const reply = ask('a', operation);
+    await expect.poll(() => asked.length).toBe(1);
+    asked[0]?.end(end);
+    if (typeof expected === 'string') await expect(reply).rejects.toMatchObject({ code: expected });
+    else expect(await reply).toMatchObject(expected as object);
+  });
 
-test('an error names no secret that stands in its path', async () => {
-  const { asked, ask } = stage();
-  const reply = ask('a', { name: 'stat', path: '/hush' });
-  await expect.poll(() => asked.length).toBe(1);
-  asked[0]?.end({ type: 'failed', failure: 'not-found', stderr: Buffer.from('/hush: No such file') });
-  const error = await reply.catch((caught: unknown) => caught);
-  expect(error).toMatchObject({ code: 'FILE_NOT_FOUND', message: expect.stringContaining('/[REDACTED]') });
-  expect(JSON.stringify(error)).not.toContain('hush');
+  test('redact secrets in the path of an error', async () => {
+    const { asked, ask } = stage();
+    const reply = ask('a', { name: 'stat', path: '/hush' });
+    await expect.poll(() => asked.length).toBe(1);
+    asked[0]?.end({ type: 'failed', failure: 'not-found', stderr: Buffer.from('/hush: No such file') });
+    const error = await reply.catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ code: 'FILE_NOT_FOUND', message: expect.stringContaining('/[REDACTED]') });
+    expect(JSON.stringify(error)).not.toContain('hush');
+  });
 });

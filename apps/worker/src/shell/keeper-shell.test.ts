@@ -12,7 +12,7 @@ import {
   uint64s,
 } from '@shellfleet/keeper';
 import { ulid } from 'ulid';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { FencedOff } from './keeper-connection.ts';
 import { openKeeperShell } from './keeper-shell.ts';
 import type { EntryEnd, EntryHandlers, Shell } from './shell.ts';
@@ -121,105 +121,110 @@ async function running(): Promise<Running> {
   return { keeper, id: entryIdToBytes(entryId), log, shell, ended };
 }
 
-test('output, end, late output and disconnection are reported in order', async () => {
-  const { keeper, id, log, ended } = await running();
-  const logged = ended.then((end) =>
-    log.push(`end ${end.type === 'ended' ? `${end.end.reason} ${end.end.exitCode}` : end.type}`),
-  );
-  keeper.say({ type: FrameType.output, id, offset: 0, payload: Buffer.from('ab') });
-  keeper.say({ type: FrameType.output, id, offset: 2, payload: Buffer.from('c') });
-  keeper.say({ type: FrameType.end, id, payload: endPayload(3) });
-  await logged;
-  keeper.say({ type: FrameType.late, id, offset: 3, payload: Buffer.from('d') });
-  keeper.hangUp();
-  expect(log).toEqual(['stdout 0 ab', 'stdout 2 c', 'end exited 0', 'late stdout 3 d', 'gone closed']);
-});
-
-test('the memory of output is freed when it was delivered; other frames keep theirs', async () => {
-  const { keeper, id, log } = await running();
-  const output = encodeFrame({ fence, type: FrameType.output, id, payload: Buffer.alloc(60_000, 'o') });
-  const late = encodeFrame({ fence, type: FrameType.late, id, payload: Buffer.alloc(60_000, 'l') });
-  // Cut as a socket cuts them: the second chunk has the end of one frame and the beginning of the next.
-  const chunks = [output.subarray(0, 50_000), Buffer.concat([output.subarray(50_000), late.subarray(0, 40_000)])];
-  const rest = Buffer.from(late.subarray(40_000));
-  for (const chunk of [Buffer.from(chunks[0]!), chunks[1]!, rest]) keeper.junk(chunk);
-  expect(log).toEqual([`stdout 0 ${'o'.repeat(60_000)}`, `late stdout 0 ${'l'.repeat(60_000)}`]);
-  expect([chunks[1]!.length, rest.length]).toEqual([0, 20_040]);
-});
-
-test.each<[string, (keeper: FakeKeeper, id: Uint8Array) => void]>([
-  ['a gap', (keeper, id) => keeper.say({ type: FrameType.output, id, offset: 5, payload: Buffer.from('x') })],
-  ['an end before its output', (keeper, id) => keeper.say({ type: FrameType.end, id, payload: endPayload(9) })],
-  ['an end that is none', (keeper, id) => keeper.say({ type: FrameType.end, id, payload: Buffer.alloc(32, 255) })],
-  ['a stream that is none', (keeper, id) => keeper.say({ type: FrameType.output, id, stream: 2 })],
-  ['a refusal that is none', (keeper, id) => keeper.say({ type: FrameType.refused, id, flags: 99 })],
-  ["a frame of the worker's", (keeper) => keeper.say({ type: FrameType.start })],
-  ['a frame that is too long', (keeper) => keeper.junk(Buffer.alloc(40, 255))],
-])('%s closes the connection, and no later frame is handled', async (_, lie) => {
-  const { keeper, id, log, ended } = await running();
-  lie(keeper, id);
-  keeper.say({ type: FrameType.output, id, offset: 0, payload: Buffer.from('after') });
-  expect(log).toEqual(['gone malformed']);
-  expect(await ended).toEqual({ type: 'gone', reason: 'malformed' });
-  expect(keeper.closed).toBe(true);
-});
-
-test('output of an entry that was given up is not delivered', async () => {
-  const { keeper, log } = await running();
-  const other = entryIdToBytes(ulid());
-  keeper.say({ type: FrameType.output, id: other, offset: 77, payload: Buffer.from('x') });
-  keeper.say({ type: FrameType.end, id: other, payload: endPayload(78) });
-  expect(log).toEqual([]);
-});
-
-test('a resumed entry goes on at the acknowledged offset of each stream where that is higher', async () => {
-  const id = entryIdToBytes(ulid());
-  const keeper = new FakeKeeper((frame, it) => {
-    if (frame.type === FrameType.claim) it.say({ type: FrameType.hello, id, payload: helloPayload({ acked: [5, 1] }) });
+describe('a shell over its keeper', () => {
+  test('reports output, end, late output and disconnection in order', async () => {
+    const { keeper, id, log, ended } = await running();
+    const logged = ended.then((end) =>
+      log.push(`end ${end.type === 'ended' ? `${end.end.reason} ${end.end.exitCode}` : end.type}`),
+    );
+    keeper.say({ type: FrameType.output, id, offset: 0, payload: Buffer.from('ab') });
+    keeper.say({ type: FrameType.output, id, offset: 2, payload: Buffer.from('c') });
+    keeper.say({ type: FrameType.end, id, payload: endPayload(3) });
+    await logged;
+    keeper.say({ type: FrameType.late, id, offset: 3, payload: Buffer.from('d') });
+    keeper.hangUp();
+    expect(log).toEqual(['stdout 0 ab', 'stdout 2 c', 'end exited 0', 'late stdout 3 d', 'gone closed']);
   });
-  const shell = await openKeeperShell({ transport: keeper, fence, token });
-  const log = follow(shell);
-  const ended = shell.resume(entryIdFromBytes(id), handlersInto(log, { stdout: 2, stderr: 3 }));
-  expect(keeper.heard.at(-1)).toMatchObject({ type: FrameType.resume, payload: uint64s(5, 3) });
-  keeper.say({ type: FrameType.output, id, offset: 5, payload: Buffer.from('x') });
-  keeper.say({ type: FrameType.output, id, stream: 1, offset: 3, payload: Buffer.from('y') });
-  expect(log).toEqual(['stdout 5 x', 'stderr 3 y']);
-  keeper.hangUp();
-  expect(await ended).toEqual({ type: 'gone', reason: 'closed' });
-  expect(await shell.resume(entryIdFromBytes(id), handlersInto(log))).toEqual({ type: 'gone', reason: 'closed' });
-});
 
-test('frames right after the hello are delivered when the handlers are set', async () => {
-  const keeper = new FakeKeeper((frame, it) => {
-    honest(frame, it);
-    if (frame.type === FrameType.claim) it.say({ type: FrameType.shell, offset: 2 });
+  test('frees the memory of delivered output, but not of other frames', async () => {
+    const { keeper, id, log } = await running();
+    const output = encodeFrame({ fence, type: FrameType.output, id, payload: Buffer.alloc(60_000, 'o') });
+    const late = encodeFrame({ fence, type: FrameType.late, id, payload: Buffer.alloc(60_000, 'l') });
+    // Cut as a socket cuts them: the second chunk has the end of one frame and the beginning of the next.
+    const chunks = [output.subarray(0, 50_000), Buffer.concat([output.subarray(50_000), late.subarray(0, 40_000)])];
+    const rest = Buffer.from(late.subarray(40_000));
+    for (const chunk of [Buffer.from(chunks[0]!), chunks[1]!, rest]) keeper.junk(chunk);
+    expect(log).toEqual([`stdout 0 ${'o'.repeat(60_000)}`, `late stdout 0 ${'l'.repeat(60_000)}`]);
+    expect([chunks[1]!.length, rest.length]).toEqual([0, 20_040]);
   });
-  const shell = await openKeeperShell({ transport: keeper, fence, token });
-  expect(follow(shell)).toEqual(['shell 2']);
-});
 
-test.each([
-  ['another token', { token: 'b'.repeat(64) }, 'token'],
-  ['another version', { version: KEEPER_PROTOCOL_VERSION - 1 }, 'protocol version'],
-])('a keeper with %s is not claimed', async (_, changes, words) => {
-  const keeper = new FakeKeeper((_frame, it) => it.say({ type: FrameType.hello, payload: helloPayload(changes) }));
-  await expect(openKeeperShell({ transport: keeper, fence, token })).rejects.toThrow(words);
-  expect(keeper.closed).toBe(true);
-});
+  test.each<[string, (keeper: FakeKeeper, id: Uint8Array) => void]>([
+    ['a gap', (keeper, id) => keeper.say({ type: FrameType.output, id, offset: 5, payload: Buffer.from('x') })],
+    ['an end before its output', (keeper, id) => keeper.say({ type: FrameType.end, id, payload: endPayload(9) })],
+    ['an end that is none', (keeper, id) => keeper.say({ type: FrameType.end, id, payload: Buffer.alloc(32, 255) })],
+    ['a stream that is none', (keeper, id) => keeper.say({ type: FrameType.output, id, stream: 2 })],
+    ['a refusal that is none', (keeper, id) => keeper.say({ type: FrameType.refused, id, flags: 99 })],
+    ["a frame of the worker's", (keeper) => keeper.say({ type: FrameType.start })],
+    ['a frame that is too long', (keeper) => keeper.junk(Buffer.alloc(40, 255))],
+  ])('closes the connection at %s, and handles no later frame', async (_, lie) => {
+    const { keeper, id, log, ended } = await running();
+    lie(keeper, id);
+    keeper.say({ type: FrameType.output, id, offset: 0, payload: Buffer.from('after') });
+    expect(log).toEqual(['gone malformed']);
+    expect(await ended).toEqual({ type: 'gone', reason: 'malformed' });
+    expect(keeper.closed).toBe(true);
+  });
 
-test('a hello with a higher fence fails the connect, or closes an open connection', async () => {
-  const higher = (_frame: Frame, it: FakeKeeper) =>
-    it.say({ type: FrameType.hello, fence: 6, payload: helloPayload() });
-  await expect(openKeeperShell({ transport: new FakeKeeper(higher), fence, token })).rejects.toBeInstanceOf(FencedOff);
-  const { keeper, log } = await running();
-  keeper.say({ type: FrameType.hello, fence: 6, payload: helloPayload() });
-  expect(log).toEqual(['gone fenced']);
-});
+  test('delivers no output of an entry that was given up', async () => {
+    const { keeper, log } = await running();
+    const other = entryIdToBytes(ulid());
+    keeper.say({ type: FrameType.output, id: other, offset: 77, payload: Buffer.from('x') });
+    keeper.say({ type: FrameType.end, id: other, payload: endPayload(78) });
+    expect(log).toEqual([]);
+  });
 
-test('a pending request rejects when the connection closes', async () => {
-  const { keeper, shell } = await running();
-  const asked = shell.background();
-  keeper.hangUp();
-  await expect(asked).rejects.toThrow('closed');
-  await expect(shell.background()).rejects.toThrow('no connection');
+  test('resumes each stream at its acknowledged offset if that is higher', async () => {
+    const id = entryIdToBytes(ulid());
+    const keeper = new FakeKeeper((frame, it) => {
+      if (frame.type === FrameType.claim)
+        it.say({ type: FrameType.hello, id, payload: helloPayload({ acked: [5, 1] }) });
+    });
+    const shell = await openKeeperShell({ transport: keeper, fence, token });
+    const log = follow(shell);
+    const ended = shell.resume(entryIdFromBytes(id), handlersInto(log, { stdout: 2, stderr: 3 }));
+    expect(keeper.heard.at(-1)).toMatchObject({ type: FrameType.resume, payload: uint64s(5, 3) });
+    keeper.say({ type: FrameType.output, id, offset: 5, payload: Buffer.from('x') });
+    keeper.say({ type: FrameType.output, id, stream: 1, offset: 3, payload: Buffer.from('y') });
+    expect(log).toEqual(['stdout 5 x', 'stderr 3 y']);
+    keeper.hangUp();
+    expect(await ended).toEqual({ type: 'gone', reason: 'closed' });
+    expect(await shell.resume(entryIdFromBytes(id), handlersInto(log))).toEqual({ type: 'gone', reason: 'closed' });
+  });
+
+  test('delivers frames after the hello once the handlers are set', async () => {
+    const keeper = new FakeKeeper((frame, it) => {
+      honest(frame, it);
+      if (frame.type === FrameType.claim) it.say({ type: FrameType.shell, offset: 2 });
+    });
+    const shell = await openKeeperShell({ transport: keeper, fence, token });
+    expect(follow(shell)).toEqual(['shell 2']);
+  });
+
+  test.each([
+    ['another token', { token: 'b'.repeat(64) }, 'token'],
+    ['another version', { version: KEEPER_PROTOCOL_VERSION - 1 }, 'protocol version'],
+  ])('does not claim a keeper with %s', async (_, changes, words) => {
+    const keeper = new FakeKeeper((_frame, it) => it.say({ type: FrameType.hello, payload: helloPayload(changes) }));
+    await expect(openKeeperShell({ transport: keeper, fence, token })).rejects.toThrow(words);
+    expect(keeper.closed).toBe(true);
+  });
+
+  test('fails at a hello with a higher fence, at any time', async () => {
+    const higher = (_frame: Frame, it: FakeKeeper) =>
+      it.say({ type: FrameType.hello, fence: 6, payload: helloPayload() });
+    await expect(openKeeperShell({ transport: new FakeKeeper(higher), fence, token })).rejects.toBeInstanceOf(
+      FencedOff,
+    );
+    const { keeper, log } = await running();
+    keeper.say({ type: FrameType.hello, fence: 6, payload: helloPayload() });
+    expect(log).toEqual(['gone fenced']);
+  });
+
+  test('rejects a pending request when the connection closes', async () => {
+    const { keeper, shell } = await running();
+    const asked = shell.background();
+    keeper.hangUp();
+    await expect(asked).rejects.toThrow('closed');
+    await expect(shell.background()).rejects.toThrow('no connection');
+  });
 });
