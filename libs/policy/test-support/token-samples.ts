@@ -32,19 +32,30 @@ export function pick<T>(random: Random, from: ArrayLike<T>): T {
   return from[random(from.length)]!;
 }
 
+interface Maker {
+  random: Random;
+  some(length: number, from: string): string;
+  uuid(): string;
+}
+
 /** Returns an invented token of every kind: each has the right shape, and none is in use. */
 export function tokenSamples(random: Random): Sample[] {
   const some = (length: number, from: string): string => Array.from({ length }, () => pick(random, from)).join('');
   const uuid = (): string => [8, 4, 4, 4, 12].map((length) => some(length, HEX)).join('-');
-  const jwtPart = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const plain = (type: string, token: string): Sample => ({ type, token, text: token });
-  const within = (type: string, before: string, token: string, behind = ''): Sample => ({
-    type,
-    token,
-    text: before + token + behind,
-  });
   const pemBody = Array.from({ length: 6 }, () => some(64, BASE64)).join('\n');
-  const pem = `-----BEGIN RSA PRIVATE KEY-----\n${pemBody}\n-----END RSA PRIVATE KEY-----`;
+  const makers = [tokensOfCodeTools, tokensOfClouds, tokensOfModelsAndPayments, tokensOfOthers];
+  return [...makers.flatMap((make) => make({ random, some, uuid })), ...privateKeys(pemBody)];
+}
+
+function plain(type: string, token: string): Sample {
+  return { type, token, text: token };
+}
+
+function within(type: string, before: string, token: string, behind = ''): Sample {
+  return { type, token, text: before + token + behind };
+}
+
+function tokensOfCodeTools({ random, some, uuid }: Maker): Sample[] {
   return [
     plain('github_token', `gh${pick(random, 'pousr')}_${some(36, ALNUM)}`),
     plain('github_token', `github_pat_${some(22, ALNUM)}_${some(59, ALNUM)}`),
@@ -78,6 +89,11 @@ export function tokenSamples(random: Random): Sample[] {
     within('sonar_token', 'sonar.login=', some(40, HEX)),
     within('codecov_token', 'CODECOV_TOKEN: ', uuid()),
     within('snyk_token', "SNYK_TOKEN='", uuid(), "'"),
+  ];
+}
+
+function tokensOfClouds({ random, some, uuid }: Maker): Sample[] {
+  return [
     plain('aws_access_key', `${pick(random, ['AKIA', 'ASIA'])}${some(16, `${UPPER}234567`)}`),
     within('aws_secret_key', 'aws_secret_access_key = ', some(40, BASE64)),
     within('aws_secret_key', '"SecretAccessKey": "', some(40, BASE64), '",'),
@@ -111,6 +127,11 @@ export function tokenSamples(random: Random): Sample[] {
       `A3-${some(6, UPPER)}-${some(11, UPPER)}-${some(5, UPPER)}-${some(5, UPPER)}-${some(5, UPPER)}`,
     ),
     plain('onepassword_token', `ops_eyJ${some(300, ALNUM)}`),
+  ];
+}
+
+function tokensOfModelsAndPayments({ random, some, uuid }: Maker): Sample[] {
+  return [
     plain('anthropic_key', `sk-ant-api03-${some(93, URL_SAFE)}AA`),
     plain('openrouter_key', `sk-or-v1-${some(64, HEX)}`),
     plain('openai_key', `sk-proj-${some(74, URL_SAFE)}T3BlbkFJ${some(74, URL_SAFE)}`),
@@ -136,6 +157,12 @@ export function tokenSamples(random: Random): Sample[] {
     plain('easypost_key', `EZAK${some(54, ALNUM)}`),
     plain('shippo_token', `shippo_live_${some(40, HEX)}`),
     plain('duffel_token', `duffel_test_${some(43, URL_SAFE)}`),
+  ];
+}
+
+function tokensOfOthers({ random, some, uuid }: Maker): Sample[] {
+  const jwtPart = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  return [
     plain('slack_token', `xoxb-${some(12, DIGITS)}-${some(12, DIGITS)}-${some(24, ALNUM)}`),
     plain('slack_token', `xapp-1-A${some(10, UPPER)}-${some(12, DIGITS)}-${some(64, HEX)}`),
     within(
@@ -168,6 +195,12 @@ export function tokenSamples(random: Random): Sample[] {
     plain('jwt', `${jwtPart({ alg: 'HS256' })}.${jwtPart({ sub: some(9, ALNUM) })}.${some(43, URL_SAFE)}`),
     within('authorization', 'Authorization: Bearer ', some(40, URL_SAFE)),
     within('url_password', 'postgres://app:', some(16, ALNUM), '@db.internal:5432/app'),
+  ];
+}
+
+function privateKeys(pemBody: string): Sample[] {
+  const pem = `-----BEGIN RSA PRIVATE KEY-----\n${pemBody}\n-----END RSA PRIVATE KEY-----`;
+  return [
     plain('private_key', pem),
     plain('private_key', pem.replaceAll('\n', '\r\n')),
     within('private_key', '{"private_key": "', pem.replaceAll('\n', '\\n'), '\\n"}'),
