@@ -15,8 +15,7 @@ import { askedToCancel } from './asked-requests.ts';
 import type { EntryResult } from './entry-run.ts';
 import { noteEnd } from './note-audit.ts';
 import { pauseClocksWhileDown } from './pause-clocks.ts';
-import { lostEntry, toCancelled } from './results.ts';
-import { sealError } from './seal-reason.ts';
+import { lostEntry, sealError, toCancelled } from './results.ts';
 import type { SessionContext } from './session-context.ts';
 
 const tracer = trace.getTracer('@shellfleet/worker');

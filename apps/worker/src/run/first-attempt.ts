@@ -12,7 +12,7 @@ import { networkOf } from './check-network.ts';
 import type { EntryResult } from './entry-run.ts';
 import { toStoredResult, unstoredOutput } from './finish-entry.ts';
 import { noteEnd } from './note-audit.ts';
-import { sealReason } from './seal-reason.ts';
+import { sealReason } from './results.ts';
 import type { SessionContext } from './session-context.ts';
 
 // A command that its sandbox denied something may be attempted again outside of it, if a person approves.

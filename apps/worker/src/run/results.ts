@@ -10,12 +10,11 @@ import {
   ShellfleetError,
   type WireResult,
 } from '@shellfleet/protocol';
+import { sealPlace } from '@shellfleet/sealing';
 import type { CleanTexts } from '../output/clean-output.ts';
-import { describeShell } from '../shell/describe-shell.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { ShellEnd } from '../shell/shell.ts';
 import type { EntryResult } from './entry-run.ts';
-import { sealReason } from './seal-reason.ts';
 import type { SessionContext } from './session-context.ts';
 
 /** Fields of every Result. */
@@ -161,4 +160,43 @@ export function toLostResult(base: ResultBase, reason: LossReason): WireResult {
     { outcome: 'lost', ...(reason !== 'begun-before' && { reason }) },
     { shell, timings, hostId, imageDigest },
   );
+}
+
+/** Returns the `shell` field of a Result: whether its state was kept. One Result reports each loss (invariant 5). */
+export function describeShell(shell: SessionShell, end?: ShellEnd): WireResult['shell'] {
+  const { epoch, reportedEpoch } = shell;
+  const isGone = shell.death !== undefined || (!shell.hasSandbox && epoch > 0);
+  if (isGone) return { state: 'lost', reason: shell.lossReason, epoch };
+  const isFresh = epoch !== reportedEpoch && Math.max(reportedEpoch, 1) !== epoch;
+  if (isFresh) return { state: 'lost', reason: end?.shell.reason ?? shell.lossReason, epoch };
+  if (end === undefined) return { state: 'kept', epoch };
+  const { state, reason } = end.shell;
+  return state === 'kept' ? { state, epoch } : { state, reason: reason ?? 'the shell gave no reason', epoch };
+}
+
+type Sealing = Pick<SessionContext, 'sealer' | 'owner'>;
+
+/** Redacts the reason of a question or denial, and seals it because it may quote the script. */
+export function sealReason(
+  entryId: string,
+  reason: string,
+  { redaction, ...sealing }: Sealing & Pick<SessionContext, 'redaction'>,
+): string {
+  return seal('reason', entryId, redaction.value(reason), sealing);
+}
+
+/** Codes of errors whose message or context quotes commands or rules of the spec, which is sealed. */
+const QUOTING: readonly string[] = ['SESSION_START_FAILED', 'RULES_INVALID'];
+
+const SEALED = 'The message is sealed with a key that this process does not have.';
+
+/** Seals the error of a redacted Result if it quotes the spec. */
+export function sealError<R extends WireResult>(entryId: string, result: R, sealing: Sealing): R {
+  if (result.outcome !== 'error' || !QUOTING.includes(result.error.code)) return result;
+  const sealedReason = seal('error', entryId, JSON.stringify(result.error), sealing);
+  return { ...result, error: { ...result.error, message: SEALED, context: {} }, sealedReason };
+}
+
+function seal(kind: 'reason' | 'error', entryId: string, text: string, { sealer, owner }: Sealing): string {
+  return sealer.seal(text, sealPlace(kind, owner.keys, entryId));
 }

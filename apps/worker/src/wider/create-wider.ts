@@ -9,12 +9,11 @@ import {
 import { createSessionEgress } from '../egress/create-session-egress.ts';
 import type { EntryResult, EntryRun } from '../run/entry-run.ts';
 import { OutputForgotten } from '../run/output-store.ts';
-import { failedEntry, lostEntry } from '../run/results.ts';
+import { describeShell, failedEntry, lostEntry } from '../run/results.ts';
 import { runCommand } from '../run/run-command.ts';
 import type { SessionContext } from '../run/session-context.ts';
 import type { WiderSandbox } from '../run/wider-sandbox.ts';
 import type { Beside } from '../sandbox/sandbox.ts';
-import { describeShell } from '../shell/describe-shell.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import { isUnsafe } from './unsafe-variables.ts';
 
