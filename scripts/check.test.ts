@@ -42,7 +42,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(copy, { recursive: true, force: true }));
 
-describe.each(Object.entries(violations))('%s', (check, seeds) => {
+describe.each(Object.entries(violations))('the check %s', (check, seeds) => {
   test('reports every violation', { timeout: 120_000 }, async () => {
     const run = spawnSync(await commandOf(check), { cwd: copy, encoding: 'utf8', shell: true, env: toolEnvironment() });
     const report = run.stdout + run.stderr;

@@ -42,7 +42,7 @@ describe('docs/behaviours.md', () => {
 });
 
 describe('the faults of npm run mutants -- --rows', () => {
-  test.each(rowFaults)('$row: the text to change stands once in $file', async ({ row, file, text, change }) => {
+  test.each(rowFaults)('change for $row a text that stands once in $file', async ({ row, file, text, change }) => {
     const source = await readFile(join(root, file), 'utf8');
     expect(source.split(text).length - 1).toBe(1);
     expect(change).not.toBe(text);

@@ -24,7 +24,7 @@ describe('the check of comments', () => {
     ).toEqual([]);
   });
 
-  test('refuses a comment wider than 120 columns, but for one long word', () => {
+  test('refuses a comment wider than 120 columns, except one long word', () => {
     const wide = `// ${'word '.repeat(30)}`;
     expect(findWideLines('a.lua', `-- short\n${wide.replace('//', '--')}\n`)).toEqual([
       { at: 'a.lua:2', problem: '153 columns, 120 at most' },

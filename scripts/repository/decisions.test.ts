@@ -13,7 +13,7 @@ describe('the index of decisions', () => {
     expect(rows).toEqual(files.map((file) => ({ number: String(Number(file.slice(0, 4))), file })));
   });
 
-  test.each(files)('%s begins with its number, a title and a status', async (file) => {
+  test.each(files)('has in %s a number, a title and a status first', async (file) => {
     const [title, , status] = (await readFile(join(folder, file), 'utf8')).split('\n');
     expect(title).toMatch(new RegExp(`^# ${Number(file.slice(0, 4))}\\. \\S`));
     expect(status).toMatch(/^Status: \S/);

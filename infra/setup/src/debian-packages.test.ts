@@ -128,7 +128,7 @@ describe('packages of Debian', () => {
     },
   );
 
-  test('are installed once the leftover of a killed start, but of no live one, is removed', async () => {
+  test('are cleaned up after a killed installation at the next start, not during one', async () => {
     const { child } = await installElsewhere();
     await removeStalePolicy(policyPath());
     expect(await readdir(root)).toContain('policy-rc.d');

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { CallOrder, KeyedCallOrder } from './call-order.ts';
 
 function recorder() {
@@ -9,53 +9,55 @@ function recorder() {
   return { order, call };
 }
 
-test('a call starts in the same step when no exclusive call is under way', () => {
-  const { order, call } = recorder();
-  const calls = new CallOrder();
-  void calls.run(call('a'));
-  void calls.run(call('b'));
-  expect(order).toEqual(['a', 'b']);
-});
-
-test('calls behind an exclusive call wait for its last step, and keep their order', async () => {
-  const { order, call } = recorder();
-  const calls = new CallOrder();
-  const step = Promise.withResolvers<void>();
-  const long = calls.runExclusive(async () => {
-    order.push('first part');
-    await step.promise;
-    order.push('last part');
+describe('the order of calls', () => {
+  test('starts a call in the same step when no exclusive call runs', () => {
+    const { order, call } = recorder();
+    const calls = new CallOrder();
+    void calls.run(call('a'));
+    void calls.run(call('b'));
+    expect(order).toEqual(['a', 'b']);
   });
-  const after = [calls.run(call('b')), calls.runExclusive(call('c')), calls.run(call('d'))];
-  expect(order).toEqual(['first part']);
-  step.resolve();
-  await Promise.all([long, ...after]);
-  expect(order).toEqual(['first part', 'last part', 'b', 'c', 'd']);
-  void calls.run(call('e'));
-  expect(order.at(-1)).toBe('e');
-});
 
-test('an exclusive call that fails holds no other call up', async () => {
-  const { order, call } = recorder();
-  const calls = new CallOrder();
-  const failing = calls.runExclusive(async () => {
-    throw new Error('no');
+  test('delays calls behind an exclusive call until its last step, in their order', async () => {
+    const { order, call } = recorder();
+    const calls = new CallOrder();
+    const step = Promise.withResolvers<void>();
+    const long = calls.runExclusive(async () => {
+      order.push('first part');
+      await step.promise;
+      order.push('last part');
+    });
+    const after = [calls.run(call('b')), calls.runExclusive(call('c')), calls.run(call('d'))];
+    expect(order).toEqual(['first part']);
+    step.resolve();
+    await Promise.all([long, ...after]);
+    expect(order).toEqual(['first part', 'last part', 'b', 'c', 'd']);
+    void calls.run(call('e'));
+    expect(order.at(-1)).toBe('e');
   });
-  const after = calls.run(call('b'));
-  await expect(failing).rejects.toThrow('no');
-  await after;
-  expect(order).toEqual(['b']);
-});
 
-test('keyed calls wait for calls of their own key only', async () => {
-  const { order, call } = recorder();
-  const calls = new KeyedCallOrder();
-  const step = Promise.withResolvers<void>();
-  const first = calls.runExclusive('a', () => step.promise.then(call('a1')));
-  const second = calls.runExclusive('a', call('a2'));
-  await calls.runExclusive('b', call('b1'));
-  expect(order).toEqual(['b1']);
-  step.resolve();
-  await Promise.all([first, second]);
-  expect(order).toEqual(['b1', 'a1', 'a2']);
+  test('delays no call behind an exclusive call that failed', async () => {
+    const { order, call } = recorder();
+    const calls = new CallOrder();
+    const failing = calls.runExclusive(async () => {
+      throw new Error('no');
+    });
+    const after = calls.run(call('b'));
+    await expect(failing).rejects.toThrow('no');
+    await after;
+    expect(order).toEqual(['b']);
+  });
+
+  test('delays keyed calls only behind calls of the same key', async () => {
+    const { order, call } = recorder();
+    const calls = new KeyedCallOrder();
+    const step = Promise.withResolvers<void>();
+    const first = calls.runExclusive('a', () => step.promise.then(call('a1')));
+    const second = calls.runExclusive('a', call('a2'));
+    await calls.runExclusive('b', call('b1'));
+    expect(order).toEqual(['b1']);
+    step.resolve();
+    await Promise.all([first, second]);
+    expect(order).toEqual(['b1', 'a1', 'a2']);
+  });
 });

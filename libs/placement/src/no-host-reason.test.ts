@@ -6,41 +6,43 @@ const host = (policies: string[], draining = false, problems: string[] = []) => 
   ...{ sealKeys: ['key'], schema: 1 },
 });
 
-test.each([
-  [
-    'no host is alive',
-    [],
-    'No host of this fleet is up. Start one: `shellfleet up`, or `shellfleet worker` on another machine.',
-  ],
-  [
-    'no host offers the policy',
-    [host(['docker']), host(['docker'])],
-    "No live host offers the policy 'host'; they offer 'docker'. The operator of a host lists what it offers in SHELLFLEET_POLICIES.",
-  ],
-  [
-    'no host offers any',
-    [host([])],
-    "No live host offers the policy 'host'; they offer none. The operator of a host lists what it offers in SHELLFLEET_POLICIES.",
-  ],
-  [
-    'every host that offers it is draining',
-    [host(['docker']), host(['docker', 'host'], true)],
-    "Every live host that offers the policy 'host' is draining.",
-  ],
-  [
-    'every host that offers it has a problem or is draining',
-    [host(['docker']), host(['host'], true), host(['host'], false, ['Its engine does not answer.'])],
-    "No live host that offers the policy 'host' takes sessions now: Its engine does not answer.",
-  ],
-  ['a host offers it', [host(['docker']), host(['host'])], undefined],
-])('the reason when %s', (_title, hosts, reason) => {
-  expect(noHostReason('host~1.key', hosts)).toBe(reason);
-});
+describe('hosts for a placement class', () => {
+  test.each([
+    [
+      'no host is alive',
+      [],
+      'No host of this fleet is up. Start one: `shellfleet up`, or `shellfleet worker` on another machine.',
+    ],
+    [
+      'no host offers the policy',
+      [host(['docker']), host(['docker'])],
+      "No live host offers the policy 'host'; they offer 'docker'. The operator of a host lists what it offers in SHELLFLEET_POLICIES.",
+    ],
+    [
+      'no host offers any',
+      [host([])],
+      "No live host offers the policy 'host'; they offer none. The operator of a host lists what it offers in SHELLFLEET_POLICIES.",
+    ],
+    [
+      'every host that offers it is draining',
+      [host(['docker']), host(['docker', 'host'], true)],
+      "Every live host that offers the policy 'host' is draining.",
+    ],
+    [
+      'every host that offers it has a problem or is draining',
+      [host(['docker']), host(['host'], true), host(['host'], false, ['Its engine does not answer.'])],
+      "No live host that offers the policy 'host' takes sessions now: Its engine does not answer.",
+    ],
+    ['a host offers it', [host(['docker']), host(['host'])], undefined],
+  ])('give the reason when %s', (_title, hosts, reason) => {
+    expect(noHostReason('host~1.key', hosts)).toBe(reason);
+  });
 
-test('only hosts that offer the class, and take new sessions, count for it', () => {
-  const hosts = [host(['docker']), host(['host']), host(['host'], true), host(['docker', 'host', 'unheard-of'])];
-  hosts.push(host(['host'], false, ['Its engine does not answer.']));
-  expect(hostsFor('host~1.key', hosts)).toEqual([hosts[1], hosts[3]]);
+  test('are only those that offer the class and take new sessions', () => {
+    const hosts = [host(['docker']), host(['host']), host(['host'], true), host(['docker', 'host', 'unheard-of'])];
+    hosts.push(host(['host'], false, ['Its engine does not answer.']));
+    expect(hostsFor('host~1.key', hosts)).toEqual([hosts[1], hosts[3]]);
+  });
 });
 
 describe('a particular session', () => {
@@ -52,13 +54,13 @@ describe('a particular session', () => {
   const refusals = (one: typeof choosy) =>
     one === choosier ? [refusesUser, refusesImage] : one === choosy ? [refusesUser] : [];
 
-  test('waits for the hosts that run it', () => {
+  test('waits for the hosts that can run it', () => {
     const able = host(['docker']);
     expect(hostsFor(of, [choosier, able, choosy], refusals)).toEqual([able]);
     expect(noHostReason(of, [choosier, able], refusals)).toBeUndefined();
   });
 
-  test('that no host runs is told what the host refuses that refuses least', () => {
+  test('hears what the least strict host refuses when no host can run it', () => {
     expect(noHostReason(of, [choosier, choosy], refusals)).toBe(
       "None of the 2 live hosts that offer the policy 'docker' runs what the session asks for. user: root is not allowed (SHELLFLEET_USERS). Ask for less, or have the operator of a host allow it.",
     );
@@ -67,7 +69,7 @@ describe('a particular session', () => {
     );
   });
 
-  test('waits for the able host to take sessions again, and not for the others', () => {
+  test('waits for the able host to take sessions again, and not for the other hosts', () => {
     const draining = host(['docker'], true);
     expect(noHostReason(of, [choosy, draining], refusals)).toBe(
       "Every live host that offers the policy 'docker' is draining.",
@@ -75,12 +77,14 @@ describe('a particular session', () => {
   });
 });
 
-test.each([
-  ['host~1.other', "No live host that offers the policy 'host' has the seal key other of the session."],
-  [
-    'host~2.key',
-    "No live host that has the session's policy and seal key understands its spec (schema 2): it needs a newer version of Shellfleet.",
-  ],
-])('the reason for %s names the missing key or version', (name, reason) => {
-  expect(noHostReason(name, [host(['host'])])).toBe(reason);
+describe('a class that no host can take', () => {
+  test.each([
+    ['host~1.other', "No live host that offers the policy 'host' has the seal key other of the session."],
+    [
+      'host~2.key',
+      "No live host that has the session's policy and seal key understands its spec (schema 2): it needs a newer version of Shellfleet.",
+    ],
+  ])('gets a reason that names the missing key or version for %s', (name, reason) => {
+    expect(noHostReason(name, [host(['host'])])).toBe(reason);
+  });
 });

@@ -1,41 +1,43 @@
 import { type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { isParticular } from './particular.ts';
 import { parseClass, placementClass, toPlacement } from './placement.ts';
 
 const GIB = 2 ** 30;
 const particular = (spec: SessionSpec) => isParticular(sessionSpecSchema.parse(spec));
 
-test.each<[string, SessionSpec]>([
-  ['nothing', {}],
-  ['less than its policy gives', { sandbox: { mode: 'read-only', network: 'restricted' }, limits: { cpus: 0.5 } }],
-  ['whatever the host policy has', { policy: 'host', sandbox: { mode: 'external', network: 'full' } }],
-  ['settings that no host refuses', { env: { A: 'b' }, cwd: '/tmp', labels: { a: 'b' }, idleTimeoutMs: 1_000 }],
-])('a session that asks for %s runs on every host of its policy', (_title, spec) => {
-  expect(particular(spec)).toBe(false);
-});
+describe('a session', () => {
+  test.each<[string, SessionSpec]>([
+    ['nothing', {}],
+    ['less than its policy gives', { sandbox: { mode: 'read-only', network: 'restricted' }, limits: { cpus: 0.5 } }],
+    ['whatever the host policy has', { policy: 'host', sandbox: { mode: 'external', network: 'full' } }],
+    ['settings that no host refuses', { env: { A: 'b' }, cwd: '/tmp', labels: { a: 'b' }, idleTimeoutMs: 1_000 }],
+  ])('that asks for %s runs on every host of its policy', (_title, spec) => {
+    expect(particular(spec)).toBe(false);
+  });
 
-test.each<[string, SessionSpec]>([
-  ['an image', { image: 'debian:12' }],
-  ['a user', { user: '1000:1000' }],
-  ['a workspace', { workspace: '/srv/work' }],
-  ['a container runtime', { policy: { type: 'docker', runtime: 'runsc' } }],
-  ['no sandbox', { sandbox: { selection: 'forbid' } }],
-  ['a relaxed mode', { sandbox: { mode: 'danger-full-access' } }],
-  ['a network', { policy: 'bubblewrap', sandbox: { network: 'full' } }],
-  ['much memory', { limits: { memoryBytes: 2 * GIB } }],
-  ['a quota of its disk', { limits: { diskBytes: GIB } }],
-  ['bounds of a session without a container', { policy: 'host', limits: { pids: 32 } }],
-  ['output without the built-in redaction', { redactFormats: false }],
-  ['a container for a post-mortem', { keepOnFailure: true }],
-])('a session that asks for %s may be refused by a host of its policy', (_title, spec) => {
-  expect(particular(spec)).toBe(true);
-});
+  test.each<[string, SessionSpec]>([
+    ['an image', { image: 'debian:12' }],
+    ['a user', { user: '1000:1000' }],
+    ['a workspace', { workspace: '/srv/work' }],
+    ['a container runtime', { policy: { type: 'docker', runtime: 'runsc' } }],
+    ['no sandbox', { sandbox: { selection: 'forbid' } }],
+    ['a relaxed mode', { sandbox: { mode: 'danger-full-access' } }],
+    ['a network', { policy: 'bubblewrap', sandbox: { network: 'full' } }],
+    ['much memory', { limits: { memoryBytes: 2 * GIB } }],
+    ['a quota of its disk', { limits: { diskBytes: GIB } }],
+    ['bounds of a session without a container', { policy: 'host', limits: { pids: 32 } }],
+    ['output without the built-in redaction', { redactFormats: false }],
+    ['a container for a post-mortem', { keepOnFailure: true }],
+  ])('that asks for %s may be refused by a host of its policy', (_title, spec) => {
+    expect(particular(spec)).toBe(true);
+  });
 
-test('particular sessions of a policy wait in one queue of their own, whatever they ask for', () => {
-  const names = [{ image: 'debian:12' }, { user: 'root' }, { sandbox: { network: 'full' as const } }].map((spec) =>
-    placementClass(toPlacement(sessionSpecSchema.parse(spec), '2.key')),
-  );
-  expect([...new Set(names)]).toEqual(['docker+particular~2.key']);
-  expect(parseClass(names[0]!)).toEqual({ policy: 'docker', particular: true, schema: 2, keyId: 'key' });
+  test('that is particular waits in one queue of its policy, whatever it asks for', () => {
+    const names = [{ image: 'debian:12' }, { user: 'root' }, { sandbox: { network: 'full' as const } }].map((spec) =>
+      placementClass(toPlacement(sessionSpecSchema.parse(spec), '2.key')),
+    );
+    expect([...new Set(names)]).toEqual(['docker+particular~2.key']);
+    expect(parseClass(names[0]!)).toEqual({ policy: 'docker', particular: true, schema: 2, keyId: 'key' });
+  });
 });

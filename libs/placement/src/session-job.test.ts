@@ -1,5 +1,5 @@
 import { type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { offeredClasses, parsePlacement, placementClass, toPlacement } from './placement.ts';
 import { differences, newSessionJob, parseSessionJob } from './session-job.ts';
 
@@ -13,54 +13,56 @@ const stored = (change: object = {}, queue: 'docker' | 'host' = 'docker') => {
   return parseSessionJob({ id: 's~acme~s', data: JSON.parse(JSON.stringify({ ...data, ...change })) }, queue);
 };
 
-test('a job is read as it was added, with the class of its queue', () => {
-  expect(stored()).toEqual({ ...ref, placementClass: 'docker', data: { ...wanted, generation: '7' } });
-  expect(placementClass(wanted)).toBe('docker');
-});
+describe('the job of a session', () => {
+  test('is parsed as it was added, with the class of its queue', () => {
+    expect(stored()).toEqual({ ...ref, placementClass: 'docker', data: { ...wanted, generation: '7' } });
+    expect(placementClass(wanted)).toBe('docker');
+  });
 
-test('a job with another id is no job of a session', () => {
-  expect(parseSessionJob({ id: '12', data: {} }, 'docker')).toBeUndefined();
-});
+  test('is not a job with another id', () => {
+    expect(parseSessionJob({ id: '12', data: {} }, 'docker')).toBeUndefined();
+  });
 
-test.each([
-  ['nothing was changed', {}, []],
-  ['the order of the labels was changed', { labels: { arch: 'arm64', team: 'build' } }, []],
-  ['the policy was changed', { policy: 'host' }, ['policy']],
-  ['the priority was changed', { priority: 0 }, ['priority']],
-  ['the labels were changed', { labels: { team: 'other', arch: 'arm64' } }, ['labels']],
-  ['a field was added', { image: 'x' }, ['data']],
-  ['the policy does not exist', { policy: 'sandboxie' }, ['data']],
-  ['the priority is no number', { priority: 'first' }, ['data']],
-  ['the job is of an earlier generation with another priority', { generation: '6', priority: 9 }, []],
-])('a job is compared with the sealed spec when %s', (_title, change, found) => {
-  const job = stored(change);
-  expect(job && differences(job, '7', wanted)).toEqual(found);
-});
+  test.each([
+    ['nothing was changed', {}, []],
+    ['the order of the labels was changed', { labels: { arch: 'arm64', team: 'build' } }, []],
+    ['the policy was changed', { policy: 'host' }, ['policy']],
+    ['the priority was changed', { priority: 0 }, ['priority']],
+    ['the labels were changed', { labels: { team: 'other', arch: 'arm64' } }, ['labels']],
+    ['a field was added', { image: 'x' }, ['data']],
+    ['the policy does not exist', { policy: 'sandboxie' }, ['data']],
+    ['the priority is no number', { priority: 'first' }, ['data']],
+    ['the job is of an earlier generation with another priority', { generation: '6', priority: 9 }, []],
+  ])('is compared with the sealed spec when %s', (_title, change, found) => {
+    const job = stored(change);
+    expect(job && differences(job, '7', wanted)).toEqual(found);
+  });
 
-test('a job in the queue of another policy differs, whichever generation it was added for', () => {
-  const moved = stored({}, 'host');
-  const older = stored({ generation: '6' }, 'host');
-  expect(moved && differences(moved, '7', wanted)).toEqual(['queue']);
-  expect(older && differences(older, '7', wanted)).toEqual(['queue']);
-});
+  test('differs in the queue of another policy, for any generation', () => {
+    const moved = stored({}, 'host');
+    const older = stored({ generation: '6' }, 'host');
+    expect(moved && differences(moved, '7', wanted)).toEqual(['queue']);
+    expect(older && differences(older, '7', wanted)).toEqual(['queue']);
+  });
 
-test('the copy of a placement is read back, and one that is not valid is not', () => {
-  expect(parsePlacement(JSON.stringify(wanted))).toEqual(wanted);
-  expect(['', '{', '{}', '{"policy":"docker","priority":-1,"labels":{}}'].map(parsePlacement)).toEqual(
-    Array(4).fill(undefined),
-  );
-});
+  test('has a copy of the placement, which is parsed if it is valid', () => {
+    expect(parsePlacement(JSON.stringify(wanted))).toEqual(wanted);
+    expect(['', '{', '{}', '{"policy":"docker","priority":-1,"labels":{}}'].map(parsePlacement)).toEqual(
+      Array(4).fill(undefined),
+    );
+  });
 
-test('a host offers the classes of the policies that exist, for each of its keys and each schema that it understands', () => {
-  const abilities = {
-    policies: ['host', 'unheard-of', 'docker'],
-    sealKeys: ['new', 'old'],
-    schema: 2,
-  };
-  expect(offeredClasses(abilities)).toEqual([
-    ...['docker~1.new', 'docker+particular~1.new', 'docker~2.new', 'docker+particular~2.new'],
-    ...['docker~1.old', 'docker+particular~1.old', 'docker~2.old', 'docker+particular~2.old'],
-    ...['host~1.new', 'host+particular~1.new', 'host~2.new', 'host+particular~2.new'],
-    ...['host~1.old', 'host+particular~1.old', 'host~2.old', 'host+particular~2.old'],
-  ]);
+  test('is offered by a host for each of its policies, keys and known schemas', () => {
+    const abilities = {
+      policies: ['host', 'unheard-of', 'docker'],
+      sealKeys: ['new', 'old'],
+      schema: 2,
+    };
+    expect(offeredClasses(abilities)).toEqual([
+      ...['docker~1.new', 'docker+particular~1.new', 'docker~2.new', 'docker+particular~2.new'],
+      ...['docker~1.old', 'docker+particular~1.old', 'docker~2.old', 'docker+particular~2.old'],
+      ...['host~1.new', 'host+particular~1.new', 'host~2.new', 'host+particular~2.new'],
+      ...['host~1.old', 'host+particular~1.old', 'host~2.old', 'host+particular~2.old'],
+    ]);
+  });
 });

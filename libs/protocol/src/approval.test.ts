@@ -6,7 +6,7 @@ const issuesOf = (spec: object) =>
 
 describe('approval', () => {
   // S3-26
-  test('takes what rejects questions that exist, and every flag as false', () => {
+  test('takes `reject` for questions that exist, and false for every flag', () => {
     const all = { sandboxApproval: true, rules: true, requestPermissions: false, mcpElicitations: false };
     expect(sessionSpecSchema.parse({ approval: { reject: all } }).approval).toEqual({ reject: all });
     expect(sessionSpecSchema.parse({ approval: { reject: {} } }).approval).toEqual({
@@ -18,7 +18,7 @@ describe('approval', () => {
   test.each([
     ['requestPermissions', 'nothing asks for more permissions yet'],
     ['mcpElicitations', "nothing asks a tool's questions yet"],
-  ])('refuses %s: true, which nothing reads, with the reason', (flag, reason) => {
+  ])('refuses %s: true, which nothing reads, and says why', (flag, reason) => {
     const issues = issuesOf({ approval: { reject: { [flag]: true } } });
     expect(JSON.stringify(issues)).toContain(reason);
   });
@@ -26,11 +26,11 @@ describe('approval', () => {
 
 describe('askByDefault', () => {
   // S3-14
-  test.each(['unreadable', 'sandboxed'] as const)('takes %s beside an approval policy', (askByDefault) => {
+  test.each(['unreadable', 'sandboxed'] as const)('accepts %s beside an approval policy', (askByDefault) => {
     expect(sessionSpecSchema.parse({ approval: 'on-request', askByDefault }).askByDefault).toBe(askByDefault);
   });
 
-  test('is refused without an approval policy, which alone asks', () => {
+  test('is refused without an approval policy, since nothing else asks', () => {
     expect(issuesOf({ askByDefault: 'sandboxed' })).toEqual([
       ['askByDefault', 'has a meaning only with `approval`: without one nothing is asked by default'],
     ]);

@@ -1,33 +1,35 @@
 import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ERRORS, ensureShellfleetError, isShellfleetError, parseOrThrow, ShellfleetError } from './errors.ts';
 
-test('docs/errors.md lists every code with its hint, and no other', () => {
-  const document = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8');
-  const rows = [...document.matchAll(/^\| `([A-Z_]+)` \| (yes|no) \| (.+) \|$/gm)];
-  const listed = rows.map(([, code, retryable, hint]) => [code, { retryable: retryable === 'yes', hint }]);
-  expect(Object.fromEntries(listed)).toEqual(ERRORS);
-});
-
-test('an error travels as code, message, retryable and context, never with its stack', () => {
-  const error = new ShellfleetError('FILE_NOT_FOUND', '/x does not exist.', { path: '/x' });
-  expect(JSON.parse(JSON.stringify(error))).toEqual({
-    code: 'FILE_NOT_FOUND',
-    message: '/x does not exist.',
-    retryable: false,
-    context: { path: '/x' },
+describe('errors', () => {
+  test('docs/errors.md lists every code with its hint, and no other code', () => {
+    const document = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8');
+    const rows = [...document.matchAll(/^\| `([A-Z_]+)` \| (yes|no) \| (.+) \|$/gm)];
+    const listed = rows.map(([, code, retryable, hint]) => [code, { retryable: retryable === 'yes', hint }]);
+    expect(Object.fromEntries(listed)).toEqual(ERRORS);
   });
-});
 
-test('what is not ours becomes INTERNAL and keeps its cause', () => {
-  const cause = new TypeError('boom');
-  const error = ensureShellfleetError(cause);
-  expect([isShellfleetError(error), error.code, error.cause]).toEqual([true, 'INTERNAL', cause]);
-});
+  test('an error travels as code, message, retryable and context, never with its stack', () => {
+    const error = new ShellfleetError('FILE_NOT_FOUND', '/x does not exist.', { path: '/x' });
+    expect(JSON.parse(JSON.stringify(error))).toEqual({
+      code: 'FILE_NOT_FOUND',
+      message: '/x does not exist.',
+      retryable: false,
+      context: { path: '/x' },
+    });
+  });
 
-test('a refusal names every field, and unknown ones by their path', () => {
-  const schema = z.strictObject({ size: z.number('must be a number'), deep: z.strictObject({}) });
-  const parse = () => parseOrThrow(schema, { size: 'x', deep: { typo: 1 } }, 'COMMAND_INVALID', 'The command');
-  expect(parse).toThrow('The command is not valid: size: must be a number; deep.typo: unknown field');
+  test('a foreign error becomes INTERNAL and keeps its cause', () => {
+    const cause = new TypeError('boom');
+    const error = ensureShellfleetError(cause);
+    expect([isShellfleetError(error), error.code, error.cause]).toEqual([true, 'INTERNAL', cause]);
+  });
+
+  test('a refusal names every wrong field, and unknown fields by their path', () => {
+    const schema = z.strictObject({ size: z.number('must be a number'), deep: z.strictObject({}) });
+    const parse = () => parseOrThrow(schema, { size: 'x', deep: { typo: 1 } }, 'COMMAND_INVALID', 'The command');
+    expect(parse).toThrow('The command is not valid: size: must be a number; deep.typo: unknown field');
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { toFieldIssues } from './field-issues.ts';
 import { runOptionsSchema } from './run-options.ts';
@@ -26,9 +26,8 @@ const OPTIONS: [string, z.ZodType, string[]][] = [
   ['options', runOptionsSchema, Object.keys(runOptionsSchema.shape)],
 ];
 
-test.each(OPTIONS)(
-  'whatever is wrong in %s, the refusal names the field and says what is allowed',
-  (_name, schema, fields) => {
+describe('the refusal of a wrong field', () => {
+  test.each(OPTIONS)('names the field in %s and says what is allowed', (_name, schema, fields) => {
     const inner = {
       output: ['maxBytes', 'maxLines', 'keep', 'streamBytes'],
       limits: ['memoryBytes', 'cpus', 'pids', 'cpuTimeSeconds', 'diskBytes', 'fileSizeBytes'],
@@ -45,5 +44,5 @@ test.each(OPTIONS)(
         if (fields.includes(field)) for (const name of own) look(field, { [field]: { [name]: wrong } });
     }
     expect([...new Set(vague)]).toEqual([]);
-  },
-);
+  });
+});

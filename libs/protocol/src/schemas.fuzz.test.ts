@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { fuzz, fuzzBytes, fuzzText, refusalOf } from '../test-support/fuzz.ts';
 import { parseDurationText } from './duration-text.ts';
@@ -138,118 +138,123 @@ const SCHEMAS: Record<string, { schema: z.ZodType; valid: unknown[] }> = {
   },
 };
 
-test.each(Object.entries(SCHEMAS))(
-  '%s parses, or is refused by an error that names the field',
-  (what, { schema, valid }) => {
-    let parsed = 0;
-    fuzz(valid, (value) => {
-      const refusal = refusalOf(() => parseOrThrow(schema, value, 'COMMAND_INVALID', what));
-      if (refusal === undefined) parsed += 1;
-      else expect(refusal.context.issues).not.toEqual([]);
+describe('input from outside', () => {
+  test.each(Object.entries(SCHEMAS))(
+    'parses as %s, or is refused with an error that names the field',
+    (what, { schema, valid }) => {
+      let parsed = 0;
+      fuzz(valid, (value) => {
+        const refusal = refusalOf(() => parseOrThrow(schema, value, 'COMMAND_INVALID', what));
+        if (refusal === undefined) parsed += 1;
+        else expect(refusal.context.issues).not.toEqual([]);
+      });
+      expect(parsed, 'of the values that parsed').toBeGreaterThan(0);
+      expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+    },
+  );
+
+  test('gives a session spec that stays the same when it is stored and parsed again', () => {
+    fuzz([{}, SPEC, { policy: 'host', limits: { memoryBytes: 2 ** 26 } }], (value) => {
+      const first = sessionSpecSchema.safeParse(value);
+      if (first.success) expect(sessionSpecSchema.parse(JSON.parse(JSON.stringify(first.data)))).toEqual(first.data);
     });
-    expect(parsed, 'of the values that parsed').toBeGreaterThan(0);
-    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
-  },
-);
-
-test('a session spec with its defaults is the same after it has been stored and parsed again', () => {
-  fuzz([{}, SPEC, { policy: 'host', limits: { memoryBytes: 2 ** 26 } }], (value) => {
-    const first = sessionSpecSchema.safeParse(value);
-    if (first.success) expect(sessionSpecSchema.parse(JSON.parse(JSON.stringify(first.data)))).toEqual(first.data);
   });
-});
 
-test('a Result comes back as it was', () => {
-  fuzz(
-    [
-      newResult({ outcome: 'success', exitCode: 0, reason: 'exited' }, { stdout: 'a', output: 'a' }),
-      newResult(FAILED, { stdout: 'a', stderr: 'b', output: 'ba' }),
-    ],
-    (value) => {
-      const parsed = wireResultSchema.safeParse(value);
-      if (!parsed.success) return;
-      const ids = { commandId: 'c', sessionId: 's' };
-      const sent = fromWireResult(ids, parsed.data);
-      expect(fromWireResult(ids, toWireResult(parsed.data))).toEqual(sent);
-    },
-  );
-});
-
-test('an error that was received has a code of ours, whatever it was sent with', () => {
-  const names = ['toString', '__proto__', 'constructor', 'NEWER_CODE', 'HOST_LOST'];
-  fuzz(
-    names.map((code) => ({ ...WIRE_ERROR, code, context: 'text' })),
-    (value) => {
-      const parsed = wireErrorSchema.safeParse(value);
-      if (!parsed.success) return;
-      const error = fromWireError(parsed.data);
-      expect(Object.hasOwn(ERRORS, error.code)).toBe(true);
-      expect({ hint: typeof error.hint, context: typeof error.context }).toEqual({ hint: 'string', context: 'object' });
-    },
-  );
-});
-
-test('whatever is thrown becomes one error', () => {
-  fuzz([new Error('x')], (value) => void expect(ensureShellfleetError(value).code).toMatch(/^[A-Z_]+$/));
-});
-
-test('a wake-up comes back as it was, and any other text is none', () => {
-  const valid = [
-    { type: 'session', tenant: 't', session: 's' },
-    { type: 'terminal', tenant: 't', session: 's', terminal: ID },
-    { type: 'sessions', placementClass: 'docker' },
-    { type: 'tool', name: 'a' },
-  ] as const;
-  fuzzText(valid.map(encodeWakeUp), (text) => {
-    const parsed = parseWakeUp(text);
-    if (parsed !== undefined) expect(parseWakeUp(encodeWakeUp(parsed))).toEqual(parsed);
+  test('gives a Result that stays the same over the wire', () => {
+    fuzz(
+      [
+        newResult({ outcome: 'success', exitCode: 0, reason: 'exited' }, { stdout: 'a', output: 'a' }),
+        newResult(FAILED, { stdout: 'a', stderr: 'b', output: 'ba' }),
+      ],
+      (value) => {
+        const parsed = wireResultSchema.safeParse(value);
+        if (!parsed.success) return;
+        const ids = { commandId: 'c', sessionId: 's' };
+        const sent = fromWireResult(ids, parsed.data);
+        expect(fromWireResult(ids, toWireResult(parsed.data))).toEqual(sent);
+      },
+    );
   });
-});
 
-test('a command id is a session and a ULID, and no other text is one', () => {
-  fuzzText([`s.${ID}`, `a.b.${ID}`], (text) => {
-    const parsed = parseCommandId(text);
-    if (parsed !== undefined) expect(toCommandId(parsed.sessionId, parsed.entryId)).toBe(text);
+  test('gives an error with one of our codes, whatever code was sent', () => {
+    const names = ['toString', '__proto__', 'constructor', 'NEWER_CODE', 'HOST_LOST'];
+    fuzz(
+      names.map((code) => ({ ...WIRE_ERROR, code, context: 'text' })),
+      (value) => {
+        const parsed = wireErrorSchema.safeParse(value);
+        if (!parsed.success) return;
+        const error = fromWireError(parsed.data);
+        expect(Object.hasOwn(ERRORS, error.code)).toBe(true);
+        expect({ hint: typeof error.hint, context: typeof error.context }).toEqual({
+          hint: 'string',
+          context: 'object',
+        });
+      },
+    );
   });
-});
 
-test('a time is a finite number of milliseconds, or none', () => {
-  fuzzText(['30s', '1.5h', '500'], (text) => {
-    const ms = parseDurationText(text);
-    if (ms !== undefined && text.length < 20) expect(ms).toBeGreaterThanOrEqual(0);
+  test('becomes one error, whatever was thrown', () => {
+    fuzz([new Error('x')], (value) => void expect(ensureShellfleetError(value).code).toMatch(/^[A-Z_]+$/));
   });
-});
 
-test('bytes in a stream are an output entry that encodes to the same, or none', () => {
-  const counts = { seq: 1, rawFrom: 0, rawTo: 3, omittedBytes: 0, lines: 1, offset: 0, data: Buffer.from('abc') };
-  const valid = [
-    encodeOutputEntry({ stream: 'stdout', ...counts }),
-    encodeOutputEntry({
-      stream: 'stderr',
-      ...counts,
-      redactions: { email: 1 },
-      blocked: { type: 'x', reason: 'matched' },
-    }),
-  ];
-  fuzzBytes(valid, (bytes) => {
-    const entry = decodeOutputEntry(bytes);
-    if (entry !== undefined) expect(decodeOutputEntry(encodeOutputEntry(entry))).toEqual(entry);
+  test('gives a wake-up that is encoded to itself, or nothing', () => {
+    const valid = [
+      { type: 'session', tenant: 't', session: 's' },
+      { type: 'terminal', tenant: 't', session: 's', terminal: ID },
+      { type: 'sessions', placementClass: 'docker' },
+      { type: 'tool', name: 'a' },
+    ] as const;
+    fuzzText(valid.map(encodeWakeUp), (text) => {
+      const parsed = parseWakeUp(text);
+      if (parsed !== undefined) expect(parseWakeUp(encodeWakeUp(parsed))).toEqual(parsed);
+    });
   });
-});
 
-test('bytes of a terminal come back as they were', () => {
-  fuzzBytes([], (bytes) => void expect(Uint8Array.from(fromTerminalText(toTerminalText(bytes)))).toEqual(bytes));
-});
+  test('is a command id only as a session id and a ULID', () => {
+    fuzzText([`s.${ID}`, `a.b.${ID}`], (text) => {
+      const parsed = parseCommandId(text);
+      if (parsed !== undefined) expect(toCommandId(parsed.sessionId, parsed.entryId)).toBe(text);
+    });
+  });
 
-test('a value becomes JSON that parses to an equal value, or is refused with its place', () => {
-  fuzz([{ a: [1, { b: null }], __c: 'x' }], (value) => {
-    let text: string;
-    try {
-      text = toJsonText(value, 'the value');
-    } catch (error) {
-      expect(error).toBeInstanceOf(NotJsonError);
-      return;
-    }
-    expect(toJsonText(tryJson(text), 'the value')).toBe(text);
+  test('gives a finite number of milliseconds as a time, or nothing', () => {
+    fuzzText(['30s', '1.5h', '500'], (text) => {
+      const ms = parseDurationText(text);
+      if (ms !== undefined && text.length < 20) expect(ms).toBeGreaterThanOrEqual(0);
+    });
+  });
+
+  test('gives an output entry that is encoded to the same bytes, or nothing', () => {
+    const counts = { seq: 1, rawFrom: 0, rawTo: 3, omittedBytes: 0, lines: 1, offset: 0, data: Buffer.from('abc') };
+    const valid = [
+      encodeOutputEntry({ stream: 'stdout', ...counts }),
+      encodeOutputEntry({
+        stream: 'stderr',
+        ...counts,
+        redactions: { email: 1 },
+        blocked: { type: 'x', reason: 'matched' },
+      }),
+    ];
+    fuzzBytes(valid, (bytes) => {
+      const entry = decodeOutputEntry(bytes);
+      if (entry !== undefined) expect(decodeOutputEntry(encodeOutputEntry(entry))).toEqual(entry);
+    });
+  });
+
+  test('keeps the bytes of a terminal', () => {
+    fuzzBytes([], (bytes) => void expect(Uint8Array.from(fromTerminalText(toTerminalText(bytes)))).toEqual(bytes));
+  });
+
+  test('becomes JSON that parses to an equal value, or is refused with its place', () => {
+    fuzz([{ a: [1, { b: null }], __c: 'x' }], (value) => {
+      let text: string;
+      try {
+        text = toJsonText(value, 'the value');
+      } catch (error) {
+        expect(error).toBeInstanceOf(NotJsonError);
+        return;
+      }
+      expect(toJsonText(tryJson(text), 'the value')).toBe(text);
+    });
   });
 });

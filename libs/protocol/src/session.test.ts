@@ -1,4 +1,4 @@
-import { expect, expectTypeOf, test } from 'vitest';
+import { describe, expect, expectTypeOf, test } from 'vitest';
 import type { z } from 'zod';
 import { DEFAULTS } from './defaults.ts';
 import type { ExecutionPolicy, PolicyName } from './execution-policy.ts';
@@ -7,136 +7,143 @@ import { type RunOptionsInput, runOptionsSchema } from './run-options.ts';
 import { type ResolvedSessionSpec, sessionSpecSchema } from './session.ts';
 import type { SessionSpec } from './session-spec.ts';
 
-test('the declared types are those that the schemas read, and a policy is a name or an object of its own options', () => {
-  expectTypeOf<z.input<typeof sessionSpecSchema>>().toEqualTypeOf<SessionSpec>();
-  expectTypeOf<z.input<typeof runOptionsSchema>>().toEqualTypeOf<RunOptionsInput>();
-  expectTypeOf<SessionSpec['policy']>().toEqualTypeOf<PolicyName | ExecutionPolicy | undefined>();
-  // @ts-expect-error: an option of another policy
-  const wrong: SessionSpec = { policy: { type: 'host', readOnlyRootfs: true } };
-  expect(sessionSpecSchema.safeParse(wrong).error?.issues[0]?.path).toEqual(['policy']);
-});
-
-test('an open stdin is an object, and the word open is a text like any other', () => {
-  expect(runOptionsSchema.parse({ stdin: 'open' }).stdin).toBe('open');
-  expect(runOptionsSchema.parse({ stdin: { open: true } }).stdin).toEqual({ open: true });
-  expect(runOptionsSchema.safeParse({ stdin: { open: false } }).error?.issues[0]?.message).toBe(
-    'must be a string, bytes, an iterable of them, or { open: true }',
-  );
-});
-
-const timesOf = ({ commandTimeoutMs, startupTimeoutMs, terminationTimeoutMs }: ResolvedSessionSpec) => ({
-  ...{ commandTimeoutMs, startupTimeoutMs, terminationTimeoutMs },
-});
-
-test('a command has 10 minutes, starting 30 s and ending 10 s (S2-03)', () => {
-  expect(timesOf(sessionSpecSchema.parse({}))).toEqual({
-    commandTimeoutMs: 600_000,
-    startupTimeoutMs: 30_000,
-    terminationTimeoutMs: 10_000,
+describe('the spec of a session', () => {
+  test('has the declared types, where a policy is a name or an object of options', () => {
+    expectTypeOf<z.input<typeof sessionSpecSchema>>().toEqualTypeOf<SessionSpec>();
+    expectTypeOf<z.input<typeof runOptionsSchema>>().toEqualTypeOf<RunOptionsInput>();
+    expectTypeOf<SessionSpec['policy']>().toEqualTypeOf<PolicyName | ExecutionPolicy | undefined>();
+    // @ts-expect-error: an option of another policy
+    const wrong: SessionSpec = { policy: { type: 'host', readOnlyRootfs: true } };
+    expect(sessionSpecSchema.safeParse(wrong).error?.issues[0]?.path).toEqual(['policy']);
   });
-});
 
-test('S2-03: the profile of that seed gives a command 10 s', () => {
-  const { commandTimeoutMs } = sessionSpecSchema.parse(TIMEOUT_PROFILES.codex);
-  expect(commandTimeoutMs).toBe(10_000);
-});
-
-test('every default of a session is the one of the table, and an undefined field gets it too', () => {
-  const { policy, user: _user, ...session } = DEFAULTS.session;
-  const { limits, output } = DEFAULTS;
-  const expected = { policy: { type: policy, readOnlyRootfs: false }, ...session, limits, output };
-  expect(sessionSpecSchema.parse({})).toEqual(expected);
-  const absent = Object.fromEntries([...Object.keys(expected), 'image', 'user'].map((field) => [field, undefined]));
-  expect(sessionSpecSchema.parse(absent)).toEqual(expected);
-});
-
-test('S0-05: the profiles of that seed give a command 30 s, the start 30 s and the end 10 s, and cut at 100 lines and at as many bytes as can be asked for', () => {
-  expect(timesOf(sessionSpecSchema.parse(TIMEOUT_PROFILES.langchain))).toEqual({
-    commandTimeoutMs: 30_000,
-    startupTimeoutMs: 30_000,
-    terminationTimeoutMs: 10_000,
+  test('takes an open stdin as an object, and the word open as a text', () => {
+    expect(runOptionsSchema.parse({ stdin: 'open' }).stdin).toBe('open');
+    expect(runOptionsSchema.parse({ stdin: { open: true } }).stdin).toEqual({ open: true });
+    expect(runOptionsSchema.safeParse({ stdin: { open: false } }).error?.issues[0]?.message).toBe(
+      'must be a string, bytes, an iterable of them, or { open: true }',
+    );
   });
-  const { output } = sessionSpecSchema.parse({ output: OUTPUT_PROFILES.langchain });
-  // The largest bound that a session may ask for.
-  expect(output).toMatchObject({ maxLines: 100, maxBytes: 1_048_576 });
-  const refused = sessionSpecSchema.safeParse({ output: { maxBytes: 1_048_577 } });
-  expect(refused.error?.issues[0]?.message).toBe('must be at most 1048576');
-});
 
-test.each([
-  [{}, undefined],
-  [{ team: 'build', 'example.org/arch': 'arm64', n: '1' }, undefined],
-  [{ team: '' }, 'must have a name and a value of 1 to 63'],
-  [{ team: 'a b' }, 'must have a name and a value of 1 to 63'],
-  [{ team: 'x'.repeat(64) }, 'must have a name and a value of 1 to 63'],
-  [{ '-team': 'build' }, 'must have a name and a value of 1 to 63'],
-  [Object.fromEntries(Array.from({ length: 33 }, (_, n) => [`label${n}`, 'x'])), 'holds 33 labels; the limit is 32'],
-])('labels are short names and values, at most 32: %j', (labels, refusal) => {
-  const { success, error } = sessionSpecSchema.safeParse({ labels });
-  expect(success).toBe(refusal === undefined);
-  if (refusal !== undefined) expect(error?.message).toContain(refusal);
-});
+  const timesOf = ({ commandTimeoutMs, startupTimeoutMs, terminationTimeoutMs }: ResolvedSessionSpec) => ({
+    ...{ commandTimeoutMs, startupTimeoutMs, terminationTimeoutMs },
+  });
 
-test.each([
-  ['/srv/w', '/srv/w'],
-  [{ path: '/srv/w' }, '/srv/w'],
-  [{ path: '/srv/w', target: '/workspace' as const, readOnly: false }, '/srv/w'],
-  [
-    { path: '/srv/w', target: '/workspace' as const, readOnly: true },
-    { path: '/srv/w', readOnly: true },
-  ],
-])('equal workspaces have one form, which is read as itself: %j', (given, resolved) => {
-  const { workspace } = sessionSpecSchema.parse({ workspace: given });
-  expect(workspace).toEqual(resolved);
-  expect(sessionSpecSchema.parse({ workspace }).workspace).toEqual(resolved);
-});
+  // S2-03
+  test('gives a command 10 minutes, its start 30 s and its end 10 s', () => {
+    expect(timesOf(sessionSpecSchema.parse({}))).toEqual({
+      commandTimeoutMs: 600_000,
+      startupTimeoutMs: 30_000,
+      terminationTimeoutMs: 10_000,
+    });
+  });
 
-test.each([
-  '/',
-  '/usr/local',
-  '/etc/../srv',
-  '/srv//w',
-  '/var',
-  '/run/w',
-  '/.shellfleet',
-  '/.shellfleet-run/w',
-  '/tmp/',
-  '/workspace/w',
-  'w',
-])('no workspace is mounted at %s', (target) => {
-  const { error } = sessionSpecSchema.safeParse({ workspace: { path: '/w', target } });
-  expect(error?.issues.map(({ path }) => path[0])).toEqual(['workspace']);
-});
+  // S2-03
+  test('gives a command 10 s under the profile codex', () => {
+    const { commandTimeoutMs } = sessionSpecSchema.parse(TIMEOUT_PROFILES.codex);
+    expect(commandTimeoutMs).toBe(10_000);
+  });
 
-test('a workspace may have the path that it has on the host, where the shell then starts (S0-41)', () => {
-  const workspace = { path: '/srv/w', target: '/srv/w' };
-  expect(sessionSpecSchema.parse({ workspace })).toMatchObject({ workspace, cwd: '/srv/w' });
-  expect(sessionSpecSchema.parse({ workspace, cwd: '/tmp' })).toMatchObject({ cwd: '/tmp' });
-  expect(sessionSpecSchema.parse({ workspace: '/srv/w' })).toMatchObject({ cwd: '/workspace' });
-  const { error } = sessionSpecSchema.safeParse({ policy: 'host', workspace });
-  expect(error?.issues.map(({ message }) => message)).toEqual(['can only be at /workspace under the host policy']);
-});
+  test('takes every default from the table, also for an undefined field', () => {
+    const { policy, user: _user, ...session } = DEFAULTS.session;
+    const { limits, output } = DEFAULTS;
+    const expected = { policy: { type: policy, readOnlyRootfs: false }, ...session, limits, output };
+    expect(sessionSpecSchema.parse({})).toEqual(expected);
+    const absent = Object.fromEntries([...Object.keys(expected), 'image', 'user'].map((field) => [field, undefined]));
+    expect(sessionSpecSchema.parse(absent)).toEqual(expected);
+  });
 
-test.each(['w', { path: 'w' }, { path: '/w', target: '/etc' }, { path: '/w', writable: true }, 7])(
-  'the workspace %j is refused',
-  (workspace) => {
-    const { error } = sessionSpecSchema.safeParse({ workspace });
+  // S0-05
+  test('has the time and output limits of LangChain under the profile langchain', () => {
+    expect(timesOf(sessionSpecSchema.parse(TIMEOUT_PROFILES.langchain))).toEqual({
+      commandTimeoutMs: 30_000,
+      startupTimeoutMs: 30_000,
+      terminationTimeoutMs: 10_000,
+    });
+    const { output } = sessionSpecSchema.parse({ output: OUTPUT_PROFILES.langchain });
+    // The largest bound that a session may ask for.
+    expect(output).toMatchObject({ maxLines: 100, maxBytes: 1_048_576 });
+    const refused = sessionSpecSchema.safeParse({ output: { maxBytes: 1_048_577 } });
+    expect(refused.error?.issues[0]?.message).toBe('must be at most 1048576');
+  });
+
+  test.each([
+    [{}, undefined],
+    [{ team: 'build', 'example.org/arch': 'arm64', n: '1' }, undefined],
+    [{ team: '' }, 'must have a name and a value of 1 to 63'],
+    [{ team: 'a b' }, 'must have a name and a value of 1 to 63'],
+    [{ team: 'x'.repeat(64) }, 'must have a name and a value of 1 to 63'],
+    [{ '-team': 'build' }, 'must have a name and a value of 1 to 63'],
+    [Object.fromEntries(Array.from({ length: 33 }, (_, n) => [`label${n}`, 'x'])), 'holds 33 labels; the limit is 32'],
+  ])('takes at most 32 labels with short names and values: %j', (labels, refusal) => {
+    const { success, error } = sessionSpecSchema.safeParse({ labels });
+    expect(success).toBe(refusal === undefined);
+    if (refusal !== undefined) expect(error?.message).toContain(refusal);
+  });
+
+  test.each([
+    ['/srv/w', '/srv/w'],
+    [{ path: '/srv/w' }, '/srv/w'],
+    [{ path: '/srv/w', target: '/workspace' as const, readOnly: false }, '/srv/w'],
+    [
+      { path: '/srv/w', target: '/workspace' as const, readOnly: true },
+      { path: '/srv/w', readOnly: true },
+    ],
+  ])('has one form for equal workspaces, which parses to itself: %j', (given, resolved) => {
+    const { workspace } = sessionSpecSchema.parse({ workspace: given });
+    expect(workspace).toEqual(resolved);
+    expect(sessionSpecSchema.parse({ workspace }).workspace).toEqual(resolved);
+  });
+
+  test.each([
+    '/',
+    '/usr/local',
+    '/etc/../srv',
+    '/srv//w',
+    '/var',
+    '/run/w',
+    '/.shellfleet',
+    '/.shellfleet-run/w',
+    '/tmp/',
+    '/workspace/w',
+    'w',
+  ])('mounts no workspace at %s', (target) => {
+    const { error } = sessionSpecSchema.safeParse({ workspace: { path: '/w', target } });
     expect(error?.issues.map(({ path }) => path[0])).toEqual(['workspace']);
-  },
-);
+  });
 
-test('what every policy has is checked before what one policy refuses (S0-12)', () => {
-  const refused = (spec: object) =>
-    sessionSpecSchema.safeParse({ policy: 'host', image: 'alpine', ...spec }).error?.issues.map(({ path }) => path);
-  expect(refused({ output: { maxLines: 0 }, limits: { memoryBytes: 0 } })).toEqual([
-    ['output', 'maxLines'],
-    ['limits', 'memoryBytes'],
-  ]);
-  expect(refused({ output: { maxLines: 0 } })).toEqual([['output', 'maxLines'], ['image']]);
-  expect(refused({})).toEqual([['image']]);
-});
+  // S0-41
+  test('can mount a workspace at its path on the host, where the shell then starts', () => {
+    const workspace = { path: '/srv/w', target: '/srv/w' };
+    expect(sessionSpecSchema.parse({ workspace })).toMatchObject({ workspace, cwd: '/srv/w' });
+    expect(sessionSpecSchema.parse({ workspace, cwd: '/tmp' })).toMatchObject({ cwd: '/tmp' });
+    expect(sessionSpecSchema.parse({ workspace: '/srv/w' })).toMatchObject({ cwd: '/workspace' });
+    const { error } = sessionSpecSchema.safeParse({ policy: 'host', workspace });
+    expect(error?.issues.map(({ message }) => message)).toEqual(['can only be at /workspace under the host policy']);
+  });
 
-test('a zero is stored and compared as one, whatever its sign', () => {
-  const { hostGraceMs, priority } = sessionSpecSchema.parse({ hostGraceMs: -0, priority: -0 });
-  expect([hostGraceMs, priority]).toEqual([0, 0]);
+  test.each(['w', { path: 'w' }, { path: '/w', target: '/etc' }, { path: '/w', writable: true }, 7])(
+    'refuses the workspace %j',
+    (workspace) => {
+      const { error } = sessionSpecSchema.safeParse({ workspace });
+      expect(error?.issues.map(({ path }) => path[0])).toEqual(['workspace']);
+    },
+  );
+
+  // S0-12
+  test('is checked for general mistakes before those of one policy', () => {
+    const refused = (spec: object) =>
+      sessionSpecSchema.safeParse({ policy: 'host', image: 'alpine', ...spec }).error?.issues.map(({ path }) => path);
+    expect(refused({ output: { maxLines: 0 }, limits: { memoryBytes: 0 } })).toEqual([
+      ['output', 'maxLines'],
+      ['limits', 'memoryBytes'],
+    ]);
+    expect(refused({ output: { maxLines: 0 } })).toEqual([['output', 'maxLines'], ['image']]);
+    expect(refused({})).toEqual([['image']]);
+  });
+
+  test('stores negative zero as zero', () => {
+    const { hostGraceMs, priority } = sessionSpecSchema.parse({ hostGraceMs: -0, priority: -0 });
+    expect([hostGraceMs, priority]).toEqual([0, 0]);
+  });
 });

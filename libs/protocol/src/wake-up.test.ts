@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { encodeWakeUp, parseWakeUp } from './wake-up.ts';
 
 const session = { tenant: 'acme', session: 'build.1' };
@@ -13,37 +13,39 @@ const entry = {
   fence: '7',
 } as const;
 
-test.each<Parameters<typeof encodeWakeUp>[0]>([
-  { type: 'session', ...session },
-  { type: 'session', ...session, entry },
-  { type: 'session', ...session, entry: { ...entry, kind: 'restart', startedAt: '', retry: 'idempotent' } },
-  { type: 'input', ...session },
-  { type: 'terminal', ...session, terminal: '01J9ZQ4W7YV1ZQ4W7YV1ZQ4W7Y' },
-  { type: 'calls' },
-  { type: 'sessions', placementClass: 'docker' },
-  { type: 'tool', name: 'search_web' },
-])('a wake-up of type $type is parsed as it was encoded', (wakeUp) => {
-  expect(parseWakeUp(encodeWakeUp(wakeUp))).toEqual(wakeUp);
-});
+describe('a wake-up', () => {
+  test.each<Parameters<typeof encodeWakeUp>[0]>([
+    { type: 'session', ...session },
+    { type: 'session', ...session, entry },
+    { type: 'session', ...session, entry: { ...entry, kind: 'restart', startedAt: '', retry: 'idempotent' } },
+    { type: 'input', ...session },
+    { type: 'terminal', ...session, terminal: '01J9ZQ4W7YV1ZQ4W7YV1ZQ4W7Y' },
+    { type: 'calls' },
+    { type: 'sessions', placementClass: 'docker' },
+    { type: 'tool', name: 'search_web' },
+  ])('of type $type is parsed as it was encoded', (wakeUp) => {
+    expect(parseWakeUp(encodeWakeUp(wakeUp))).toEqual(wakeUp);
+  });
 
-test.each([
-  '',
-  'calls',
-  '1',
-  'null',
-  '{"type":"session"}',
-  '{"type":"session","tenant":"acme","session":"a:b"}',
-  '{"type":"terminal","tenant":"acme","session":"s","terminal":"x"}',
-  '{"type":"sessions","placementClass":7}',
-  '{"type":"reboot"}',
-])('a message that is none is dropped: %s', (message) => {
-  expect(parseWakeUp(message)).toBeUndefined();
-});
+  test.each([
+    '',
+    'calls',
+    '1',
+    'null',
+    '{"type":"session"}',
+    '{"type":"session","tenant":"acme","session":"a:b"}',
+    '{"type":"terminal","tenant":"acme","session":"s","terminal":"x"}',
+    '{"type":"sessions","placementClass":7}',
+    '{"type":"reboot"}',
+  ])('is not parsed from another message: %s', (message) => {
+    expect(parseWakeUp(message)).toBeUndefined();
+  });
 
-test('a wake-up whose entry has a field that is not valid is dropped', () => {
-  for (const name of Object.keys(entry))
-    for (const value of ['x'.repeat(100_000), 7, null, ['a'], undefined]) {
-      const message = JSON.stringify({ type: 'session', ...session, entry: { ...entry, [name]: value } });
-      expect(parseWakeUp(message), message).toBeUndefined();
-    }
+  test('is dropped when a field of its entry is not valid', () => {
+    for (const name of Object.keys(entry))
+      for (const value of ['x'.repeat(100_000), 7, null, ['a'], undefined]) {
+        const message = JSON.stringify({ type: 'session', ...session, entry: { ...entry, [name]: value } });
+        expect(parseWakeUp(message), message).toBeUndefined();
+      }
+  });
 });

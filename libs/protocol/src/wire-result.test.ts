@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, expectTypeOf, test } from 'vitest';
+import { describe, expect, expectTypeOf, test } from 'vitest';
 import { sampleResult } from '../test-support/sample-result.ts';
 import { OUTCOMES, type Result } from './result.ts';
 import { fieldsOf, fromWireResult, toWireResult, type WireResult, wireResultSchema } from './wire-result.ts';
@@ -21,71 +21,78 @@ const result = fc
     output: interleaved ? output : stdout + stderr,
   }));
 
-test('a Result comes back as it was, whatever was left out on the wire', () => {
-  fc.assert(
-    fc.property(result, (given) => {
-      const wire = wireResultSchema.parse(JSON.parse(JSON.stringify(toWireResult(given))));
-      expect(fromWireResult(ids, wire)).toEqual({ ...ids, ...given, deduplicated: false });
-    }),
-  );
-});
-
-test('a Result whose shell was not kept has a reason, which is not empty', () => {
-  const accepts = (shell: object) => wireResultSchema.safeParse({ ...sampleResult('success'), shell }).success;
-  const shells = (['partial', 'lost'] as const).flatMap((state) => [
-    { state, epoch: 2 },
-    { state, reason: '', epoch: 2 },
-    { state, reason: 'it was idle for 10 ms', epoch: 2 },
-  ]);
-  expect(shells.map(accepts)).toEqual([false, false, true, false, false, true]);
-});
-
-test('the wire carries no text twice', () => {
-  expect('output' in toWireResult(sampleResult('success', { stdout: 'a', output: 'a' }))).toBe(false);
-  expect('output' in toWireResult(sampleResult('success', { stderr: 'a', output: 'a' }))).toBe(false);
-  expect(toWireResult(sampleResult('success', { stdout: 'a', stderr: 'b', output: 'ba' })).output).toBe('ba');
-});
-
-test('a Result of another outcome keeps all that does not depend on the outcome', () => {
-  const failed = sampleResult('failure', {
-    ...{ signal: 'SIGTERM', stdout: 'a', stderr: 'b', output: 'ba', truncated: { bytes: true, lines: false } },
-    ...{ redactions: { email: 1 }, totals: { stdoutBytes: 1, stderrBytes: 1, stdoutLines: 1, stderrLines: 1 } },
-    ...{ shell: { state: 'partial', reason: 'r', epoch: 2 }, hostId: 'h', imageDigest: 'sha256:1', attempts: 2 },
-    ...{ timings: { queuedMs: 1, startMs: 2, runMs: 3, totalMs: 6 }, outside: true, refused: 'no', sealedReason: 's' },
-    ...{ denied: { what: 'files', line: 'l', mayAsk: true }, firstAttempt: { exitCode: 1, output: 'o' } },
+describe('a Result on the wire', () => {
+  test('comes back as it was, whatever the wire left out', () => {
+    fc.assert(
+      fc.property(result, (given) => {
+        const wire = wireResultSchema.parse(JSON.parse(JSON.stringify(toWireResult(given))));
+        expect(fromWireResult(ids, wire)).toEqual({ ...ids, ...given, deduplicated: false });
+      }),
+    );
   });
-  const { outcome: _outcome, exitCode: _code, reason: _reason, ...kept } = failed;
-  expect(fieldsOf(failed)).toEqual(kept);
-  // The sample has every field.
-  const { outcome: _o, exitCode: _e, reason: _r, ...fields } = wireResultSchema.options[0].shape;
-  expect(Object.keys(kept).sort()).toEqual(Object.keys(fields).sort());
-});
 
-test('a Result has the fields of its outcome: an error exactly for error, an exit code exactly for what ended by itself', () => {
-  type Of<O> = Extract<Result, { outcome: O }>;
-  type Own = 'success' | 'failure' | 'blocked';
-  expectTypeOf<Of<Own>['exitCode']>().toEqualTypeOf<number>();
-  expectTypeOf<Of<Exclude<Result['outcome'], Own>>['exitCode']>().toEqualTypeOf<null>();
-  expectTypeOf<Of<'error'>['error']['code']>().toEqualTypeOf<string>();
-  expectTypeOf<Of<Exclude<Result['outcome'], 'error'>>['error']>().toEqualTypeOf<undefined>();
-  expectTypeOf<Of<'blocked'>['blocked']['reason']>().toEqualTypeOf<'matched' | 'too-slow'>();
-  // A Result whose outcome was not checked.
-  expectTypeOf<Result['exitCode']>().toEqualTypeOf<number | null>();
-  expectTypeOf<NonNullable<Result['error']>['message']>().toEqualTypeOf<string>();
-  // What is stored and what is returned agree, field by field, for every outcome.
-  type Stored = WireResult & { commandId: string; sessionId: string; output: string; deduplicated: boolean };
-  expectTypeOf<Stored>().toExtend<Result>();
-  expectTypeOf<Omit<Of<'error'>, 'cancelReason'>>().toExtend<WireResult>();
-});
+  test('has a reason that is not empty when its shell was not kept', () => {
+    const accepts = (shell: object) => wireResultSchema.safeParse({ ...sampleResult('success'), shell }).success;
+    const shells = (['partial', 'lost'] as const).flatMap((state) => [
+      { state, epoch: 2 },
+      { state, reason: '', epoch: 2 },
+      { state, reason: 'it was idle for 10 ms', epoch: 2 },
+    ]);
+    expect(shells.map(accepts)).toEqual([false, false, true, false, false, true]);
+  });
 
-test.each([
-  ['success', { exitCode: null }],
-  ['failure', { reason: 'wall' }],
-  ['timeout', { exitCode: 143 }],
-  ['cancellation', { exitCode: 0 }],
-  ['blocked', { blocked: undefined }],
-  ['error', { error: undefined }],
-] as const)('a stored %s with %j is no Result', (outcome, wrong) => {
-  expect(wireResultSchema.safeParse(sampleResult(outcome)).success).toBe(true);
-  expect(wireResultSchema.safeParse({ ...sampleResult(outcome), ...wrong }).success).toBe(false);
+  test('carries no text twice', () => {
+    expect('output' in toWireResult(sampleResult('success', { stdout: 'a', output: 'a' }))).toBe(false);
+    expect('output' in toWireResult(sampleResult('success', { stderr: 'a', output: 'a' }))).toBe(false);
+    expect(toWireResult(sampleResult('success', { stdout: 'a', stderr: 'b', output: 'ba' })).output).toBe('ba');
+  });
+
+  test('keeps the fields that do not depend on its outcome', () => {
+    const failed = sampleResult('failure', {
+      ...{ signal: 'SIGTERM', stdout: 'a', stderr: 'b', output: 'ba', truncated: { bytes: true, lines: false } },
+      ...{ redactions: { email: 1 }, totals: { stdoutBytes: 1, stderrBytes: 1, stdoutLines: 1, stderrLines: 1 } },
+      ...{ shell: { state: 'partial', reason: 'r', epoch: 2 }, hostId: 'h', imageDigest: 'sha256:1', attempts: 2 },
+      ...{
+        timings: { queuedMs: 1, startMs: 2, runMs: 3, totalMs: 6 },
+        outside: true,
+        refused: 'no',
+        sealedReason: 's',
+      },
+      ...{ denied: { what: 'files', line: 'l', mayAsk: true }, firstAttempt: { exitCode: 1, output: 'o' } },
+    });
+    const { outcome: _outcome, exitCode: _code, reason: _reason, ...kept } = failed;
+    expect(fieldsOf(failed)).toEqual(kept);
+    // The sample has every field.
+    const { outcome: _o, exitCode: _e, reason: _r, ...fields } = wireResultSchema.options[0].shape;
+    expect(Object.keys(kept).sort()).toEqual(Object.keys(fields).sort());
+  });
+
+  test('has an error for the outcome error, and an exit code for its own end', () => {
+    type Of<O> = Extract<Result, { outcome: O }>;
+    type Own = 'success' | 'failure' | 'blocked';
+    expectTypeOf<Of<Own>['exitCode']>().toEqualTypeOf<number>();
+    expectTypeOf<Of<Exclude<Result['outcome'], Own>>['exitCode']>().toEqualTypeOf<null>();
+    expectTypeOf<Of<'error'>['error']['code']>().toEqualTypeOf<string>();
+    expectTypeOf<Of<Exclude<Result['outcome'], 'error'>>['error']>().toEqualTypeOf<undefined>();
+    expectTypeOf<Of<'blocked'>['blocked']['reason']>().toEqualTypeOf<'matched' | 'too-slow'>();
+    // A Result whose outcome was not checked.
+    expectTypeOf<Result['exitCode']>().toEqualTypeOf<number | null>();
+    expectTypeOf<NonNullable<Result['error']>['message']>().toEqualTypeOf<string>();
+    // What is stored and what is returned agree, field by field, for every outcome.
+    type Stored = WireResult & { commandId: string; sessionId: string; output: string; deduplicated: boolean };
+    expectTypeOf<Stored>().toExtend<Result>();
+    expectTypeOf<Omit<Of<'error'>, 'cancelReason'>>().toExtend<WireResult>();
+  });
+
+  test.each([
+    ['success', { exitCode: null }],
+    ['failure', { reason: 'wall' }],
+    ['timeout', { exitCode: 143 }],
+    ['cancellation', { exitCode: 0 }],
+    ['blocked', { blocked: undefined }],
+    ['error', { error: undefined }],
+  ] as const)('is refused as %s with %j', (outcome, wrong) => {
+    expect(wireResultSchema.safeParse(sampleResult(outcome)).success).toBe(true);
+    expect(wireResultSchema.safeParse({ ...sampleResult(outcome), ...wrong }).success).toBe(false);
+  });
 });

@@ -15,7 +15,7 @@ function callThatFails(...errors: unknown[]) {
 
 const atOnce = { waitBeforeRetry: async () => {} };
 
-describe('a write', () => {
+describe('a write while Redis is down', () => {
   test('is repeated until Redis answers, with one notice for each end of the outage', async () => {
     const call = callThatFails(toQueueError(closed()), toQueueError(reply('OOM command not allowed')));
     const availability = { onDown: vi.fn(), onUp: vi.fn() };
@@ -45,7 +45,7 @@ describe('a write', () => {
   });
 });
 
-describe('a read, for which error replies are thrown', () => {
+describe('a read that throws error replies', () => {
   const options = { ...atOnce, errorReplies: 'throw' } as const;
 
   test('is repeated while Redis is unreachable or starting', async () => {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { decide } from '../exec/decide.ts';
 import { compileOperatorRules } from './operator-rules.ts';
 
@@ -15,52 +15,54 @@ const asked = (script: string, files: Parameters<typeof compileOperatorRules>[0]
     escalate: false,
   }).requirement;
 
-test('rules of all files hold together, and the strictest wins', () => {
-  expect(asked('git push', [FLEET, HOST])).toBe('forbidden');
-  expect(asked('git gc', [FLEET, HOST])).toBe('skip');
-  expect(asked('git gc', [FLEET])).toBe('needs-approval');
-});
+describe('the rules of an operator', () => {
+  test('the rules of all files apply together, and the strictest wins', () => {
+    expect(asked('git push', [FLEET, HOST])).toBe('forbidden');
+    expect(asked('git gc', [FLEET, HOST])).toBe('skip');
+    expect(asked('git gc', [FLEET])).toBe('needs-approval');
+  });
 
-test('one file may say where the programs are that another names', () => {
-  const names = { name: '/fleet.yaml', text: 'rules: [{ pattern: [git, gc], decision: allow }]' };
-  const paths = { name: '/host.yaml', text: 'hostExecutables: [{ name: git, paths: [/usr/bin/git] }]' };
-  expect(asked('/usr/bin/git gc', [names])).toBe('needs-approval');
-  expect(asked('/usr/bin/git gc', [names, paths])).toBe('skip');
-});
+  test('one file can list the paths of programs that another file names', () => {
+    const names = { name: '/fleet.yaml', text: 'rules: [{ pattern: [git, gc], decision: allow }]' };
+    const paths = { name: '/host.yaml', text: 'hostExecutables: [{ name: git, paths: [/usr/bin/git] }]' };
+    expect(asked('/usr/bin/git gc', [names])).toBe('needs-approval');
+    expect(asked('/usr/bin/git gc', [names, paths])).toBe('skip');
+  });
 
-test('the rules of a file with reportOnly are kept apart', () => {
-  const { enforced, reported } = compileOperatorRules([{ ...FLEET, text: `${FLEET.text}\nreportOnly: true` }, HOST]);
-  expect([enforced.length, reported.length]).toEqual([1, 1]);
-});
+  test('the rules of a file with reportOnly are kept apart', () => {
+    const { enforced, reported } = compileOperatorRules([{ ...FLEET, text: `${FLEET.text}\nreportOnly: true` }, HOST]);
+    expect([enforced.length, reported.length]).toEqual([1, 1]);
+  });
 
-test('the digest changes with every rule, and is empty where no file has one', () => {
-  expect(compileOperatorRules([]).digest).toBe('');
-  expect(compileOperatorRules([{ name: '/empty.yaml', text: '# none yet\n' }]).digest).toBe('');
-  const digests = [[FLEET], [HOST], [FLEET, HOST]].map((files) => compileOperatorRules(files).digest);
-  expect(new Set([...digests, '']).size).toBe(4);
-});
+  test('the digest changes with every rule, and is empty when no file has a rule', () => {
+    expect(compileOperatorRules([]).digest).toBe('');
+    expect(compileOperatorRules([{ name: '/empty.yaml', text: '# none yet\n' }]).digest).toBe('');
+    const digests = [[FLEET], [HOST], [FLEET, HOST]].map((files) => compileOperatorRules(files).digest);
+    expect(new Set([...digests, '']).size).toBe(4);
+  });
 
-test('the digest changes with what else in a file decides: the paths of its programs, and that it only reports', () => {
-  const paths = { ...HOST, text: HOST.text.replace('/usr/bin/git', '/opt/git/bin/git') };
-  const reports = { ...HOST, text: `${HOST.text}\nreportOnly: true` };
-  const digests = [HOST, paths, reports].map((file) => compileOperatorRules([FLEET, file]).digest);
-  expect(new Set(digests).size).toBe(3);
-});
+  test('the digest changes with the paths of programs and with reportOnly', () => {
+    const paths = { ...HOST, text: HOST.text.replace('/usr/bin/git', '/opt/git/bin/git') };
+    const reports = { ...HOST, text: `${HOST.text}\nreportOnly: true` };
+    const digests = [HOST, paths, reports].map((file) => compileOperatorRules([FLEET, file]).digest);
+    expect(new Set(digests).size).toBe(3);
+  });
 
-test.each([
-  ['rules: [{ pattern: [git], decision: maybe }]', "/a.yaml, line 1: rules[0].decision must be 'allow'"],
-  [
-    'rulez: []',
-    "/a.yaml, line 1: must have only these fields: rules, hostExecutables, reportOnly; it has the unknown field 'rulez'",
-  ],
-  [
-    'rules: [{ pattern: [git, push], decision: forbid, match: [git fetch] }]',
-    'The rules of /a.yaml are not valid: rules.0.match.0: the example `git fetch` does not match `git push`',
-  ],
-  [
-    'hostExecutables: [{ name: git, paths: [/usr/bin/gut] }]',
-    'The rules of /a.yaml are not valid: hostExecutables.0.paths.0',
-  ],
-])('%j is refused with the file and the place', (text, message) => {
-  expect(() => compileOperatorRules([FLEET, { name: '/a.yaml', text }])).toThrow(message);
+  test.each([
+    ['rules: [{ pattern: [git], decision: maybe }]', "/a.yaml, line 1: rules[0].decision must be 'allow'"],
+    [
+      'rulez: []',
+      "/a.yaml, line 1: must have only these fields: rules, hostExecutables, reportOnly; it has the unknown field 'rulez'",
+    ],
+    [
+      'rules: [{ pattern: [git, push], decision: forbid, match: [git fetch] }]',
+      'The rules of /a.yaml are not valid: rules.0.match.0: the example `git fetch` does not match `git push`',
+    ],
+    [
+      'hostExecutables: [{ name: git, paths: [/usr/bin/gut] }]',
+      'The rules of /a.yaml are not valid: hostExecutables.0.paths.0',
+    ],
+  ])('refuses %j and names the file and the place', (text, message) => {
+    expect(() => compileOperatorRules([FLEET, { name: '/a.yaml', text }])).toThrow(message);
+  });
 });

@@ -1,5 +1,5 @@
 import { isShellfleetError, type PrefixRule } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { compileRules, type HostExecutable } from './compile-rules.ts';
 import { decide } from './decide.ts';
 
@@ -15,89 +15,95 @@ function messageOf(rules: unknown[], hostExecutables: HostExecutable[] = []): st
 
 const git = { pattern: ['git', ['status', 'log']], decision: 'allow' };
 
-test.each<[string, unknown, string]>([
-  ['is no object', 'git', 'rules.0: must be a rule: { pattern, decision, justification?, match?, notMatch? }'],
-  ['has no pattern', { decision: 'allow' }, 'rules.0.pattern: must be a list of words'],
-  ['has an empty pattern', { ...git, pattern: [] }, 'rules.0.pattern: must hold a word'],
-  ['has an empty word', { ...git, pattern: [''] }, 'rules.0.pattern.0: must not be empty'],
-  [
-    'has a list without an alternative',
-    { ...git, pattern: ['git', []] },
-    'rules.0.pattern.1: must hold an alternative',
-  ],
-  ['has an unknown decision', { ...git, decision: 'deny' }, "rules.0.decision: must be 'allow', 'prompt' or 'forbid'"],
-  ['has an unknown field', { ...git, reason: 'x' }, 'reason'],
-  ['has a blank justification', { ...git, justification: ' ' }, 'rules.0.justification: must say why'],
-  [
-    'has an example that it does not match',
-    { ...git, match: ['git log', 'git push'] },
-    'rules.0.match.1: the example `git push` does not match `git status|log`',
-  ],
-  [
-    'matches what it must not match',
-    { ...git, notMatch: ['git log -1'] },
-    'rules.0.notMatch.0: the example `git log -1` matches `git status|log`',
-  ],
-  [
-    'has an example of two commands',
-    { ...git, match: ['git log; ls'] },
-    'rules.0.match.0: the example `git log; ls` is not one plain command',
-  ],
-  [
-    'has an example that no parser can read',
-    { ...git, notMatch: ['git "'] },
-    'rules.0.notMatch.0: the example `git "` is not one plain command',
-  ],
-])('refuses a rule that %s, and names the file and what is wrong', (_, broken, message) => {
-  expect(messageOf([broken])).toContain('/etc/rules.yaml');
-  expect(messageOf([broken])).toContain(message);
-});
+describe('compiled rules', () => {
+  test.each<[string, unknown, string]>([
+    ['is no object', 'git', 'rules.0: must be a rule: { pattern, decision, justification?, match?, notMatch? }'],
+    ['has no pattern', { decision: 'allow' }, 'rules.0.pattern: must be a list of words'],
+    ['has an empty pattern', { ...git, pattern: [] }, 'rules.0.pattern: must hold a word'],
+    ['has an empty word', { ...git, pattern: [''] }, 'rules.0.pattern.0: must not be empty'],
+    [
+      'has a list without an alternative',
+      { ...git, pattern: ['git', []] },
+      'rules.0.pattern.1: must hold an alternative',
+    ],
+    [
+      'has an unknown decision',
+      { ...git, decision: 'deny' },
+      "rules.0.decision: must be 'allow', 'prompt' or 'forbid'",
+    ],
+    ['has an unknown field', { ...git, reason: 'x' }, 'reason'],
+    ['has a blank justification', { ...git, justification: ' ' }, 'rules.0.justification: must say why'],
+    [
+      'has an example that it does not match',
+      { ...git, match: ['git log', 'git push'] },
+      'rules.0.match.1: the example `git push` does not match `git status|log`',
+    ],
+    [
+      'matches what it must not match',
+      { ...git, notMatch: ['git log -1'] },
+      'rules.0.notMatch.0: the example `git log -1` matches `git status|log`',
+    ],
+    [
+      'has an example of two commands',
+      { ...git, match: ['git log; ls'] },
+      'rules.0.match.0: the example `git log; ls` is not one plain command',
+    ],
+    [
+      'has an example that no parser can read',
+      { ...git, notMatch: ['git "'] },
+      'rules.0.notMatch.0: the example `git "` is not one plain command',
+    ],
+  ])('refuse a rule that %s, and name the file and the problem', (_, broken, message) => {
+    expect(messageOf([broken])).toContain('/etc/rules.yaml');
+    expect(messageOf([broken])).toContain(message);
+  });
 
-test('names every rule and example that is wrong, not the first alone', () => {
-  const message = messageOf([git, { ...git, match: ['ls', 'git log', 'pwd'] }, { ...git, decision: 'no' }]);
-  for (const part of ['rules.1.match.0: the example `ls`', 'rules.1.match.2: the example `pwd`', 'rules.2.decision'])
-    expect(message).toContain(part);
-  expect(message).not.toContain('rules.0');
-});
+  test('name every wrong rule and example, not only the first', () => {
+    const message = messageOf([git, { ...git, match: ['ls', 'git log', 'pwd'] }, { ...git, decision: 'no' }]);
+    for (const part of ['rules.1.match.0: the example `ls`', 'rules.1.match.2: the example `pwd`', 'rules.2.decision'])
+      expect(message).toContain(part);
+    expect(message).not.toContain('rules.0');
+  });
 
-test.each<[HostExecutable, string]>([
-  [{ name: '', paths: [] }, 'hostExecutables.0.name: must be the name of a program, without a path'],
-  [{ name: 'bin/git', paths: [] }, 'hostExecutables.0.name: must be the name of a program, without a path'],
-  [
-    { name: 'git', paths: ['/usr/bin/git', 'bin/git'] },
-    'hostExecutables.0.paths.1: must be an absolute path that ends in /git, without . and ..',
-  ],
-  [
-    { name: 'git', paths: ['/usr/bin/gitk'] },
-    'hostExecutables.0.paths.0: must be an absolute path that ends in /git, without . and ..',
-  ],
-  [
-    { name: 'git', paths: ['/usr/../tmp/git'] },
-    'hostExecutables.0.paths.0: must be an absolute path that ends in /git, without . and ..',
-  ],
-])('refuses the host executable %j', (executable, message) => {
-  expect(messageOf([], [executable])).toContain(message);
-});
+  test.each<[HostExecutable, string]>([
+    [{ name: '', paths: [] }, 'hostExecutables.0.name: must be the name of a program, without a path'],
+    [{ name: 'bin/git', paths: [] }, 'hostExecutables.0.name: must be the name of a program, without a path'],
+    [
+      { name: 'git', paths: ['/usr/bin/git', 'bin/git'] },
+      'hostExecutables.0.paths.1: must be an absolute path that ends in /git, without . and ..',
+    ],
+    [
+      { name: 'git', paths: ['/usr/bin/gitk'] },
+      'hostExecutables.0.paths.0: must be an absolute path that ends in /git, without . and ..',
+    ],
+    [
+      { name: 'git', paths: ['/usr/../tmp/git'] },
+      'hostExecutables.0.paths.0: must be an absolute path that ends in /git, without . and ..',
+    ],
+  ])('refuse the host executable %j', (executable, message) => {
+    expect(messageOf([], [executable])).toContain(message);
+  });
 
-test('an allow rule about a name holds for the paths that the operator lists, and for no other', () => {
-  const rules: PrefixRule[] = [{ pattern: ['git', 'log'], decision: 'allow', match: ['/usr/bin/git log'] }];
-  const hostExecutables = [{ name: 'git', paths: ['/usr/bin/git', '/opt/bin/git'] }];
-  const operator = [compileRules(rules, { source: 'rules', hostExecutables })];
-  const requirementOf = (script: string) =>
-    decide(script, { operator, approval: 'unless-trusted', sandboxed: true, escalate: false }).requirement;
-  for (const path of ['git', '/usr/bin/git', '/opt/bin/git'])
-    expect([path, requirementOf(`${path} log`)]).toEqual([path, 'skip']);
-  for (const path of ['./git', '/tmp/git', '/usr/local/bin/git', '/usr/bin/../../tmp/git', '/usr//bin/git'])
-    expect([path, requirementOf(`${path} log`)]).toEqual([path, 'needs-approval']);
-});
+  test('allow a name only at the paths that the operator lists', () => {
+    const rules: PrefixRule[] = [{ pattern: ['git', 'log'], decision: 'allow', match: ['/usr/bin/git log'] }];
+    const hostExecutables = [{ name: 'git', paths: ['/usr/bin/git', '/opt/bin/git'] }];
+    const operator = [compileRules(rules, { source: 'rules', hostExecutables })];
+    const requirementOf = (script: string) =>
+      decide(script, { operator, approval: 'unless-trusted', sandboxed: true, escalate: false }).requirement;
+    for (const path of ['git', '/usr/bin/git', '/opt/bin/git'])
+      expect([path, requirementOf(`${path} log`)]).toEqual([path, 'skip']);
+    for (const path of ['./git', '/tmp/git', '/usr/local/bin/git', '/usr/bin/../../tmp/git', '/usr//bin/git'])
+      expect([path, requirementOf(`${path} log`)]).toEqual([path, 'needs-approval']);
+  });
 
-test('a rule about a path allows that path alone', () => {
-  const operator = [compileRules([{ pattern: ['/opt/tool'], decision: 'allow' }], { source: 'rules' })];
-  const requirementOf = (script: string) =>
-    decide(script, { operator, approval: 'unless-trusted', sandboxed: true, escalate: false }).requirement;
-  expect(['/opt/tool x', 'tool x', '/tmp/opt/tool x'].map(requirementOf)).toEqual([
-    'skip',
-    'needs-approval',
-    'needs-approval',
-  ]);
+  test('allow only the path that an allow rule names', () => {
+    const operator = [compileRules([{ pattern: ['/opt/tool'], decision: 'allow' }], { source: 'rules' })];
+    const requirementOf = (script: string) =>
+      decide(script, { operator, approval: 'unless-trusted', sandboxed: true, escalate: false }).requirement;
+    expect(['/opt/tool x', 'tool x', '/tmp/opt/tool x'].map(requirementOf)).toEqual([
+      'skip',
+      'needs-approval',
+      'needs-approval',
+    ]);
+  });
 });

@@ -1,5 +1,5 @@
 import type { ApprovalPolicy, PrefixRule } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { compileRules } from './compile-rules.ts';
 import { decide } from './decide.ts';
 import { coversAll, decideOperations, rulesNameFiles } from './decide-operation.ts';
@@ -16,119 +16,119 @@ const about = (operations: OperationWords[], rules: PrefixRule[] = [], approval?
 const requirement = (operation: OperationWords, rules: PrefixRule[], approval?: ApprovalPolicy) =>
   about([operation], rules, approval).requirement;
 
-test.each<[ApprovalPolicy | undefined, string, string]>([
-  [undefined, 'skip', 'skip'],
-  ['never', 'skip', 'skip'],
-  ['on-request', 'skip', 'skip'],
-  ['unless-trusted', 'skip', 'needs-approval'],
-])(
-  'what no rule decides is answered by the table for commands under %s, and reads are safe',
-  (approval, read, write) => {
+describe('a decision about file operations and tools', () => {
+  test.each<[ApprovalPolicy | undefined, string, string]>([
+    [undefined, 'skip', 'skip'],
+    ['never', 'skip', 'skip'],
+    ['on-request', 'skip', 'skip'],
+    ['unless-trusted', 'skip', 'needs-approval'],
+  ])('follows the table for commands under %s without a rule, with reads as safe', (approval, read, write) => {
     expect(requirement({ words: ['files.read', '/a'], isSafe: true }, [], approval)).toBe(read);
     expect(requirement(op('files.write', '/a'), [], approval)).toBe(write);
     expect(requirement(op('tool', 'resize'), [], approval)).toBe(write);
-  },
-);
+  });
 
-test('a session that asks about everything in its sandbox asks about reads and writes that no rule decides', () => {
-  const context = { operator: [], approval: 'on-request', sandboxed: true, askByDefault: 'sandboxed' } as const;
-  for (const words of [
-    ['files.read', '/a'],
-    ['files.write', '/a'],
-  ])
-    expect(decideOperations([{ words, isSafe: words[0] === 'files.read' }], context)).toMatchObject({
-      requirement: 'needs-approval',
-      reason: `No rule decides about \`${words.join(' ')}\`, and the session asks about every such operation.`,
+  test("asks about every read and write without a rule, under askByDefault 'sandboxed'", () => {
+    const context = { operator: [], approval: 'on-request', sandboxed: true, askByDefault: 'sandboxed' } as const;
+    for (const words of [
+      ['files.read', '/a'],
+      ['files.write', '/a'],
+    ])
+      expect(decideOperations([{ words, isSafe: words[0] === 'files.read' }], context)).toMatchObject({
+        requirement: 'needs-approval',
+        reason: `No rule decides about \`${words.join(' ')}\`, and the session asks about every such operation.`,
+      });
+  });
+
+  test.each([
+    ['files.write', '/workspace', true],
+    ['files.write', '/workspace/a/b', true],
+    ['files.write', '/workspaces', false],
+    ['files.write', '/', false],
+    ['files.read', '/workspace', false],
+  ])("applies a rule's path to itself and what is below it: %s %s", (name, path, matches) => {
+    for (const folder of ['/workspace', '/workspace/', '/x/../workspace'])
+      expect(requirement(op(name, path), [rule('forbid', 'files.write', folder)])).toBe(matches ? 'forbidden' : 'skip');
+  });
+
+  test('follows the strictest rule, and names it in the reason', () => {
+    const rules = [
+      rule('allow', 'files.write', '/workspace'),
+      { ...rule('forbid', ['files.write', 'files.remove'], '/workspace/.git'), justification: 'It is the history.' },
+      rule('prompt', 'tool', 'deploy'),
+    ];
+    expect(requirement(op('files.write', '/workspace/a'), rules, 'unless-trusted')).toBe('skip');
+    expect(about([op('files.write', '/workspace/a'), op('files.write', '/workspace/.git/config')], rules)).toEqual({
+      requirement: 'forbidden',
+      reason:
+        'The rule `files.write|files.remove /workspace/.git` forbids `files.write /workspace/.git/config`. It is the history.',
+      matchedRules: [rules[0], rules[1]],
+      asking: [],
+      segments: [
+        { words: ['files.write', '/workspace/a'], row: 'allow', matchedRules: [rules[0]] },
+        { words: ['files.write', '/workspace/.git/config'], row: 'forbid', matchedRules: [rules[1], rules[0]] },
+      ],
     });
-});
-
-test.each([
-  ['files.write', '/workspace', true],
-  ['files.write', '/workspace/a/b', true],
-  ['files.write', '/workspaces', false],
-  ['files.write', '/', false],
-  ['files.read', '/workspace', false],
-])('a path in a rule stands for itself and what is below it: %s %s', (name, path, matches) => {
-  for (const folder of ['/workspace', '/workspace/', '/x/../workspace'])
-    expect(requirement(op(name, path), [rule('forbid', 'files.write', folder)])).toBe(matches ? 'forbidden' : 'skip');
-});
-
-test('the strictest rule wins, and its reason names it', () => {
-  const rules = [
-    rule('allow', 'files.write', '/workspace'),
-    { ...rule('forbid', ['files.write', 'files.remove'], '/workspace/.git'), justification: 'It is the history.' },
-    rule('prompt', 'tool', 'deploy'),
-  ];
-  expect(requirement(op('files.write', '/workspace/a'), rules, 'unless-trusted')).toBe('skip');
-  expect(about([op('files.write', '/workspace/a'), op('files.write', '/workspace/.git/config')], rules)).toEqual({
-    requirement: 'forbidden',
-    reason:
-      'The rule `files.write|files.remove /workspace/.git` forbids `files.write /workspace/.git/config`. It is the history.',
-    matchedRules: [rules[0], rules[1]],
-    asking: [],
-    segments: [
-      { words: ['files.write', '/workspace/a'], row: 'allow', matchedRules: [rules[0]] },
-      { words: ['files.write', '/workspace/.git/config'], row: 'forbid', matchedRules: [rules[1], rules[0]] },
-    ],
+    expect(about([op('tool', 'resize'), op('tool', 'deploy')], rules)).toMatchObject({
+      requirement: 'needs-approval',
+      reason: 'The rule `tool deploy` asks about `tool deploy`.',
+      asking: [op('tool', 'deploy')],
+    });
   });
-  expect(about([op('tool', 'resize'), op('tool', 'deploy')], rules)).toMatchObject({
-    requirement: 'needs-approval',
-    reason: 'The rule `tool deploy` asks about `tool deploy`.',
-    asking: [op('tool', 'deploy')],
+
+  test('forbids removals above a forbidden path, but allows none above an allowed one', () => {
+    const forbidden = [rule('forbid', ['files.remove', 'files.rename', 'files.write'], '/a/b')];
+    expect(requirement({ ...op('files.remove', '/a'), takesFolder: true }, forbidden)).toBe('forbidden');
+    expect(requirement({ ...op('files.rename', '/a', '/c'), takesFolder: true }, forbidden)).toBe('forbidden');
+    expect(requirement(op('files.write', '/a'), forbidden)).toBe('skip');
+    expect(requirement(op('files.remove', '/a'), [rule('allow', 'files.remove', '/a/b')], 'unless-trusted')).toBe(
+      'needs-approval',
+    );
   });
-});
 
-test('a rule that forbids a removal also forbids that of a folder above, and one that allows does not allow it', () => {
-  const forbidden = [rule('forbid', ['files.remove', 'files.rename', 'files.write'], '/a/b')];
-  expect(requirement({ ...op('files.remove', '/a'), takesFolder: true }, forbidden)).toBe('forbidden');
-  expect(requirement({ ...op('files.rename', '/a', '/c'), takesFolder: true }, forbidden)).toBe('forbidden');
-  expect(requirement(op('files.write', '/a'), forbidden)).toBe('skip');
-  expect(requirement(op('files.remove', '/a'), [rule('allow', 'files.remove', '/a/b')], 'unless-trusted')).toBe(
-    'needs-approval',
-  );
-});
+  test('compares other names of an act with rules that forbid, not with those that allow', () => {
+    const renamed = { ...op('files.rename', '/a', '/b/c'), alsoStrict: [['files.write', '/b/c']] };
+    expect(requirement(renamed, [rule('forbid', 'files.write', '/b')])).toBe('forbidden');
+    expect(requirement(renamed, [rule('allow', 'files.write', '/b')], 'unless-trusted')).toBe('needs-approval');
+  });
 
-test('other names of the same act count for rules that forbid, and not for those that allow', () => {
-  const renamed = { ...op('files.rename', '/a', '/b/c'), alsoStrict: [['files.write', '/b/c']] };
-  expect(requirement(renamed, [rule('forbid', 'files.write', '/b')])).toBe('forbidden');
-  expect(requirement(renamed, [rule('allow', 'files.write', '/b')], 'unless-trusted')).toBe('needs-approval');
-});
+  test('lets a rule about files forbid a shell command of that name, not allow it', () => {
+    const script = 'files.write /workspace';
+    const context = { approval: 'unless-trusted', sandboxed: true, escalate: false } as const;
+    const under = (...rules: PrefixRule[]) =>
+      decide(script, { ...context, operator: [compiled(...rules)] }).requirement;
+    expect(under(rule('allow', 'files.write'))).toBe('needs-approval');
+    expect(under(rule('forbid', 'files.write'))).toBe('forbidden');
+  });
 
-test('a rule about files allows no command of a shell that has the name, and one that forbids also forbids it', () => {
-  const script = 'files.write /workspace';
-  const context = { approval: 'unless-trusted', sandboxed: true, escalate: false } as const;
-  const under = (...rules: PrefixRule[]) => decide(script, { ...context, operator: [compiled(...rules)] }).requirement;
-  expect(under(rule('allow', 'files.write'))).toBe('needs-approval');
-  expect(under(rule('forbid', 'files.write'))).toBe('forbidden');
-});
+  test('compares the examples of a rule about files as operations', () => {
+    const pattern = ['files.write', '/etc'];
+    const load = (match: string[], notMatch: string[]) => compiled({ pattern, decision: 'allow', match, notMatch });
+    expect(load(['files.write /etc/passwd'], ['files.write /etcetera', 'files.read /etc']).count).toBe(1);
+    expect(() => load(['files.write /tmp'], [])).toThrow('the example `files.write /tmp` does not match');
+  });
 
-test('examples of a rule about files are compared as operations are', () => {
-  const pattern = ['files.write', '/etc'];
-  const load = (match: string[], notMatch: string[]) => compiled({ pattern, decision: 'allow', match, notMatch });
-  expect(load(['files.write /etc/passwd'], ['files.write /etcetera', 'files.read /etc']).count).toBe(1);
-  expect(() => load(['files.write /tmp'], [])).toThrow('the example `files.write /tmp` does not match');
-});
+  test('covers what is in a folder, and nothing else', () => {
+    const covers = (...operations: OperationWords[]) => coversAll([['files.write', 'files.mkdir'], '/a'], operations);
+    expect([
+      covers(op('files.write', '/a/b'), op('files.mkdir', '/a')),
+      covers(op('files.write', '/a/b'), op('files.write', '/b')),
+      covers(op('files.remove', '/a/b')),
+    ]).toEqual([true, false, false]);
+  });
 
-test('a folder covers what is in it and nothing else', () => {
-  const covers = (...operations: OperationWords[]) => coversAll([['files.write', 'files.mkdir'], '/a'], operations);
-  expect([
-    covers(op('files.write', '/a/b'), op('files.mkdir', '/a')),
-    covers(op('files.write', '/a/b'), op('files.write', '/b')),
-    covers(op('files.remove', '/a/b')),
-  ]).toEqual([true, false, false]);
-});
+  test('tells from their first words whether rules are about files', () => {
+    expect([
+      rulesNameFiles([compiled(rule('allow', 'git'), rule('forbid', 'tool'))]),
+      rulesNameFiles([compiled(rule('allow', 'files.write', '/a'))]),
+      rulesNameFiles([compiled(rule('allow', 'files.read', '/a'))], ['files.read']),
+      rulesNameFiles([compiled(rule('forbid', ['git', 'files.read'], '/a'))], ['files.read']),
+    ]).toEqual([false, true, false, true]);
+  });
 
-test('whether rules are about files is known from their first words', () => {
-  expect([
-    rulesNameFiles([compiled(rule('allow', 'git'), rule('forbid', 'tool'))]),
-    rulesNameFiles([compiled(rule('allow', 'files.write', '/a'))]),
-    rulesNameFiles([compiled(rule('allow', 'files.read', '/a'))], ['files.read']),
-    rulesNameFiles([compiled(rule('forbid', ['git', 'files.read'], '/a'))], ['files.read']),
-  ]).toEqual([false, true, false, true]);
+  test.each([
+    ['/a/./b//c/', '/a/b/c'],
+    ['/a/../../b', '/b'],
+    ['/', '/'],
+  ])('normalizes the path %s to %s', (path, expected) => expect(normalizePath(path)).toBe(expected));
 });
-
-test.each([
-  ['/a/./b//c/', '/a/b/c'],
-  ['/a/../../b', '/b'],
-  ['/', '/'],
-])('the path %s is %s', (path, expected) => expect(normalizePath(path)).toBe(expected));

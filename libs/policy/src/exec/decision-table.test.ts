@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { ApprovalPolicy, PrefixRule, SandboxOptions } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { asksAfterDenial } from './decision-table.ts';
 import { evaluate } from './evaluate.ts';
 
@@ -45,63 +45,70 @@ const expected: Record<keyof typeof rows, Requirement[]> = {
   'asks to leave the sandbox': [f, a, a, a, a, f, a, f],
 };
 
-test.each(Object.entries(rows))(
-  'S3-24, S3-26: the row "%s" of the decision table, in a sandbox',
-  (row, { script, ...asked }) => {
+describe('the decision table', () => {
+  // S3-24, S3-26
+  test.each(Object.entries(rows))('has in a sandbox the row "%s"', (row, { script, ...asked }) => {
     const found = Object.values(columns).map(
       (approval) => evaluate(script, { ...asked, sandbox: inside, ...(approval && { approval }) }).requirement,
     );
     expect(found).toEqual(expected[row as keyof typeof rows]);
-  },
-);
+  });
 
-test('S3-24: the page about policies shows this table', async () => {
-  const page = await readFile(new URL('../../../../docs/rules.md', import.meta.url), 'utf8');
-  const words = { skip: 'run', 'needs-approval': 'ask', forbidden: 'forbid' };
-  const shown = Object.entries(expected).map(
-    ([row, found]) => `| ${[row, ...found.map((one) => words[one])].join(' | ')} |`,
-  );
-  expect(page).toContain(shown.join('\n'));
-});
-
-test('S3-24: without a sandbox the rows are the same, and there is nothing to leave', () => {
-  for (const [row, { script, ...asked }] of Object.entries(rows)) {
-    const found = Object.values(columns).map(
-      (approval) => evaluate(script, { ...asked, sandbox: outside, ...(approval && { approval }) }).requirement,
+  // S3-24
+  test('is shown in docs/rules.md', async () => {
+    const page = await readFile(new URL('../../../../docs/rules.md', import.meta.url), 'utf8');
+    const words = { skip: 'run', 'needs-approval': 'ask', forbidden: 'forbid' };
+    const shown = Object.entries(expected).map(
+      ([row, found]) => `| ${[row, ...found.map((one) => words[one])].join(' | ')} |`,
     );
-    const same =
-      row === 'asks to leave the sandbox' ? Object.values(columns).map(() => s) : expected[row as keyof typeof rows];
-    expect([row, found]).toEqual([row, same]);
-  }
-});
-
-test('S3-07: a sandbox is left only on request, or where rules of the operator allow every command', () => {
-  const execPolicy = [rule('allow')];
-  expect(evaluate('build; build x', { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: true });
-  expect(evaluate('build; build x', { execPolicy, escalate: true })).toMatchObject({
-    requirement: s,
-    bypassSandbox: true,
+    expect(page).toContain(shown.join('\n'));
   });
-  expect(evaluate('build; ls', { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: false });
-  expect(evaluate('build > x', { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: false });
-  expect(evaluate("build <<'E'\nx\nE\n", { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: false });
-  const required: SandboxOptions = { selection: 'require' };
-  expect(evaluate('build', { execPolicy, sandbox: required })).toMatchObject({ requirement: s, bypassSandbox: false });
-  expect(evaluate('build', { execPolicy, sandbox: required, escalate: true, approval: 'on-request' })).toMatchObject({
-    requirement: f,
-    reason: 'It asks to leave the sandbox, which the session requires.',
-  });
-});
 
-test.each<[ApprovalPolicy | undefined, boolean]>([
-  ['never', false],
-  ['on-failure', true],
-  ['on-request', false],
-  ['unless-trusted', true],
-  [{ reject: {} }, true],
-  [{ reject: { rules: true } }, true],
-  [{ reject: { sandboxApproval: true } }, false],
-  [undefined, false],
-])('S3-11: whether a denial by the sandbox may ask for an attempt outside it, under %j', (approval, asks) => {
-  expect(asksAfterDenial(approval)).toBe(asks);
+  // S3-24
+  test('has the same rows without a sandbox, where no command can ask to leave one', () => {
+    for (const [row, { script, ...asked }] of Object.entries(rows)) {
+      const found = Object.values(columns).map(
+        (approval) => evaluate(script, { ...asked, sandbox: outside, ...(approval && { approval }) }).requirement,
+      );
+      const same =
+        row === 'asks to leave the sandbox' ? Object.values(columns).map(() => s) : expected[row as keyof typeof rows];
+      expect([row, found]).toEqual([row, same]);
+    }
+  });
+
+  // S3-07
+  test("leaves a sandbox on request, or where the operator's rules allow every command", () => {
+    const execPolicy = [rule('allow')];
+    expect(evaluate('build; build x', { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: true });
+    expect(evaluate('build; build x', { execPolicy, escalate: true })).toMatchObject({
+      requirement: s,
+      bypassSandbox: true,
+    });
+    expect(evaluate('build; ls', { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: false });
+    expect(evaluate('build > x', { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: false });
+    expect(evaluate("build <<'E'\nx\nE\n", { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: false });
+    const required: SandboxOptions = { selection: 'require' };
+    expect(evaluate('build', { execPolicy, sandbox: required })).toMatchObject({
+      requirement: s,
+      bypassSandbox: false,
+    });
+    expect(evaluate('build', { execPolicy, sandbox: required, escalate: true, approval: 'on-request' })).toMatchObject({
+      requirement: f,
+      reason: 'It asks to leave the sandbox, which the session requires.',
+    });
+  });
+
+  // S3-11
+  test.each<[ApprovalPolicy | undefined, boolean]>([
+    ['never', false],
+    ['on-failure', true],
+    ['on-request', false],
+    ['unless-trusted', true],
+    [{ reject: {} }, true],
+    [{ reject: { rules: true } }, true],
+    [{ reject: { sandboxApproval: true } }, false],
+    [undefined, false],
+  ])('says for a denial by the sandbox whether to ask for another attempt, under %j', (approval, asks) => {
+    expect(asksAfterDenial(approval)).toBe(asks);
+  });
 });

@@ -13,8 +13,8 @@ const LAUNCHERS =
     .split(/\||\n/)
     .map((launcher) => launcher.trim());
 
-describe('what a launcher starts', () => {
-  test.each(LAUNCHERS)('is compared with rules, and with what is dangerous: %s', (launcher) => {
+describe('a command that a launcher starts', () => {
+  test.each(LAUNCHERS)('is compared with rules and with dangerous commands: %s', (launcher) => {
     expect(evaluate(`${launcher} git push`, { execPolicy: forbidsPush }).requirement).toBe('forbidden');
     expect(onRequest(`${launcher} rm -rf x`)).toMatchObject({
       requirement: 'needs-approval',
@@ -43,7 +43,7 @@ describe('what a launcher starts', () => {
     "parallel 'git push' ::: x",
     "docker run image sh -c 'git push'",
     `sh -c "sh -c 'git push'"`,
-  ])('is found in the script that it is given: %s', (script) => {
+  ])('is found in a script that the launcher is given: %s', (script) => {
     expect(evaluate(script, { execPolicy: forbidsPush }).requirement).toBe('forbidden');
   });
 
@@ -71,7 +71,7 @@ describe('what a launcher starts', () => {
     'find . -exec $x {} +',
     'docker exec c $x',
     String.raw`sh -c "sh -c \"sh -c \\\"sh -c 'ls'\\\"\""`,
-  ])('is asked about when it cannot be read: %s', (script) => {
+  ])('needs an approval when its words cannot be read: %s', (script) => {
     expect(onRequest(script)).toMatchObject({
       requirement: 'needs-approval',
       reason: expect.stringMatching(/starts what cannot be read\.$/),
@@ -92,7 +92,7 @@ describe('what a launcher starts', () => {
     'git commit -m "it is $x"',
     `xargs grep "it's"`,
     'sh x.sh a "$x"',
-  ])('is not asked about when it is another word that is expanded or looks like it: %s', (script) => {
+  ])('needs no approval when only another word is expanded or looks dangerous: %s', (script) => {
     expect(onRequest(script)).toMatchObject({ requirement: 'skip', classification: 'unknown' });
   });
 });

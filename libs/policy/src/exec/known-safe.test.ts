@@ -4,7 +4,7 @@ import { evaluate } from './evaluate.ts';
 // tests/integration/safe-programs.test.ts runs the real programs to check that none writes or starts anything.
 const classify = (script: string) => evaluate(script, {}).classification;
 
-describe('known to be safe', () => {
+describe('the list of commands known to be safe', () => {
   test.each([
     'ls -l',
     'cat x | head -1 && pwd',
@@ -22,7 +22,7 @@ describe('known to be safe', () => {
     'uniq -- x',
     'rg -n --glob x y',
     '/bin/ls',
-  ])('is %s', (script) => {
+  ])('holds %s', (script) => {
     expect(classify(script)).toBe('safe');
   });
 
@@ -68,7 +68,7 @@ describe('known to be safe', () => {
     './ls',
     '/tmp/ls',
     'git status',
-  ])('is not %j', (script) => {
+  ])('does not hold %j', (script) => {
     expect(classify(script)).toBe('unknown');
   });
 });

@@ -23,21 +23,25 @@ const rows: [approval: ApprovalPolicy | undefined, where: RequirementWithoutRule
     [undefined, skip, skip],
   ];
 
-test.each(rows)('S3-14: the default need for approval follows from the policy %j', (approval, where, elsewhere) => {
-  expect(requirementWithoutRule(approval, true)).toEqual(where);
-  expect(requirementWithoutRule(approval, false)).toEqual(elsewhere);
-});
+describe('the requirement without a rule', () => {
+  // S3-14
+  test.each(rows)('follows from the approval policy %j', (approval, where, elsewhere) => {
+    expect(requirementWithoutRule(approval, true)).toEqual(where);
+    expect(requirementWithoutRule(approval, false)).toEqual(elsewhere);
+  });
 
-test.each(rows)('S3-14: it decides about a script that no parser can read, under %j', (approval, where, elsewhere) => {
-  const unreadable = 'echo "';
-  for (const mode of ['read-only', 'workspace-write'] as const)
-    expect(evaluate(unreadable, { sandbox: { mode }, ...(approval && { approval }) }).requirement).toBe(
-      where.requirement,
-    );
-  for (const mode of ['danger-full-access', 'external'] as const)
-    expect(evaluate(unreadable, { sandbox: { mode }, ...(approval && { approval }) }).requirement).toBe(
-      elsewhere.requirement,
-    );
+  // S3-14
+  test.each(rows)('applies to a script that no parser can read, under %j', (approval, where, elsewhere) => {
+    const unreadable = 'echo "';
+    for (const mode of ['read-only', 'workspace-write'] as const)
+      expect(evaluate(unreadable, { sandbox: { mode }, ...(approval && { approval }) }).requirement).toBe(
+        where.requirement,
+      );
+    for (const mode of ['danger-full-access', 'external'] as const)
+      expect(evaluate(unreadable, { sandbox: { mode }, ...(approval && { approval }) }).requirement).toBe(
+        elsewhere.requirement,
+      );
+  });
 });
 
 // S3-14: the rule decides about every command that no rule decides about.
@@ -45,7 +49,7 @@ describe("askByDefault: 'sandboxed'", () => {
   const askByDefault = 'sandboxed';
 
   test.each(rows)(
-    'follows the default need for approval, whatever the command is, under %j',
+    'follows the requirement without a rule for every command, under %j',
     (approval, where, elsewhere) => {
       for (const script of ['ls', 'touch x', 'make all; ls', 'ls > x', 'echo "'])
         for (const [modes, { requirement }] of [
@@ -60,7 +64,7 @@ describe("askByDefault: 'sandboxed'", () => {
     },
   );
 
-  test('asks about each command with a reason, and offers a rule where it starts nothing', () => {
+  test('gives a reason for each command, and offers a rule if it starts nothing', () => {
     expect(evaluate('cat x', { askByDefault, approval: 'on-request' })).toEqual({
       requirement: 'needs-approval',
       reason: 'No rule decides about `cat x`, and the session asks about every such command.',
@@ -84,7 +88,7 @@ describe("askByDefault: 'sandboxed'", () => {
       }
   });
 
-  test('is never milder about a dangerous command', () => {
+  test("is never milder than 'unreadable' about a dangerous command", () => {
     const found = (approval: ApprovalPolicy, mode: 'read-only' | 'external') =>
       evaluate('rm -rf x', { askByDefault, approval, sandbox: { mode } }).requirement;
     expect(found('never', 'read-only')).toBe('forbidden');
@@ -92,7 +96,7 @@ describe("askByDefault: 'sandboxed'", () => {
     expect(found('on-request', 'external')).toBe('needs-approval');
   });
 
-  test("is 'unreadable' where it is left out", () => {
+  test("defaults to 'unreadable'", () => {
     for (const askByDefault of [undefined, 'unreadable'] as const)
       expect(evaluate('touch x', { approval: 'on-request', ...(askByDefault && { askByDefault }) }).requirement).toBe(
         'skip',

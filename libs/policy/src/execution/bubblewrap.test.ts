@@ -35,7 +35,7 @@ function pathsOf(spec: object, more: Partial<HostAllowances> = {}) {
 }
 
 describe('planBubblewrap', () => {
-  test('is what the host policy plans, with a workspace to write to and without a network', () => {
+  test('plans the same as the policy host, with a writable workspace and without a network', () => {
     expect(plan({ limits: { cpuTimeSeconds: 7 } })).toEqual({
       workspace: undefined,
       group: { memoryBytes: 512 * MIB, cpus: 1, pids: 256 },
@@ -45,7 +45,7 @@ describe('planBubblewrap', () => {
     });
   });
 
-  test('reads a workspace only, by its mode or as the spec says, and has the host’s network where that is listed', () => {
+  test('makes a workspace read-only by mode or spec, and shares a listed network', () => {
     expect(plan({ sandbox: { mode: 'read-only' } })).toMatchObject({ readOnlyWorkspace: true });
     expect(plan({ workspace: { path: '/srv/projects', readOnly: true } })).toMatchObject({ readOnlyWorkspace: true });
     expect(plan({ sandbox: { network: 'full' } }, everything as never)).toMatchObject({ sharesNetwork: true });
@@ -67,7 +67,8 @@ describe('planBubblewrap', () => {
 describe('the arguments of bubblewrap', () => {
   const of = (spec: object, more?: object) => bubblewrapArguments(plan(spec, more as never), root).join(' ');
 
-  test('S2-09: unshare everything, empty the root folder, and never bind more of the host than is listed', () => {
+  // S2-09
+  test('unshare everything, empty the root folder, and bind only what is listed', () => {
     const words = of({});
     for (const part of ['--unshare-all --die-with-parent', '--cap-drop ALL', '--seccomp 10 --remount-ro /'])
       expect(words).toContain(part);
@@ -80,7 +81,7 @@ describe('the arguments of bubblewrap', () => {
     expect(words).not.toMatch(/--share-net|\/run |\/etc\/(?:shadow|hosts|resolv\.conf) |--(?:ro-)?bind \/ /);
   });
 
-  test('are these in this order, and no others', () => {
+  test('are exactly these, in this order', () => {
     const settings = `alternatives bash.bashrc ca-certificates debian_version group inputrc ld.so.cache ld.so.conf ld.so.conf.d locale.conf localtime mime.types
       nsswitch.conf os-release passwd pki/ca-trust/extracted pki/tls/certs profile profile.d protocols services shells ssl/certs ssl/openssl.cnf terminfo timezone`;
     expect(bubblewrapArguments(plan({}), root)).toEqual(
@@ -95,14 +96,14 @@ describe('the arguments of bubblewrap', () => {
     );
   });
 
-  test('with the network full share it, and what finds the names of hosts; with read-only bind the workspace to be read', () => {
+  test('share a full network with its name resolution, and bind a read-only workspace read-only', () => {
     expect(of({ sandbox: { network: 'full' } }, everything)).toMatch(
       /--unshare-all .*--share-net .*\/etc\/resolv\.conf /,
     );
     expect(of({ sandbox: { mode: 'read-only' } })).toContain('--ro-bind /workspace /workspace');
   });
 
-  test('with the network limited share nothing of it: the way to the proxy is a file of the session', () => {
+  test('share no limited network, whose proxy is reached over a file of the session', () => {
     expect(of({ sandbox: { network: 'limited' } }, everything)).toBe(of({}));
   });
 });

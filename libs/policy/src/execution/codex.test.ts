@@ -51,13 +51,15 @@ function refusalOf(configOverrides: Record<string, unknown>) {
 }
 
 describe('how Codex is called', () => {
-  test('S0-22, S0-29: by its own help: with the platform as a subcommand where it knows one, else without', () => {
+  // S0-22, S0-29
+  test('follows its help: with the platform as a subcommand if it knows one, otherwise without', () => {
     expect(readCodexForm(HELP['0.169.0'])).toBe('plain');
     expect(readCodexForm(HELP['0.120.0'])).toBe('linux');
     expect(readCodexForm('error: unrecognized subcommand')).toBeUndefined();
   });
 
-  test('S0-22, S0-23, S0-25, S2-11: settings are sorted by key, each as JSON, behind the platform that is named, unchecked; -- ends them', () => {
+  // S0-22, S0-23, S0-25, S2-11
+  test('sorts settings by key as JSON, after the platform and before --', () => {
     const config = { sandbox_mode: 'read-only', b: [1, 'two'], a: true };
     const settings = ['-c', 'a=true', '-c', 'b=[1,"two"]', '-c', 'sandbox_mode="read-only"', '--'];
     expect(codexArguments('plain', config)).toEqual(['sandbox', ...settings]);
@@ -66,12 +68,13 @@ describe('how Codex is called', () => {
 });
 
 describe('planCodex', () => {
-  test('a workspace that Codex would let a session write to is not called read-only', () => {
+  test('refuses a read-only workspace, to which Codex would let the session write', () => {
     const spec = { policy: 'codex', workspace: { path: '/srv/projects', readOnly: true } };
     expect(sessionSpecSchema.safeParse(spec).error?.issues.map(({ path }) => path)).toEqual([['workspace']]);
   });
 
-  test('S0-21, S0-57: is what the host policy plans, with a workspace to write to and no network', () => {
+  // S0-21, S0-57
+  test('plans the same as the policy host, with a writable workspace and without a network', () => {
     expect(plan()).toEqual({
       workspace: undefined,
       group: { memoryBytes: 512 * MIB, cpus: 1, pids: 256 },
@@ -80,7 +83,7 @@ describe('planCodex', () => {
     });
   });
 
-  test('takes mode and network from the spec, and overrides that narrow them', () => {
+  test('takes mode and network from the spec, and the overrides that narrow them', () => {
     expect(plan({}, { sandbox: { mode: 'read-only' } }).config.sandbox_mode).toBe('read-only');
     expect(plan({ sandbox_mode: 'read-only' }).config.sandbox_mode).toBe('read-only');
     const sandbox = { modes: ['workspace-write'], networks: ['full'], hosts: [] };

@@ -27,7 +27,8 @@ function refusalOf(spec: object, more: Partial<DockerAllowances> = {}) {
 }
 
 describe('planDocker', () => {
-  test('turns an empty spec into the unprivileged default (S0-31, S0-42)', () => {
+  // S0-31, S0-42
+  test('turns an empty spec into the unprivileged default', () => {
     expect(plan({})).toEqual({
       image: 'shellfleet/session:1',
       user: '1000:1000',
@@ -41,7 +42,7 @@ describe('planDocker', () => {
     });
   });
 
-  test('a session that names no image gets full where the host has it, else slim; one that names either gets that one', () => {
+  test('takes the named image, otherwise full where the host has it, otherwise slim', () => {
     const full = { defaultImage: 'full', images: [] };
     expect(plan({}, full)).toMatchObject({
       image: 'shellfleet/session:full',
@@ -62,7 +63,8 @@ describe('planDocker', () => {
     expect(plan({ image: 'full' }, { defaultImage: 'slim', images: ['full'] }).image).toBe('shellfleet/session:full');
   });
 
-  test('read-only closes the root and the workspace, the mounted and the empty one; other modes close neither (S3-15, S3-31)', () => {
+  // S3-15, S3-31
+  test('closes root and workspace in the mode read-only, and neither in other modes', () => {
     const closed = { readOnlyRootfs: true, readOnlyWorkspace: true };
     const sandbox = { mode: 'read-only' };
     expect(plan({ sandbox })).toMatchObject({ ...closed, workspace: undefined });
@@ -77,7 +79,7 @@ describe('planDocker', () => {
       });
   });
 
-  test('the network is the one that the spec asks for and the operator lists; no other is put in its place', () => {
+  test('gives the requested network if the operator lists it, and never another', () => {
     const sandbox = { network: 'full' };
     expect(plan({ sandbox }, { sandbox: { modes: [], networks: ['full'], hosts: [] } }).network).toBe('full');
     expect(refusalOf({ sandbox })).toEqual({
@@ -92,7 +94,7 @@ describe('planDocker', () => {
     });
   });
 
-  test('on a host that gives each session a uid of its own, a spec names no numeric user, but may name what the operator allows', () => {
+  test('refuses a numeric user where each session has its own uid, except listed users', () => {
     expect(refusalOf({ user: '1000:1000' }, { ownUids: true })).toEqual({
       code: 'SANDBOX_UNAVAILABLE',
       issues: [{ path: 'user', message: expect.stringContaining('a uid of its own') }],
@@ -141,7 +143,7 @@ describe('planDocker', () => {
     expect(refusalOf({ user: 'root' }, { users: ['image'] })?.code).toBe('SANDBOX_UNAVAILABLE');
   });
 
-  test('gives a uid without a group the group of the same number, never that of root', () => {
+  test("gives a uid without a group the group of the same number, never root's", () => {
     expect(plan({ user: '1234' })).toMatchObject({ user: '1234:1234', owner: { uid: 1234, gid: 1234 } });
   });
 
@@ -151,7 +153,7 @@ describe('planDocker', () => {
     ['/srv/workshop', false],
     ['/srv', false],
     ['/srv/work/../secret', false],
-  ])('lets a session mount %s: %s', (workspace, isAllowed) => {
+  ])('decides about a mount of %s: allowed is %s', (workspace, isAllowed) => {
     expect(refusalOf({ workspace }, { workspaces: ['/srv/work/'] }) === undefined).toBe(isAllowed);
   });
 
@@ -167,7 +169,7 @@ describe('planDocker', () => {
     ['registry.example:5000/team/tools:3', ['registry.example:5000/team/tools'], true],
     ['registry.example:5000/teammate/tools', ['registry.example:5000/team/'], false],
     ['shellfleet/session:1', [], true],
-  ])('40: image %s against the list %j: %s', (image, images, isAllowed) => {
+  ])('case 40: decides about the image %s under the list %j: allowed is %s', (image, images, isAllowed) => {
     expect(refusalOf({ image }, { images }) === undefined).toBe(isAllowed);
   });
 });

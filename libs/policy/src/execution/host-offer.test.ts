@@ -1,5 +1,5 @@
 import { type HostOffer, hostOfferSchema, type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { refusedByOffer } from './host-offer.ts';
 
 const GIB = 2 ** 30;
@@ -9,54 +9,61 @@ const refused = (spec: SessionSpec, offer: Partial<HostOffer>) =>
   );
 const limited = { sandbox: { network: 'limited' as const, allowedHosts: ['a.example.org'] } };
 
-test.each<[SessionSpec, Partial<HostOffer>, string, string | undefined]>([
-  [{ user: 'root' }, { users: ['root'] }, 'user', 'SHELLFLEET_USERS, or allow.users of SHELLFLEET_CONFIG'],
-  [{ user: 'image' }, { users: ['image'] }, 'user', 'SHELLFLEET_USERS, or allow.users of SHELLFLEET_CONFIG'],
-  [{ workspace: '/srv/a/b' }, { workspaces: ['/srv/a'] }, 'workspace', 'SHELLFLEET_WORKSPACES'],
-  [{ policy: 'host', workspace: '/srv/a' }, { workspaces: ['/srv'] }, 'workspace', 'SHELLFLEET_WORKSPACES'],
-  [
-    { policy: { type: 'docker', runtime: 'kata' } },
-    { runtimes: ['kata'] },
-    'policy.runtime',
-    'allow.runtimes of SHELLFLEET_CONFIG',
-  ],
-  [
-    { sandbox: { mode: 'danger-full-access' } },
-    { modes: ['danger-full-access'] },
-    'sandbox.mode',
-    'allow.modes of SHELLFLEET_CONFIG',
-  ],
-  [{ sandbox: { network: 'full' } }, { networks: ['full'] }, 'sandbox.network', 'allow.networks of SHELLFLEET_CONFIG'],
-  [{ keepOnFailure: true }, { kept: 1 }, 'keepOnFailure', 'SHELLFLEET_KEEP_CONTAINERS'],
-  [
-    { redactFormats: false },
-    { redactFormats: true },
-    'redactFormats',
-    'SHELLFLEET_ALLOW_UNREDACTED=1, or allow.redactFormats of SHELLFLEET_CONFIG',
-  ],
-])('%j is refused by the least offer and by none that has %j', (spec, offer, path, setting) => {
-  expect(refused(spec, {})).toEqual([[path, setting]]);
-  expect(refused(spec, offer)).toEqual([]);
-});
+describe('the offer of a host', () => {
+  test.each<[SessionSpec, Partial<HostOffer>, string, string | undefined]>([
+    [{ user: 'root' }, { users: ['root'] }, 'user', 'SHELLFLEET_USERS, or allow.users of SHELLFLEET_CONFIG'],
+    [{ user: 'image' }, { users: ['image'] }, 'user', 'SHELLFLEET_USERS, or allow.users of SHELLFLEET_CONFIG'],
+    [{ workspace: '/srv/a/b' }, { workspaces: ['/srv/a'] }, 'workspace', 'SHELLFLEET_WORKSPACES'],
+    [{ policy: 'host', workspace: '/srv/a' }, { workspaces: ['/srv'] }, 'workspace', 'SHELLFLEET_WORKSPACES'],
+    [
+      { policy: { type: 'docker', runtime: 'kata' } },
+      { runtimes: ['kata'] },
+      'policy.runtime',
+      'allow.runtimes of SHELLFLEET_CONFIG',
+    ],
+    [
+      { sandbox: { mode: 'danger-full-access' } },
+      { modes: ['danger-full-access'] },
+      'sandbox.mode',
+      'allow.modes of SHELLFLEET_CONFIG',
+    ],
+    [
+      { sandbox: { network: 'full' } },
+      { networks: ['full'] },
+      'sandbox.network',
+      'allow.networks of SHELLFLEET_CONFIG',
+    ],
+    [{ keepOnFailure: true }, { kept: 1 }, 'keepOnFailure', 'SHELLFLEET_KEEP_CONTAINERS'],
+    [
+      { redactFormats: false },
+      { redactFormats: true },
+      'redactFormats',
+      'SHELLFLEET_ALLOW_UNREDACTED=1, or allow.redactFormats of SHELLFLEET_CONFIG',
+    ],
+  ])('refuses %j when it is the least offer, but not with %j', (spec, offer, path, setting) => {
+    expect(refused(spec, {})).toEqual([[path, setting]]);
+    expect(refused(spec, offer)).toEqual([]);
+  });
 
-test.each<[SessionSpec, Partial<HostOffer>, string, string | undefined]>([
-  [{ image: 'debian:12' }, { images: ['node'] }, 'image', 'SHELLFLEET_IMAGES'],
-  [{ user: '7:7' }, { ownUids: true }, 'user', 'SHELLFLEET_UIDS'],
-  [
-    limited,
-    { networks: ['limited'], hosts: ['b.example.org'] },
-    'sandbox.allowedHosts',
-    'allow.hosts of SHELLFLEET_CONFIG',
-  ],
-  [{ limits: { memoryBytes: 2 * GIB } }, { memoryBytes: GIB }, 'limits.memoryBytes', undefined],
-  [{ limits: { cpus: 2 } }, { cpus: 1 }, 'limits.cpus', undefined],
-  [{ limits: { diskBytes: GIB } }, { diskQuota: false }, 'limits.diskBytes', undefined],
-  [{ policy: 'host', limits: { pids: 64 } }, { controlGroups: false }, 'limits.pids', undefined],
-])('%j is refused by a host with %j', (spec, offer, path, setting) => {
-  expect(refused(spec, offer)).toEqual([[path, setting]]);
-});
+  test.each<[SessionSpec, Partial<HostOffer>, string, string | undefined]>([
+    [{ image: 'debian:12' }, { images: ['node'] }, 'image', 'SHELLFLEET_IMAGES'],
+    [{ user: '7:7' }, { ownUids: true }, 'user', 'SHELLFLEET_UIDS'],
+    [
+      limited,
+      { networks: ['limited'], hosts: ['b.example.org'] },
+      'sandbox.allowedHosts',
+      'allow.hosts of SHELLFLEET_CONFIG',
+    ],
+    [{ limits: { memoryBytes: 2 * GIB } }, { memoryBytes: GIB }, 'limits.memoryBytes', undefined],
+    [{ limits: { cpus: 2 } }, { cpus: 1 }, 'limits.cpus', undefined],
+    [{ limits: { diskBytes: GIB } }, { diskQuota: false }, 'limits.diskBytes', undefined],
+    [{ policy: 'host', limits: { pids: 64 } }, { controlGroups: false }, 'limits.pids', undefined],
+  ])('makes a host refuse %j with %j', (spec, offer, path, setting) => {
+    expect(refused(spec, offer)).toEqual([[path, setting]]);
+  });
 
-test('what every host refuses is no reason to wait for another one', () => {
-  expect(refused({ limits: { cpuTimeSeconds: 10 } }, {})).toEqual([]);
-  expect(refused({ cwd: '/proc/self/fd/7' }, {})).toEqual([]);
+  test('does not refuse what every host refuses, since no other host would take it', () => {
+    expect(refused({ limits: { cpuTimeSeconds: 10 } }, {})).toEqual([]);
+    expect(refused({ cwd: '/proc/self/fd/7' }, {})).toEqual([]);
+  });
 });

@@ -34,11 +34,12 @@ describe('planHost', () => {
   });
 
   // The schema refuses sandboxes that the policy cannot enforce: sandbox-modes.test.ts.
-  test('needs no listing for what it is anyway', () => {
+  test('needs no listing for the mode external and the full network, which it always has', () => {
     expect(plan({ sandbox: { mode: 'external', network: 'full' } })).toEqual(plan({}));
   });
 
-  test('S0-04, S0-09, S0-15: sets no limit that the spec does not ask for on a host without control groups', () => {
+  // S0-04, S0-09, S0-15
+  test('sets no limit by default on a host without control groups', () => {
     expect(plan({}, without)).toEqual({
       workspace: undefined,
       group: undefined,
@@ -46,7 +47,8 @@ describe('planHost', () => {
     });
   });
 
-  test('S0-14, S0-18: limits memory of each process on a host without control groups, and CPU seconds everywhere', () => {
+  // S0-14, S0-18
+  test('limits memory per process on a host without control groups, and CPU seconds everywhere', () => {
     const limits = { memoryBytes: 64 * MIB, cpuTimeSeconds: 7 };
     expect(plan({ limits }, without).process).toEqual({ addressSpaceBytes: 64 * MIB, cpuTimeSeconds: 7 });
     expect(plan({ limits })).toEqual({
@@ -73,7 +75,7 @@ describe('planHost', () => {
   });
 });
 
-describe('the spec of a session under the host policy', () => {
+describe('the spec of a session under the policy host', () => {
   test.each([
     ['an image', { image: 'debian:12' }, ['image']],
     ['a user', { user: '1000' }, ['user']],
@@ -84,7 +86,7 @@ describe('the spec of a session under the host policy', () => {
     expect(issues?.map((issue) => issue.path)).toEqual([path]);
   });
 
-  test('keeps unset limits unset under the host policy; under docker the defaults are filled in', () => {
+  test('keeps unset limits unset, while the policy docker fills in defaults', () => {
     expect(sessionSpecSchema.parse({ policy: 'host' }).limits).toEqual({});
     expect(sessionSpecSchema.parse({ policy: 'host', limits: { pids: 256 } }).limits).toEqual({ pids: 256 });
     expect(sessionSpecSchema.parse({}).limits).toEqual({ memoryBytes: 512 * MIB, cpus: 1, pids: 256 });
@@ -93,7 +95,7 @@ describe('the spec of a session under the host policy', () => {
     );
   });
 
-  test('is the same when it is parsed again', () => {
+  test('stays the same when it is parsed again', () => {
     for (const given of [{ policy: 'host' }, { policy: 'host', limits: { cpus: 2 } }, {}]) {
       const spec = sessionSpecSchema.parse(given);
       expect(sessionSpecSchema.parse(JSON.parse(JSON.stringify(spec)))).toEqual(spec);

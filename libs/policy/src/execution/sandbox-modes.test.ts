@@ -36,40 +36,38 @@ const EXPECTED: Record<Policy, Record<(typeof SANDBOX_MODES)[number], string>> =
   codex: { 'read-only': '+--', 'workspace-write': '+-+', 'danger-full-access': '---', external: '---' },
 };
 
-describe('what each policy does with each mode and network', () => {
+describe('the table of modes and networks under each policy', () => {
   // Written out here, so that none can be lost.
   const networks = ['restricted', 'limited', 'full'] as const;
   const modes = Object.keys(EXPECTED.docker) as (typeof SANDBOX_MODES)[number][];
   const rows = POLICIES.flatMap((policy) => modes.map((mode) => [policy, mode] as const));
 
-  test.each(rows)('%s %s: enforced or refused as the table says (S3-12, S3-15)', (policy, mode) => {
+  // S3-12, S3-15
+  test.each(rows)('decides for %s %s whether each network is enforced or refused', (policy, mode) => {
     const had = networks.map((network) => (pathsOf(policy, { mode, network }).length === 0 ? '+' : '-'));
     expect(had.join('')).toBe(EXPECTED[policy][mode]);
   });
 
   // S3-20: such a session never waits for a host.
-  test.each(rows)(
-    '%s %s: what no host can enforce is refused when a session is opened, with its field',
-    (policy, mode) => {
-      for (const network of networks)
-        for (const selection of ['auto', 'require', 'forbid'] as const) {
-          const sandbox = { mode, network, selection };
-          const row = SANDBOX_TABLE[policy].modes[mode];
-          const isSandbox = mode === 'read-only' || mode === 'workspace-write';
-          const contradicts = selection === (isSandbox ? 'forbid' : 'require');
-          const whole = networks.every((other) => row[other] !== undefined && row[other] === row[network]);
-          const paths = [
-            ...(contradicts ? ['sandbox.selection'] : []),
-            ...(row[network] === undefined ? [] : [whole ? 'sandbox.mode' : 'sandbox.network']),
-          ];
-          const { error } = sessionSpecSchema.safeParse({ policy, sandbox });
-          expect([sandbox, error?.issues.map(({ path }) => path.join('.')) ?? []]).toEqual([sandbox, paths]);
-          expect(pathsOf(policy, sandbox)).toEqual(paths);
-        }
-    },
-  );
+  test.each(rows)('refuses for %s %s at opening what no host can enforce, with its field', (policy, mode) => {
+    for (const network of networks)
+      for (const selection of ['auto', 'require', 'forbid'] as const) {
+        const sandbox = { mode, network, selection };
+        const row = SANDBOX_TABLE[policy].modes[mode];
+        const isSandbox = mode === 'read-only' || mode === 'workspace-write';
+        const contradicts = selection === (isSandbox ? 'forbid' : 'require');
+        const whole = networks.every((other) => row[other] !== undefined && row[other] === row[network]);
+        const paths = [
+          ...(contradicts ? ['sandbox.selection'] : []),
+          ...(row[network] === undefined ? [] : [whole ? 'sandbox.mode' : 'sandbox.network']),
+        ];
+        const { error } = sessionSpecSchema.safeParse({ policy, sandbox });
+        expect([sandbox, error?.issues.map(({ path }) => path.join('.')) ?? []]).toEqual([sandbox, paths]);
+        expect(pathsOf(policy, sandbox)).toEqual(paths);
+      }
+  });
 
-  test('docs/sandboxes.md has the same table', () => {
+  test('is the table of docs/sandboxes.md', () => {
     const page = readFileSync(new URL('../../../../docs/sandboxes.md', import.meta.url), 'utf8');
     const written = page.split('\n').filter((line) => /^\| `[a-z]+` \| `[a-z-]+` \|/.test(line));
     const lines = rows.map(([policy, mode]) => {
@@ -81,14 +79,14 @@ describe('what each policy does with each mode and network', () => {
   });
 });
 
-describe('a spec that does not say', () => {
+describe('a spec without sandbox options', () => {
   test.each([
     ['docker', 'workspace-write', 'restricted', true],
     ['host', 'external', 'full', false],
     ['bubblewrap', 'workspace-write', 'restricted', true],
     ['codex', 'workspace-write', 'restricted', true],
   ] as const)(
-    'has under %s the mode %s and the network %s, which need no listing',
+    'gets under %s the mode %s and the network %s, which need no listing',
     (policy, mode, network, sandboxed) => {
       for (const sandbox of [undefined, {}]) {
         expect(resolveSandbox(specOf(policy, sandbox))).toEqual({ mode, network, sandboxed, allowedHosts: [] });
@@ -99,7 +97,8 @@ describe('a spec that does not say', () => {
 });
 
 describe('selection', () => {
-  test("'forbid' is no sandbox, where the operator lists danger-full-access (S3-20)", () => {
+  // S3-20
+  test("gives no sandbox for 'forbid', if the operator lists danger-full-access", () => {
     expect(resolveSandbox(specOf('docker', { selection: 'forbid' }))).toMatchObject({
       mode: 'danger-full-access',
       sandboxed: false,
@@ -110,24 +109,26 @@ describe('selection', () => {
     expect(pathsOf('docker', { selection: 'forbid', mode: 'read-only' })).toEqual(['sandbox.selection']);
   });
 
-  test("'require' is refused where nothing holds a command back, on any platform (S3-17, S3-20, S3-21)", () => {
+  // S3-17, S3-20, S3-21
+  test("refuses 'require' on every platform where no sandbox holds a command back", () => {
     expect(pathsOf('docker', { selection: 'require' })).toEqual([]);
     expect(pathsOf('host', { selection: 'require' })).toEqual(['sandbox.selection']);
     expect(pathsOf('docker', { selection: 'require', mode: 'danger-full-access' })).toEqual(['sandbox.selection']);
   });
 
+  // S3-13
   test.each([
     ['read-only', true],
     ['workspace-write', true],
     ['danger-full-access', false],
     ['external', false],
-  ] as const)("'auto' has a sandbox in the mode %s: %s (S3-13)", (mode, sandboxed) => {
+  ] as const)("gives for 'auto' in the mode %s a sandbox: %s", (mode, sandboxed) => {
     expect(resolveSandbox(specOf('docker', { mode })).sandboxed).toBe(sandboxed);
   });
 });
 
-describe('what the operator has not listed', () => {
-  test('is refused, and the refusal names what is allowed', () => {
+describe('a mode, network or host name that the operator has not listed', () => {
+  test('is refused with what is allowed', () => {
     const sandbox = { mode: 'danger-full-access', network: 'full' };
     expect(checkSandbox(specOf('docker', sandbox), USUAL)).toEqual([
       {
@@ -143,7 +144,7 @@ describe('what the operator has not listed', () => {
     ]);
   });
 
-  test('is refused host by host; a listed pattern covers what is within it', () => {
+  test('is refused by host name, where a listed pattern covers the names within it', () => {
     const limited = (allowedHosts: string[]) => specOf('docker', { network: 'limited', allowedHosts });
     expect(checkSandbox(limited(['a.example.org', '*.b.example.org', 'registry.npmjs.org:443']), EVERYTHING)).toEqual(
       [],

@@ -20,7 +20,7 @@ const onThisMachine = process.arch === 'x64' ? (['x64', 'arm64'] as const) : (['
 describe.each(onThisMachine)('the numbers of system calls of %s', (architecture) => {
   const numberOf = syscallNumbers(architecture);
 
-  test('are those of the kernel, and what it lacks has none', () => {
+  test("are the kernel's, and undefined for calls that it lacks", () => {
     const known = readHeader(HEADERS[architecture]);
     const newest = Math.max(...known.values());
     // An older header lacks newer calls.
@@ -31,7 +31,7 @@ describe.each(onThisMachine)('the numbers of system calls of %s', (architecture)
     expect(older.length).toBeGreaterThan(200);
   });
 
-  test('are common to all architectures where they are new', () => {
+  test('are the same on all architectures for new calls', () => {
     const other = syscallNumbers(architecture === 'x64' ? 'arm64' : 'x64');
     const added = names.filter((name) => (numberOf(name) ?? 0) >= FIRST_COMMON);
     expect(added.map((name) => [name, numberOf(name)])).toEqual(added.map((name) => [name, other(name)]));

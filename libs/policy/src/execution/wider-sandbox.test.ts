@@ -50,7 +50,7 @@ describe('the wider sandbox of a session', () => {
     });
   });
 
-  test('reaches under limited all that the operator lists, and that is wider than fewer names', () => {
+  test('reaches under limited all hosts that the operator lists, if the session reaches fewer', () => {
     const own = { sandbox: { network: 'limited', allowedHosts: ['pypi.org'] } };
     const limited = { mode: 'workspace-write', network: 'limited', allowedHosts: WITH_HOSTS.hosts, ...rest };
     expect(sandboxOf(own, { network: 'limited' }, WITH_HOSTS)).toEqual(limited);
@@ -59,13 +59,13 @@ describe('the wider sandbox of a session', () => {
     expect(sandboxOf(all, { network: 'limited' }, WITH_HOSTS)).toMatch('is not wider');
   });
 
-  test('has the names of the session, where only the mode is wider', () => {
+  test("keeps the session's host names where only the mode is wider", () => {
     const own = { sandbox: { mode: 'read-only', network: 'limited', allowedHosts: ['pypi.org'] } };
     const expected = { mode: 'workspace-write', network: 'limited', allowedHosts: ['pypi.org'], ...rest };
     expect(sandboxOf(own, { mode: 'workspace-write' }, WITH_HOSTS)).toEqual(expected);
   });
 
-  test("loses the settings of Codex that would narrow what is wider, and keeps the session's others", () => {
+  test("drops Codex settings that would narrow what is wider, and keeps the session's others", () => {
     const configOverrides = {
       sandbox_mode: 'read-only',
       'sandbox_workspace_write.network_access': false,
@@ -78,65 +78,68 @@ describe('the wider sandbox of a session', () => {
   });
 });
 
-test.each<[string, object, WiderSettings['escalation'], string]>([
-  ['under host', { policy: 'host' }, { network: 'full' }, 'no sandbox to leave: its policy is host'],
-  [
-    'without a sandbox',
-    { sandbox: { mode: 'danger-full-access' } },
-    { network: 'full' },
-    'no sandbox to leave: its policy is docker',
-  ],
-  ['of docker without a workspace', { workspace: undefined }, { network: 'full' }, 'without a workspace'],
-  ['that has as much already', {}, { mode: 'workspace-write' }, 'is not wider than what the session has'],
-  // The same container, in which the command would fail again.
-  ['that only counted as unsandboxed outside', {}, { mode: 'danger-full-access' }, 'is not wider'],
-  [
-    'whose policy cannot have it',
-    { policy: 'bubblewrap', sandbox: { mode: 'read-only' } },
-    { mode: 'danger-full-access' },
-    'sandbox.mode: the bubblewrap policy makes a sandbox of its own',
-  ],
-  [
-    'that must have a sandbox',
-    { sandbox: { mode: 'read-only', selection: 'require' } },
-    { mode: 'danger-full-access' },
-    "sandbox.selection: 'require' asks for a sandbox",
-  ],
-])('a session %s cannot leave, for that reason (S3-25)', (_what, spec, escalation, reason) => {
-  expect(widen(spec, escalation)).toEqual({ refusal: expect.stringContaining(reason) });
+describe('leaving the sandbox of a session', () => {
+  // S3-25
+  test.each<[string, object, WiderSettings['escalation'], string]>([
+    ['under host', { policy: 'host' }, { network: 'full' }, 'no sandbox to leave: its policy is host'],
+    [
+      'without a sandbox',
+      { sandbox: { mode: 'danger-full-access' } },
+      { network: 'full' },
+      'no sandbox to leave: its policy is docker',
+    ],
+    ['of docker without a workspace', { workspace: undefined }, { network: 'full' }, 'without a workspace'],
+    ['that has as much already', {}, { mode: 'workspace-write' }, 'is not wider than what the session has'],
+    // The same container, in which the command would fail again.
+    ['that only counted as unsandboxed outside', {}, { mode: 'danger-full-access' }, 'is not wider'],
+    [
+      'whose policy cannot have it',
+      { policy: 'bubblewrap', sandbox: { mode: 'read-only' } },
+      { mode: 'danger-full-access' },
+      'sandbox.mode: the bubblewrap policy makes a sandbox of its own',
+    ],
+    [
+      'that must have a sandbox',
+      { sandbox: { mode: 'read-only', selection: 'require' } },
+      { mode: 'danger-full-access' },
+      "sandbox.selection: 'require' asks for a sandbox",
+    ],
+  ])('is refused with the reason to a session %s', (_what, spec, escalation, reason) => {
+    expect(widen(spec, escalation)).toEqual({ refusal: expect.stringContaining(reason) });
+  });
+
+  const TARGET = { path: '/srv/a', target: '/srv/project' };
+  test.each<[string[], (string | object)?]>([
+    [['bash', '--login']],
+    [['bash', '--rcfile', '/workspace/rc', '-i']],
+    [['sh', '/workspace/first.sh']],
+    [['zsh']],
+    [['env', 'bash']],
+    [['./bash']],
+    [['/usr/../workspace/bash']],
+    [['//workspace/bash']],
+    [['/workspace/bin/bash']],
+    [['/srv/project/bash'], TARGET],
+    [['busybox']],
+    [['busybox', 'sh', '-l']],
+  ])('is refused with the shell %j, which might read its files first', (shell, workspace = '/srv/a') => {
+    expect(widen({ shell, workspace }, { network: 'full' })).toEqual({ refusal: expect.stringContaining('its shell') });
+  });
+
+  test.each([[['bash']], [['/bin/bash', '--norc', '--noprofile']], [['/bin/dash']], [['/bin/busybox', 'ash']]])(
+    'is possible with the shell %j',
+    (shell) => {
+      expect(widen({ shell }, { network: 'full' })).toMatchObject({ spec: { shell } });
+    },
+  );
+
+  test('is refused where the operator has set no wider sandbox', () => {
+    const refusal = 'this host has no wider sandbox';
+    expect(widenSandbox(sessionSpecSchema.parse({ workspace: '/srv/a' }), undefined)).toEqual({ refusal });
+  });
 });
 
-const TARGET = { path: '/srv/a', target: '/srv/project' };
-test.each<[string[], (string | object)?]>([
-  [['bash', '--login']],
-  [['bash', '--rcfile', '/workspace/rc', '-i']],
-  [['sh', '/workspace/first.sh']],
-  [['zsh']],
-  [['env', 'bash']],
-  [['./bash']],
-  [['/usr/../workspace/bash']],
-  [['//workspace/bash']],
-  [['/workspace/bin/bash']],
-  [['/srv/project/bash'], TARGET],
-  [['busybox']],
-  [['busybox', 'sh', '-l']],
-])('a session with the shell %j cannot leave: it might read its files first', (shell, workspace = '/srv/a') => {
-  expect(widen({ shell, workspace }, { network: 'full' })).toEqual({ refusal: expect.stringContaining('its shell') });
-});
-
-test.each([[['bash']], [['/bin/bash', '--norc', '--noprofile']], [['/bin/dash']], [['/bin/busybox', 'ash']]])(
-  'a session with the shell %j can leave',
-  (shell) => {
-    expect(widen({ shell }, { network: 'full' })).toMatchObject({ spec: { shell } });
-  },
-);
-
-test('without settings of the operator nothing leaves', () => {
-  const refusal = 'this host has no wider sandbox';
-  expect(widenSandbox(sessionSpecSchema.parse({ workspace: '/srv/a' }), undefined)).toEqual({ refusal });
-});
-
-describe('settings of the operator', () => {
+describe("the operator's settings of a wider sandbox", () => {
   const check = (escalation: Escalation, policies: Parameters<typeof checkEscalation>[1], allow = ALLOW) =>
     checkEscalation({ escalation, allow }, policies);
 

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { AnchorScan } from './anchor-scan.ts';
 import { FindingList } from './finding-list.ts';
 import type { Rule } from './source.ts';
@@ -19,37 +19,39 @@ function foundIn(text: string, scan: AnchorScan): string[] {
   return findings.spans().map(({ from, end }) => bytes.toString('latin1', from, end));
 }
 
-test('an anchor that folds is found with any of its letters in either case, and with no other byte for one', () => {
-  const scan = new AnchorScan([{ rule, bytes: Buffer.from('azm_AZM@[`{'), fold: true }], TOKEN_ANCHOR_BITS);
-  expect(foundIn('azm_azm@[`{ AZM_AZM@[`{ aZm_Azm@[`{', scan)).toHaveLength(3);
-  for (const other of ['azm_azm`[`{', 'azm_azm@{`{', 'azm_azm@[@{', 'azm_azm@[`[', 'azm\u007fazm@[`{'])
-    expect(foundIn(other, scan), other).toEqual([]);
-});
+describe('the scan for anchors', () => {
+  test('finds an anchor that folds in either case, but not with another byte', () => {
+    const scan = new AnchorScan([{ rule, bytes: Buffer.from('azm_AZM@[`{'), fold: true }], TOKEN_ANCHOR_BITS);
+    expect(foundIn('azm_azm@[`{ AZM_AZM@[`{ aZm_Azm@[`{', scan)).toHaveLength(3);
+    for (const other of ['azm_azm`[`{', 'azm_azm@{`{', 'azm_azm@[@{', 'azm_azm@[`[', 'azm\u007fazm@[`{'])
+      expect(foundIn(other, scan), other).toEqual([]);
+  });
 
-test('an anchor without fold is found as it is written', () => {
-  const scan = new AnchorScan([{ rule, bytes: Buffer.from('azm_') }], TOKEN_ANCHOR_BITS);
-  expect(foundIn('azm_ Azm_ azM_ azm_', scan)).toEqual(['azm_', 'azm_']);
-});
+  test('finds an anchor without fold only as it is written', () => {
+    const scan = new AnchorScan([{ rule, bytes: Buffer.from('azm_') }], TOKEN_ANCHOR_BITS);
+    expect(foundIn('azm_ Azm_ azM_ azm_', scan)).toEqual(['azm_', 'azm_']);
+  });
 
-test('the end of a text that goes on stays open while any anchor may begin there, whichever of its prefix was listed first', () => {
-  const notAfter = new Uint8Array(256);
-  notAfter['x'.charCodeAt(0)] = 1;
-  const anchors = [
-    { rule, bytes: Buffer.from('tok_a'), notAfter },
-    { rule, bytes: Buffer.from('tok_b') },
-  ];
-  const openAt = (text: string, of: typeof anchors) => {
-    const bytes = Buffer.alloc(2 + text.length + (text.length & 1), `\n${text}`);
-    const [window, findings] = [new PendingWindow(), new FindingList()];
-    window.setBytes(bytes);
-    window.look(1, 1 + text.length, 1 + text.length, false, 1);
-    const [scan, pairs] = [new AnchorScan(of, TOKEN_ANCHOR_BITS), new PairTable()];
-    scan.mark(pairs);
-    window.collectSpots(pairs);
-    scan.scan(window, findings);
-    return findings.openAt - 1;
-  };
-  for (const of of [anchors, anchors.toReversed()])
-    expect([openAt('text xto', of), openAt('text xt', of)]).toEqual([6, 6]);
-  expect(openAt('text xto', anchors.slice(0, 1))).toBe(Number.POSITIVE_INFINITY);
+  test('keeps the end of a text open while any anchor may begin there', () => {
+    const notAfter = new Uint8Array(256);
+    notAfter['x'.charCodeAt(0)] = 1;
+    const anchors = [
+      { rule, bytes: Buffer.from('tok_a'), notAfter },
+      { rule, bytes: Buffer.from('tok_b') },
+    ];
+    const openAt = (text: string, of: typeof anchors) => {
+      const bytes = Buffer.alloc(2 + text.length + (text.length & 1), `\n${text}`);
+      const [window, findings] = [new PendingWindow(), new FindingList()];
+      window.setBytes(bytes);
+      window.look(1, 1 + text.length, 1 + text.length, false, 1);
+      const [scan, pairs] = [new AnchorScan(of, TOKEN_ANCHOR_BITS), new PairTable()];
+      scan.mark(pairs);
+      window.collectSpots(pairs);
+      scan.scan(window, findings);
+      return findings.openAt - 1;
+    };
+    for (const of of [anchors, anchors.toReversed()])
+      expect([openAt('text xto', of), openAt('text xt', of)]).toEqual([6, 6]);
+    expect(openAt('text xto', anchors.slice(0, 1))).toBe(Number.POSITIVE_INFINITY);
+  });
 });

@@ -15,7 +15,8 @@ function issuesOf(rules: unknown[]): unknown {
   return undefined;
 }
 
-describe('S1-32: a rule that can never work is refused when rules are compiled', () => {
+// S1-32
+describe('a rule that can never work', () => {
   const reason = (path: string, message: unknown) => ({ code: 'SESSION_SPEC_INVALID', issues: [{ path, message }] });
   test.each([
     [
@@ -51,17 +52,17 @@ describe('S1-32: a rule that can never work is refused when rules are compiled',
     [{ type: 'x', strategy: 'redact', pattern: '(?:[a-z]{100}){50}' }, 'pattern', expect.any(String)],
     [{ type: 'x', strategy: 'redact', pattern: 'x'.repeat(1001) }, 'pattern', 'must be at most 1000 characters'],
     [{ type: 'x', strategy: 'redact', pattern: '' }, 'pattern', 'must not be empty'],
-  ])('%j', (rule, path, message) => {
+  ])('is refused when rules are compiled: %j', (rule, path, message) => {
     expect(issuesOf([rule])).toEqual(reason(`redaction.0.${path}`, message));
   });
 
-  test('65 rules', () => {
+  test('is refused when rules are compiled: the 65th', () => {
     const rules = Array.from({ length: 65 }, () => ({ type: 'email', strategy: 'redact' }));
     expect(issuesOf(rules)).toEqual(reason('redaction', 'must hold at most 64 rules'));
   });
 });
 
-describe('each strategy gives the documented text', () => {
+describe('the text of each strategy', () => {
   const card = '4111-1111-1111-1111';
   const texts: Record<string, [found: string, redact: string, mask: string]> = {
     email: ['alice@example.com', '[REDACTED_EMAIL]', 'alice@****.com'],
@@ -71,7 +72,7 @@ describe('each strategy gives the documented text', () => {
     url: ['https://example.com/a', '[REDACTED_URL]', '[MASKED_URL]'],
     github_token: [`ghp_${'a1'.repeat(18)}`, '[REDACTED_GITHUB_TOKEN]', '****a1a1'],
   };
-  test.each(Object.entries(texts))('%s', (type, [found, redacted, masked]) => {
+  test.each(Object.entries(texts))('is the documented one for %s', (type, [found, redacted, masked]) => {
     const outputs = (['redact', 'mask', 'hash'] as const).map(
       (strategy) => redact([{ type, strategy }], `is ${found} ok`).text,
     );
@@ -84,7 +85,7 @@ describe('each strategy gives the documented text', () => {
     });
   });
 
-  test('a custom type', () => {
+  test('is the documented one for a custom type', () => {
     const rule = (strategy: RedactionRule['strategy'], pattern: string): RedactionRule[] => [
       { type: 'pin', strategy, pattern },
     ];
@@ -94,13 +95,13 @@ describe('each strategy gives the documented text', () => {
     expect(redact([{ type: 'credit_card', strategy: 'mask' }], '4111111111111111').text).toBe('************1111');
   });
 
-  test('a mask whose text has another shape shows the last four characters', () => {
+  test('shows the last four characters when a masked text has another shape', () => {
     expect(redact([{ type: 'email', strategy: 'mask', pattern: '@[a-z.]+' }], 'to @example.org').text).toBe(
       'to ****.org',
     );
   });
 
-  test('equal values have equal hashes under one key, and different ones under another', () => {
+  test('has equal hashes for equal values under one key, and other hashes under another', () => {
     const rules: RedactionRule[] = [{ type: 'ip', strategy: 'hash' }];
     const [first, second] = redact(rules, '10.0.0.1 10.0.0.1').text.split(' ');
     expect(first).toBe(second);
@@ -110,7 +111,7 @@ describe('each strategy gives the documented text', () => {
 
 describe('text that several rules find', () => {
   const secrets = { MAIL: 'alice@example.com' };
-  test('is named after the known secret, then after a rule that blocks, then after the first rule', () => {
+  test('is named after the known secret, a rule that blocks, or the first rule', () => {
     const rules: RedactionRule[] = [
       { type: 'url', strategy: 'redact' },
       { type: 'email', strategy: 'redact' },
@@ -123,7 +124,7 @@ describe('text that several rules find', () => {
     expect(redact(block, text).blocked).toEqual({ type: 'mail', reason: 'matched' });
   });
 
-  test('shows no part that another rule hides', () => {
+  test('is replaced in full, even where one of the rules shows a part', () => {
     const rules: RedactionRule[] = [
       { type: 'email', strategy: 'mask' },
       { type: 'name', strategy: 'redact', pattern: 'alice' },
@@ -144,38 +145,44 @@ describe('text that several rules find', () => {
   });
 });
 
-test('a secret of fewer than six characters is not masked, and a warning names it without its value', () => {
-  const redaction = compileRedaction({ secrets: { SHORT: 'ab12!', LONG: 'ab12!x' }, hashKey });
-  expect(redaction.warnings).toEqual([{ secret: 'SHORT', message: 'is shorter than 6 characters, and is not masked' }]);
-  expect(redaction.text('ab12! ab12!x').text).toBe('ab12! [REDACTED_SECRET]');
-});
+describe('compiled redaction', () => {
+  test('does not mask a secret under six characters, and warns without its value', () => {
+    const redaction = compileRedaction({ secrets: { SHORT: 'ab12!', LONG: 'ab12!x' }, hashKey });
+    expect(redaction.warnings).toEqual([
+      { secret: 'SHORT', message: 'is shorter than 6 characters, and is not masked' },
+    ]);
+    expect(redaction.text('ab12! ab12!x').text).toBe('ab12! [REDACTED_SECRET]');
+  });
 
-test.each(['', 'true', '12345'])('the secret %j is not masked, which a warning reports (case 59)', (secret) => {
-  const redaction = compileRedaction({ secrets: { TOO_SHORT: secret }, hashKey });
-  expect(redaction.warnings).toEqual([{ secret: 'TOO_SHORT', message: expect.stringContaining('is not masked') }]);
-  expect(redaction.text('true 12345 ').text).toBe('true 12345 ');
-});
+  test.each(['', 'true', '12345'])('does not mask the secret %j, and warns about it (case 59)', (secret) => {
+    const redaction = compileRedaction({ secrets: { TOO_SHORT: secret }, hashKey });
+    expect(redaction.warnings).toEqual([{ secret: 'TOO_SHORT', message: expect.stringContaining('is not masked') }]);
+    expect(redaction.text('true 12345 ').text).toBe('true 12345 ');
+  });
 
-test.each([
-  ['a secret that contains another', ['password-of-a', 'my-password-of-a-team'], 'x my-password-of-a-team y'],
-  ['two secrets that overlap', ['alpha-beta', 'beta-gamma'], 'x alpha-beta-gamma y'],
-])('%s: one mask covers both (case 60)', (_what, [first = '', second = ''], text) => {
-  const redaction = compileRedaction({ secrets: { FIRST: first, SECOND: second }, hashKey });
-  expect(redaction.text(text).text).toBe('x [REDACTED_SECRET] y');
-});
+  test.each([
+    ['a secret that contains another', ['password-of-a', 'my-password-of-a-team'], 'x my-password-of-a-team y'],
+    ['two secrets that overlap', ['alpha-beta', 'beta-gamma'], 'x alpha-beta-gamma y'],
+  ])('covers %s with one mask (case 60)', (_what, [first = '', second = ''], text) => {
+    const redaction = compileRedaction({ secrets: { FIRST: first, SECOND: second }, hashKey });
+    expect(redaction.text(text).text).toBe('x [REDACTED_SECRET] y');
+  });
 
-test('tokens are found unless they are switched off; a type that a rule names is found even then', () => {
-  const text = `ghp_${'a1'.repeat(18)} npm_${'b2'.repeat(18)}`;
-  const rules: RedactionRule[] = [{ type: 'npm_token', strategy: 'mask' }];
-  expect(compileRedaction({ hashKey }).text(text).text).toBe('[REDACTED_GITHUB_TOKEN] [REDACTED_NPM_TOKEN]');
-  expect(compileRedaction({ rules, hashKey }).text(text).text).toBe('[REDACTED_GITHUB_TOKEN] ****b2b2');
-  expect(compileRedaction({ tokens: false, hashKey }).text(text).text).toBe(text);
-  expect(compileRedaction({ tokens: false, rules, hashKey }).text(text).text).toBe(text.replace(/npm_.*/, '****b2b2'));
-});
+  test('finds tokens unless they are switched off, and types of rules even then', () => {
+    const text = `ghp_${'a1'.repeat(18)} npm_${'b2'.repeat(18)}`;
+    const rules: RedactionRule[] = [{ type: 'npm_token', strategy: 'mask' }];
+    expect(compileRedaction({ hashKey }).text(text).text).toBe('[REDACTED_GITHUB_TOKEN] [REDACTED_NPM_TOKEN]');
+    expect(compileRedaction({ rules, hashKey }).text(text).text).toBe('[REDACTED_GITHUB_TOKEN] ****b2b2');
+    expect(compileRedaction({ tokens: false, hashKey }).text(text).text).toBe(text);
+    expect(compileRedaction({ tokens: false, rules, hashKey }).text(text).text).toBe(
+      text.replace(/npm_.*/, '****b2b2'),
+    );
+  });
 
-test('createRedactor() needs rules only', () => {
-  const redactor = createRedactor([{ type: 'email', strategy: 'redact' }]);
-  expect(
-    `${redactor.push(Buffer.from('to a@ex'))}|${redactor.push(Buffer.from('ample.com\n'))}|${redactor.end()}`,
-  ).toBe('to |[REDACTED_EMAIL]\n|');
+  test('needs only rules for createRedactor()', () => {
+    const redactor = createRedactor([{ type: 'email', strategy: 'redact' }]);
+    expect(
+      `${redactor.push(Buffer.from('to a@ex'))}|${redactor.push(Buffer.from('ample.com\n'))}|${redactor.end()}`,
+    ).toBe('to |[REDACTED_EMAIL]\n|');
+  });
 });

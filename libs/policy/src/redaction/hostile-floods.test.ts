@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { cutAt, feed, feedRestarted } from '../../test-support/every-chunking.ts';
 import { FLOODED_SECRET, HOSTILE_FLOODS } from '../../test-support/hostile-floods.ts';
 import { seededRandom } from '../../test-support/token-samples.ts';
@@ -12,13 +12,15 @@ const redaction = compileRedaction({
   hashKey: Buffer.alloc(32),
 });
 
-test.each(Object.entries(HOSTILE_FLOODS))('%s: the same in any pieces, and after a restart', (_name, text) => {
-  const input = Buffer.alloc(BYTES, Buffer.from(text, 'latin1'));
-  const whole = feed(redaction.redactor(), [input]);
-  const random = seededRandom(3);
-  for (const pieces of [2, 10, 100]) {
-    const offsets = Array.from({ length: pieces }, () => random(BYTES));
-    expect(feed(redaction.redactor(), cutAt(input, offsets)), `cut at ${offsets}`).toEqual(whole);
-    expect(feedRestarted(redaction, input, offsets[0]!), `restarted at ${offsets[0]}`).toEqual(whole);
-  }
+describe('redaction of a hostile flood', () => {
+  test.each(Object.entries(HOSTILE_FLOODS))('gives the same in any pieces and after a restart: %s', (_name, text) => {
+    const input = Buffer.alloc(BYTES, Buffer.from(text, 'latin1'));
+    const whole = feed(redaction.redactor(), [input]);
+    const random = seededRandom(3);
+    for (const pieces of [2, 10, 100]) {
+      const offsets = Array.from({ length: pieces }, () => random(BYTES));
+      expect(feed(redaction.redactor(), cutAt(input, offsets)), `cut at ${offsets}`).toEqual(whole);
+      expect(feedRestarted(redaction, input, offsets[0]!), `restarted at ${offsets[0]}`).toEqual(whole);
+    }
+  });
 });

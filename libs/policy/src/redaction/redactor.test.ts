@@ -36,11 +36,12 @@ const INPUTS = [
   'a <<x\ny>> <<>> << open\ntodo: it\ntodo:\nnot todo: it\ntodo: \xc3\xa9\xc3',
 ];
 
-describe.each(INPUTS)('of %j', (input) => {
+describe.each(INPUTS)('the redaction of %j', (input) => {
   const bytes = Buffer.from(input, 'latin1');
   const whole = feed(all.redactor(), [bytes]);
 
-  test('REDACTION-1: every split gives the same as the whole', () => {
+  // REDACTION-1
+  test('is the same for every split as for the whole', () => {
     for (let at = 0; at <= bytes.length; at += 1) {
       expect(feed(all.redactor(), cutAt(bytes, [at])), `split at ${at}`).toEqual(whole);
     }
@@ -52,16 +53,18 @@ describe.each(INPUTS)('of %j', (input) => {
     ).toEqual(whole);
   });
 
-  test('REDACTION-2: a redactor that continues after the released bytes gives the same as the whole', () => {
+  // REDACTION-2
+  test('is the same when another redactor continues after the released bytes', () => {
     for (let at = 0; at <= bytes.length; at += 1) {
       expect(feedRestarted(all, bytes, at), `restarted at ${at}`).toEqual(whole);
     }
   });
 });
 
-test('finds everything that the inputs contain', () => {
-  const outputs = INPUTS.map((input) => feed(all.redactor(), [Buffer.from(input, 'latin1')]).output);
-  expect(outputs).toMatchInlineSnapshot(`
+describe('a redactor', () => {
+  test('finds everything that the inputs contain', () => {
+    const outputs = INPUTS.map((input) => feed(all.redactor(), [Buffer.from(input, 'latin1')]).output);
+    expect(outputs).toMatchInlineSnapshot(`
     [
       "password [REDACTED_SECRET]
     ",
@@ -97,12 +100,14 @@ test('finds everything that the inputs contain', () => {
     ****: Ã©ï¿½",
     ]
   `);
-});
+  });
 
-test('REDACTION-6: a block releases the text before it and nothing more, whatever the chunking', () => {
-  const bytes = Buffer.from('one\ntwo a@example.com three b@example.com\n');
-  const expected = { output: 'one\ntwo ', counts: { email: 1 }, blocked: { type: 'email', reason: 'matched' } };
-  for (let at = 0; at <= bytes.length; at += 1) {
-    expect(feed(blocking.redactor(), cutAt(bytes, [at]))).toEqual(expected);
-  }
+  // REDACTION-6
+  test('releases the text before a block and nothing more, whatever the chunking', () => {
+    const bytes = Buffer.from('one\ntwo a@example.com three b@example.com\n');
+    const expected = { output: 'one\ntwo ', counts: { email: 1 }, blocked: { type: 'email', reason: 'matched' } };
+    for (let at = 0; at <= bytes.length; at += 1) {
+      expect(feed(blocking.redactor(), cutAt(bytes, [at]))).toEqual(expected);
+    }
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { shareTable } from './shared-tables.ts';
 import { PairTable, SPOT } from './spots.ts';
 
@@ -8,18 +8,20 @@ const tableOf = (...pairs: [number, number][]): PairTable => {
   return table;
 };
 
-test('equal tables are one table, and tables that differ in one pair stay apart', () => {
-  const first = shareTable(tableOf([1, 2], [3, 4]));
-  const other = shareTable(tableOf([1, 2]));
-  expect(shareTable(tableOf([1, 2], [3, 4]))).toBe(first);
-  expect(shareTable(tableOf([1, 2]))).toBe(other);
-  expect(other).not.toBe(first);
-});
+describe('shared tables of pairs', () => {
+  test('are one table when they are equal, and stay apart when one pair differs', () => {
+    const first = shareTable(tableOf([1, 2], [3, 4]));
+    const other = shareTable(tableOf([1, 2]));
+    expect(shareTable(tableOf([1, 2], [3, 4]))).toBe(first);
+    expect(shareTable(tableOf([1, 2]))).toBe(other);
+    expect(other).not.toBe(first);
+  });
 
-test('the table of many sessions stays shared, however many sessions with other secrets come between', () => {
-  const common = shareTable(tableOf([9, 9]));
-  for (let secret = 0; secret < 100; secret += 1) {
-    shareTable(tableOf([7, secret]));
-    expect(shareTable(tableOf([9, 9]))).toBe(common);
-  }
+  test('stay shared by many sessions while sessions with other secrets come and go', () => {
+    const common = shareTable(tableOf([9, 9]));
+    for (let secret = 0; secret < 100; secret += 1) {
+      shareTable(tableOf([7, secret]));
+      expect(shareTable(tableOf([9, 9]))).toBe(common);
+    }
+  });
 });

@@ -71,8 +71,8 @@ const CASES: Record<string, [text: string, output: string][]> = {
   ],
 };
 
-describe.each(Object.entries(CASES))('%s', (type, cases) => {
-  test.each(cases)('%j', (text, output) => {
+describe.each(Object.entries(CASES))('the detector of %s', (type, cases) => {
+  test.each(cases)('turns %j into %j', (text, output) => {
     expect(foundIn(type, text)).toBe(output);
   });
 });

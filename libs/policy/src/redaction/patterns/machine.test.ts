@@ -1,5 +1,5 @@
 import { MatcherInput } from 're2js';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { pick, type Random, seededRandom } from '../../../test-support/token-samples.ts';
 import { PatternMachine } from './machine.ts';
 import { compilePattern, type Pattern } from './program.ts';
@@ -26,38 +26,41 @@ const ATOMS = [
 const REPEATS = ['', '', '', '*', '+', '?', '*?', '+?', '{2}', '{1,3}', '{0,2}?'];
 const CHARACTERS = ['a', 'b', 'A', '1', ' ', '\n', 'é', '密', '🔑', '_'];
 
-test('finds the same matches as re2js, in 3,000 random patterns and texts', () => {
-  const random = seededRandom(11);
-  let compared = 0;
-  while (compared < 3_000) {
-    const source = makePattern(random, 3);
-    const pattern = compileOrSkip(source);
-    if (!pattern) continue;
-    const text = Buffer.from(Array.from({ length: random(12) }, () => pick(random, CHARACTERS)).join(''));
-    expect(matchesOfMachine(pattern, text), `${source} in ${JSON.stringify(text.toString())}`).toEqual(
-      matchesOfRe2(pattern, text),
-    );
-    compared += 1;
-  }
-});
+describe('the machine that matches patterns', () => {
+  test('finds the same matches as re2js in 3,000 random patterns and texts', () => {
+    const random = seededRandom(11);
+    let compared = 0;
+    while (compared < 3_000) {
+      const source = makePattern(random, 3);
+      const pattern = compileOrSkip(source);
+      if (!pattern) continue;
+      const text = Buffer.from(Array.from({ length: random(12) }, () => pick(random, CHARACTERS)).join(''));
+      expect(matchesOfMachine(pattern, text), `${source} in ${JSON.stringify(text.toString())}`).toEqual(
+        matchesOfRe2(pattern, text),
+      );
+      compared += 1;
+    }
+  });
 
-test('later input changes nothing that is reported as decided', () => {
-  const random = seededRandom(12);
-  let compared = 0;
-  while (compared < 3_000) {
-    const source = makePattern(random, 3);
-    const pattern = compileOrSkip(source);
-    if (!pattern) continue;
-    const make = (length: number) => Buffer.from(Array.from({ length }, () => pick(random, CHARACTERS)).join(''));
-    const text = make(random(10));
-    const outcome = run(pattern, text, 0, false);
-    const longer = run(pattern, Buffer.concat([text, make(1 + random(6))]), 0, true);
-    const label = `${source} in ${JSON.stringify(text.toString())}`;
-    if (outcome.type === 'match') expect(longer, label).toEqual(outcome);
-    const openAt = outcome.type === 'open' ? outcome.at : text.length;
-    if (outcome.type !== 'match' && longer.type === 'match') expect(longer.start, label).toBeGreaterThanOrEqual(openAt);
-    compared += 1;
-  }
+  test('reports as decided only what later input cannot change', () => {
+    const random = seededRandom(12);
+    let compared = 0;
+    while (compared < 3_000) {
+      const source = makePattern(random, 3);
+      const pattern = compileOrSkip(source);
+      if (!pattern) continue;
+      const make = (length: number) => Buffer.from(Array.from({ length }, () => pick(random, CHARACTERS)).join(''));
+      const text = make(random(10));
+      const outcome = run(pattern, text, 0, false);
+      const longer = run(pattern, Buffer.concat([text, make(1 + random(6))]), 0, true);
+      const label = `${source} in ${JSON.stringify(text.toString())}`;
+      if (outcome.type === 'match') expect(longer, label).toEqual(outcome);
+      const openAt = outcome.type === 'open' ? outcome.at : text.length;
+      if (outcome.type !== 'match' && longer.type === 'match')
+        expect(longer.start, label).toBeGreaterThanOrEqual(openAt);
+      compared += 1;
+    }
+  });
 });
 
 function makePattern(random: Random, depth: number): string {

@@ -13,7 +13,7 @@ function hide(secret: string, text: string): string {
 const wrap = (text: string, columns: number, newline = '\n'): string =>
   (text.match(new RegExp(`.{1,${columns}}`, 'g')) ?? []).join(newline);
 
-describe('a known secret is found', () => {
+describe('a known secret', () => {
   test.each([
     ['in base64, inside longer data', LONG, Buffer.from(`a:${LONG}!`).toString('base64'), /^YTpj?▒/],
     ['in base64 as `base64` breaks it into lines', LONG, wrap(Buffer.from(LONG).toString('base64'), 76), /^▒.?=*$/],
@@ -29,7 +29,7 @@ describe('a known secret is found', () => {
     ['as a line of its own', 'line one\nline two', 'x line two x', /^x ▒ x$/],
     ['with the newline at its end cut off', 'swordfish\n', 'is swordfish.', /^is ▒\.$/],
     ['next to itself', 'abcabc', 'abcabcabcabcab', /^▒ab$/],
-  ])('%s', (_name, secret, text, output) => {
+  ])('is found %s', (_name, secret, text, output) => {
     expect(hide(secret, text)).toMatch(output);
   });
 });

@@ -9,18 +9,20 @@ function inLines(text: string, length: number): string {
   return text.replace(new RegExp(`.{${length}}`, 'g'), '$&\n');
 }
 
-test('a short secret is found in base64 and hex, wherever a line break interrupts it', () => {
-  const secret = 'Kq7vZ2mXw9RtL4bN8sYc';
-  const missed = Array.from({ length: 80 }, (_, before) => 'p'.repeat(before)).flatMap((before) =>
-    (['base64', 'hex'] as const).filter((encoding) => {
-      const encoded = Buffer.from(`${before}${secret}\n`).toString(encoding);
-      return !isFound(secret, inLines(encoded, encoding === 'hex' ? 60 : 76));
-    }),
-  );
-  expect(missed).toEqual([]);
+describe('a short secret', () => {
+  test('is found in base64 and hex, wherever a line break interrupts it', () => {
+    const secret = 'Kq7vZ2mXw9RtL4bN8sYc';
+    const missed = Array.from({ length: 80 }, (_, before) => 'p'.repeat(before)).flatMap((before) =>
+      (['base64', 'hex'] as const).filter((encoding) => {
+        const encoded = Buffer.from(`${before}${secret}\n`).toString(encoding);
+        return !isFound(secret, inLines(encoded, encoding === 'hex' ? 60 : 76));
+      }),
+    );
+    expect(missed).toEqual([]);
+  });
 });
 
-describe('a secret is found in the escaped form of', () => {
+describe('a secret in escaped form', () => {
   test.each([
     ['printf %q, which leaves a # in the middle', 'p@$$w0rd#1{x}[y]*?', String.raw`p@\$\$w0rd#1\{x\}\[y\]\*\?`],
     ['Go, whose JSON escapes for HTML', 'a<b>&c=secret&x', String.raw`{"S":"a\u003cb\u003e\u0026c=secret\u0026x"}`],
@@ -37,12 +39,12 @@ describe('a secret is found in the escaped form of', () => {
     ['Node', 'esc\x1bape-\x7fsecret', String.raw`{ a: 'esc\x1Bape-\x7Fsecret' }`],
     ['dash', "it's-secret-val", `'it'"'"'s-secret-val'`],
     ['a trace of bash', "it's-secret-val", String.raw`+ : 'it'\''s-secret-val'`],
-  ])('%s', (_name, secret, text) => {
+  ])('is found as written by %s', (_name, secret, text) => {
     expect(isFound(secret, text)).toBe(true);
   });
 });
 
-describe('a secret is found in each written form that docs/output.md names:', () => {
+describe('a secret in a written form that docs/output.md names', () => {
   const secret = 'Kq7v/Z2m Xw9é';
   const hex = Buffer.from(secret).toString('hex');
   const bytes = hex.match(/../g) ?? [];
@@ -73,11 +75,11 @@ describe('a secret is found in each written form that docs/output.md names:', ()
     return Buffer.concat([...parts, redactor.end()]).toString('latin1');
   };
 
-  test.each(forms)('%s', (_name, text) => {
+  test.each(forms)('is found as %s', (_name, text) => {
     expect(hide(text)).toMatch(/^a (?:[ \0]|0x)*\[REDACTED_SECRET\]\0? z$/);
   });
 
-  test('of one without special characters too', () => {
+  test('is found even without special characters', () => {
     const plain = Buffer.from('lettersonly');
     const written = [...plain].map((byte) => byte.toString(16));
     for (const text of [
@@ -90,10 +92,12 @@ describe('a secret is found in each written form that docs/output.md names:', ()
   });
 });
 
-test('a secret of many short lines is found, and compiled in bounded memory', () => {
-  const lines = Array.from({ length: 16_000 }, (_, index) => `${(index + 2 ** 20).toString(36)}-$'`);
-  const before = process.memoryUsage().rss;
-  const secret = lines.join('\n');
-  expect(isFound(secret, `x ${secret} y`)).toBe(true);
-  expect(process.memoryUsage().rss - before).toBeLessThan(256 << 20);
+describe('a secret of many short lines', () => {
+  test('is found, and compiled in bounded memory', () => {
+    const lines = Array.from({ length: 16_000 }, (_, index) => `${(index + 2 ** 20).toString(36)}-$'`);
+    const before = process.memoryUsage().rss;
+    const secret = lines.join('\n');
+    expect(isFound(secret, `x ${secret} y`)).toBe(true);
+    expect(process.memoryUsage().rss - before).toBeLessThan(256 << 20);
+  });
 });
