@@ -16,7 +16,10 @@ const source = {
 /** Test files of one process share its modules: evaluating them anew for each took more time than most files. */
 const sharing = { isolate: false, setupFiles: ['./scripts/testing/fresh-modules.ts'] };
 
-/** Tests that compare times under load with times before it, and fork bombs, which take the processors from every other test: each runs alone. */
+/**
+ * Tests of which each runs alone: those that compare times under load with times before
+ * it, and fork bombs, which take the processors from every other test.
+ */
 const figures = [
   'tests/integration/approvals-revoke.test.ts',
   'tests/integration/bench.test.ts',

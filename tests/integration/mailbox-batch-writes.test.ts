@@ -3,8 +3,8 @@ import { connectRedis } from '@shellfleet/redis';
 import { describe, expect, test, vi } from 'vitest';
 import { connectTestRedis } from '../support/mailbox-session.ts';
 
-// `batchWrites` (changes.ts) wraps the private field `stream` of ioredis. Without it every command is a separate write, and
-// nothing else fails.
+// `batchWrites` (changes.ts) wraps the private field `stream` of ioredis. Without that field every command is a
+// separate write, and nothing else fails.
 
 describe('the connection of ioredis', () => {
   test('has its socket in `stream`, and writes the commands of one turn together', async () => {

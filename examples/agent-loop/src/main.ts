@@ -2,8 +2,9 @@ import { parseArgs } from 'node:util';
 import { Fleet, type Result, type Session, toModelText } from '@shellfleet/client';
 import { type Action, decide, type ReadLate } from './model.ts';
 
-// An agent's loop: a model decides on an action, the action is carried out in the agent's session, and the model reads what came of it. Here a
-// script stands in for the model. The session is one shell: variables, files and the server in the background last from one turn to the next.
+// An agent's loop: a model decides on an action, the action runs in the agent's session, and the model reads its
+// result. Here a script stands in for the model. The session is one shell: variables, files and the server in the
+// background last from one turn to the next.
 
 const { session: id } = parseArgs({ options: { session: { type: 'string', default: 'agent-loop' } } }).values;
 const mostTurns = 20;

@@ -1,4 +1,4 @@
-/** What background processes of a command print arrives when it arrives: the model says what it waits for. */
+/** Waits for output that background processes print later: the model says which text it waits for. */
 export interface ReadLate {
   type: 'read-late';
   commandId: string;

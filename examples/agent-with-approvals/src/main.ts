@@ -2,9 +2,9 @@ import { parseArgs } from 'node:util';
 import { Fleet, type PrefixRule, type Result, type Session, toModelText } from '@shellfleet/client';
 import { nextTurn, repository, TEST } from './agent.ts';
 
-// An agent works on a small repository. What is known to be harmless runs at once; everything else waits for a person, who answers from
-// anywhere: `shellfleet approvals watch` in another terminal. While the agent waits, no process holds the question: the agent's program, the
-// host and Redis may all start again.
+// An agent works on a small repository. Commands that are known to be harmless run at once. All others wait for a
+// person, who answers from anywhere: `shellfleet approvals watch` in another terminal. While the agent waits, no
+// process holds the question: the agent's program, the host and Redis may all start again.
 
 const { session: id } = parseArgs({ options: { session: { type: 'string', default: 'agent-with-approvals' } } }).values;
 

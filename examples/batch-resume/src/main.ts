@@ -9,8 +9,9 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Fleet, type Task, type TaskResult } from '@shellfleet/client';
 
-// Tasks of three steps each, in a batch whose driver is killed in the middle. A second driver goes on where the first one was: it skips the tasks
-// that had ended, waits for the ones that run, and starts the others. In the end each step of each task has run once.
+// Tasks of three steps each, in a batch whose driver is killed in the middle. A second driver continues the batch: it
+// skips the tasks that had ended, waits for the tasks that run, and starts the others. In the end each step of each
+// task has run once.
 
 const STEPS = 3;
 const { values } = parseArgs({

@@ -4,7 +4,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Package } from './packages.ts';
 
-/** Fetches every package and its dependencies with npm, and returns the path of each tarball by name. Throws where an integrity differs. */
+/**
+ * Fetches every package and its dependencies with npm, and returns the path
+ * of each tarball by name. Throws when the integrity of a package differs.
+ */
 export async function fetchTarballs(packages: Package[], folder: string): Promise<Map<string, string>> {
   const wanted = new Map(packages.flatMap((item) => [item, ...item.dependencies]).map((item) => [item.name, item]));
   const packed = await npmPack([...wanted.values()], folder);

@@ -9,8 +9,8 @@ import { readPackages } from './packages.ts';
 import { describeResult, describeTotals } from './report.ts';
 import { toTask } from './task.ts';
 
-// Unpacks and exercises twenty npm packages, each in a session of its own without a network. The tarballs are fetched here, on
-// the host. There are fewer slots than packages, so most tasks first wait in the queue.
+// Unpacks and exercises twenty npm packages, each in a session of its own without a network. The tarballs are fetched
+// here, on the host. There are fewer slots than packages, so most tasks first wait in the queue.
 
 const usage = `npm run example -- [--own] [--break NAME]
   --own         start a private fleet for this run (Redis and one worker with 4 slots) instead of using the running one

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 export interface Package {
   name: string;
   version: string;
-  /** Of its tarball, as `sha512-…`. */
+  /** The integrity of the tarball, as `sha512-…`. */
   integrity: string;
   /** The packages that it imports. */
   dependencies: Package[];

@@ -2,7 +2,10 @@ import { fileURLToPath } from 'node:url';
 import type { Task } from '@shellfleet/client';
 import type { Package } from './packages.ts';
 
-/** A task that uploads a package and its check, unpacks the package, and runs the check, a Node script with assertions. */
+/**
+ * Returns a task that uploads a package and its check, unpacks the
+ * package, and runs the check, which is a Node script with assertions.
+ */
 export function toTask(item: Package, tarballs: Map<string, string>, broken: boolean): Task {
   const all = [item, ...item.dependencies];
   const uploads = all.map(({ name }) => [`/workspace/${name}.tgz`, tarballs.get(name) ?? '']);

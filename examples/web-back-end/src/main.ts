@@ -6,8 +6,9 @@ import { Fleet } from '@shellfleet/client';
 import { type Reading, read } from './reader.ts';
 import { createBackEnd } from './server.ts';
 
-// Two back ends that know nothing of each other, one run, and three readers of it: one stays, one comes and goes between the back ends, and one
-// comes when the run has ended. All of them have the same text in the end.
+// Two back ends that know nothing of each other, one run, and three readers of that run. The first reader stays, the
+// second comes and goes between the back ends, and the third comes when the run has ended. In the end all of them have
+// the same text.
 
 const { values } = parseArgs({
   options: {

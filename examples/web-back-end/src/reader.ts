@@ -1,4 +1,4 @@
-/** What a reader has got so far. */
+/** What a reader has received so far. */
 export interface Reading {
   text: string;
   lastEventId: string | undefined;
@@ -8,8 +8,8 @@ export interface Reading {
 }
 
 /**
- * Reads as the EventSource of a browser does: it sends the id of the last event when it comes back. Leaves after `mostEvents`, or at the end.
- * Returns what it knows then, to go on from there.
+ * Reads like the EventSource of a browser, which sends the id of the last event when it comes
+ * back. Leaves after `mostEvents` or at the end, and returns the state from which it can go on.
  */
 export async function read(url: string, before?: Reading, mostEvents = Infinity): Promise<Reading> {
   const reading: Reading = { ...(before ?? { text: '', lastEventId: undefined, events: 0, end: undefined }) };

@@ -3,12 +3,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { text } from 'node:stream/consumers';
 import { type Fleet, isShellfleetError } from '@shellfleet/client';
 
-// A back end for browsers. It keeps nothing: runs are in the fleet, and a reader resumes by the id of the last event that it got. So a reader may
-// leave and come back, to this process or to another one.
+// A back end for browsers. It keeps nothing: runs are in the fleet, and a reader resumes by the id of the last event
+// that it received. So a reader may leave and come back, to this process or to another one.
 //
 //   POST /runs                 body: a script → 201 with the id of the run
-//   GET /runs/ID/events        server-sent events: `output` for each piece, then `end`. `Last-Event-ID` resumes after that one
-//   DELETE /runs/ID            cancels it
+//   GET /runs/ID/events        server-sent events: `output` for each piece, then `end`;
+//                              `Last-Event-ID` resumes after that event
+//   DELETE /runs/ID            cancels the run
 
 export function createBackEnd(fleet: Fleet): Server {
   return createServer((request, response) => {

@@ -46,9 +46,9 @@ type EndReason = (typeof endReasons)[number];
 export type Refusal = NonNullable<(typeof refusals)[number]>;
 
 export interface CommandStartPayload {
-  /** Default: no limit. */
+  /** No limit by default. */
   timeoutMs?: number | undefined;
-  /** Default: no limit. */
+  /** No limit by default. */
   noOutputTimeoutMs?: number | undefined;
   killGraceMs: number;
   script: string | Uint8Array;

@@ -6,9 +6,9 @@ export type { ContainerCreateOptions, default as Docker, HostConfig, NetworkInsp
 const require = createRequire(import.meta.url);
 
 /**
- * dockerode without its SSH client and gRPC, which are two thirds of its modules and 18 MB of a worker's memory. They serve engines behind SSH and
- * builds with BuildKit. Shellfleet connects to a socket or a TCP port, and builds without BuildKit. The published package contains a bundle
- * that lacks both (scripts/release/bundle-vendor.ts).
+ * Loads dockerode without its SSH client and gRPC, which are two thirds of its modules and 18 MB of a worker's memory.
+ * They serve engines behind SSH and builds with BuildKit. Shellfleet connects to a socket or a TCP port, and builds
+ * without BuildKit. The published package contains a bundle that lacks both (scripts/release/bundle-vendor.ts).
  */
 export function loadDockerode(): typeof Docker {
   const dockerode = require.resolve('dockerode');
