@@ -1,5 +1,5 @@
-// Builds the keeper and its launcher from their C source: for this machine once per state of the source, with the first
-// C compiler that is found, and for the published package.
+// Builds the keeper and its launcher from C: once per state of the source for this machine, and for the published
+// package.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -13,7 +13,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const sourceFolders = { keeper: join(here, 'src'), launch: join(here, 'launcher') };
 const buildFolder = join(here, 'build');
 
-// musl makes it ten times smaller; both are static, because an image may hold no C library at all.
+// Static builds, because an image may have no C library. musl makes them ten times smaller.
 const compilers = ['musl-gcc', 'cc', 'gcc', 'clang'];
 const flags = [
   '-std=gnu11',
@@ -27,13 +27,12 @@ const flags = [
 ];
 
 export interface Programs {
-  /** The main process of every session. */
+  /** Main process of every session. */
   keeper: string;
-  /** Starts it on a host without a container. */
+  /** Program that starts the keeper on a host without a container. */
   launch: string;
 }
 
-/** None of the compilers is installed. */
 export class MissingCompiler extends Error {
   constructor(tried: readonly string[]) {
     const example = 'Install one, for instance with: apt-get install gcc libc6-dev';
@@ -76,7 +75,7 @@ async function build(program: string, sources: string[], folder: string, candida
   await rename(unfinished, program); // another process never finds a part of it
 }
 
-/** The shell's loop as a C string. */
+/** Returns the shell's loop as a C string. */
 async function shellScriptHeader(): Promise<string> {
   const script = await readFile(join(sourceFolders.keeper, 'shell.sh'), 'utf8');
   const lines = script.split('\n').map((line) => `  ${JSON.stringify(`${line}\n`)}`);
@@ -88,7 +87,7 @@ async function readSources(folder: string): Promise<string[]> {
   return names.map((name) => join(folder, name));
 }
 
-/** Names the state of the source and of the flags. */
+/** Returns a name for the state of the source and of the flags. */
 export async function hashOfSources(): Promise<string> {
   const hash = createHash('sha256').update(flags.join(' '));
   for (const folder of Object.values(sourceFolders)) {
@@ -116,7 +115,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Removes builds of older sources. A session that still runs one has its own copy open. */
+/** Removes builds of older sources. A session that still runs one has the file open. */
 async function removeOthers(keep: string): Promise<void> {
   for (const name of await readdir(buildFolder)) {
     if (join(buildFolder, name) !== keep) await rm(join(buildFolder, name), { recursive: true, force: true });

@@ -1,5 +1,4 @@
-// Builds the programs of the published package in the folder `prebuilt`: for both architectures, with a cross compiler
-// for the other one.
+// Builds the published package's programs in the folder `prebuilt`, for both architectures with a cross compiler.
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { arch } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -17,13 +16,13 @@ for (const [name, cross] of Object.entries(compilers)) {
   try {
     await prebuild(join(prebuilt, `linux-${name}`), isOwn ? ['musl-gcc', 'cc', 'gcc', 'clang', ...cross] : cross);
   } catch (error) {
-    // A build for one's own use may lack the other architecture. A release is refused without it.
+    // A private build may lack the other architecture, and a release may not.
     if (!(error instanceof MissingCompiler) || isOwn) throw error;
     console.error(`The keeper is not built for ${name}: none of ${cross.join(', ')} is installed.`);
   }
 }
 
-/** Leaves a build of the same source as it is. */
+/** Builds one folder, unless it is a build of the same source. */
 async function prebuild(folder: string, candidates: readonly string[]): Promise<void> {
   const stamp = `${folder}.source`;
   const hash = await hashOfSources();

@@ -1,6 +1,5 @@
-// Feeds an open stdin with random frames: in order, again, too early, too long, of others; and reads it in random
-// pieces. Byte n of the stream is a function of n, so that each one read is known to be the right one. usage:
-// fuzz-input <seed> <milliseconds>. Ends with 0 and a line of counts, or dies where something is wrong.
+// Feeds an open stdin with random frames and reads it in random pieces, under the sanitizers. Byte n of the stream is a
+// function of n, so every byte can be checked. usage: fuzz-input <seed> <milliseconds>
 #define _GNU_SOURCE
 #include "../src/clock.h"
 #include "../src/events.h"

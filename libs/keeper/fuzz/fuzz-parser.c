@@ -1,5 +1,5 @@
-// Feeds the keeper's frame parser with random and with mutated frames, cut at random places, under the sanitizers.
-// usage: fuzz-parser <seed> <milliseconds>. Ends with 0 and a line of counts, or dies where something is wrong.
+// Feeds the frame parser with random and mutated frames, cut at random, under the sanitizers. usage: fuzz-parser <seed>
+// <milliseconds>
 #include "../src/clock.h"
 #include "../src/wire.h"
 #include <stdio.h>

@@ -57,8 +57,7 @@ static int open_source(const char *path) {
   return fd;
 }
 
-// Opens the workspace, and refuses a link on its path. The worker has checked the path, but a user who may write to a
-// folder on it can have put a link there since.
+// Opens the workspace, and refuses a link on its path, which a user may have put there since the worker's check.
 static int open_workspace(const char *path) {
   const struct {
     uint64_t flags, mode, resolve;

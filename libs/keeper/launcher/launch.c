@@ -129,8 +129,7 @@ static unsigned long long start_of(pid_t pid) {
   return started;
 }
 
-// In a user namespace of its own a process without privileges may have the other namespaces. Its user id stays the
-// same.
+// Maps only the user's own id. In its user namespace a process without privileges may have the other namespaces.
 static void map_user(pid_t child) {
   char path[48], text[48];
   snprintf(path, sizeof path, "/proc/%d/setgroups", child);

@@ -41,7 +41,7 @@ void relay_open(const char *path) {
 void relay_enter(void) {
   unsetenv("SF_TOKEN");
   unsetenv("SF_SYNC");
-  // Without its relay the program could not be reached any more. A launcher that died before this has closed its end.
+  // Kills the program with its relay, without which it is unreachable. A launcher that died earlier has closed its end.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL)) fail("tying the program to its relay");
   if (dup2(ends[PROGRAMS], 0) < 0 || dup2(ends[PROGRAMS], 1) < 0) fail("connecting stdin and stdout");
 }

@@ -1,9 +1,8 @@
 #ifndef RELAY_H
 #define RELAY_H
 
-// The relay connects the stdin and stdout of a program that can open no socket to a socket of this host. A new
-// connection replaces the one before. Output before the first connection waits; later, without a connection, it is
-// dropped, as container engines do.
+// Connects the stdin and stdout of a program that can open no socket to a socket of this host. A new connection
+// replaces the last. Output waits for the first connection, and is later dropped without one.
 
 // Opens the socket, in the launcher, before the program starts.
 void relay_open(const char *path);

@@ -6,8 +6,8 @@
 
 enum { REMEMBERED = 65536, BLOCK = 64 /* a divisor of REMEMBERED */ };
 
-// A look-up compares the short marks of all ids, and the whole id only where the mark is equal: 2 KB in a session of a
-// thousand commands, 128 KB for a full list. An index would cost memory in every session for the sake of a few.
+// A look-up compares short marks of all ids, and whole ids only where marks are equal: 128 KB for a full list. An index
+// would cost memory in every session for the sake of a few.
 static uint8_t (*ids)[ID_BYTES];
 static uint16_t *marks;
 static uint32_t count;

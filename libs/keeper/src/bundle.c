@@ -34,8 +34,7 @@ static int make_directory(const Place *place, mode_t mode) {
   return S_ISDIR(status.st_mode) ? change_mode(place->folder, place->name, mode) : ENOTDIR;
 }
 
-// Writes a file under another name and then renames it, so that readers see the old file or the new one. The name holds
-// the pid, which no other operation has.
+// Writes a file under another name with the pid, and renames it, so that readers see the old file or the new one.
 static int write_file(const Place *place, mode_t mode, const void *bytes, size_t n) {
   char part[64];
   snprintf(part, sizeof part, ".shellfleet-%d.part", getpid());

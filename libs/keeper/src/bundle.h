@@ -3,13 +3,12 @@
 #define BUNDLE_H
 #include "file_operation.h"
 
-// Writes the files that `data` holds: for each u32 kind, u32 mode, u32 bytes of name, u32 bytes of content; name,
-// content. Names are relative to the path. Kinds: d directory (which may exist), f file, l symbolic link (its content
-// is the target), m change only the mode.
+// Writes the files in `data`: for each u32 kind, u32 mode, u32 name bytes, u32 content bytes, name, content. Names are
+// relative to the path. Kinds: d directory (may exist), f file, l symbolic link (to the content), m only the mode.
 int bundle_unpack(const FileOperation *file);
-// Reads the files that `data` names: names relative to the path, each ended by a zero byte. Prints for each u32 errno,
-// u32 mode, u64 bytes of content, content. The contents of an reply have `length` bytes at most; a file that does not
-// fit into the rest of them has the errno EFBIG.
+// Reads the files that `data` names, each relative to the path and ended by a zero byte. Prints for each u32 errno, u32
+// mode, u64 content bytes, content: at most `length` bytes of content in all. A file that does not fit has the errno
+// EFBIG.
 int bundle_pack(const FileOperation *file);
 // Returns the path of the file at which bundle_unpack failed.
 const char *bundle_path(void);

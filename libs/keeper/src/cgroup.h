@@ -3,8 +3,7 @@
 #define CGROUP_H
 #include <stdint.h>
 
-// Opens the files of the control group. A missing file counts as "no limit" or as a counter of 0: no kernel has all of
-// them.
+// Opens the files of the control group. A missing file counts as "no limit" or as a counter of 0.
 void cgroup_open(const char *root);
 // Returns the limit of processes, or 0 for none.
 long cgroup_pids_max(void);

@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Writes the path, without links, of the shell's directory, or of the one to which `path` leads from there. Returns its
-// length, or 0 when there is no such directory any more or its path does not fit.
+// Writes the path, without links, of the shell's directory, or of `path` from there. Returns its length, or 0 when the
+// directory is gone or its path does not fit.
 size_t directory_describe(uint8_t *text, size_t size, const uint8_t *path, size_t path_bytes);
 
 #endif

@@ -1,4 +1,2 @@
-/**
- * Port on its own loopback at which a sandbox with a limited network reaches its proxy. Equal to the one in egress.h.
- */
+/** Port on its loopback at which a sandbox with a limited network reaches its proxy, as in egress.h. */
 export const EGRESS_PORT = 61_080;

@@ -1,6 +1,5 @@
-// The way out of a sandbox whose network is limited. A child of the keeper, the forwarder, listens on the loopback of
-// the sandbox and relays each connection to a unix socket behind which the worker's proxy decides. The child relays
-// bytes and does not interpret them.
+// The way out of a sandbox with a limited network. The forwarder, a child of the keeper, listens on its loopback and
+// relays bytes to a unix socket, behind which the worker's proxy decides.
 //
 // FORWARD-1. The port is bound before the shell starts, and stays bound while a forwarder that was killed is replaced.
 // FORWARD-2. A connection waits a few seconds for a proxy that is away, and is then answered with an error.

@@ -1,7 +1,7 @@
 // Entries are named by ULIDs; on the wire an id is the 128 bits that a ULID spells.
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
-/** Values of the characters of a ULID by character code, in either case; -1 for others. */
+/** Values of a ULID's characters by character code, in either case. -1 for others. */
 const VALUES = new Int8Array(128).fill(-1);
 for (const [value, character] of [...ALPHABET].entries()) {
   VALUES[character.charCodeAt(0)] = value;
@@ -10,7 +10,7 @@ for (const [value, character] of [...ALPHABET].entries()) {
 const ULID_LENGTH = 26;
 export const ENTRY_ID_BYTES = 16;
 
-/** The ULID of a command id `<sessionId>.<ULID>`. */
+/** Returns the ULID of a command id `<sessionId>.<ULID>`. */
 export function toEntryId(commandId: string): string {
   return commandId.slice(-ULID_LENGTH);
 }

@@ -97,8 +97,8 @@ static enum Refusal check_id(const Header *header) {
   return shell_problem() ? REFUSED_NO_SHELL : 0;
 }
 
-// Only a script with `<<` can end inside a here-document, and only one with more `(` than `)` inside a command
-// substitution, which damages the heap of bash 5.2. The shell checks no other script.
+// Selects checks: only a script with `<<` can end inside a here-document, and only one with more `(` than `)` inside a
+// command substitution, which damages the heap of bash 5.2.
 static int checks_of(const Command *command) {
   long open = 0;
   for (size_t i = 0; i < command->script_bytes; i++) open += (command->script[i] == '(') - (command->script[i] == ')');
@@ -116,8 +116,7 @@ static enum Refusal prepare_command(const Command *command, const uint8_t *id) {
   return command->input_kind == OPEN_STDIN && !input_begin(id) ? REFUSED_NO_SPACE : 0;
 }
 
-// Replaces a shell in which a command has replaced the descriptors of its texts: it would not source the script
-// (SEALED-2).
+// Replaces a shell in which a command has replaced the descriptors of its texts (SEALED-2).
 static void replace_shell_without_texts(void) {
   if (shell_holds_texts()) return;
   ending_note_shell(LOST, "a command had replaced the descriptors of its shell's scripts, so the shell was replaced");

@@ -1,5 +1,5 @@
-// The events that the keeper waits for. Each event names its source by a tag. A wait can leave out output, so that a
-// command that ends at once does not wake the keeper for each of its writes.
+// The events that the keeper waits for, each with a tag for its source. A wait can leave out output, so that a short
+// command does not wake the keeper for each write.
 #ifndef EVENTS_H
 #define EVENTS_H
 #include "wire.h"

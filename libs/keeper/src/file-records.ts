@@ -1,5 +1,4 @@
-// The formats of what file operations print, and of operations with many files. file_steps.c and bundle.c are the other
-// end.
+// Formats of what file operations print, and of operations with many files, as in file_steps.c and bundle.c.
 import { MalformedFrame, readUint64 } from './frames.ts';
 import { textsOf, uint32s } from './messages.ts';
 
@@ -19,8 +18,8 @@ const fileTypes: Record<string, ListedFile['type']> = { f: 'file', d: 'directory
 const RECORD_FIELDS = 6;
 
 /**
- * Parses the output of `list` and `stat`: type, size, mode (octal), modified (ms), name and target of each, every field
- * ended by a zero byte.
+ * Parses the output of `list` and `stat`: type, size, octal mode, modified (ms), name and target, each ended by a zero
+ * byte.
  */
 export function parseFileRecords(stdout: Uint8Array): ListedFile[] {
   const fields = textsOf(stdout);
@@ -47,7 +46,7 @@ export function parseFileRecords(stdout: Uint8Array): ListedFile[] {
   return records;
 }
 
-/** One entry of a directory that is written. An entry of kind `mode` changes only the mode of a file that exists. */
+/** Entry of a directory that is written. The kind `mode` changes only the mode of an existing file. */
 export interface PackedEntry {
   kind: 'directory' | 'file' | 'symlink' | 'mode';
   /** Name relative to the directory. */
@@ -72,7 +71,7 @@ function encodeEntry({ kind, name, mode, content = new Uint8Array(0) }: PackedEn
   return [uint32s((kinds[kind] ?? '').charCodeAt(0), mode, nameBytes.length, content.length), nameBytes, content];
 }
 
-/** One file of the output of `pack`. */
+/** File in the output of `pack`. */
 export interface PackedFile {
   /** Linux errno, or 0 when the file was read whole. */
   errno: number;

@@ -183,7 +183,7 @@ int file_calls_tick(void) {
   return wake;
 }
 
-// Puts the rest of an reply on the link. Returns 0 when there was no room.
+// Puts the rest of a reply on the link. Returns 0 when there was no room.
 static int send_call(Call *call) {
   static uint8_t piece[PIECE_BYTES];
   for (int s = 0; s < STREAMS; s++) {

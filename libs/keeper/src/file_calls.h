@@ -11,8 +11,7 @@
 // Most calls at a time: four beside the commands, and one in their order.
 enum { FILE_CALLS = 5 };
 
-// Begins the call, or refuses it. A FILE_CALL without a payload begins nothing: its refusal shows whether the id has
-// begun.
+// Begins the call, or refuses it. Without a payload it begins nothing, and the refusal shows whether the id has begun.
 void file_call_start(const Header *header, const uint8_t *payload);
 // Kills the child of the call with this id, if it runs.
 void file_call_stop(const Header *header);

@@ -52,8 +52,7 @@ static int open_folder(int folder, const char *path, int *fd) {
   return error;
 }
 
-// Opens the directories of a path one after the other from the root folder on, each in the one before it, and makes
-// those that are missing.
+// Opens the directories of a path from the root on, each in the one before, and makes missing ones.
 static int walk_to(char *path, int makes_parents, int *fd) {
   int error = open_folder(AT_FDCWD, "/", fd);
   for (char *name = path; !error && name;) {
@@ -97,8 +96,8 @@ int look_at(int folder, const char *name, int is_removed) {
   return is_removed && S_ISDIR(status.st_mode) && leads_off_limits(&status) ? EPERM : 0;
 }
 
-// Changes the mode through a descriptor, so that it is the file that was checked. fchmod() takes no O_PATH descriptor,
-// but chmod() of its name in /proc does the same.
+// Changes the mode of the file that was checked, through its name in /proc, because fchmod() takes no O_PATH
+// descriptor.
 int change_mode(int folder, const char *name, mode_t mode) {
   struct stat status;
   char path[32];

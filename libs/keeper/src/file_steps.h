@@ -4,8 +4,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-// A name that an operation makes, replaces or removes, and its directory. The directory is open, so it stays the one
-// that was checked, whatever happens to its path.
+// A name that an operation makes, replaces or removes, in its open directory, which stays the one that was checked.
 typedef struct {
   int folder;
   char name[2 * 4096];
@@ -28,8 +27,8 @@ int change_mode_of(const char *path, mode_t mode);
 int unless_links_are_followed(int flags);
 // Returns ENOTDIR, or ELOOP for a link that is not followed.
 int not_a_folder(int folder, const char *name);
-// Prints a record: type, size, mode, modified (ms), name, target of a symbolic link, each ended by a zero byte. Names
-// are bytes. `path` is relative to the open folder.
+// Prints a record: type, size, mode, modified (ms), name, target of a symbolic link, each ended by a zero byte. `path`
+// is relative to the open folder.
 void print_record(int folder, const char *path, const char *name, const struct stat *status);
 void print_record_of(char type, int folder, const char *path, const char *name, const struct stat *status);
 

@@ -76,8 +76,7 @@ static int open_part(const Place *place, const FileOperation *file, int *fd) {
   if (error == ENOENT && is_later_part) return ESTALE;
   if (error == ENOENT) error = open_regular(place->folder, place->name, O_WRONLY | O_CREAT | O_EXCL, fd);
   if (error) return error;
-  // A later part continues a file that ends where the part begins. In a fresh sandbox, or after a part that was not
-  // written whole, there is no such file.
+  // A later part continues a file that ends where the part begins. After a failure or in a fresh sandbox there is none.
   struct stat part;
   if (fstat(*fd, &part)) return errno;
   if (is_later_part && (uint64_t)part.st_size != file->offset) return ESTALE;

@@ -7,8 +7,8 @@
 
 // Reads the payload of FILE_CALL and copies the paths. Returns 0 when the payload is not valid.
 int file_parse(Cursor *cursor, FileOperation *file);
-// Forks a child that does the operation, prints its reply to `out` and a message to `error`, and exits with 0 or the
-// errno. Returns its pid, or -1 when the fork fails.
+// Forks a child that does the operation, prints its reply to `out` and a message to `error`, and exits with 0 or an
+// errno. Returns its pid, or -1.
 pid_t file_spawn(const FileOperation *file, int out, int error);
 
 #endif

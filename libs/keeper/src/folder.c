@@ -29,9 +29,8 @@ void folder_open(const char *path) {
   directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC); // on failure every file is checked every time
 }
 
-// The directory's time of change shows when a name in it was made, removed or replaced. It has the resolution of the
-// kernel's clock tick, so a recent time may hide a second change. No process can set it, and its age is taken from the
-// same clock.
+// Compares the directory's time of change, which no process can set. It has the resolution of the kernel's clock tick,
+// so a recent time may hide a second change.
 void folder_look(void) {
   struct stat status;
   struct timespec now;
@@ -123,8 +122,7 @@ int folder_write_loop(char *const *arguments, int has_saved_state) {
   return text_seal_loop(&text);
 }
 
-// Puts a text to be parsed only. Its first line keeps the rest from running: where `set` does not work, the second part
-// of the line ends the shell that parses.
+// Puts a text that is only parsed. Its first line keeps the rest from running; where `set` fails, it ends the shell.
 static int put_parsed(const char *before, const uint8_t *script, size_t n, const char *after) {
   Text text;
   text_collect(&text);
@@ -179,8 +177,7 @@ static int add_env(Text *before, Text *after, const uint8_t *env, size_t n) {
   return 1;
 }
 
-// Writes the texts that the shell sources around one command: `before` sets its env and cwd and fails when the cwd
-// cannot be entered, `after` restores them.
+// Writes the texts around a command: `before` sets its env and cwd and fails for a wrong cwd, `after` restores them.
 static enum Refusal put_env_and_cwd(const Command *command, Texts *texts) {
   Text before, after;
   text_collect(&before);

@@ -1,6 +1,6 @@
-// The keeper's own folder: files and FIFOs through which keeper and shell pass data to each other. The texts that the
-// shell sources for a command are in sealed files instead (sealed.h). The folder belongs to the container's user, who
-// may remove or replace anything in it; the keeper then makes it again, or the session's shell is lost.
+// The keeper's folder: files and FIFOs that pass data between keeper and shell. Texts of a command are in sealed files
+// (sealed.h). The container's user may remove or replace anything here; the keeper then makes it again, or the shell is
+// lost.
 #ifndef FOLDER_H
 #define FOLDER_H
 #include "start.h"
@@ -21,16 +21,15 @@ void folder_distrust(void);
 int folder_has_fifo(const char *path, ino_t inode);
 // Returns the path of a file in the folder, valid until the next call.
 const char *path_of(const char *name);
-// Opens a FIFO of the folder for both directions, so that it never reports its end. Returns the descriptor `fd` while
-// that is still the FIFO in the folder, else a new one, or -1 when none could be made.
+// Opens a FIFO of the folder for both directions, so that it never reports its end. Returns `fd` while that is still
+// the FIFO, else a new descriptor, or -1.
 int folder_fifo(const char *name, int fd);
 
 // Removes files that are not the keeper's when there is hardly any room left. Returns 1 when it has done so.
 int folder_make_room(void);
 // Writes a file. Returns 0 when it could not be written whole.
 int folder_write(const char *name, const void *bytes, size_t n, const char *end);
-// Writes the shell's loop with the arguments with which it re-executes itself. Returns 0 when it could not be written
-// whole.
+// Writes the shell's loop with the arguments with which it re-executes itself. Returns 0 on failure.
 int folder_write_loop(char *const *arguments, int has_saved_state);
 // Descriptors of the texts of a command; 0: none.
 typedef struct {
@@ -41,8 +40,8 @@ typedef struct {
 
 // Writes the script, its input, and the texts around it. Returns 0, or the reason of a refusal.
 enum Refusal folder_write_command(const Command *command, Texts *texts);
-// Writes the text `check`, for the shell to parse the script without running it, and `early`, with what comes before a
-// line that begins with `exit`, if there is one. Returns 0 when there is no room for them.
+// Writes the text `check`, with which the shell only parses the script, and `early`, with what comes before a line that
+// begins with `exit`. Returns 0 without room.
 int folder_write_check(const Command *command, Texts *texts);
 
 #endif

@@ -112,8 +112,8 @@ static void relay(Connection *c, short inside, short outside) {
   if (!is_whole || (c->out.is_shut && c->in.is_shut)) release(c);
 }
 
-// A direction is read while its buffer is empty, and written while it is not. poll() reports a closed end in any case,
-// so an end whose bytes wait for the other end is not polled.
+// Reads a direction while its buffer is empty, else writes it. An end whose bytes wait for the other is not polled,
+// because poll() always reports a closed end.
 static void want(struct pollfd *fd, int descriptor, const Way *from_it, const Way *to_it) {
   fd->events = 0;
   if (!from_it->has_ended && from_it->from == from_it->to) fd->events |= POLLIN;

@@ -1,10 +1,9 @@
-// The protocol between worker and keeper, as bytes. wire.h is the other end, and docs/keeper-protocol.md describes the
-// frames.
+// The protocol between worker and keeper, as bytes, as in wire.h (docs/keeper-protocol.md).
 //
 // FRAME-1. A frame decodes to what was encoded, however the bytes are cut on their way.
 // FRAME-2. On the socket the first malformed frame ends the stream: push() throws, and must not be called again.
-// FRAME-3. Over attach (a sync word is given) push() does not throw: bytes that are no whole frame with a right
-//     checksum are skipped, and a frame that was cut short costs no other frame.
+// FRAME-3. Over attach (with a sync word) push() does not throw: it skips bytes outside of whole frames with a right
+//          checksum, and a frame that was cut short costs no other frame.
 import { crc32 } from 'node:zlib';
 
 /** Version of the protocol between worker and keeper. It rises with every change that the other end would misread. */
@@ -12,7 +11,7 @@ export const KEEPER_PROTOCOL_VERSION = 5;
 export const HEADER_BYTES = 40;
 export const SYNC_BYTES = 8;
 const CRC_BYTES = 4;
-/** Most bytes of a payload to the keeper: the script, env and stdin of a START, or the bytes of a FILE_CALL. */
+/** Most bytes of a payload to the keeper: a START's script, env and stdin, or the bytes of a FILE_CALL. */
 export const MAX_TO_KEEPER = 4 << 20;
 export const MAX_FROM_KEEPER = 64 << 10;
 
@@ -93,9 +92,9 @@ export class FrameDecoder {
   readonly #sync: Buffer | undefined;
   readonly #maxPayload: number;
   #rest: Buffer = NOTHING;
-  /** A frame whose header has arrived, and the first `length` bytes of it (unix socket). */
+  /** Frame whose header has arrived, and its first `length` bytes (unix socket). */
   #partial: { bytes: Buffer; length: number } | undefined;
-  /** Counts bytes that were part of no frame (attach). */
+  /** Number of bytes that were part of no frame (attach). */
   skipped = 0;
 
   constructor(options: { maxPayload: number; sync?: Uint8Array }) {
@@ -103,10 +102,7 @@ export class FrameDecoder {
     this.#sync = options.sync && Buffer.from(options.sync);
   }
 
-  /**
-   * Returns the frames that are complete now. Payloads may be views of the input, to which nothing else refers over the
-   * socket.
-   */
+  /** Returns the frames that are complete now. Over the socket, payloads may be views of the input. */
   push(chunk: Uint8Array): Frame[] {
     const input = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     if (this.#sync === undefined) return this.#finishPartial(input);
@@ -114,10 +110,7 @@ export class FrameDecoder {
     return this.#takeSynced(this.#sync);
   }
 
-  /**
-   * Adds to the frame that an earlier chunk began, in a buffer of its size, and takes the frames after it as views of
-   * the input.
-   */
+  /** Completes the frame of an earlier chunk in its own buffer, and takes later frames as views of the input. */
   #finishPartial(input: Buffer): Frame[] {
     const partial = this.#partial;
     if (partial === undefined) {
@@ -176,8 +169,7 @@ export class FrameDecoder {
           at = this.#skipTo(at, at + 1);
         }
       } else {
-        // The frame is incomplete. The sync word is random and known to the two ends only: another one in here begins
-        // the next frame, because the sender of this one has died.
+        // The sync word is random, so another one inside an incomplete frame begins the next frame after a dead sender.
         const next = this.#rest.indexOf(sync, header);
         if (next < 0) break;
         at = this.#skipTo(at, next);

@@ -1,6 +1,5 @@
-// The keeper's frame parser and its open stdin, in C, under AddressSanitizer and UBSan. Both come with gcc on a glibc
-// system (libasan, libubsan) and with clang (compiler-rt). Where they are missing these tests fail: without them a
-// fuzzer finds next to nothing.
+// Tests the frame parser and the open stdin, in C, under AddressSanitizer and UBSan. Without libasan and libubsan (gcc)
+// or compiler-rt (clang) the tests fail, because a fuzzer finds next to nothing without them.
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -17,8 +17,8 @@ static void take(const char *name, char *value, size_t size) {
   unsetenv(name);
 }
 
-// Reads the first line of stdin, for a keeper behind a wall whose own process shows its environment to the session.
-// Reads one byte at a time, because the bytes that follow are the worker's frames.
+// Reads the first line of stdin, for a keeper whose environment the session can see. Reads single bytes, because the
+// worker's frames follow.
 static void read_line(char *hex) {
   char line[sizeof token + 2 * SYNC_BYTES + 2], *space;
   size_t n = 0;

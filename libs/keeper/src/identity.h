@@ -1,5 +1,5 @@
-// The token with which the keeper proves itself to the worker, and the sync word of attach. Both leave the environment
-// before any program of the user's starts.
+// The token that proves the keeper to the worker, and the sync word of attach. Both leave the environment before any
+// program of the user's starts.
 #ifndef IDENTITY_H
 #define IDENTITY_H
 #include <stdint.h>

@@ -39,8 +39,8 @@ static void close_pipe(void) {
   own.fd = -1;
 }
 
-// Only the keeper holds a writing end, so closing it ends the file for the reader. The keeper opens a reading end to
-// open the writing end without waiting, and closes it: the pipe then shows whether the shell has opened its own.
+// Only the keeper has a writing end, so closing it ends the file for the reader. A reading end that is opened for this
+// is closed, so that the pipe shows whether the shell has opened its own.
 int input_begin(const uint8_t *id) {
   input_end();
   free_path(path_of("input"));

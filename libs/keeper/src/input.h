@@ -1,11 +1,10 @@
 // An open stdin: a FIFO in the folder, and the bytes from the worker for which it has no room yet.
 //
-// INPUTPIPE-1. Bytes reach the pipe in order and once: those that were received before are recognised by their offset,
-//     and a frame that begins after a gap is not taken.
-// INPUTPIPE-2. The worker receives how much was written to the pipe, and sends no more than a window beyond that; the
-//     rest of a longer frame is not taken.
-// INPUTPIPE-3. The end of the input closes the pipe once everything was written. The end of the command closes it in
-// any case.
+// INPUTPIPE-1. Bytes reach the pipe in order and once: repeated ones are recognised by their offset, and a frame after
+//              a gap is not taken.
+// INPUTPIPE-2. The worker receives how much was written to the pipe, and sends at most a window beyond that.
+// INPUTPIPE-3. The end of the input closes the pipe once everything was written, and the end of the command in any
+//              case.
 #ifndef INPUT_H
 #define INPUT_H
 #include "wire.h"

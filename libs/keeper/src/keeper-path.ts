@@ -3,15 +3,12 @@ import { arch } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { Programs } from '../build.ts';
 
-/** Whether this package holds the programs. A checkout builds them on first use. */
+/** True if this package has the programs. A checkout builds them on first use. */
 export const isPrebuilt = !import.meta.url.endsWith('.ts');
 
 let programs: Promise<Programs> | undefined;
 
-/**
- * Returns the path of the keeper's program for the containers of this machine. The program is static, so any image of
- * this architecture can run it. Throws when there is none and none can be built.
- */
+/** Returns the path of the keeper's static program for containers. Throws when there is none and none can be built. */
 export async function keeperPath(): Promise<string> {
   programs ??= findPrograms();
   return (await programs).keeper;

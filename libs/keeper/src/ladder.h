@@ -12,8 +12,8 @@ enum { LADDER_DONE = -2 };
 void ladder_begin(enum EndReason reason, uint32_t grace_ms, Moment since);
 int ladder_is_on(void);
 enum EndReason ladder_reason(void);
-// Takes the step that is due. Returns the milliseconds until the next call, or LADDER_DONE when the shell is back and
-// no process newer than the command is left.
+// Takes the due step. Returns the milliseconds until the next call, or LADDER_DONE when the shell is back and no
+// process newer than the command is left.
 int ladder_tick(int shell_is_back);
 void ladder_end(void);
 

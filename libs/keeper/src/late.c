@@ -34,8 +34,8 @@ static void free_pipe(LatePipe *pipe) {
   count--;
 }
 
-// Each pipe is held by at least one process, so an ordinary limit of processes does not allow more than this. Beyond it
-// the oldest is closed.
+// Finds a slot, by closing the oldest pipe if need be. Each pipe has a process, so the limit of processes rarely allows
+// more.
 static int free_slot(void) {
   for (int i = 0; i < MAX_LATE; i++)
     if (late[i].fd < 0) return i;

@@ -1,7 +1,6 @@
 // Late output: pipes of entries that have ended, which background processes still hold.
 //
-// KEEPERLATE-1. After the first MiB late output is sent at 1 MiB/s at most: it is not acknowledged, so nothing else
-//     throttles it, and the worker has other sessions to serve.
+// KEEPERLATE-1. After the first MiB late output is sent at 1 MiB/s at most, because nothing else throttles it.
 #ifndef LATE_H
 #define LATE_H
 #include "wire.h"

@@ -11,14 +11,13 @@
 
 // A function that link_read calls with each frame that passes LINK-1.
 typedef void FrameSink(const Header *header, const uint8_t *payload);
-// A function that puts a HELLO: the first frame of a renewable connection, and the answer to a claim with a lower
-// fence.
+// A function that puts a HELLO: the first frame of a renewable connection, and the reply to a claim with a lower fence.
 typedef void Greeter(void);
 
 // Opens the link. Returns 0 when it cannot work at all. The sync word is used where the transport needs it.
 int link_open(const Transport *transport, const uint8_t *sync, Greeter *greet);
-// Connects when there is no connection and the next attempt is due. Returns the milliseconds until the next call, or
-// -1. Called after everything that may have found the connection broken.
+// Connects when there is no connection and an attempt is due. Returns the milliseconds until the next call, or -1.
+// Called after everything that may have found the connection broken.
 int link_tick(void);
 void link_read(FrameSink *sink);
 void link_flush(void);

@@ -1,5 +1,4 @@
-// The keeper's own log: a ring buffer of its last messages, for the worker's log. A session's container has no log
-// driver, so its stderr is not kept.
+// The keeper's own log: a ring buffer of its last messages, for the worker's log, because stderr is not kept.
 //
 // KEEPERLOG-1. A message holds texts of the keeper and of the system, never a script, its output, a variable or a
 // secret.
@@ -12,8 +11,7 @@
 void log_failure(const char *what);
 void log_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// Returns the oldest message that was not sent, or null. `number` counts all messages from 1: a gap shows how many were
-// overwritten.
+// Returns the oldest unsent message, or null. `number` counts all messages from 1, so a gap shows overwritten ones.
 const char *log_unsent(uint32_t *number);
 // Marks that message as sent.
 void log_sent(void);

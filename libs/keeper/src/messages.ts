@@ -1,5 +1,5 @@
-// The payloads of frames. A keeper is trusted no more than the container that it runs in, so every length and number
-// from it is checked. The fields of START have one list here and one in start.h.
+// The payloads of frames. Every length and number from a keeper is checked, because the user controls its container.
+// The fields of START have one list here and one in start.h.
 import { MalformedFrame, readUint64, writeUint64 } from './frames.ts';
 
 export const StartKind = { command: 0, restart: 1 } as const;
@@ -23,9 +23,9 @@ export const FileFlag = { truncate: 1, parents: 2, recursive: 4, mode: 8, exact:
 const helloStates = ['idle', 'running', 'ended', 'no-shell'] as const;
 const endReasons = ['exited', 'signalled', 'oom', 'wall', 'no-output', 'cancelled', 'cwd', 'syntax'] as const;
 const shellStates = ['kept', 'partial', 'lost'] as const;
-/** How far the worker may send stdin ahead of INPUT_TAKEN. */
+/** Bytes of stdin that the worker may send ahead of INPUT_TAKEN. */
 export const INPUT_WINDOW_BYTES = 1 << 20;
-/** A flag: of INPUT, that these are the last bytes; of INPUT_TAKEN, that the reader has closed its end. */
+/** Flag of INPUT for its last bytes, and of INPUT_TAKEN for a reader that has closed its end. */
 export const INPUT_END = 1;
 
 /** Reasons of a refusal, by the flags of REFUSED. */
@@ -84,7 +84,7 @@ const NOTHING: Buffer = Buffer.alloc(0);
 
 const toBytes = (text: string): Buffer => (text === '' ? NOTHING : Buffer.from(text));
 
-/** The fields of FILE_CALL. `file_parse()` in files.c reads them. */
+/** Fields of FILE_CALL, which `file_parse()` in files.c reads. */
 export interface FileCallPayload {
   /** 0 for no limit. */
   timeoutMs: number;
@@ -186,7 +186,6 @@ export function decodeRefusal(flags: number): Refusal {
   return refusal;
 }
 
-/** How a file call ended. */
 export interface FileEnd {
   /** Linux errno of an operation that failed, else 0. */
   errno: number;
@@ -211,7 +210,7 @@ export function decodeFileEnd(payload: Uint8Array): FileEnd {
 
 const MAX_LOG_CHARACTERS = 200;
 
-/** What kept a keeper from starting, by the exit codes of wire.h. */
+/** Reasons for which a keeper could not start, by the exit codes of wire.h. */
 const keeperExits: Record<number, string> = {
   101: 'Its keeper was not the first process of its own pid namespace.',
   102: 'Its keeper was started with wrong arguments.',

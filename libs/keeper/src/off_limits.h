@@ -1,5 +1,5 @@
-// The files that file operations must not touch: those of the keeper's own folder. A file is recognised by device and
-// inode once it is open, never by its path, so no link and no other way through /proc leads there.
+// The files that file operations must not touch: those of the keeper's folder. An open file is recognised by device and
+// inode, so neither a link nor /proc leads there.
 #ifndef OFF_LIMITS_H
 #define OFF_LIMITS_H
 #include <sys/stat.h>

@@ -1,5 +1,4 @@
-// Output of an entry: for stdout and stderr each a named FIFO, which the shell opens for every command, and the ring
-// buffer that it is read into.
+// Output of an entry: FIFOs for stdout and stderr, which the shell opens for every command, and their ring buffers.
 //
 // PIPE-1. Between two entries no process holds an output pipe. One that is still held when its entry ends becomes
 //     *late* output of that entry, and a fresh FIFO takes its place, so output of a background process never mixes with

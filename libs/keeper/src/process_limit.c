@@ -37,8 +37,8 @@ void process_limit_sweep(void) {
   report();
 }
 
-// A background fork bomb is at the limit at one moment and well below it at the next. It is recognised by forks that
-// were refused while no command ran, or by processes of earlier commands that fill the limit.
+// Recognises a background fork bomb, which is at the limit only at moments: forks were refused while no command ran, or
+// processes of earlier commands fill the limit.
 static int is_short(void) {
   const uint64_t before = own.refused;
   const long now = cgroup_pids_current();

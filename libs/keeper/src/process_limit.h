@@ -1,5 +1,4 @@
-// The container's limit of processes. A fork bomb that an earlier command left behind fills it, and then no command can
-// fork.
+// The container's limit of processes. A fork bomb that an earlier command left behind keeps commands from forking.
 #ifndef PROCESS_LIMIT_H
 #define PROCESS_LIMIT_H
 #include "processes.h"
@@ -10,7 +9,7 @@ void process_limit_make_room(void);
 int process_limit_is_alone(void);
 // Kills processes of earlier commands in any case: a fork of the keeper failed.
 void process_limit_sweep(void);
-// Kills the processes that the running command has not started, if they are why its forks are refused. Returns the
+// Kills processes that the running command has not started, if its forks are refused because of them. Returns the
 // milliseconds until the next call, or -1.
 int process_limit_tick(Moment since);
 // Called when an entry has ended: checks once more, and then counts the forks refused until now as the entry's.

@@ -79,7 +79,7 @@ static int read_file(const char *path, char *text, size_t size) {
   return n;
 }
 
-// Fields of /proc/<pid>/stat after the name, which may itself hold spaces and parentheses: 3 state, 4 parent, 6
+// Reads fields of /proc/<pid>/stat after the name, which may contain spaces and parentheses: 3 state, 4 parent, 6
 // session, 22 start.
 static int read_process(int pid, Process *process) {
   char path[48], text[1024];
@@ -212,9 +212,8 @@ static void wait_for_deaths(Choice *is_chosen, Moment since, pid_t shell) {
   }
 }
 
-// Kills the chosen processes. SIGSTOP to -1 first stops every process, also one that is about to fork, so that the
-// table is complete. The others go on when the chosen are dead, not before: a bash whose fork was refused tries again
-// at SIGCHLD, and gives its command up if that is refused as well.
+// Kills the chosen processes. SIGSTOP to -1 first stops every process, so that the table is complete. The others
+// continue only when the chosen are dead: a bash whose fork was refused tries again once, at SIGCHLD.
 static int kill_all(Choice *is_chosen, Moment since, pid_t shell) {
   static int was_stopped[64];
   int stopped = 0, n = 0;

@@ -21,26 +21,25 @@ Moment moment_now(void);
 // Returns the same where no process but keeper and shell exists, at less cost.
 Moment moment_alone(void);
 
-// Makes sweeps spare this process and the session that it leads, except a sweep since the BEGINNING. For shells of
-// terminals, file calls and the forwarder.
+// Makes sweeps spare this process and its session, except a sweep since the BEGINNING. For terminals, file calls and
+// the forwarder.
 void processes_spare(pid_t leader);
 void processes_unspare(pid_t leader);
 
-// Signals every process that began after the moment, except keeper, shell, descendants of older processes (a background
-// server keeps the workers that it starts) and spared sessions. Signal 0 only counts. Returns how many there were.
+// Signals every process that began after the moment, except keeper, shell, descendants of older processes and spared
+// sessions. Signal 0 only counts. Returns their number.
 int sweep(int signal, Moment since, pid_t shell);
 // Does the same to processes that began before `until`.
 void sweep_between(int signal, Moment since, Moment until, pid_t shell);
 // Does the same with SIGKILL. No process escapes by forking: all of them are stopped first.
 int sweep_kill(Moment since, pid_t shell);
-// Returns how many bystanders there are: processes other than shell, keeper, and descendants that the shell has started
-// since the moment.
+// Returns the number of bystanders: processes except shell, keeper, and descendants that the shell started since.
 int processes_bystanders(Moment since, pid_t shell);
 int sweep_kill_bystanders(Moment since, pid_t shell);
 // Signals every process of the session that this one leads, and their descendants. Returns how many there were.
 int signal_session(pid_t leader, int signal);
-// Writes "pid command\0" of every process, as many as fit, except keeper, shell, spared sessions, and those that a
-// sweep since the moment would reach. Returns the length.
+// Writes "pid command\0" of every process that fits, except keeper, shell, spared sessions, and those that a sweep
+// since the moment would reach. Returns the length.
 size_t processes_describe(uint8_t *text, size_t size, Moment since, pid_t shell);
 
 #endif

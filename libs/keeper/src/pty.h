@@ -1,5 +1,4 @@
-// A pseudo-terminal with a shell at it: the session's shell program, interactive, where the session's shell is at that
-// moment.
+// A pseudo-terminal with an interactive shell: the session's program, in the present directory of its shell.
 #ifndef PTY_H
 #define PTY_H
 #include "wire.h"
@@ -12,8 +11,8 @@ typedef struct {
 
 // Reads the payload of TERMINAL_OPEN; `env` points into it. Returns 0 when it is not valid.
 int opening_parse(Cursor *cursor, Opening *opening);
-// Starts a shell at a new terminal. Returns its pid, and in `fd` the keeper's side of the terminal, which does not
-// block; or 0, with the reason in `problem`.
+// Starts a shell at a new terminal. Returns its pid, with the keeper's non-blocking side in `fd`; or 0, with the reason
+// in `problem`.
 pid_t pty_spawn(const Opening *opening, int *fd, char *problem, size_t size);
 void pty_set_size(int fd, uint32_t rows, uint32_t columns);
 

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The directories on the way down to the open one. Only their identities are kept: a tree may be deeper than a process
-// may have descriptors. The way up is `..`, if that is still the same directory.
+// The directories on the way down, by identity alone, because a tree may be deeper than a process has descriptors. The
+// way up is `..`, if it is still the same directory.
 typedef struct {
   struct stat *above;
   size_t depth, room;

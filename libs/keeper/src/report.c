@@ -52,9 +52,8 @@ static const char *find_line(const char *text, size_t n, const char *what) {
   return found;
 }
 
-// Reads the list of traps that the shell prints before a report. The trap on EXIT is the loop's own, or the user's:
-// that is kept in a file for the end of the shell. The traps that bash lists before it (`hooks`: DEBUG, RETURN, ERR)
-// are not visible to a shell that re-executes itself inside a function, so they are kept as well.
+// Keeps the traps that the shell prints before a report: the user's trap on EXIT for the shell's end, and those on
+// DEBUG, RETURN and ERR (`hooks`), which a shell that re-executes itself inside a function does not see.
 static void keep_traps(const char *text, size_t n) {
   const char *traps = find_line(text, n, "trap -- "), *end = text + n;
   const char *loop_trap = find_line(text, n, "trap -- '{ __sf_leave ");
@@ -73,9 +72,8 @@ static int is_report(const char *line) {
   return digits > 0 && line[1 + digits] == ' ';
 }
 
-// Takes the first report out of the bytes. Returns 0 when there is none. A line without the run token was written by
-// another process and is ignored. So is a line with the token that is no report: a trace (set -x) that the user has
-// kept the loop from switching off.
+// Takes the first report out of the bytes. Returns 0 when there is none. Ignores lines of other processes, without the
+// run token, and traces (set -x), which have the token but are no report.
 static int take_line(const char *run_token, char *line, size_t size) {
   const char *from = own.bytes, *const limit = own.bytes + own.length;
   for (;;) {
@@ -96,8 +94,7 @@ static int take_line(const char *run_token, char *line, size_t size) {
   }
 }
 
-// Reads a limited number of bytes, because a process of the session may fill the pipe without end. The next turns of
-// the loop read the rest.
+// Reads a limited number of bytes, because a process may fill the pipe without end. Later turns read the rest.
 enum Reported report_read(int pipe, const char *run_token, Report *report) {
   char line[128];
   for (int reads = 0;; reads++) {

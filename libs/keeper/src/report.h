@@ -10,8 +10,7 @@ typedef struct {
   const char *state_reason; // null with KEPT
 } Report;
 
-// A shell reports LEAVING when it saves its state and will re-execute itself, and SAVED when it has saved its state and
-// a signal ends it.
+// A LEAVING shell saves its state and re-executes itself. A SAVED one has saved its state, and a signal ends it.
 enum Reported { NO_REPORT, REPORTED_LEAVING, REPORTED_SAVED, REPORTED_END };
 
 // Drops the bytes that an old shell wrote: a new one starts. A shell that continues keeps the traps.

@@ -13,8 +13,7 @@ typedef struct {
 
 // Returns 0 when there is no memory for the buffer.
 int ring_buffer_open(RingBuffer *buffer, size_t size);
-// Empties the buffer for a new stream. Touched memory goes back to the system, so that an idle session uses almost
-// none.
+// Empties the buffer for a new stream, and gives touched memory back to the system.
 void ring_buffer_reset(RingBuffer *buffer);
 // Returns where to receive, and sets `n` to how much fits in one piece: 0 when full.
 uint8_t *ring_buffer_space(const RingBuffer *buffer, size_t *n);

@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// First descriptor of the files, away from the numbers that scripts use for locks and logs (9, 99, 100, 200). The next
-// ones are for a process that may not have so many descriptors.
+// First descriptors of the files, which scripts do not use for locks and logs (9, 99, 100, 200). The later ones are for
+// a process that may have fewer.
 static const int FIRST[] = {230, 150, 40};
 
-// A text takes the smallest file that holds it, and blanks fill up the rest: a shell reads the whole file, at about 6
-// ns a byte. There are at most ten files for scripts, because the run token has one digit for them.
+// A text takes the smallest file that fits, filled up with blanks, because a shell reads the whole file at about 6 ns a
+// byte. There are at most ten files for scripts, for which the run token has one digit.
 enum { COMMANDS = 8, OTHERS = 6, FILES = COMMANDS + OTHERS };
 static const size_t SIZES[FILES] = {64,         256, 1 << 10, 4 << 10, 16 << 10, 64 << 10,   256 << 10,
                                     1088 << 10, 256, 1 << 10, 8 << 10, 64 << 10, 1280 << 10, 6 << 20};
@@ -43,8 +43,8 @@ static int move_to(int fd, int number) {
   return -1;
 }
 
-// Before Linux 5.1, and under a runtime with its own kernel, a file cannot be sealed against later writes only. Its
-// mode is read-only then, and file operations cannot change that: the keeper's files are off limits for them.
+// Before Linux 5.1, and with another kernel, a file cannot be sealed against later writes only. Its mode is read-only
+// then, and file operations cannot change it.
 static void seal(int fd) {
   if (!fcntl(fd, F_ADD_SEALS, ALL_SEALS)) return;
   log_failure("sealing the scripts of commands against other processes of the session");

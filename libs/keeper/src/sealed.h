@@ -1,6 +1,5 @@
-// The texts that the shell sources, in files without a name and of a fixed size that no process can write to or resize.
-// Only the keeper changes them, through mappings that no other process has. The shell and its children inherit their
-// descriptors; the shell opens them through /proc/self/fd.
+// The texts that the shell sources, in files without a name and of a fixed size. Only the keeper changes them, through
+// its own mappings. The shell inherits their descriptors and opens them through /proc/self/fd.
 //
 // SEALED-1. A sealed file can be neither written to nor resized, through any descriptor or path.
 // SEALED-2. A shell sources the text that the keeper put there, or is replaced.

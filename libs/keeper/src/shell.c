@@ -132,8 +132,7 @@ static void spawn(void) {
   _exit(errno == ENOENT ? 127 : 126);
 }
 
-// A fresh shell gets its number when the one before it ends, also while it cannot be started: a command for the shell
-// before must not run on it.
+// Starts the next shell. Its number is set at the end of the last one, so that no command of that one runs on it.
 static void spawn_next(const int *continue_with) {
   folder_distrust();
   own.continues = continue_with != 0;
@@ -198,15 +197,14 @@ static uint32_t draw_number(void) {
   return left ? numbers[--left] : (uint32_t)now_ms();
 }
 
-// Makes a run token that processes of earlier commands cannot know, so that none of them reports the end of this
-// command by accident. The last digit of the script's descriptor follows the number.
+// Makes a run token that earlier processes cannot know, so that none reports this command's end by accident. It ends
+// with the last digit of the script's descriptor.
 static void make_token(int script) {
   const uint32_t number = draw_number() & 0x0fffffff; // short: a shell reads it byte by byte
   snprintf(own.token, sizeof own.token, "%07x%d", number, script ? script - sealed_first() : 0);
 }
 
-// Gives the loop its next line. The line ends with a full stop, because the user's IFS might cut off its last
-// character.
+// Gives the loop its next line. It ends with a full stop, because the user's IFS might cut off its last character.
 static void give(int script, const char *what) {
   char line[256];
   make_token(script);
@@ -235,8 +233,8 @@ void shell_run(const ShellRun *run) {
   folder_confirm(); // all names in the folder were checked for this command
 }
 
-// Starts a process that has only the descriptors of the sealed files, so that the shell can open them through /proc. It
-// has executed a program, so its memory holds nothing of the keeper's.
+// Starts a process with only the descriptors of the sealed files, which the shell opens through /proc. It executes a
+// program, so its memory has nothing of the keeper's.
 static pid_t spawn_holder(void) {
   int executed[2];
   char byte;

@@ -1,5 +1,4 @@
-// The user's shell: a child that runs the loop of shell.sh, receives one run token for each command, and reports its
-// end.
+// The user's shell: a child that runs the loop of shell.sh, receives a run token per command, and reports its end.
 #ifndef SHELL_H
 #define SHELL_H
 #include "folder.h"
@@ -28,8 +27,8 @@ const char *shell_problem(void);
 // Returns the number of the shell, counted from 1 in this keeper.
 uint32_t shell_number(void);
 
-// Returns whether the shell holds the descriptors of the texts that it is to source. One that has closed them is given
-// them again; one that has put something else there has to be replaced.
+// Returns whether the shell has the descriptors of its texts. Closed ones are given again; a shell with replaced ones
+// must be replaced.
 int shell_holds_texts(void);
 void shell_run(const ShellRun *run);
 // Makes the shell run the user's EXIT trap and end.
@@ -41,13 +40,13 @@ void shell_kill(void);
 int shell_read_report(Report *report);
 // Returns whether the shell, which ended during a command, had saved its state before.
 int shell_can_continue(void);
-// Starts the next shell after one has ended, or gives up after three that were never ready. With a code the next one
-// continues with the saved state, and the code is its first `$?`.
+// Starts the next shell, or gives up after three that were never ready. With a code it continues with the saved state,
+// and the code is its first `$?`.
 void shell_replace(int status, const int *continue_with);
 // Called when the shell has ended and no other is to follow.
 void shell_forget(void);
-// Starts a shell that could not be started, and kills one that is not ready in time. Returns the milliseconds until the
-// next call, or -1.
+// Retries a failed start, and kills a shell that is not ready in time. Returns the milliseconds until the next call, or
+// -1.
 int shell_tick(void);
 
 #endif

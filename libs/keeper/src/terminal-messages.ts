@@ -2,12 +2,9 @@
 import { MalformedFrame, readUint64 } from './frames.ts';
 import { uint32s } from './messages.ts';
 
-/** A flag of TERMINAL_OPEN: continue the terminal if it exists, and do not open a new one. */
+/** Flag of TERMINAL_OPEN that continues an existing terminal and opens no new one. */
 export const TERMINAL_RESUME_ONLY = 1;
-/**
- * The most bytes of input that the worker sends beyond the count that TERMINAL_OUTPUT has reported as written, and the
- * most bytes of output that the keeper sends beyond what was acknowledged.
- */
+/** Most bytes of input beyond the written ones in TERMINAL_OUTPUT, and of output beyond the acknowledged ones. */
 export const TERMINAL_WINDOW_BYTES = 64 << 10;
 
 export interface KeeperTerminalSize {
@@ -44,7 +41,7 @@ export interface KeeperTerminalEnd {
   reason: (typeof endReasons)[number];
   exitCode: number | null;
   signal: number;
-  /** The reason when no terminal could be opened, else empty. */
+  /** Reason when no terminal could be opened, else empty. */
   problem: string;
 }
 

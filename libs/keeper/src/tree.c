@@ -94,8 +94,7 @@ static int list_entry(int folder, const char *name, size_t length, uint64_t dept
   return list_directory(fd, whole + 1, depth ? depth - 1 : 0, cursor);
 }
 
-// Lists a directory and closes its descriptor. `cursor` is where the page before ended below this directory, or null
-// when that page had nothing of it.
+// Lists a directory and closes its descriptor. `cursor` is where the last page ended below it, or null.
 static int list_directory(int fd, size_t length, uint64_t depth, const char *cursor) {
   Names names = {0};
   DIR *directory = fdopendir(fd);

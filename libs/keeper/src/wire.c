@@ -85,9 +85,8 @@ static void skip(Parser *parser, size_t n) {
   parser->searched = SYNC_BYTES;
 }
 
-// The sync word is random and known to the two ends only. Inside an unfinished frame it begins the next frame: the
-// sender of the unfinished one has died. A whole frame with a right checksum is taken, even when its payload holds the
-// sync word.
+// Begins the next frame at a sync word inside an unfinished one, whose sender has died: it is random. A whole frame
+// with a right checksum is taken even with a sync word in its payload.
 static enum Parsed next_on_attach(Parser *parser, Header *header, const uint8_t **payload) {
   for (;;) {
     const uint8_t *from = parser->bytes + parser->start;

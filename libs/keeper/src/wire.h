@@ -1,5 +1,5 @@
-// The protocol between worker and keeper, as bytes. docs/keeper-protocol.md describes each frame, and frames.ts is the
-// other side. All numbers are little-endian, as are the machines that this is built for.
+// The protocol between worker and keeper, as bytes, as in frames.ts (docs/keeper-protocol.md). All numbers are
+// little-endian.
 #ifndef WIRE_H
 #define WIRE_H
 #include <stddef.h>
@@ -104,8 +104,8 @@ uint64_t take_u64(Cursor *cursor);
 // Returns the CRC-32 (as zlib's) of a text that begins with the bytes of `crc`, 0 for none, and goes on with these.
 uint32_t crc32_of(uint32_t crc, const void *bytes, size_t n);
 
-// Cuts received bytes into frames. On the socket (no sync word) a malformed frame ends the connection. Over attach a
-// frame is sync word, header, payload, CRC-32 of header and payload, and all other bytes are skipped.
+// Cuts received bytes into frames. On the socket a malformed frame ends the connection. Over attach a frame is sync
+// word, header, payload, CRC-32 of both, and other bytes are skipped.
 typedef struct {
   uint8_t *bytes;
   size_t size; // of the buffer: at least one whole frame
