@@ -23,7 +23,7 @@ const hello = (): Buffer =>
     payload: Buffer.concat([uint32s(KEEPER_PROTOCOL_VERSION, 0, 1, 0), uint64s(0, 0, 0, 0), Buffer.from(token)]),
   });
 
-/** Returns a sandbox whose keeper sends a hello on each connection, and `claimed` decides what happens after the claim. */
+/** Returns a sandbox whose keeper sends a hello on each connection. `claimed` decides what follows the claim. */
 function sandboxWith(claimed: (socket: Socket) => void): Sandbox {
   const dial = () => {
     const socket = connect(path, () => socket.write(hello()));
