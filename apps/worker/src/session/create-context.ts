@@ -1,15 +1,17 @@
 import type { Adopted, HostMailbox } from '@shellfleet/mailbox';
 import type { SessionJob } from '@shellfleet/placement';
-import type { ResolvedSessionSpec } from '@shellfleet/protocol';
+import type { AuditEvent, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { SessionAdmission } from '../admission/admission.ts';
+import type { Audit } from '../audit/audit.ts';
+import { CountedEvents } from '../audit/counted-events.ts';
 import { createSessionEgress } from '../egress/create-session-egress.ts';
+import type { RefusedEgress } from '../egress/session-egress.ts';
 import type { Lease } from '../lease/leases.ts';
-import { createSessionRedaction, redactLog } from '../redaction/session-redaction.ts';
+import { createSessionRedaction, redactLog, type SessionRedaction } from '../redaction/session-redaction.ts';
 import { Delegation } from '../run/delegation.ts';
 import type { SessionHost } from '../run/host-services.ts';
 import type { SessionContext } from '../run/session-context.ts';
 import { createWider } from '../wider/create-wider.ts';
-import { auditEgress } from './audit-egress.ts';
 import type { Hosting } from './hosting.ts';
 
 export interface SessionStart {
@@ -50,4 +52,20 @@ export function createSessionContext(
     onEgressRefused,
     wider: createWider(spec, escalation && { escalation, allow }),
   };
+}
+
+/** Records requests that the session's proxy refuses. Many equal ones become a few records a minute, with numbers. */
+function auditEgress(
+  audit: Audit,
+  { tenant, session, generation }: { tenant: string; session: string; generation: string },
+  redaction: Pick<SessionRedaction, 'text'>,
+): (refused: RefusedEgress) => void {
+  const note = (event: Omit<Extract<AuditEvent, { type: 'egress-refused' }>, 'type' | 'session' | 'generation'>) =>
+    audit.note(tenant, () => ({ type: 'egress-refused', session, generation, ...event }));
+  const counted = new CountedEvents<RefusedEgress>({
+    // A name may carry a secret out.
+    write: ({ name, port, refusal }, count) => note({ host: redaction.text(name), port, reason: refusal, count }),
+    writeOthers: (count) => note({ reason: 'further destinations within the same minute', count }),
+  });
+  return (refused) => counted.add(JSON.stringify([refused.name, refused.port, refused.refusal]), refused);
 }

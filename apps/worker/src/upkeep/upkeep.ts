@@ -1,9 +1,8 @@
 import { type Repetition, repeat } from '@shellfleet/concurrency';
-import { LIMITS } from '@shellfleet/protocol';
+import { type FleetKeys, hostKeys, LIMITS } from '@shellfleet/protocol';
 import { mastersOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import type { Settling } from '../lease/settling.ts';
-import { forgetHosts } from './forget-hosts.ts';
 import { type IndexedSession, readDue, readPage, readRedisTime, readStates } from './read-due.ts';
 import { reconcile, sweepAndNotify } from './reconcile.ts';
 import { nextStreamBytes, parseMemory } from './stream-budget.ts';
@@ -75,4 +74,17 @@ async function trimIdleStreams(deps: UpkeepDeps, memory: UpkeepMemory): Promise<
   for (const { keys } of sessions) {
     if (!memory.seen.has(keys.member)) await sweepAndNotify(keys, deps, { streamBytes: memory.streamBytes });
   }
+}
+
+/** Deletes hosts that were not seen for the retention, and returns their ids. UPKEEP-4 has ended their generations. */
+async function forgetHosts(redis: Redis, fleet: FleetKeys, retentionMs: number): Promise<string[]> {
+  const silent = await redis.zrangebyscore(fleet.hosts, '-inf', Date.now() - retentionMs);
+  const forgotten: string[] = [];
+  for (const host of silent) {
+    const { alive, boot, calls, drain, left, tools } = hostKeys(fleet.namespace, host);
+    if ((await redis.exists(alive)) === 1) continue;
+    await redis.multi().zrem(fleet.hosts, host).del(boot, calls, drain, left, tools).exec();
+    forgotten.push(host);
+  }
+  return forgotten;
 }

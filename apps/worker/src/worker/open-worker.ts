@@ -1,7 +1,13 @@
 import { availableParallelism } from 'node:os';
 import { Notifier } from '@shellfleet/concurrency';
 import { createSessionJobs, offeredClasses } from '@shellfleet/placement';
-import { type HostOffer, isShellfleetError, SCHEMA_VERSION, type ShellfleetError } from '@shellfleet/protocol';
+import {
+  type HostBeat,
+  type HostOffer,
+  isShellfleetError,
+  SCHEMA_VERSION,
+  type ShellfleetError,
+} from '@shellfleet/protocol';
 import { describeRedis, recordRetention, requireFleet } from '@shellfleet/redis';
 import pLimit from 'p-limit';
 import type { Admission } from '../admission/admission.ts';
@@ -21,7 +27,6 @@ import { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
 import type { Tool } from '../tools/load-tools.ts';
 import { CanServe } from './can-serve.ts';
 import { declareAfterReconnection } from './declare-after-reconnection.ts';
-import { describeHost } from './describe-host.ts';
 import { type DrainRequest, readDrainRequest } from './drain-request.ts';
 import { type HostRoom, watchHostRoom } from './host-room.ts';
 import { HostedSessions } from './hosted-sessions.ts';
@@ -162,4 +167,13 @@ async function createSessionHost(
     hostEntries: new RunningEntries(),
     ...{ hostAdmission: admission(approvals), approvals },
   };
+}
+
+/** Returns the part of a heartbeat that describes settings and sessions. */
+function describeHost({ settings, boot, version, hostEntries }: SessionHost, sessions: HostedSessions) {
+  const { slots, defaultImage, retentionMs } = settings;
+  return {
+    ...{ slots, free: Math.max(0, slots - sessions.size), sessions: sessions.size, held: sessions.asking },
+    ...{ running: hostEntries.count, version, boot, defaultImage, retentionMs },
+  } satisfies Partial<HostBeat>;
 }

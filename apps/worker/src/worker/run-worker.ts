@@ -1,19 +1,22 @@
+import { type Repetition, repeat } from '@shellfleet/concurrency';
 import { startApprovalsUpkeep } from '../approvals/approvals-upkeep.ts';
 import { ToolApprovals } from '../approvals/tool-approvals.ts';
 import { anchorHeadsRegularly } from '../audit/anchor-heads.ts';
+import type { HostServices, SessionHost } from '../run/host-services.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
 import { createToolHost, type ToolHost } from '../tools/tool-host.ts';
 import { startUpkeep } from '../upkeep/upkeep.ts';
 import { watchHosts } from '../upkeep/watch-hosts.ts';
 import { fetchSessions } from './fetch-sessions.ts';
 import { readHostCalls } from './host-calls.ts';
+import { type HostedSessions, memberOf } from './hosted-sessions.ts';
 import type { OpenWorker } from './open-worker.ts';
 import { requeueRegularly } from './requeue-regularly.ts';
-import { sweepLogsRegularly } from './sweep-logs-regularly.ts';
 import { sweepSandboxesRegularly } from './sweep-sandboxes-regularly.ts';
-import { takeBack } from './take-back.ts';
 import { subscribeToWakeUps } from './wake-ups.ts';
 
 const UPKEEP_INTERVAL_MS = 2_000;
+const LOGS_INTERVAL_MS = 60_000;
 /** Less than 5 s together with the validity of a heartbeat. */
 const WATCH_INTERVAL_MS = 400;
 /** Time for the hosts with a seal key to restart. */
@@ -74,4 +77,36 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
     ...{ tools, removed, fetching, subscription, anchoring },
     rounds: rounds.filter((round) => round !== undefined),
   };
+}
+
+/** Removes expired command logs now, and every minute until closed. */
+function sweepLogsRegularly({ overflowLogs, logger }: HostServices): Repetition {
+  const rounds = repeat(() => overflowLogs.sweep(), {
+    everyMs: LOGS_INTERVAL_MS,
+    onError: (err) => logger.warn({ err }, 'overflow-log.sweep-failed'),
+  });
+  void rounds.now();
+  return rounds;
+}
+
+/** Continues this host's sessions in their living sandboxes. `removed` resolves when its other sandboxes are gone. */
+async function takeBack(
+  { jobs, sandboxes, logger }: SessionHost,
+  sessions: HostedSessions,
+): Promise<{ removed: Promise<unknown> }> {
+  const [own, found] = await Promise.all([jobs.listOwn(), sandboxes.list()]);
+  const owned = new Set(own.map(memberOf));
+  const living = new Map<string, Sandbox>();
+  const leftovers: Sandbox[] = [];
+  for (const { sandbox, state } of found) {
+    const member = memberOf(sandbox.session);
+    if (state === 'running' && owned.has(member) && !living.has(member)) living.set(member, sandbox);
+    else leftovers.push(sandbox);
+  }
+  for (const job of own) sessions.serve(job, living.get(memberOf(job)));
+  if (own.length > 0) logger.info({ sessions: own.length, adoptable: living.size }, 'worker.restarted');
+  const removals = leftovers.map((sandbox) =>
+    sandbox.remove().catch((err: unknown) => logger.warn({ err }, 'sandbox.remove-failed')),
+  );
+  return { removed: Promise.all(removals) };
 }

@@ -1,10 +1,9 @@
 import { REDACTED_BY_WORKER_BYTES, redactJsonText } from '../redact-json.ts';
 import { runTool } from './call-tool.ts';
 import { describeThrown } from './describe-thrown.ts';
-import { readRequest } from './read-input.ts';
-import { BEGUN, type ChildReport, REPORT_DESCRIPTOR } from './request.ts';
+import { BEGUN, type ChildReport, type ChildRequest, REPORT_DESCRIPTOR } from './request.ts';
 
-const { closeSync, writeSync } = process.getBuiltinModule('node:fs');
+const { closeSync, readFileSync, writeSync } = process.getBuiltinModule('node:fs');
 const { dirname } = process.getBuiltinModule('node:path');
 
 const abort = new AbortController();
@@ -24,9 +23,8 @@ writeSync(REPORT_DESCRIPTOR, BEGUN);
 process.chdir(dirname(request.module));
 
 if (request.type === 'describe') {
-  // Imported here because no call needs these modules.
-  const { readDataBytes } = await import('./read-data-bytes.ts');
   const dataBytes = readDataBytes();
+  // Imported here because no call needs this module.
   const { describeModule } = await import('./describe-module.ts');
   await describeModule(request.module).then(
     (tools) => report({ type: 'described', tools, dataBytes }),
@@ -42,6 +40,19 @@ if (request.type === 'describe') {
     },
     (thrown: unknown) => report(raised(thrown)),
   );
+}
+
+/** Reads the request and the arguments. Blocks, since `process.stdin` would load network code. */
+function readRequest(): { request: ChildRequest; args: string } {
+  const input = readFileSync(0);
+  const end = input.indexOf('\n');
+  return { request: JSON.parse(input.toString('utf8', 0, end)), args: input.toString('utf8', end + 1) };
+}
+
+/** Returns the private memory of this process as RLIMIT_DATA counts it. */
+function readDataBytes(): number {
+  const [, kib = '0'] = /^VmData:\s*(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
+  return Number(kib) * 1024;
 }
 
 async function redactOutput(text: string): Promise<string> {
