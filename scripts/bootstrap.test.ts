@@ -69,7 +69,7 @@ describe('the start from a checkout', () => {
     expect(await npmRuns()).toBe(1);
   });
 
-  test('installs them again when the lock file has changed', async () => {
+  test('installs the dependencies again when the lock file has changed', async () => {
     await program('bin/npm', workingNpm);
     bootstrap('start');
     await writeFile(join(checkout, 'package-lock.json'), JSON.stringify({ ...lock, changed: true }));

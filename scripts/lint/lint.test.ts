@@ -141,7 +141,7 @@ async function lint(seeds: Seed[]): Promise<Finding[]> {
   return diagnostics.filter(({ category }) => category === 'plugin' || category === 'lint/style/noRestrictedImports');
 }
 
-describe('the rules', () => {
+describe('the import rules', () => {
   let findings: Finding[];
 
   beforeAll(async () => {
@@ -152,11 +152,11 @@ describe('the rules', () => {
     ...new Set(findings.filter(({ location }) => location.path === path).map(({ message }) => message)),
   ];
 
-  test.each(violations)('find in %s: %s', (path, _text, message) => {
+  test.each(violations)('find a violation in %s: %s', (path, _text, message) => {
     expect(messagesOf(path)).toContainEqual(expect.stringMatching(message));
   });
 
-  test.each(allowed)('accept in %s: %s', (path) => {
+  test.each(allowed)('find nothing in %s: %s', (path) => {
     expect(messagesOf(path)).toEqual([]);
   });
 });

@@ -24,16 +24,16 @@ function nx(...args: string[]) {
 /** Every change affects the root project, whose checks read the whole checkout. */
 const rootProject = 'shellfleet-repository';
 
-describe('affected', { timeout: 60_000 }, () => {
+describe('the affected projects', { timeout: 60_000 }, () => {
   const affectedBy = (file: string): string[] =>
     JSON.parse(nx('show', 'projects', '--affected', `--files=${file}`, '--json').stdout).toSorted();
 
-  test('picks the project of a change and those that depend on it', async () => {
+  test('are the project of a change and those that depend on it', async () => {
     expect(affectedBy('libs/policy/src/limits.ts')).toEqual([...(await dependents('@shellfleet/policy')), rootProject]);
     expect(affectedBy('tests/e2e/order.test.ts')).toEqual(['@shellfleet/tests', rootProject]);
   });
 
-  test.each(['vitest.config.ts', 'package.json'])('picks every project for %s', async (file) => {
+  test.each(['vitest.config.ts', 'package.json'])('are all projects for %s', async (file) => {
     const roots = ['protocol', 'concurrency', 'keeper', 'vendor'].map((name) => `@shellfleet/${name}`);
     const everything = await dependents(...roots);
     expect(affectedBy(file)).toEqual([...everything, rootProject]);

@@ -11,7 +11,7 @@ describe('progress and color', () => {
     ['CI at a terminal', { CI: 'true' }, true, { progress: false, color: false }],
     ['CI switched off', { CI: 'false' }, true, { progress: true, color: true }],
     ['a dumb terminal', { TERM: 'dumb' }, true, { progress: false, color: true }],
-  ])('%s', (_what, env, terminal, expected) => {
+  ])('are chosen for %s', (_what, env, terminal, expected) => {
     expect(readCliConfig(env, terminal)).toMatchObject(expected);
   });
 });

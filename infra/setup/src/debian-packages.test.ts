@@ -15,7 +15,7 @@ describe('packages of Debian', () => {
     ['ID=fedora', false],
     ['NAME="not debian"\nID=alpine', false],
     ['', false],
-  ])('are installed on a Debian, recognized by its os-release: %j', (text, expected) => {
+  ])('are installed only where os-release names a Debian: %j', (text, expected) => {
     expect(isDebianFamily(text)).toBe(expected);
   });
 
@@ -67,7 +67,7 @@ describe('packages of Debian', () => {
     expect(await read('systemctl')).toBe('disable --quiet docker.socket redis-server.service\n');
   });
 
-  test('are not installed when apt would remove another, also by the proposed fix', async () => {
+  test('are not installed if apt would remove another, nor does the proposed fix remove it', async () => {
     const words = 'E: Packages need to be removed but remove is disabled.';
     await stub('apt-get', `echo run >> "$ROOT/apt"; echo '${words}' >&2; exit 100`);
     await expect(installPackages(['docker.io'], report, system())).rejects.toThrow(

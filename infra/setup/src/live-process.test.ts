@@ -34,7 +34,7 @@ describe('a recorded process', () => {
     expect(isRunning(recorded, ['node'])).toBe(false);
   });
 
-  test.each(['linux', 'darwin'] as const)('start time and command are read as on %s', (platform) => {
+  test.each(['linux', 'darwin'] as const)('is read with its start time and command as on %s', (platform) => {
     const [first, again, parent] = [process.pid, process.pid, process.ppid].map((pid) => readProcess(pid, platform));
     expect(first).toEqual({ startedAt: expect.stringMatching(/\d\d/), command: expect.stringMatching(/./) });
     expect(again).toEqual(first);
@@ -42,7 +42,7 @@ describe('a recorded process', () => {
     if (platform === 'darwin') expect(Number.isNaN(Date.parse(first?.startedAt ?? ''))).toBe(false);
   });
 
-  test.each([0, -1, Number.NaN, 2 ** 31, 1.5])('nothing is known of a process with the number %d', (pid) => {
+  test.each([0, -1, Number.NaN, 2 ** 31, 1.5])('is not found under the number %d', (pid) => {
     for (const platform of ['linux', 'darwin'] as const) expect(readProcess(pid, platform)).toBeUndefined();
   });
 
@@ -58,7 +58,7 @@ describe('a recorded process', () => {
     expect(await ended).toEqual([null, 'SIGKILL']);
   });
 
-  test('has its file removed, and nothing ended, when the file names another program', async () => {
+  test('is not ended by a pid file of another program or without a start time', async () => {
     const { child, pid } = await startStubborn();
     const pidPath = join(folder, 'redis.pid');
     const write = [
@@ -76,7 +76,7 @@ describe('a recorded process', () => {
     child.kill('SIGKILL');
   });
 
-  test('is ended by its file, which a program that does not exist leaves stale', async () => {
+  test('is ended by its pid file when detached, and absent when never started', async () => {
     const paths = { logPath: join(folder, 'log'), pidPath: join(folder, 'pid') };
     await startDetached('sleep', ['4321'], paths);
     expect(await isPidFileLive(paths.pidPath, 'sleep')).toBe(true);

@@ -23,7 +23,10 @@ describe('the id of an entry', () => {
     expect(toEntryId(`my.session-1.${id}`)).toBe(id);
   });
 
-  test.each(['', 'short', '8ZZZZZZZZZZZZZZZZZZZZZZZZZ', 'UUUUUUUUUUUUUUUUUUUUUUUUUU'])('%j is no entry id', (text) => {
-    expect(() => entryIdToBytes(text)).toThrow(RangeError);
-  });
+  test.each(['', 'short', '8ZZZZZZZZZZZZZZZZZZZZZZZZZ', 'UUUUUUUUUUUUUUUUUUUUUUUUUU'])(
+    'is not made from %j',
+    (text) => {
+      expect(() => entryIdToBytes(text)).toThrow(RangeError);
+    },
+  );
 });

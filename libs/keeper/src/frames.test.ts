@@ -35,8 +35,9 @@ function decodeIn(pieces: Uint8Array[], word?: Uint8Array): Frame[] {
 describe.each([
   ['the socket', undefined],
   ['attach', sync],
-] as const)('over %s', (_, word) => {
-  test('frames survive every split point of their bytes (FRAME-1)', () => {
+] as const)('frames over %s', (_, word) => {
+  // FRAME-1
+  test('survive every split point of their bytes', () => {
     const frames = [frame(), frame({ payload: new Uint8Array(0), type: FrameType.end }), frame({ offset: 0 })];
     const bytes = Buffer.concat(frames.map((one) => encodeFrame(one, word)));
     for (let at = 0; at <= bytes.length; at++) {
@@ -44,7 +45,8 @@ describe.each([
     }
   });
 
-  test('frames survive being cut into any pieces (FRAME-1)', () => {
+  // FRAME-1
+  test('survive being cut into any pieces', () => {
     const anyFrame = fc.record({
       type: fc.integer({ min: 0, max: 255 }),
       stream: fc.integer({ min: 0, max: 255 }),
@@ -69,7 +71,8 @@ describe.each([
     );
   });
 
-  test('any bytes are rejected or skipped, and nothing else happens (FRAME-2, FRAME-3)', () => {
+  // FRAME-2, FRAME-3
+  test('are refused or skipped when they are any other bytes', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 500 }), { maxLength: 8 }), (pieces) => {
         try {
@@ -84,18 +87,22 @@ describe.each([
   });
 });
 
-test('on the socket a length over the limit ends the stream (FRAME-2)', () => {
-  const bytes = encodeFrame(frame());
-  bytes.writeUInt32LE(maxPayload + 1, 0);
-  expect(() => decodeIn([bytes])).toThrow(MalformedFrame);
+describe('frames over the socket', () => {
+  // FRAME-2
+  test('end the stream when a length exceeds the limit', () => {
+    const bytes = encodeFrame(frame());
+    bytes.writeUInt32LE(maxPayload + 1, 0);
+    expect(() => decodeIn([bytes])).toThrow(MalformedFrame);
+  });
 });
 
-describe('over attach, damage costs the damaged frame and no other (FRAME-3)', () => {
+// FRAME-3
+describe('damage of a frame over attach', () => {
   const before = frame({ offset: 1 });
   const after = frame({ offset: 3 });
   const damaged = encodeFrame(frame({ offset: 2 }), sync);
 
-  test('when a frame was cut short, at every length', () => {
+  test('costs only that frame when it is cut short at any length', () => {
     for (let length = 0; length < damaged.length; length++) {
       const bytes = [encodeFrame(before, sync), damaged.subarray(0, length), encodeFrame(after, sync)];
       expect(plain(decodeIn([Buffer.concat(bytes)], sync))).toEqual(plain([before, after]));
@@ -103,7 +110,7 @@ describe('over attach, damage costs the damaged frame and no other (FRAME-3)', (
     }
   });
 
-  test('when any single bit is flipped', () => {
+  test('costs only that frame when any single bit is flipped', () => {
     for (let bit = 0; bit < damaged.length * 8; bit++) {
       const flipped = Buffer.from(damaged);
       flipped[bit >> 3]! ^= 1 << (bit & 7);
@@ -113,7 +120,7 @@ describe('over attach, damage costs the damaged frame and no other (FRAME-3)', (
     }
   });
 
-  test('when half of a largest frame is left behind, without a wait for the rest', () => {
+  test('does not delay the next frame when the largest frame is half missing', () => {
     const half = encodeFrame(frame({ payload: new Uint8Array(maxPayload) }), sync).subarray(
       0,
       SYNC_BYTES + HEADER_BYTES + 10,
@@ -121,20 +128,20 @@ describe('over attach, damage costs the damaged frame and no other (FRAME-3)', (
     expect(plain(decodeIn([half, encodeFrame(after, sync)], sync))).toEqual(plain([after]));
   });
 
-  test('when a whole frame carries the sync word as data, it is a whole frame', () => {
+  test('is not assumed when a whole frame has the sync word in its data', () => {
     const carrier = frame({ payload: Buffer.concat([sync, sync]) });
     expect(plain(decodeIn([encodeFrame(carrier, sync), encodeFrame(after, sync)], sync))).toEqual(
       plain([carrier, after]),
     );
   });
 
-  test('and what was skipped is counted', () => {
+  test('is counted in skipped bytes', () => {
     const decoder = new FrameDecoder({ maxPayload, sync });
     expect(decoder.push(Buffer.concat([Buffer.from('junk'), encodeFrame(after, sync)]))).toHaveLength(1);
     expect(decoder.skipped).toBe(4);
   });
 
-  test('and a flood of junk is not kept', () => {
+  test('keeps no memory for a flood of junk', () => {
     const decoder = new FrameDecoder({ maxPayload, sync });
     for (let i = 0; i < 100; i++) decoder.push(randomBytes(10_000));
     expect(decoder.skipped).toBeGreaterThan(100 * 10_000 - maxPayload - 100);

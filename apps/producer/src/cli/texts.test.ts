@@ -31,7 +31,7 @@ describe('texts of the command line', () => {
     expect(parseDuration(text)).toBe(ms);
   });
 
-  test.each(['', 's', '5 m', '-1s', '1w', '1e3', '٣s'])('the time %j is refused', (text) => {
+  test.each(['', 's', '5 m', '-1s', '1w', '1e3', '٣s'])('refuse the time %j', (text) => {
     expect(() => parseDuration(text)).toThrow(/Give a time/);
   });
 
@@ -44,11 +44,11 @@ describe('texts of the command line', () => {
     expect(parseSize(text)).toBe(bytes);
   });
 
-  test.each(['', 'k', '1.5k', '-1', '1t'])('the size %j is refused', (text) => {
+  test.each(['', 'k', '1.5k', '-1', '1t'])('refuse the size %j', (text) => {
     expect(() => parseSize(text)).toThrow(/Give a size/);
   });
 
-  test.each(['0', '-1', '1.5', 'x', ''])('the count %j is refused', (text) => {
+  test.each(['0', '-1', '1.5', 'x', ''])('refuse the count %j', (text) => {
     expect(() => parseCount(text)).toThrow(/Give a whole number/);
   });
 
@@ -89,7 +89,7 @@ describe('texts of the command line', () => {
     expect([...parseDetachKeys(text)]).toEqual(bytes);
   });
 
-  test.each(['ctrl-', 'ctrl-P', 'ctrl-1', 'ab', 'a,', 'é', ' '])('the detach keys %j are refused', (text) => {
+  test.each(['ctrl-', 'ctrl-P', 'ctrl-1', 'ab', 'a,', 'é', ' '])('refuse the detach keys %j', (text) => {
     expect(() => parseDetachKeys(text)).toThrow(/Give keys such as/);
   });
 
