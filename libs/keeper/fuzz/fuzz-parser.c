@@ -1,5 +1,4 @@
-// Feeds the frame parser with random and mutated frames, cut at random, under the sanitizers. usage: fuzz-parser <seed>
-// <milliseconds>
+// Feeds the frame parser with random and mutated frames, under the sanitizers. usage: fuzz-parser <seed> <milliseconds>
 #include "../src/clock.h"
 #include "../src/wire.h"
 #include <stdio.h>

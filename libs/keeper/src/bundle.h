@@ -7,8 +7,7 @@
 // relative to the path. Kinds: d directory (may exist), f file, l symbolic link (to the content), m only the mode.
 int bundle_unpack(const FileOperation *file);
 // Reads the files that `data` names, each relative to the path and ended by a zero byte. Prints for each u32 errno, u32
-// mode, u64 content bytes, content: at most `length` bytes of content in all. A file that does not fit has the errno
-// EFBIG.
+// mode, u64 content bytes, content: at most `length` bytes in all. The errno EFBIG stands for a file that does not fit.
 int bundle_pack(const FileOperation *file);
 // Returns the path of the file at which bundle_unpack failed.
 const char *bundle_path(void);

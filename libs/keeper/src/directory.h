@@ -4,8 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Writes the path, without links, of the shell's directory, or of `path` from there. Returns its length, or 0 when the
-// directory is gone or its path does not fit.
+// Writes the path, without links, of the shell's directory, or of `path` from there. Returns its length, 0 for none.
 size_t directory_describe(uint8_t *text, size_t size, const uint8_t *path, size_t path_bytes);
 
 #endif

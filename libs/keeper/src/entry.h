@@ -23,8 +23,7 @@ int entry_tick(void);
 // Puts output, then the end, on the link. Returns 1 when there is more than the link has room for.
 int entry_send(void);
 
-// Returns the milliseconds until output has to be read, 0 for now, -1 when none runs. Output of a short command is read
-// at its end.
+// Returns the milliseconds until output has to be read, or -1. Output of a short command is read at its end.
 int entry_output_after(void);
 
 // Returns the entry's id, or null when none has begun.

@@ -1,5 +1,4 @@
-// The events that the keeper waits for, each with a tag for its source. A wait can leave out output, so that a short
-// command does not wake the keeper for each write.
+// The events that the keeper waits for, each with a tag for its source. A wait can leave out output.
 #ifndef EVENTS_H
 #define EVENTS_H
 #include "wire.h"

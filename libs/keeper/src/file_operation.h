@@ -15,8 +15,7 @@ enum FileOperationType {
   FILE_UNPACK = 9,
   FILE_PACK = 10,
 };
-// With FILE_MODE a write gives the file the mode in `length`. With FILE_EXACT a symbolic link or `..` on a path is refused, so
-// that the operation is done at the path that was checked.
+// With FILE_MODE a write sets the mode in `length`. With FILE_EXACT a symbolic link or `..` on a path is refused.
 enum FileFlags { FILE_TRUNCATE = 1, FILE_PARENTS = 2, FILE_RECURSIVE = 4, FILE_MODE = 8, FILE_EXACT = 16 };
 
 typedef struct {

@@ -96,8 +96,7 @@ int look_at(int folder, const char *name, int is_removed) {
   return is_removed && S_ISDIR(status.st_mode) && leads_off_limits(&status) ? EPERM : 0;
 }
 
-// Changes the mode of the file that was checked, through its name in /proc, because fchmod() takes no O_PATH
-// descriptor.
+// Changes the mode of the checked file by its name in /proc, because fchmod() takes no O_PATH descriptor.
 int change_mode(int folder, const char *name, mode_t mode) {
   struct stat status;
   char path[32];

@@ -21,8 +21,7 @@ void folder_distrust(void);
 int folder_has_fifo(const char *path, ino_t inode);
 // Returns the path of a file in the folder, valid until the next call.
 const char *path_of(const char *name);
-// Opens a FIFO of the folder for both directions, so that it never reports its end. Returns `fd` while that is still
-// the FIFO, else a new descriptor, or -1.
+// Opens a FIFO for both directions, so that it never ends. Returns `fd` while that is it, else a new one, or -1.
 int folder_fifo(const char *name, int fd);
 
 // Removes files that are not the keeper's when there is hardly any room left. Returns 1 when it has done so.

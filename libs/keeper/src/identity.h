@@ -1,5 +1,4 @@
-// The token that proves the keeper to the worker, and the sync word of attach. Both leave the environment before any
-// program of the user's starts.
+// Token of the keeper, and sync word of attach. Both leave the environment before any program of the user's starts.
 #ifndef IDENTITY_H
 #define IDENTITY_H
 #include <stdint.h>

@@ -34,8 +34,7 @@ static void free_pipe(LatePipe *pipe) {
   count--;
 }
 
-// Finds a slot, by closing the oldest pipe if need be. Each pipe has a process, so the limit of processes rarely allows
-// more.
+// Finds a slot, if need be by closing the oldest pipe, which the limit of processes makes rare.
 static int free_slot(void) {
   for (int i = 0; i < MAX_LATE; i++)
     if (late[i].fd < 0) return i;

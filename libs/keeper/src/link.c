@@ -70,8 +70,7 @@ int link_tick(void) {
   return now - own.away_since < RETRY_OFTEN_FOR_MS ? RETRY_MS : RETRY_LATER_MS;
 }
 
-// Drops the connection. One that is not renewable stays open without its queue, and the next worker finds the next sync
-// word.
+// Drops the connection, or only its queue if it is not renewable: the next worker finds the next sync word.
 void link_drop(void) {
   parser_reset(&parser);
   queue_clear();

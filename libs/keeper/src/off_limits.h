@@ -1,5 +1,4 @@
-// The files that file operations must not touch: those of the keeper's folder. An open file is recognised by device and
-// inode, so neither a link nor /proc leads there.
+// Files of the keeper's folder are off limits for file operations, by device and inode, so through any link or /proc.
 #ifndef OFF_LIMITS_H
 #define OFF_LIMITS_H
 #include <sys/stat.h>

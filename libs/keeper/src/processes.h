@@ -21,8 +21,7 @@ Moment moment_now(void);
 // Returns the same where no process but keeper and shell exists, at less cost.
 Moment moment_alone(void);
 
-// Makes sweeps spare this process and its session, except a sweep since the BEGINNING. For terminals, file calls and
-// the forwarder.
+// Makes sweeps spare this process and its session (terminals, file calls), except a sweep since the BEGINNING.
 void processes_spare(pid_t leader);
 void processes_unspare(pid_t leader);
 

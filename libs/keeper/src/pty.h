@@ -11,8 +11,7 @@ typedef struct {
 
 // Reads the payload of TERMINAL_OPEN; `env` points into it. Returns 0 when it is not valid.
 int opening_parse(Cursor *cursor, Opening *opening);
-// Starts a shell at a new terminal. Returns its pid, with the keeper's non-blocking side in `fd`; or 0, with the reason
-// in `problem`.
+// Starts a shell at a new terminal. Returns its pid and `fd`, the keeper's non-blocking side, or 0 and `problem`.
 pid_t pty_spawn(const Opening *opening, int *fd, char *problem, size_t size);
 void pty_set_size(int fd, uint32_t rows, uint32_t columns);
 

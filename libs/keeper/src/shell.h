@@ -27,8 +27,7 @@ const char *shell_problem(void);
 // Returns the number of the shell, counted from 1 in this keeper.
 uint32_t shell_number(void);
 
-// Returns whether the shell has the descriptors of its texts. Closed ones are given again; a shell with replaced ones
-// must be replaced.
+// Returns whether the shell has the descriptors of its texts. Closed ones are given again.
 int shell_holds_texts(void);
 void shell_run(const ShellRun *run);
 // Makes the shell run the user's EXIT trap and end.
@@ -45,8 +44,7 @@ int shell_can_continue(void);
 void shell_replace(int status, const int *continue_with);
 // Called when the shell has ended and no other is to follow.
 void shell_forget(void);
-// Retries a failed start, and kills a shell that is not ready in time. Returns the milliseconds until the next call, or
-// -1.
+// Retries a failed start, and kills a slow one. Returns the milliseconds until the next call, or -1.
 int shell_tick(void);
 
 #endif

@@ -4,11 +4,9 @@
 #define TRANSPORT_H
 
 typedef struct {
-  // Connects. Sets the descriptors, which may be equal, do not block and are not inherited. Returns 0 without a
-  // connection.
+  // Connects. Sets the descriptors, which do not block and are not inherited. Returns 0 without a connection.
   int (*connect)(int *in, int *out);
-  // 1 if the connection can be made again. Else one connection carries the frames of all workers in turn, each with the
-  // sync word.
+  // 1 if the connection can be made again. Else one carries the frames of all workers, each with the sync word.
   int is_renewable;
 } Transport;
 

@@ -1,5 +1,4 @@
-// The protocol between worker and keeper, as bytes, as in frames.ts (docs/keeper-protocol.md). All numbers are
-// little-endian.
+// The little-endian protocol between worker and keeper, as in frames.ts (docs/keeper-protocol.md).
 #ifndef WIRE_H
 #define WIRE_H
 #include <stddef.h>

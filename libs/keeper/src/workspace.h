@@ -1,5 +1,4 @@
-// The check of the folder that is mounted as the workspace: another session may have replaced its path since the
-// worker's check.
+// Checks the mounted workspace, because another session may have replaced its path since the worker's check.
 #ifndef WORKSPACE_H
 #define WORKSPACE_H
 

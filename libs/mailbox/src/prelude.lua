@@ -112,7 +112,7 @@ local function end_generation(data, retention_ms)
   redis.call('PEXPIRE', stream, retention_ms)
 end
 
--- Gives the head if it can be started or checked for admission, else false. `held` is the last held entry, which may
+-- Returns the head if it can be started or checked for admission, else false. `held` is the last held entry, which may
 -- have ended. `isRunnable` in read/session-state.ts does the same for readers.
 local function runnable(held)
   local head = redis.call('LINDEX', queue, 0)
