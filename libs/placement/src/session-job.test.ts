@@ -7,7 +7,7 @@ const ref = { tenant: 'acme', session: 's' };
 const placementOf = (spec: SessionSpec) => toPlacement(sessionSpecSchema.parse(spec));
 const wanted = placementOf({ priority: 3, labels: { team: 'build', arch: 'arm64' } });
 
-/** The job as BullMQ returns it, with its data changed. */
+/** Returns the job as BullMQ does, with its data changed. */
 const stored = (change: object = {}, queue: 'docker' | 'host' = 'docker') => {
   const { data } = newSessionJob(ref, '7', wanted);
   return parseSessionJob({ id: 's~acme~s', data: JSON.parse(JSON.stringify({ ...data, ...change })) }, queue);

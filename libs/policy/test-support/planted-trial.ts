@@ -43,7 +43,7 @@ const WAYS: Record<string, (secret: string, random: Random) => Planted> = {
   'bytes as \\x': (secret) => inFull(bytesOf(secret, (hex) => `\\x${hex}`).join('')),
   'all of json as \\u': (secret) =>
     inFull(Array.from({ length: secret.length }, (_, at) => `\\u${toHex(secret.charCodeAt(at), 4)}`).join('')),
-  // Of ASCII only: the text of a trial is written as UTF-8.
+  // Only an ASCII secret is encoded, because the text of a trial is written as UTF-8.
   'UTF-16': (secret) => inFull(/[^\0-\x7f]/.test(secret) ? secret : [...secret].map((c) => `${c}\0`).join('')),
 };
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { ERRORS, isShellfleetError, type ShellfleetError } from '../src/errors.ts';
 
-// Fuzzing of parsers of outside input. A failure prints its seed, its path and the smallest value that shows it; `{
-// seed, path }` as the last argument runs it again.
+// Fuzzing of parsers of outside input. A failure prints its seed, its path and the smallest value that shows it.
+// `{ seed, path }` as the last argument runs it again.
 
 const RUNS = 400;
 const TEXT_RUNS = 200;
@@ -57,8 +57,8 @@ export function fuzzBytes(
 }
 
 /**
- * Returns the error of the call if it is a ShellfleetError whose message names every invalid field. Others fail the
- * test.
+ * Returns the error of the call if it is a ShellfleetError
+ * whose message names every invalid field. Other errors fail the test.
  */
 export function refusalOf(call: () => unknown): ShellfleetError | undefined {
   try {

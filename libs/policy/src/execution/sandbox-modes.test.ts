@@ -28,7 +28,7 @@ const specOf = (policy: Policy, sandbox?: object) => ({
 const pathsOf = (policy: Policy, sandbox: object | undefined, allowances = EVERYTHING) =>
   checkSandbox(specOf(policy, sandbox), allowances).map(({ path }) => path);
 
-/** + is enforced, - refused, for restricted, limited and full networks. */
+/** For each mode, whether restricted, limited and full networks are enforced (+) or refused (-). */
 const EXPECTED: Record<Policy, Record<(typeof SANDBOX_MODES)[number], string>> = {
   docker: { 'read-only': '+++', 'workspace-write': '+++', 'danger-full-access': '+++', external: '---' },
   host: { 'read-only': '---', 'workspace-write': '---', 'danger-full-access': '--+', external: '--+' },
@@ -37,7 +37,7 @@ const EXPECTED: Record<Policy, Record<(typeof SANDBOX_MODES)[number], string>> =
 };
 
 describe('the table of modes and networks under each policy', () => {
-  // Written out here, so that none can be lost.
+  // The networks are written out here, so that none can be lost.
   const networks = ['restricted', 'limited', 'full'] as const;
   const modes = Object.keys(EXPECTED.docker) as (typeof SANDBOX_MODES)[number][];
   const rows = POLICIES.flatMap((policy) => modes.map((mode) => [policy, mode] as const));

@@ -90,7 +90,7 @@ describe('leaving the sandbox of a session', () => {
     ],
     ['of docker without a workspace', { workspace: undefined }, { network: 'full' }, 'without a workspace'],
     ['that has as much already', {}, { mode: 'workspace-write' }, 'is not wider than what the session has'],
-    // The same container, in which the command would fail again.
+    // The wider sandbox would be the same container, in which the command would fail again.
     ['that only counted as unsandboxed outside', {}, { mode: 'danger-full-access' }, 'is not wider'],
     [
       'whose policy cannot have it',

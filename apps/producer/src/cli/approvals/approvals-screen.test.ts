@@ -21,7 +21,7 @@ const NAMED: Record<string, Key> = {
   'Ctrl-C': { name: 'c', ctrl: true, text: '\u0003' },
 };
 
-/** A screen, which is drawn after every key. */
+/** Returns a screen that is drawn after every key. */
 function createScreen(...questions: Approval[]) {
   const screen = new ApprovalsScreen('t1');
   const at = {
