@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { format } from '@wasm-fmt/clang-format';
 import { root } from './steps.ts';
 
-const FOLDERS = [
+const DIRECTORIES = [
   'libs/keeper/src',
   'libs/keeper/launcher',
   'libs/keeper/fuzz',
@@ -20,16 +20,16 @@ interface Source {
 
 async function main(write: boolean): Promise<number> {
   const style = await readFile(join(root, '.clang-format'), 'utf8');
-  const folders = await Promise.all(FOLDERS.map(readSources));
-  const problems = folders.flat().flatMap((source) => longLines(source));
-  for (const { path, text } of folders.flat().filter((source) => /\.[ch]$/.test(source.path))) {
+  const directories = await Promise.all(DIRECTORIES.map(readSources));
+  const problems = directories.flat().flatMap((source) => longLines(source));
+  for (const { path, text } of directories.flat().filter((source) => /\.[ch]$/.test(source.path))) {
     const formatted = format(text, basename(path), style);
     if (formatted === text) continue;
     if (write) await writeFile(join(root, path), formatted);
     else problems.push(`${path}: not formatted (npm run format does it)`);
   }
   // Only the keeper's files are many.
-  const keeper = folders[0] ?? [];
+  const keeper = directories[0] ?? [];
   const pathOf = (name: string) => keeper.find(({ path }) => nameOf(path) === name)?.path ?? name;
   const circle = findCircle(toGraph(keeper));
   if (circle) problems.push(`a circle of files: ${circle.map(pathOf).join(' -> ')}`);
@@ -37,11 +37,14 @@ async function main(write: boolean): Promise<number> {
   return problems.length;
 }
 
-async function readSources(folder: string): Promise<Source[]> {
-  const names = (await readdir(join(root, folder))).filter((name) => /\.(c|h|sh)$/.test(name)).sort();
-  if (names.length === 0) throw new Error(`No C source in ${folder}: nothing was checked.`);
+async function readSources(directory: string): Promise<Source[]> {
+  const names = (await readdir(join(root, directory))).filter((name) => /\.(c|h|sh)$/.test(name)).sort();
+  if (names.length === 0) throw new Error(`No C source in ${directory}: nothing was checked.`);
   return Promise.all(
-    names.map(async (name) => ({ path: `${folder}/${name}`, text: await readFile(join(root, folder, name), 'utf8') })),
+    names.map(async (name) => ({
+      path: `${directory}/${name}`,
+      text: await readFile(join(root, directory, name), 'utf8'),
+    })),
   );
 }
 

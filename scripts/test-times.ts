@@ -33,8 +33,8 @@ async function readFiles(): Promise<File[]> {
     const { testResults } = JSON.parse(await readFile(join(root, report), 'utf8'));
     for (const { name, startTime, endTime } of testResults) {
       const path = relative(root, name);
-      const [folder, group = ''] = path.split('/');
-      files.push({ path, group: folder === 'tests' ? group : 'unit', from: startTime, to: endTime });
+      const [directory, group = ''] = path.split('/');
+      files.push({ path, group: directory === 'tests' ? group : 'unit', from: startTime, to: endTime });
     }
   }
   return files;

@@ -10,8 +10,8 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const here = dirname(fileURLToPath(import.meta.url));
-const sourceFolders = { keeper: join(here, 'src'), launch: join(here, 'launcher') };
-const buildFolder = join(here, 'build');
+const sourceDirectories = { keeper: join(here, 'src'), launch: join(here, 'launcher') };
+const buildDirectory = join(here, 'build');
 
 // Static builds, because an image may have no C library. musl makes them ten times smaller.
 const compilers = ['musl-gcc', 'cc', 'gcc', 'clang'];
@@ -42,31 +42,36 @@ export class MissingCompiler extends Error {
 
 /** Returns the paths of the programs. Throws when there is no C compiler, and names the package to install. */
 export async function buildKeeper(): Promise<Programs> {
-  const folder = join(buildFolder, `${arch()}-${await hashOfSources()}`);
-  const programs = { keeper: join(folder, 'keeper'), launch: join(folder, 'launch') };
+  const directory = join(buildDirectory, `${arch()}-${await hashOfSources()}`);
+  const programs = { keeper: join(directory, 'keeper'), launch: join(directory, 'launch') };
   if ((await exists(programs.keeper)) && (await exists(programs.launch))) return programs;
-  await buildInto(folder, compilers);
-  await removeOthers(folder);
+  await buildInto(directory, compilers);
+  await removeOthers(directory);
   return programs;
 }
 
 /** Builds both programs with the first of the compilers that is installed. */
-export async function buildInto(folder: string, candidates: readonly string[]): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  const header = join(folder, `shell_script.${process.pid}`);
+export async function buildInto(directory: string, candidates: readonly string[]): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  const header = join(directory, `shell_script.${process.pid}`);
   await writeFile(header, await shellScriptHeader());
-  await rename(header, join(folder, 'shell_script.h'));
-  for (const [name, sourceFolder] of Object.entries(sourceFolders)) {
-    await build(join(folder, name), await readSources(sourceFolder), folder, candidates);
+  await rename(header, join(directory, 'shell_script.h'));
+  for (const [name, sourceDirectory] of Object.entries(sourceDirectories)) {
+    await build(join(directory, name), await readSources(sourceDirectory), directory, candidates);
   }
 }
 
-async function build(program: string, sources: string[], folder: string, candidates: readonly string[]): Promise<void> {
+async function build(
+  program: string,
+  sources: string[],
+  directory: string,
+  candidates: readonly string[],
+): Promise<void> {
   const unfinished = `${program}.${process.pid}`;
   await compile(candidates, [
     ...flags,
     '-I',
-    folder,
+    directory,
     '-o',
     unfinished,
     ...sources.filter((path) => path.endsWith('.c')),
@@ -77,21 +82,21 @@ async function build(program: string, sources: string[], folder: string, candida
 
 /** Returns the shell's loop as a C string. */
 async function shellScriptHeader(): Promise<string> {
-  const script = await readFile(join(sourceFolders.keeper, 'shell.sh'), 'utf8');
+  const script = await readFile(join(sourceDirectories.keeper, 'shell.sh'), 'utf8');
   const lines = script.split('\n').map((line) => `  ${JSON.stringify(`${line}\n`)}`);
   return `static const char SHELL_SCRIPT[] =\n${lines.join('\n')};\n`;
 }
 
-async function readSources(folder: string): Promise<string[]> {
-  const names = (await readdir(folder)).filter((name) => /\.(c|h|sh)$/.test(name)).sort();
-  return names.map((name) => join(folder, name));
+async function readSources(directory: string): Promise<string[]> {
+  const names = (await readdir(directory)).filter((name) => /\.(c|h|sh)$/.test(name)).sort();
+  return names.map((name) => join(directory, name));
 }
 
 /** Returns a name for the state of the source and of the flags. */
 export async function hashOfSources(): Promise<string> {
   const hash = createHash('sha256').update(flags.join(' '));
-  for (const folder of Object.values(sourceFolders)) {
-    for (const path of await readSources(folder)) hash.update(await readFile(path));
+  for (const directory of Object.values(sourceDirectories)) {
+    for (const path of await readSources(directory)) hash.update(await readFile(path));
   }
   return hash.digest('hex').slice(0, 16);
 }
@@ -117,7 +122,7 @@ async function exists(path: string): Promise<boolean> {
 
 /** Removes builds of older sources. A session that still runs one has the file open. */
 async function removeOthers(keep: string): Promise<void> {
-  for (const name of await readdir(buildFolder)) {
-    if (join(buildFolder, name) !== keep) await rm(join(buildFolder, name), { recursive: true, force: true });
+  for (const name of await readdir(buildDirectory)) {
+    if (join(buildDirectory, name) !== keep) await rm(join(buildDirectory, name), { recursive: true, force: true });
   }
 }

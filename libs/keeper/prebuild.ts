@@ -1,4 +1,4 @@
-// Builds the published package's programs in the folder `prebuilt`, for both architectures with a cross compiler.
+// Builds the published package's programs in the directory `prebuilt`, for both architectures with a cross compiler.
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { arch } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -22,14 +22,14 @@ for (const [name, cross] of Object.entries(compilers)) {
   }
 }
 
-/** Builds one folder, unless it is a build of the same source. */
-async function prebuild(folder: string, candidates: readonly string[]): Promise<void> {
-  const stamp = `${folder}.source`;
+/** Builds one directory, unless it is a build of the same source. */
+async function prebuild(directory: string, candidates: readonly string[]): Promise<void> {
+  const stamp = `${directory}.source`;
   const hash = await hashOfSources();
   if ((await readFile(stamp, 'utf8').catch(() => undefined)) === hash) return;
-  await rm(folder, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
   await rm(stamp, { force: true });
-  await buildInto(folder, candidates);
-  await rm(join(folder, 'shell_script.h'), { force: true });
+  await buildInto(directory, candidates);
+  await rm(join(directory, 'shell_script.h'), { force: true });
   await writeFile(stamp, hash);
 }

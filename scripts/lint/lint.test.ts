@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../steps.ts';
 
-// Tests each import rule in a folder with only the rules and violations, with one run of Biome.
+// Tests each import rule in a directory with only the rules and violations, with one run of Biome.
 
 type Seed = [path: string, text: string];
 
@@ -87,7 +87,7 @@ const allowed: Seed[] = [
   ['tests/e2e/z.ts', "import { Queue } from 'bullmq';\nimport '../support/until.ts';"],
 ];
 
-/** Order of scripts/lint/worker-folders.grit and of ARCHITECTURE.md. */
+/** Order of scripts/lint/worker-directories.grit and of ARCHITECTURE.md. */
 const workerOrder = [
   ['main.ts'],
   ['start-worker.ts', 'index.ts'],
@@ -104,7 +104,7 @@ const workerOrder = [
   ['config'],
 ];
 
-/** Order of scripts/lint/client-folders.grit and of ARCHITECTURE.md. */
+/** Order of scripts/lint/client-directories.grit and of ARCHITECTURE.md. */
 const clientOrder = [
   ['index.ts'],
   ['fleet.ts'],
@@ -122,21 +122,21 @@ const clientOrder = [
 
 type Finding = { category: string; message: string; location: { path: string; start: { line: number } } };
 
-const folders: string[] = [];
-afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
+const directories: string[] = [];
+afterAll(() => Promise.all(directories.map((directory) => rm(directory, { recursive: true, force: true }))));
 
-/** Returns the findings of the import rules in a folder with only the rules and these files. */
+/** Returns the findings of the import rules in a directory with only the rules and these files. */
 async function lint(seeds: Seed[]): Promise<Finding[]> {
-  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-lint-'));
-  folders.push(folder);
+  const directory = await mkdtemp(join(tmpdir(), 'shellfleet-lint-'));
+  directories.push(directory);
   for (const name of ['biome.jsonc', '.gitignore', 'scripts/lint'])
-    await cp(join(root, name), join(folder, name), { recursive: true });
+    await cp(join(root, name), join(directory, name), { recursive: true });
   for (const [path, text] of seeds) {
-    await mkdir(dirname(join(folder, path)), { recursive: true });
-    await writeFile(join(folder, path), text);
+    await mkdir(dirname(join(directory, path)), { recursive: true });
+    await writeFile(join(directory, path), text);
   }
   const args = ['lint', '--reporter=json', '--max-diagnostics=none', '.'];
-  const run = spawnSync(join(root, 'node_modules/.bin/biome'), args, { cwd: folder, encoding: 'utf8' });
+  const run = spawnSync(join(root, 'node_modules/.bin/biome'), args, { cwd: directory, encoding: 'utf8' });
   const { diagnostics } = JSON.parse(run.stdout) as { diagnostics: Finding[] };
   return diagnostics.filter(({ category }) => category === 'plugin' || category === 'lint/style/noRestrictedImports');
 }
@@ -164,7 +164,7 @@ describe('the import rules', () => {
 describe.each([
   ['worker', 'apps/worker/src', workerOrder],
   ['client', 'libs/client/src', clientOrder],
-])('the folders of the %s', (_name, source, order) => {
+])('the directories of the %s', (_name, source, order) => {
   const members = order.flat();
   const stepOf = (member: string) => order.findIndex((step) => step.includes(member));
   // Returns the forbidden imports of a member: the members before it and the others of its step.

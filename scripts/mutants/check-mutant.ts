@@ -61,28 +61,28 @@ export async function checkBaseline(copy: CheckoutCopy, part: Part, timeoutMs: n
   return Math.round(performance.now() - startedAt);
 }
 
-async function runTests({ folder }: CheckoutCopy, filters: readonly string[], timeoutMs: number) {
+async function runTests({ directory }: CheckoutCopy, filters: readonly string[], timeoutMs: number) {
   const temporary = await mkdtemp(join(tmpdir(), 'sf-mutant-'));
-  // Some tests run programs as other users, with files below this folder.
+  // Some tests run programs as other users, with files below this directory.
   await chmod(temporary, 0o1777);
-  const vitest = join(folder, '../../../node_modules/.bin/vitest');
+  const vitest = join(directory, '../../../node_modules/.bin/vitest');
   const args = ['run', '--bail=1', '--reporter=dot', '--no-color', ...filters];
   try {
-    return await runProgram(vitest, args, { cwd: folder, timeoutMs, env: { ...process.env, TMPDIR: temporary } });
+    return await runProgram(vitest, args, { cwd: directory, timeoutMs, env: { ...process.env, TMPDIR: temporary } });
   } finally {
     await removeContainers(temporary);
     await rm(temporary, { recursive: true, force: true });
   }
 }
 
-/** Removes the containers of killed tests, recognised by a mount below the tests' folder. */
-async function removeContainers(folder: string): Promise<void> {
+/** Removes the containers of killed tests, recognised by a mount below the tests' directory. */
+async function removeContainers(directory: string): Promise<void> {
   const docker = async (...args: string[]): Promise<string> => (await run('docker', args)).stdout.trim();
   try {
     const ids = (await docker('ps', '-aq', '--filter', 'label=shellfleet.test')).split('\n').filter((id) => id !== '');
     for (const id of ids) {
       const binds = await docker('inspect', '--format', '{{.HostConfig.Binds}}', id);
-      if (binds.includes(folder)) await docker('rm', '-f', id);
+      if (binds.includes(directory)) await docker('rm', '-f', id);
     }
   } catch {
     // Without an engine there are no containers.
@@ -98,13 +98,13 @@ function firstFailure(output: string): string {
  * with the same code are the same program. Types are checked for the operators that often
  * break them. Only Redis compiles Lua, so errors of a script are in the tests' output.
  */
-async function compiled({ folder }: CheckoutCopy, file: string, operator?: string): Promise<string> {
-  const path = join(folder, file);
+async function compiled({ directory }: CheckoutCopy, file: string, operator?: string): Promise<string> {
+  const path = join(directory, file);
   switch (languageOf(file)) {
     case 'typescript': {
       withoutTypes(await readFile(path, 'utf8'));
       if (operator === 'arguments' || operator === 'statement') {
-        await run(join(folder, '../../../node_modules/.bin/tsc'), ['-p', 'tsconfig.json'], { cwd: folder });
+        await run(join(directory, '../../../node_modules/.bin/tsc'), ['-p', 'tsconfig.json'], { cwd: directory });
       }
       return '';
     }
@@ -114,9 +114,9 @@ async function compiled({ folder }: CheckoutCopy, file: string, operator?: strin
     case 'lua':
       return '';
     case 'c': {
-      const builds = join(folder, 'libs/keeper/build');
+      const builds = join(directory, 'libs/keeper/build');
       const includes = (await readdir(builds).catch(() => [])).flatMap((name) => ['-I', join(builds, name)]);
-      const object = join(folder, '.cache-object.o');
+      const object = join(directory, '.cache-object.o');
       await run('cc', ['-std=gnu11', '-Os', '-Wall', '-Wextra', ...includes, '-c', '-o', object, path]);
       return (await readFile(object)).toString('latin1');
     }

@@ -8,28 +8,28 @@ const run = promisify(execFile);
 
 /** A copy of the checkout in which files are changed, so that a run that is killed leaves the checkout as it was. */
 export interface CheckoutCopy {
-  folder: string;
+  directory: string;
   /** Runs `work` while the mutant is in place, and puts the file back. */
   withMutant<T>(mutant: Mutant, work: () => Promise<T>): Promise<T>;
 }
 
 /**
- * Copies the files that git knows or would add. The copy is in the checkout, so that packages are found in the folder
- * above it; the workspaces' own packages are linked to the copy, and what is installed in a workspace is linked to the
- * checkout. `name` keeps the copies of runs at the same time apart.
+ * Copies the files that git knows or would add. The copy is in the checkout, so that packages are found in the
+ * directory above it; the workspaces' own packages are linked to the copy, and what is installed in a workspace is
+ * linked to the checkout. `name` keeps the copies of runs at the same time apart.
  */
 export async function copyCheckout(root: string, name: string): Promise<CheckoutCopy> {
-  const folder = join(root, `.cache/mutants/copy-${name}`);
-  await rm(folder, { recursive: true, force: true });
+  const directory = join(root, `.cache/mutants/copy-${name}`);
+  await rm(directory, { recursive: true, force: true });
   const listed = await run('git', ['ls-files', '-z', '-co', '--exclude-standard', '--deduplicate'], { cwd: root });
   const paths = listed.stdout.split('\0').filter((path) => path !== '');
-  for (const path of paths) await copyFile(root, folder, path);
-  await linkWorkspaces(folder, paths);
-  await linkInstalled(root, folder, paths);
+  for (const path of paths) await copyFile(root, directory, path);
+  await linkWorkspaces(directory, paths);
+  await linkInstalled(root, directory, paths);
   return {
-    folder,
+    directory,
     async withMutant(mutant, work) {
-      const path = join(folder, mutant.file);
+      const path = join(directory, mutant.file);
       const source = await readFile(path, 'utf8');
       await writeFile(path, source.slice(0, mutant.from) + mutant.text + source.slice(mutant.to));
       try {
@@ -41,34 +41,38 @@ export async function copyCheckout(root: string, name: string): Promise<Checkout
   };
 }
 
-async function copyFile(root: string, folder: string, path: string): Promise<void> {
-  await mkdir(dirname(join(folder, path)), { recursive: true });
+async function copyFile(root: string, directory: string, path: string): Promise<void> {
+  await mkdir(dirname(join(directory, path)), { recursive: true });
   // A file that was deleted and not yet committed is still listed.
-  await cp(join(root, path), join(folder, path), { verbatimSymlinks: true }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error;
-  });
+  await cp(join(root, path), join(directory, path), { verbatimSymlinks: true }).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+    },
+  );
 }
 
-async function linkWorkspaces(folder: string, paths: readonly string[]): Promise<void> {
+async function linkWorkspaces(directory: string, paths: readonly string[]): Promise<void> {
   for (const path of paths.filter((one) => one.endsWith('/package.json'))) {
-    const { name } = JSON.parse(await readFile(join(folder, path), 'utf8')) as { name?: string };
+    const { name } = JSON.parse(await readFile(join(directory, path), 'utf8')) as { name?: string };
     if (!name?.startsWith('@shellfleet/')) continue;
-    const link = join(folder, 'node_modules', name);
+    const link = join(directory, 'node_modules', name);
     await mkdir(dirname(link), { recursive: true });
-    await symlink(relative(dirname(link), join(folder, dirname(path))), link).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error;
-    });
+    await symlink(relative(dirname(link), join(directory, dirname(path))), link).catch(
+      (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error;
+      },
+    );
   }
 }
 
 /** A workspace has a node_modules of its own where it needs another version than the root has. */
-async function linkInstalled(root: string, folder: string, paths: readonly string[]): Promise<void> {
+async function linkInstalled(root: string, directory: string, paths: readonly string[]): Promise<void> {
   for (const path of paths.filter((one) => one.endsWith('/package.json'))) {
     const installed = join(dirname(path), 'node_modules');
     const isThere = await access(join(root, installed)).then(
       () => true,
       () => false,
     );
-    if (isThere) await symlink(join(root, installed), join(folder, installed));
+    if (isThere) await symlink(join(root, installed), join(directory, installed));
   }
 }

@@ -4,17 +4,17 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { countTasks } from './run-tasks.ts';
 
-let folder: string;
+let directory: string;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'shellfleet-tasks-'));
-  await mkdir(join(folder, '.cache/unit/@shellfleet'), { recursive: true });
+  directory = await mkdtemp(join(tmpdir(), 'shellfleet-tasks-'));
+  await mkdir(join(directory, '.cache/unit/@shellfleet'), { recursive: true });
   const assertionResults = ['passed', 'passed', 'skipped'].map((status) => ({ status, fullName: status }));
   const report = { testResults: [{ name: 'a', status: 'passed', assertionResults }] };
-  await writeFile(join(folder, '.cache/unit/@shellfleet/a.json'), JSON.stringify(report));
+  await writeFile(join(directory, '.cache/unit/@shellfleet/a.json'), JSON.stringify(report));
 });
 
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(() => rm(directory, { recursive: true, force: true }));
 
 describe('the count of tasks', () => {
   test.each([
@@ -33,6 +33,6 @@ describe('the count of tasks', () => {
     ['tests that were stopped before a report', { '@shellfleet/b:unit': 'stopped' }, { passed: 0, failed: 1 }],
     ['a run without tasks as a failure', {}, { passed: 0, failed: 1 }],
   ] as const)('counts %s', async (_name, statuses, expected) => {
-    expect(await countTasks(folder, statuses, () => {})).toEqual(expected);
+    expect(await countTasks(directory, statuses, () => {})).toEqual(expected);
   });
 });

@@ -45,17 +45,17 @@ const COLUMNS = 112;
 const STEP_MS = 30_000;
 
 async function main(): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-recording-'));
+  const directory = await mkdtemp(join(tmpdir(), 'shellfleet-recording-'));
   const path = `${join(root, 'node_modules/.bin')}:${process.env.PATH}`;
-  const env = { ...process.env, SHELLFLEET_STATE_DIR: folder, PATH: path };
+  const env = { ...process.env, SHELLFLEET_STATE_DIR: directory, PATH: path };
   try {
     await run('shellfleet', ['up', '--detach', '--slots', '4'], { env });
-    const up = JSON.parse(await readFile(join(folder, 'up.json'), 'utf8'));
+    const up = JSON.parse(await readFile(join(directory, 'up.json'), 'utf8'));
     const chunks = await recordTerminal({ ...env, WORKER: String(up.workers[0].pid) });
     await writeFile(join(root, 'docs/recording.svg'), renderRecording(toLines(chunks), COLUMNS));
   } finally {
     await run('shellfleet', ['down'], { env });
-    await rm(folder, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   }
 }
 

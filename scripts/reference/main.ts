@@ -5,7 +5,7 @@ import { root } from '../steps.ts';
 import { readClasses, readTypes } from './read-types.ts';
 import { writeMethods, writePages } from './write-pages.ts';
 
-const folder = join(root, 'docs/reference');
-await mkdir(folder, { recursive: true });
+const directory = join(root, 'docs/reference');
+await mkdir(directory, { recursive: true });
 for (const { path, text } of [...writePages(readTypes()), writeMethods(readClasses())])
-  await writeFile(join(folder, path), text);
+  await writeFile(join(directory, path), text);

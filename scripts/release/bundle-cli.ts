@@ -8,7 +8,7 @@ import type { Manifest } from './published-manifest.ts';
 import { collectLicences, packagesOf, readManifest } from './third-party.ts';
 import { toAscii } from './to-ascii.ts';
 
-/** Packages outside the bundle: two start programs in their folders, and few calls need the third. */
+/** Packages outside the bundle: two start programs in their directories, and few calls need the third. */
 const external = ['@shellfleet/setup', '@shellfleet/vendor', '@shellfleet/worker'];
 
 /** Modules that most verbs load. With their imports they become one module of the bundle. */
@@ -52,9 +52,9 @@ export async function bundleCli(manifest: Manifest, compiled: string, to: string
   );
   for (const { fileName, code } of output) await writeFile(join(to, 'dist', fileName), toAscii(code));
   await copyScripts(join(to, 'dist'));
-  const folders = await packagesOf(output);
-  await writeFile(join(to, 'THIRD-PARTY-NOTICES.txt'), await collectLicences('The command line', folders));
-  return dependenciesLeft(manifest, folders);
+  const directories = await packagesOf(output);
+  await writeFile(join(to, 'THIRD-PARTY-NOTICES.txt'), await collectLicences('The command line', directories));
+  return dependenciesLeft(manifest, directories);
 }
 
 /**
@@ -104,9 +104,9 @@ async function copyScripts(to: string): Promise<void> {
 /** Returns the packages that the bundle imports, in the versions that its packages require. */
 async function dependenciesLeft(
   { dependencies }: Manifest,
-  folders: readonly string[],
+  directories: readonly string[],
 ): Promise<Record<string, string>> {
-  const inside = await Promise.all(folders.map(readManifest));
+  const inside = await Promise.all(directories.map(readManifest));
   const wanted: Record<string, string> = Object.assign({}, ...inside.map((one) => one.dependencies), dependencies);
   const left: Record<string, string> = {};
   for (const name of external) {

@@ -8,22 +8,22 @@ import { root } from '../steps.ts';
 import { bundleVendor } from './bundle-vendor.ts';
 import { readManifest } from './third-party.ts';
 
-let folder: string;
+let directory: string;
 let left: Record<string, string>;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sf-vendor-'));
-  left = await bundleVendor(await readManifest(join(root, 'libs/vendor')), '', folder);
-  await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
+  directory = await mkdtemp(join(tmpdir(), 'sf-vendor-'));
+  left = await bundleVendor(await readManifest(join(root, 'libs/vendor')), '', directory);
+  await writeFile(join(directory, 'package.json'), '{ "type": "module" }');
 });
 
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(() => rm(directory, { recursive: true, force: true }));
 
-/** Returns the JSON output of a program that imports the bundles in a folder without any package. */
+/** Returns the JSON output of a program that imports the bundles in a directory without any package. */
 async function printed(program: string): Promise<unknown> {
   const imports = "import * as bullmq from './dist/bullmq.js';\nimport { loadDockerode } from './dist/dockerode.js';\n";
-  await writeFile(join(folder, 'program.js'), `${imports}const Docker = loadDockerode();\n${program}`);
-  return JSON.parse((await promisify(execFile)(process.execPath, [join(folder, 'program.js')])).stdout);
+  await writeFile(join(directory, 'program.js'), `${imports}const Docker = loadDockerode();\n${program}`);
+  return JSON.parse((await promisify(execFile)(process.execPath, [join(directory, 'program.js')])).stdout);
 }
 
 describe('the bundles of BullMQ and dockerode', () => {
@@ -49,12 +49,12 @@ console.log(JSON.stringify([
   });
 
   test('have a licence for each package, none of which has an install script', async () => {
-    const notices = await readFile(join(folder, 'THIRD-PARTY-NOTICES.txt'), 'utf8');
+    const notices = await readFile(join(directory, 'THIRD-PARTY-NOTICES.txt'), 'utf8');
     const names = [...notices.matchAll(/^={80}\n(\S+) \S+ \(/gm)].map(([, name]) => name);
     expect(names).toEqual(
       expect.arrayContaining(['bullmq', 'docker-modem', 'dockerode', 'luxon', 'msgpackr', 'tar-fs']),
     );
     expect(names.filter((name) => /ssh2|grpc|protobuf|cpu-features|extract|ioredis/.test(name ?? ''))).toEqual([]);
-    expect((await readdir(join(folder, 'dist'))).filter((name) => !name.endsWith('.js'))).toEqual([]);
+    expect((await readdir(join(directory, 'dist'))).filter((name) => !name.endsWith('.js'))).toEqual([]);
   });
 });

@@ -59,11 +59,11 @@ export async function bundleVendor({ name }: Manifest, _compiled: string, to: st
   });
   const chunks = output.filter((part) => part.type === 'chunk');
   for (const { fileName, code } of chunks) await writeFile(join(to, 'dist', fileName), toAscii(code));
-  const folders = await packagesOf(chunks);
+  const directories = await packagesOf(chunks);
   checkImports(chunks);
-  await Promise.all(folders.map(checkScripts));
+  await Promise.all(directories.map(checkScripts));
   if (left.size > 0) throw new Error(`Nothing requires ${[...left].join(', ')} any more: see \`replaced\`.`);
-  await writeFile(join(to, 'THIRD-PARTY-NOTICES.txt'), await collectLicences('This package', folders));
+  await writeFile(join(to, 'THIRD-PARTY-NOTICES.txt'), await collectLicences('This package', directories));
   return {};
 }
 
@@ -98,8 +98,8 @@ function checkImports(chunks: readonly OutputChunk[]): void {
 }
 
 /** VENDOR-2. */
-async function checkScripts(folder: string): Promise<void> {
-  const { name, scripts = {} } = (await readManifest(folder)) as Manifest & { scripts?: Record<string, string> };
+async function checkScripts(directory: string): Promise<void> {
+  const { name, scripts = {} } = (await readManifest(directory)) as Manifest & { scripts?: Record<string, string> };
   const found = ['preinstall', 'install', 'postinstall'].filter((script) => script in scripts);
   if (found.length > 0) throw new Error(`${name} in the bundle has the script ${found.join(', ')}.`);
 }

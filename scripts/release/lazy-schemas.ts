@@ -16,7 +16,7 @@ export function lazySchemas(): Plugin {
   };
 }
 
-const isOurs = (path: string) => ['libs/', 'apps/'].some((folder) => path.startsWith(join(root, folder)));
+const isOurs = (path: string) => ['libs/', 'apps/'].some((directory) => path.startsWith(join(root, directory)));
 
 /** Wraps each call that makes a constant named `…Schema`. Returns undefined when the module has none. */
 export function toLazy(code: string): string | undefined {

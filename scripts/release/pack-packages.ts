@@ -19,7 +19,7 @@ export interface PackedPackage {
   name: string;
   version: string;
   /** Source of the tarball. */
-  folder: string;
+  directory: string;
   tarball: string;
 }
 
@@ -42,7 +42,7 @@ export async function packPackages(to: string): Promise<PackedPackage[]> {
   const packed = Object.values(JSON.parse(stdout)) as { name: string; version: string; filename: string }[];
   return packages.map(({ manifest: { name, version } }, index) => {
     const { filename = '' } = packed.find((one) => one.name === name) ?? {};
-    return { name, version, folder: staged[index] ?? '', tarball: join(to, 'tarballs', filename) };
+    return { name, version, directory: staged[index] ?? '', tarball: join(to, 'tarballs', filename) };
   });
 }
 
@@ -51,15 +51,15 @@ export async function packPackages(to: string): Promise<PackedPackage[]> {
  * other packages are found. Returns the program.
  */
 export async function stageCli(to: string): Promise<string> {
-  const folder = join(root, 'apps/producer');
-  await run('tsc', ['-b', folder], { cwd: root });
-  const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest;
+  const directory = join(root, 'apps/producer');
+  await run('tsc', ['-b', directory], { cwd: root });
+  const manifest = JSON.parse(await readFile(join(directory, 'package.json'), 'utf8')) as Manifest;
   await rm(to, { recursive: true, force: true });
-  return join(await stage({ folder, manifest }, to), 'dist/main.js');
+  return join(await stage({ directory, manifest }, to), 'dist/main.js');
 }
 
 interface PublicPackage {
-  folder: string;
+  directory: string;
   manifest: Manifest;
 }
 
@@ -69,8 +69,8 @@ async function readPublicPackages(): Promise<PublicPackage[]> {
   };
   return Promise.all(
     references.map(async ({ path }) => {
-      const folder = join(root, path);
-      return { folder, manifest: JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest };
+      const directory = join(root, path);
+      return { directory, manifest: JSON.parse(await readFile(join(directory, 'package.json'), 'utf8')) as Manifest };
     }),
   );
 }
@@ -87,29 +87,32 @@ function inOrder(packages: readonly PublicPackage[]): PublicPackage[] {
   return [...ordered];
 }
 
-/** Copies the published files to a separate folder, because package.json in the checkout also serves development. */
-async function stage({ folder, manifest }: PublicPackage, to: string): Promise<string> {
+/** Copies the published files to a separate directory, because package.json in the checkout also serves development. */
+async function stage({ directory, manifest }: PublicPackage, to: string): Promise<string> {
   await mkdir(to, { recursive: true });
   const published = toPublished(manifest);
   const bundle = bundles[manifest.name];
-  if (bundle === undefined) await copyFiles(folder, manifest, to);
-  else published.dependencies = await bundle(manifest, join(folder, 'dist'), to);
+  if (bundle === undefined) await copyFiles(directory, manifest, to);
+  else published.dependencies = await bundle(manifest, join(directory, 'dist'), to);
   if (manifest.name === CLI) await shipDocs(join(to, 'docs'));
-  await cp(join(folder, 'README.md'), join(to, 'README.md'));
+  await cp(join(directory, 'README.md'), join(to, 'README.md'));
   await cp(join(root, 'LICENSE'), join(to, 'LICENSE'));
-  const place = placeOf(JSON.parse(await readFile(join(root, 'package.json'), 'utf8')), relative(root, folder));
+  const place = placeOf(JSON.parse(await readFile(join(root, 'package.json'), 'utf8')), relative(root, directory));
   await writeFile(join(to, 'package.json'), `${JSON.stringify({ ...published, ...place }, null, 2)}\n`);
   return to;
 }
 
-async function copyFiles(folder: string, manifest: Manifest, to: string): Promise<void> {
+async function copyFiles(directory: string, manifest: Manifest, to: string): Promise<void> {
   for (const name of new Set(manifest.files.map((pattern) => pattern.split('/')[0] ?? ''))) {
-    await cp(join(folder, name), join(to, name), { recursive: true, filter: (path) => !isLeftover(path, folder) });
+    await cp(join(directory, name), join(to, name), {
+      recursive: true,
+      filter: (path) => !isLeftover(path, directory),
+    });
   }
 }
 
 /** Removes the compiled code of modules that are gone. */
-function isLeftover(path: string, folder: string): boolean {
-  const [, module] = /^dist\/(.*)\.(?:js|d\.ts)$/.exec(relative(folder, path)) ?? [];
-  return module !== undefined && !['src', '.'].some((source) => existsSync(join(folder, source, `${module}.ts`)));
+function isLeftover(path: string, directory: string): boolean {
+  const [, module] = /^dist\/(.*)\.(?:js|d\.ts)$/.exec(relative(directory, path)) ?? [];
+  return module !== undefined && !['src', '.'].some((source) => existsSync(join(directory, source, `${module}.ts`)));
 }

@@ -12,7 +12,7 @@ import { repositoryFiles } from './repository-files.ts';
 const { rows, unshown } = await readBehavioursPage();
 const ids = rows.map(({ id }) => id);
 
-/** Folder of cases that a test file runs. */
+/** Directory of cases that a test file runs. */
 const cases = { 'tests/support/shell-semantics/': 'tests/integration/shell-semantics.test.ts' };
 
 async function testsNaming(): Promise<Map<string, string[]>> {
@@ -20,7 +20,7 @@ async function testsNaming(): Promise<Map<string, string[]>> {
   const tests = new Map<string, Set<string>>();
   for (const { path, text } of files) {
     if (path.startsWith('scripts/')) continue;
-    const test = Object.entries(cases).find(([folder]) => path.startsWith(folder))?.[1] ?? path;
+    const test = Object.entries(cases).find(([directory]) => path.startsWith(directory))?.[1] ?? path;
     for (const id of text.match(behaviourId) ?? []) tests.set(id, (tests.get(id) ?? new Set()).add(test));
   }
   return new Map(Array.from(tests, ([id, paths]) => [id, [...paths].sort()]));

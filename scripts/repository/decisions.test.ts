@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { root } from '../steps.ts';
 
-const folder = join(root, 'docs/adr');
-const files = (await readdir(folder)).filter((name) => name !== 'README.md').toSorted();
-const index = await readFile(join(folder, 'README.md'), 'utf8');
+const directory = join(root, 'docs/adr');
+const files = (await readdir(directory)).filter((name) => name !== 'README.md').toSorted();
+const index = await readFile(join(directory, 'README.md'), 'utf8');
 
 describe('the index of decisions', () => {
   test('has one row for each decision, in order', () => {
@@ -14,7 +14,7 @@ describe('the index of decisions', () => {
   });
 
   test.each(files)('has in %s a number, a title and a status first', async (file) => {
-    const [title, , status] = (await readFile(join(folder, file), 'utf8')).split('\n');
+    const [title, , status] = (await readFile(join(directory, file), 'utf8')).split('\n');
     expect(title).toMatch(new RegExp(`^# ${Number(file.slice(0, 4))}\\. \\S`));
     expect(status).toMatch(/^Status: \S/);
   });

@@ -29,13 +29,13 @@ export function countLines(text: string): number {
 }
 
 /** Returns the lines and files of source by part, of the files that git tracks. */
-export async function measureSize(folder = root): Promise<Map<string, { files: number; lines: number }>> {
-  const { stdout } = await run('git', ['ls-files', '-z'], { cwd: folder, maxBuffer: 1 << 26 });
+export async function measureSize(directory = root): Promise<Map<string, { files: number; lines: number }>> {
+  const { stdout } = await run('git', ['ls-files', '-z'], { cwd: directory, maxBuffer: 1 << 26 });
   const parts = new Map<string, { files: number; lines: number }>();
   for (const path of stdout.split('\0')) {
     const part = partOf(path);
     if (part === undefined) continue;
-    const text = await readFile(join(folder, path), 'utf8').catch(() => '');
+    const text = await readFile(join(directory, path), 'utf8').catch(() => '');
     const sum = parts.get(part) ?? { files: 0, lines: 0 };
     parts.set(part, { files: sum.files + 1, lines: sum.lines + countLines(text) });
   }

@@ -17,12 +17,12 @@ const COMMANDS = 8;
 /** Time that the worker gets after the Result, until it waits again. */
 const REST_MS = 30;
 
-const folder = await mkdtemp(join(tmpdir(), 'shellfleet-path-'));
-const redis = await ensureRedis({ env: {}, folder, persistent: false, report: console.error });
+const directory = await mkdtemp(join(tmpdir(), 'shellfleet-path-'));
+const redis = await ensureRedis({ env: {}, directory, persistent: false, report: console.error });
 const [redisUrl, namespace, sealKey] = [redis.url, 'path', randomBytes(32).toString('base64')];
 Object.assign(process.env, {
   ...{ SHELLFLEET_REDIS_URL: redisUrl, SHELLFLEET_NAMESPACE: namespace, SHELLFLEET_SEAL_KEY: sealKey },
-  ...{ SHELLFLEET_STATE_DIR: join(folder, 'state'), SHELLFLEET_LOG_LEVEL: 'error', SHELLFLEET_POLICIES: 'host' },
+  ...{ SHELLFLEET_STATE_DIR: join(directory, 'state'), SHELLFLEET_LOG_LEVEL: 'error', SHELLFLEET_POLICIES: 'host' },
   ...{ SHELLFLEET_MIN_FREE_DISK: '0', SHELLFLEET_MIN_FREE_MEMORY: '0' },
   ...(process.getuid?.() === 0 ? { SHELLFLEET_HOST_USER: '4799' } : { SHELLFLEET_HOST_SHARED_UID: '1' }),
 });
@@ -48,7 +48,7 @@ console.log(`${files.sort().join('\n')}\n${files.length} files`);
 await session.close();
 await fleet.close();
 await redis.close();
-await rm(folder, { recursive: true, force: true });
+await rm(directory, { recursive: true, force: true });
 process.exit();
 
 function isCalled({ url, functions }: Profiler.ScriptCoverage): boolean {

@@ -8,11 +8,11 @@ import { HISTORY } from './report/record.ts';
 import { sampleFigures } from './sample-figures.ts';
 import { checkTargets, type Target } from './targets.ts';
 
-let folder: string;
+let directory: string;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'bench-history-'));
+  directory = await mkdtemp(join(tmpdir(), 'bench-history-'));
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterAll(() => rm(directory, { recursive: true }));
 
 const machine = { cpus: 2, cpuModel: 'a model', node: 'v24.0.0', redis: '7.0.15', docker: '28.0.0' };
 const entry = (ratios: Record<string, number>, cpus = 2): HistoryEntry => ({
@@ -65,7 +65,7 @@ describe('the comparison with recorded runs', () => {
 
 describe('the history file', () => {
   test('is read as it was written, and begins empty', async () => {
-    const path = join(folder, 'history.json');
+    const path = join(directory, 'history.json');
     expect(await readHistory(path)).toEqual([]);
     const facts = { ...machine, commit: 'abc1234', memoryBytes: 1, kernel: '6' };
     const written = [toEntry('2026-11-23T05:00:00.000Z', facts, checkTargets(sampleFigures()))];
@@ -90,7 +90,7 @@ describe('the history file', () => {
     ['a ratio of zero', JSON.stringify([entry({ cost: 0 })])],
     ['too many runs', JSON.stringify(Array.from({ length: 21 }, () => entry({ cost: 1 })))],
   ])('is refused with its name and the remedy when it has %s', async (_, text) => {
-    const path = join(folder, 'broken.json');
+    const path = join(directory, 'broken.json');
     await writeFile(path, text);
     await expect(readHistory(path)).rejects.toThrow(
       /broken\.json is not a history of the bench: [\s\S]+\nRestore it from git, or delete it to begin anew\.$/,

@@ -26,13 +26,13 @@ export async function startRows(
   cleanup: AsyncDisposableStack,
   report: (line: string) => void,
 ): Promise<Bench> {
-  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-bench-'));
-  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
+  const directory = await mkdtemp(join(tmpdir(), 'shellfleet-bench-'));
+  cleanup.defer(() => rm(directory, { recursive: true, force: true }));
   // The rows use two servers, so that background work of the worker does not count for the other rows.
   const startRedis = async (name: string): Promise<string> => {
-    const own = join(folder, name);
+    const own = join(directory, name);
     await mkdir(own, { mode: 0o700 });
-    return cleanup.use(await ensureRedis({ env: {}, folder: own, persistent: false, report })).url;
+    return cleanup.use(await ensureRedis({ env: {}, directory: own, persistent: false, report })).url;
   };
   const [bareUrl, redisUrl] = [await startRedis('bare-redis'), await startRedis('redis')];
   const probes = { probe: new RedisProbe(redisUrl), bareProbe: new RedisProbe(bareUrl) };
@@ -58,7 +58,7 @@ export async function startRows(
   const workerOf = (name: string, slots: number): WorkerOptions => ({
     redisUrl,
     namespace: `${name}-${randomUUID().slice(0, 8)}`,
-    folder: join(folder, name),
+    directory: join(directory, name),
     image: sessionImage,
     dockerHost,
     slots,

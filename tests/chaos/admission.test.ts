@@ -25,9 +25,9 @@ describe.runIf(isRoot)('the decision about an entry', () => {
   let stack: TestFleet;
   let worker: TestWorker;
   let inspect: FleetInspector;
-  let folder: string;
+  let directory: string;
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'sf-trial-'));
+    directory = await mkdtemp(join(tmpdir(), 'sf-trial-'));
     stack = await startFleet({
       slots: 1,
       program,
@@ -35,7 +35,7 @@ describe.runIf(isRoot)('the decision about an entry', () => {
         DOCKER_HOST: 'unix:///nonexistent/docker.sock',
         SHELLFLEET_POLICIES: 'host',
         SHELLFLEET_HOST_USER: String(UID),
-        TRIAL_FOLDER: folder,
+        TRIAL_DIRECTORY: directory,
       },
     });
     worker = stack.workers[0] as TestWorker;
@@ -44,7 +44,7 @@ describe.runIf(isRoot)('the decision about an entry', () => {
   afterAll(async () => {
     await stack[Symbol.asyncDispose]();
     await inspect[Symbol.asyncDispose]();
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   });
 
   const open = (id: string) => stack.fleet.session(id, { policy: 'host' });
@@ -80,7 +80,7 @@ describe.runIf(isRoot)('the decision about an entry', () => {
 
   /** Answers the question about a command: from then on the trial rule admits it or denies it. */
   async function answer(session: Session, command: Command, how: HeldDecision) {
-    if (how.type === 'release') await writeFile(join(folder, `${entryOf(command)}.granted`), '');
+    if (how.type === 'release') await writeFile(join(directory, `${entryOf(command)}.granted`), '');
     return answerHeld(inspect.redis, keysOf(session), entryOf(command), how, {});
   }
 

@@ -8,26 +8,26 @@ import { keysWithoutExpiry } from '../support/invariants.ts';
 import { startFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: a session that has ended leaves no container, no folder, no process and no key without an expiry.
+// Promise: a session that has ended leaves no container, no directory, no process and no key without an expiry.
 
 const SESSIONS = 100;
 const AT_A_TIME = 8;
 
 describe('a host', () => {
   test(`keeps nothing of ${SESSIONS} sessions in a row, however they end`, async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'sf-churn-'));
-    const stack = await startFleet({ slots: AT_A_TIME, env: { SHELLFLEET_STATE_DIR: folder } });
+    const directory = await mkdtemp(join(tmpdir(), 'sf-churn-'));
+    const stack = await startFleet({ slots: AT_A_TIME, env: { SHELLFLEET_STATE_DIR: directory } });
     await using inspect = inspectFleet(stack);
     try {
       const worker = stack.workers[0]?.pid ?? -1;
       await stack.fleet.run('true');
       const withoutSessions = () =>
         until(
-          () => treeOf(folder),
+          () => treeOf(directory),
           // The host writes its audit within a second.
           (tree) => !tree.some((path) => /\/s\/[^.]/.test(path)) && tree.some((path) => path.endsWith('.jsonl')),
         );
-      const before = { folder: await withoutSessions(), descriptors: await countDescriptors(worker) };
+      const before = { directory: await withoutSessions(), descriptors: await countDescriptors(worker) };
       let next = 0;
       const live = async () => {
         for (let index = next++; index < SESSIONS; index = next++) {
@@ -47,8 +47,8 @@ describe('a host', () => {
         ([host]) => host?.free === AT_A_TIME,
       );
       await expect.poll(() => inspect.containers()).toEqual([]);
-      expect(await withoutSessions()).toEqual(before.folder);
-      expect(await keepersBelow(folder)).toEqual([]);
+      expect(await withoutSessions()).toEqual(before.directory);
+      expect(await keepersBelow(directory)).toEqual([]);
       const sessions = (await keysWithoutExpiry(inspect.redis, `${stack.keyspace}:{default:`)).sort();
       expect(sessions).toEqual([]);
       const indexed = async () => {
@@ -64,21 +64,21 @@ describe('a host', () => {
       expect(await countDescriptors(worker)).toBeLessThan(before.descriptors + 10);
     } finally {
       await stack[Symbol.asyncDispose]();
-      await rm(folder, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true });
     }
   }, 240_000);
 });
 
-async function treeOf(folder: string): Promise<string[]> {
-  return (await readdir(folder, { recursive: true })).sort();
+async function treeOf(directory: string): Promise<string[]> {
+  return (await readdir(directory, { recursive: true })).sort();
 }
 
 async function countDescriptors(pid: number): Promise<number> {
   return (await readdir(`/proc/${pid}/fd`)).length;
 }
 
-/** Returns the processes of this machine that were started from the folder, or work in it. */
-async function keepersBelow(folder: string): Promise<string[]> {
+/** Returns the processes of this machine that were started from the directory, or work in it. */
+async function keepersBelow(directory: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const found = await Promise.all(
     pids.map(async (pid) => {
@@ -86,7 +86,7 @@ async function keepersBelow(folder: string): Promise<string[]> {
         readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''),
         readlink(`/proc/${pid}/cwd`).catch(() => ''),
       ]);
-      return (command.includes(folder) || cwd.startsWith(folder)) && Number(pid) !== process.pid ? [command] : [];
+      return (command.includes(directory) || cwd.startsWith(directory)) && Number(pid) !== process.pid ? [command] : [];
     }),
   );
   return found.flat();

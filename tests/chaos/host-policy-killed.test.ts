@@ -23,7 +23,7 @@ describe.runIf(isRoot)('a shell of policy host', () => {
     }));
   });
   afterEach(async () => {
-    const leftovers = async () => [...(await processesOf(UID)), ...(await filesOf(stack.stateFolder))];
+    const leftovers = async () => [...(await processesOf(UID)), ...(await filesOf(stack.stateDirectory))];
     await until(leftovers, (left) => left.length === 0).finally(() => stack?.[Symbol.asyncDispose]());
     await inspect[Symbol.asyncDispose]();
   });
@@ -61,7 +61,7 @@ describe.runIf(isRoot)('a shell of policy host', () => {
         (id) => id === command.id,
       );
       await worker.kill();
-      const workspace = (await filesOf(stack.stateFolder)).find((path) => path.includes('/w/shellfleet-'));
+      const workspace = (await filesOf(stack.stateDirectory)).find((path) => path.includes('/w/shellfleet-'));
       await until(
         () => readFile(`${workspace}/over`, 'utf8').catch(() => ''),
         (text) => text === 'done\n',
@@ -74,14 +74,14 @@ describe.runIf(isRoot)('a shell of policy host', () => {
     test('is removed by the next worker when it belongs to no session', async () => {
       const session = await open('swept');
       await session.run('(setsid sleep 5432 &); echo file > file');
-      const before = await filesOf(stack.stateFolder);
+      const before = await filesOf(stack.stateDirectory);
       expect(before.length).toBeGreaterThan(3);
       await worker.kill();
       await session.close();
-      expect(await filesOf(stack.stateFolder)).toEqual(before);
+      expect(await filesOf(stack.stateDirectory)).toEqual(before);
       await worker.start();
       await until(
-        () => filesOf(stack.stateFolder),
+        () => filesOf(stack.stateDirectory),
         (files) => files.length === 0,
       );
       expect(await processesOf(UID)).toEqual([]);
@@ -92,7 +92,7 @@ describe.runIf(isRoot)('a shell of policy host', () => {
     test('loses the running command; the next gets a fresh shell and reports that', async () => {
       const session = await open('lost');
       await session.run('kept=yes; echo old > file; (setsid sleep 4321 &)');
-      const workspace = (await filesOf(stack.stateFolder)).find((path) => path.includes('/w/shellfleet-')) ?? '';
+      const workspace = (await filesOf(stack.stateDirectory)).find((path) => path.includes('/w/shellfleet-')) ?? '';
       const command = await session.submit('echo part; sleep 100');
       await until(
         async () => (await session.info()).runningCommandId,

@@ -20,8 +20,8 @@ describe('a keeper of another protocol', () => {
     const session = await stack.fleet.session('upgraded', { policy: 'host' });
     expect(await session.run('kept=yes')).toMatchObject({ shell: { state: 'kept', epoch: 1 } });
     await worker?.kill();
-    const files = await readdir(stack.stateFolder, { recursive: true });
-    const path = join(stack.stateFolder, files.find((file) => file.endsWith('/record.json')) ?? 'no record');
+    const files = await readdir(stack.stateDirectory, { recursive: true });
+    const path = join(stack.stateDirectory, files.find((file) => file.endsWith('/record.json')) ?? 'no record');
     const record = JSON.parse(await readFile(path, 'utf8')) as { keeperProtocol: number };
     await writeFile(path, JSON.stringify({ ...record, keeperProtocol: record.keeperProtocol - 1 }));
     await worker?.start();

@@ -58,8 +58,8 @@ function describe(round: number, { kind, history, violations }: RoundReport): vo
   for (const { rule, session, text } of violations) console.log(`  ${rule} ${session}: ${text}`);
 }
 
-function write(folder: string, name: string, content: object): Promise<void> {
-  return writeFile(join(folder, name), `${JSON.stringify(content, undefined, 1)}\n`);
+function write(directory: string, name: string, content: object): Promise<void> {
+  return writeFile(join(directory, name), `${JSON.stringify(content, undefined, 1)}\n`);
 }
 
 const plan = readChaosPlan(process.argv.slice(2));

@@ -10,13 +10,13 @@ import { ROUND_KINDS } from './plan/rounds.ts';
 // Every promise of docs/reliability.md under random faults, for as long as a run of all tests allows. `npm run chaos --
 // --minutes 30 --seed N` runs the same rounds for longer and with other seeds.
 
-let folder: string;
+let directory: string;
 let client: string;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'shellfleet-programs-'));
-  ({ client } = await bundleInto(folder, { client: CLIENT_PROGRAM }));
+  directory = await mkdtemp(join(tmpdir(), 'shellfleet-programs-'));
+  ({ client } = await bundleInto(directory, { client: CLIENT_PROGRAM }));
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(() => rm(directory, { recursive: true, force: true }));
 
 const rounds = ROUND_KINDS.flatMap((kind) => (kind.inTests === undefined ? [] : [{ kind, ...kind.inTests }]));
 
@@ -44,9 +44,9 @@ describe('random faults', () => {
 
 /** Writes the whole histories and the logs of the workers to a file. */
 async function keep(report: RoundReport): Promise<void> {
-  const folder = fileURLToPath(new URL('../../chaos-results/in-tests', import.meta.url));
-  await mkdir(folder, { recursive: true });
-  const path = join(folder, `${report.kind.replaceAll(' ', '-')}.json`);
+  const directory = fileURLToPath(new URL('../../chaos-results/in-tests', import.meta.url));
+  await mkdir(directory, { recursive: true });
+  const path = join(directory, `${report.kind.replaceAll(' ', '-')}.json`);
   await writeFile(path, `${JSON.stringify(report, undefined, 1)}\n`);
   console.info(`the histories: ${path}`);
 }

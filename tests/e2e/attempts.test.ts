@@ -9,25 +9,25 @@ import { until } from '../support/until.ts';
 
 // Second attempts of commands in containers whose workspace is read-only; the wider sandbox may write to it.
 
-let folder: string;
+let directory: string;
 let stack: TestFleet;
 let worker: TestWorker;
 
 beforeAll(async () => {
-  folder = await realpath(await mkdtemp(join(tmpdir(), 'sf-attempts-')));
-  await chmod(folder, 0o755);
-  const config = join(folder, 'config.yaml');
+  directory = await realpath(await mkdtemp(join(tmpdir(), 'sf-attempts-')));
+  await chmod(directory, 0o755);
+  const config = join(directory, 'config.yaml');
   await writeFile(config, 'escalation: { mode: workspace-write }\n');
-  stack = await startFleet({ env: { SHELLFLEET_CONFIG: config, SHELLFLEET_WORKSPACES: folder } });
+  stack = await startFleet({ env: { SHELLFLEET_CONFIG: config, SHELLFLEET_WORKSPACES: directory } });
   worker = stack.workers[0] as TestWorker;
 });
 afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
 });
 
 async function open(id: string): Promise<{ session: Session; made: string }> {
-  const workspace = join(folder, id);
+  const workspace = join(directory, id);
   await mkdir(workspace);
   await chmod(workspace, 0o777);
   const session = await stack.fleet.session(id, { workspace, sandbox: { mode: 'read-only' }, approval: 'on-failure' });

@@ -24,16 +24,16 @@ import { until } from '../support/until.ts';
 // than its retention.
 
 const HOUR_MS = 3_600_000;
-const folder = mkdtempSync(join(tmpdir(), 'sf-audit-'));
-const config = join(folder, 'config.yaml');
+const directory = mkdtempSync(join(tmpdir(), 'sf-audit-'));
+const config = join(directory, 'config.yaml');
 
 let stack: TestFleet;
 let other: Fleet;
 let cli: FleetCli;
 let redis: ReturnType<typeof openRedis>;
-/** The state folder as it was when both hosts had stopped, with all heads in Redis. */
+/** The state directory as it was when both hosts had stopped, with all heads in Redis. */
 let whole: string;
-/** The state folder some commands before `whole`. */
+/** The state directory some commands before `whole`. */
 let older: string;
 let copies = 0;
 
@@ -45,8 +45,8 @@ beforeAll(async () => {
   cli = new FleetCli(stack);
   redis = openRedis(parseRedisUrl(stack.redisUrl), 'producer', 'attacker');
   other = await stack.connect({ tenant: 'other' });
-  for (const name of readdirSync(join(stack.stateFolder, 'hosts'))) {
-    const of = JSON.parse(readFileSync(join(stack.stateFolder, 'hosts', name, 'audit', 'chain-of.json'), 'utf8'));
+  for (const name of readdirSync(join(stack.stateDirectory, 'hosts'))) {
+    const of = JSON.parse(readFileSync(join(stack.stateDirectory, 'hosts', name, 'audit', 'chain-of.json'), 'utf8'));
     names[of.host] = name;
   }
   await second.stop('SIGTERM');
@@ -59,10 +59,10 @@ beforeAll(async () => {
     await session.close();
   }
   await until(
-    () => existsSync(chainOf(stack.stateFolder, 'h1', 'default')),
+    () => existsSync(chainOf(stack.stateDirectory, 'h1', 'default')),
     (written) => written,
   );
-  older = copy(stack.stateFolder);
+  older = copy(stack.stateDirectory);
   const session = await stack.fleet.session('c');
   for (const name of ['five', 'six']) await session.run(`echo ${name}`);
   await session.close();
@@ -71,12 +71,12 @@ beforeAll(async () => {
   await second.start();
   await runAged();
   await second.stop('SIGTERM');
-  whole = copy(stack.stateFolder);
+  whole = copy(stack.stateDirectory);
 }, 120_000);
 afterAll(async () => {
   redis?.disconnect();
   await stack?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 /**
@@ -89,10 +89,10 @@ async function writeAged(): Promise<void> {
   try {
     const audit = await openAudit({
       ...{
-        folder: auditOf(stack.stateFolder, 'h2'),
+        directory: auditOf(stack.stateDirectory, 'h2'),
         namespace: stack.keyspace,
         hostId: 'h2',
-        stateFolderId: 'any',
+        stateDirectoryId: 'any',
         sealKeys: [stack.sealKey],
       },
       ...{ retentionMs: 24 * HOUR_MS, noted: true, anchored: new Map(), logger: logErrorsInto([]) },
@@ -114,28 +114,29 @@ async function runAged(): Promise<void> {
   await session.close();
 }
 
-/** The names of the hosts' folders are derived from their ids. */
+/** The names of the hosts' directories are derived from their ids. */
 const names: Record<string, string> = {};
-const auditOf = (stateFolder: string, host: string) => join(stateFolder, 'hosts', names[host] ?? '', 'audit');
-const chainOf = (stateFolder: string, host: string, tenant: string) => join(auditOf(stateFolder, host), `t-${tenant}`);
+const auditOf = (stateDirectory: string, host: string) => join(stateDirectory, 'hosts', names[host] ?? '', 'audit');
+const chainOf = (stateDirectory: string, host: string, tenant: string) =>
+  join(auditOf(stateDirectory, host), `t-${tenant}`);
 const filesOf = (...of: Parameters<typeof chainOf>) =>
   readdirSync(chainOf(...of))
     .sort()
     .map((name) => join(chainOf(...of), name));
 
-/** Copies the part of a state folder that the command line reads. */
-function copy(stateFolder: string): string {
-  const to = join(folder, `copy-${++copies}`);
+/** Copies the part of a state directory that the command line reads. */
+function copy(stateDirectory: string): string {
+  const to = join(directory, `copy-${++copies}`);
   for (const [host, name] of Object.entries(names)) {
-    cpSync(auditOf(stateFolder, host), auditOf(to, host), { recursive: true });
-    cpSync(join(stateFolder, 'hosts', name, 'key'), join(to, 'hosts', name, 'key'));
+    cpSync(auditOf(stateDirectory, host), auditOf(to, host), { recursive: true });
+    cpSync(join(stateDirectory, 'hosts', name, 'key'), join(to, 'hosts', name, 'key'));
   }
   return to;
 }
 
 /** Changes the lines of the only file that the first host has of a tenant. */
-function edit(stateFolder: string, tenant: string, change: (lines: string[]) => string[]): void {
-  const [path = ''] = filesOf(stateFolder, 'h1', tenant);
+function edit(stateDirectory: string, tenant: string, change: (lines: string[]) => string[]): void {
+  const [path = ''] = filesOf(stateDirectory, 'h1', tenant);
   writeFileSync(
     path,
     change(readFileSync(path, 'utf8').trimEnd().split('\n'))
@@ -144,15 +145,15 @@ function edit(stateFolder: string, tenant: string, change: (lines: string[]) => 
   );
 }
 
-async function verify(stateFolder: string, ...more: string[]) {
-  const args = ['audit', 'verify', '--json', '--state-dir', stateFolder, ...more];
+async function verify(stateDirectory: string, ...more: string[]) {
+  const args = ['audit', 'verify', '--json', '--state-dir', stateDirectory, ...more];
   const { exitCode, stdout, stderr } = await cli.text(args);
   const findings = stdout
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as { type: string; host: string; tenant: string; where: string; message: string })
     .map(({ type, host, tenant, where, message }) =>
-      toNames(`${type} ${host} ${tenant} ${where.slice(stateFolder.length)}: ${message}`),
+      toNames(`${type} ${host} ${tenant} ${where.slice(stateDirectory.length)}: ${message}`),
     );
   return { exitCode, findings, stderr };
 }
@@ -187,7 +188,7 @@ describe('the audit of a fleet', () => {
     expect(stdout).not.toContain('hunter2');
     expect(records.find(({ type }) => type === 'pruned')).toMatchObject({ host: 'h2', tenant: 'aged', through: 4 });
 
-    const heads = join(folder, 'heads.jsonl');
+    const heads = join(directory, 'heads.jsonl');
     const nowhere = { env: { SHELLFLEET_REDIS_URL: 'redis://127.0.0.1:1' } };
     writeFileSync(heads, (await cli.text(['audit', 'heads', '--state-dir', whole], nowhere)).stdout);
     expect((await cli.text(['audit', 'verify', '--state-dir', whole, '--heads', heads], nowhere)).exitCode).toBe(0);
@@ -202,7 +203,7 @@ describe('the audit of a fleet', () => {
     what: string;
     /** Host and tenant of the changed chain. */
     chain: string;
-    tamper(stateFolder: string): void;
+    tamper(stateDirectory: string): void;
     findings: (string | RegExp)[];
   }
 
@@ -303,9 +304,9 @@ describe('the audit of a fleet', () => {
   });
 });
 
-// A state folder does not prove by its own content which host it belongs to.
+// A state directory does not prove by its own content which host it belongs to.
 describe('verify, for an audit that is not in its place,', () => {
-  const heads = join(folder, 'kept-heads.jsonl');
+  const heads = join(directory, 'kept-heads.jsonl');
   beforeAll(async () => {
     writeFileSync(heads, (await cli.text(['audit', 'heads', '--state-dir', whole])).stdout);
   });
@@ -316,19 +317,19 @@ describe('verify, for an audit that is not in its place,', () => {
   };
   const GONE = 'missing h2 * /hosts: the audit of this host is missing';
   const FOREIGN = [
-    'misplaced h1 * /hosts/h2/audit: this is not the folder of host h1',
+    'misplaced h1 * /hosts/h2/audit: this is not the directory of host h1',
     expect.stringMatching(/^misplaced h1 \* \/hosts\/h2\/audit: .*\/hosts\/h1\/audit is an audit of the same host$/),
   ];
 
   test.each<[string, (at: string) => void, unknown[]]>([
-    ['the whole folder of a host removed', (at) => rmSync(hostOf(at, 'h2'), { recursive: true }), [GONE]],
+    ['the whole directory of a host removed', (at) => rmSync(hostOf(at, 'h2'), { recursive: true }), [GONE]],
     [
       "the audit replaced by a copy of another host's",
       (at) => replace(auditOf(at, 'h1'), auditOf(at, 'h2')),
       ['missing h2 * /hosts/h2/audit: the audit of this host is missing', ...FOREIGN],
     ],
     [
-      "the whole folder replaced by a copy of another host's",
+      "the whole directory replaced by a copy of another host's",
       (at) => replace(hostOf(at, 'h1'), hostOf(at, 'h2')),
       [
         'missing h2 * /hosts/h2/audit: the audit of this host is missing',
@@ -339,9 +340,9 @@ describe('verify, for an audit that is not in its place,', () => {
       ],
     ],
     [
-      'the folder of a host under another name',
+      'the directory of a host under another name',
       (at) => renameSync(hostOf(at, 'h2'), join(at, 'hosts', 'default')),
-      ['misplaced h2 * /hosts/default/audit: this is not the folder of host h2'],
+      ['misplaced h2 * /hosts/default/audit: this is not the directory of host h2'],
     ],
   ])('finds %s with the heads of Redis and with kept ones', async (_what, tamper, expected) => {
     const at = copy(whole);
@@ -350,12 +351,12 @@ describe('verify, for an audit that is not in its place,', () => {
     expect(await verify(at, '--heads', heads)).toMatchObject({ exitCode: 1, findings: expected });
   });
 
-  test('fails for a state folder from which every host was removed', async () => {
-    const empty = mkdtempSync(join(folder, 'empty-'));
+  test('fails for a state directory from which every host was removed', async () => {
+    const empty = mkdtempSync(join(directory, 'empty-'));
     expect(await verify(empty)).toMatchObject({
       exitCode: 1,
       findings: ['missing * * /hosts: no host has its audit here'],
-      stderr: expect.stringContaining('in other state folders: h1, h2.'),
+      stderr: expect.stringContaining('in other state directories: h1, h2.'),
     });
     expect(await verify(empty, '--heads', heads)).toMatchObject({ exitCode: 1, findings: [expect.any(String), GONE] });
   });
@@ -366,7 +367,7 @@ describe('verify, for an audit that is not in its place,', () => {
     expect(await verify(whole)).toMatchObject({
       exitCode: 0,
       findings: [],
-      stderr: expect.stringContaining('Not checked, because their audits are in other state folders: far.'),
+      stderr: expect.stringContaining('Not checked, because their audits are in other state directories: far.'),
     });
     await redis.hdel(audits, 'far');
   });
@@ -412,9 +413,9 @@ describe('a worker that is killed while it writes the audit', () => {
     await commands[25]?.result();
     await worker?.kill();
     // Half a record at the end, as after a kill in the middle of a write.
-    const [path = ''] = filesOf(stack.stateFolder, 'h1', 'default');
+    const [path = ''] = filesOf(stack.stateDirectory, 'h1', 'default');
     appendFileSync(path, '{"mac":"abc","rec');
-    const [torn] = (await verify(stack.stateFolder)).findings;
+    const [torn] = (await verify(stack.stateDirectory)).findings;
     expect(torn).toMatch(/^torn h1 default .*: a crash or a full disk left this line incomplete$/);
     await worker?.start();
     await Promise.all(commands.map((command) => command.result()));
@@ -422,7 +423,7 @@ describe('a worker that is killed while it writes the audit', () => {
       () => readFileSync(path, 'utf8'),
       (text) => text.includes('"interrupted"'),
     );
-    expect(await verify(stack.stateFolder)).toMatchObject({ exitCode: 0, findings: [torn] });
+    expect(await verify(stack.stateDirectory)).toMatchObject({ exitCode: 0, findings: [torn] });
     await session.close();
   });
 });

@@ -279,7 +279,7 @@ describe('a session spec', () => {
     [42, { limits: { fileSizeBytes: 1 } }, 'spec.limits.fileSizeBytes', 'at least 16777216 bytes'],
     [75, { policy: { type: 'docker', runtime: '--privileged' } }, 'spec.policy.runtime', 'the name of a runtime'],
     [41, { policy: { type: 'codex', configOverrides: { 'a b': 1 } } }, 'spec.policy.configOverrides.a b', 'dotted key'],
-    [35, { workspace: { path: '/a', target: '/etc' } }, 'spec.workspace.target', 'is a folder of the system'],
+    [35, { workspace: { path: '/a', target: '/etc' } }, 'spec.workspace.target', 'is a directory of the system'],
     [34, { cwd: 'image', workspace: '/srv/a' }, 'spec.cwd', 'where a workspace is mounted'],
     [34, { cwd: 'image', policy: 'host' }, 'spec.cwd', 'runs no image'],
     [35, { workspace: { path: 'a' } }, 'spec.workspace.path', 'must be an absolute path'],

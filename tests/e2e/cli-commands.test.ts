@@ -257,16 +257,21 @@ describe('a full disk', () => {
 
   test('ends commands that read the audit in the same way, also when records are missing', async () => {
     await (await stack.fleet.session('has-output')).run('true');
-    const folder = ['--state-dir', stack.stateFolder];
+    const directory = ['--state-dir', stack.stateDirectory];
     const heads = await until(
-      async () => (await cli.text(['audit', 'heads', ...folder])).stdout,
+      async () => (await cli.text(['audit', 'heads', ...directory])).stdout,
       (shown) => shown !== '',
     );
-    const kept = join(stack.stateFolder, 'kept-heads');
+    const kept = join(stack.stateDirectory, 'kept-heads');
     await writeFile(kept, heads.replaceAll(/"host":"[^"]+"/g, '"host":"gone"'));
-    const verify = ['audit', 'verify', ...folder, '--heads', kept];
+    const verify = ['audit', 'verify', ...directory, '--heads', kept];
     expect(await cli.text(verify)).toMatchObject({ exitCode: 1, stdout: expect.stringContaining('host gone') });
-    for (const args of [['audit', 'heads', ...folder], ['audit', 'export', ...folder], verify, [...verify, '--json']])
+    for (const args of [
+      ['audit', 'heads', ...directory],
+      ['audit', 'export', ...directory],
+      verify,
+      [...verify, '--json'],
+    ])
       await expectSaid(args);
   });
 

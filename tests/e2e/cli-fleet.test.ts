@@ -10,15 +10,15 @@ import { until } from '../support/until.ts';
 
 let stack: TestFleet;
 let cli: FleetCli;
-let folder: string;
+let directory: string;
 beforeAll(async () => {
   stack = await startFleet({ slots: 3 });
   cli = new FleetCli(stack);
-  folder = await mkdtemp(join(tmpdir(), 'sf-cli-'));
+  directory = await mkdtemp(join(tmpdir(), 'sf-cli-'));
 });
 afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
 });
 
 async function sessionIds(): Promise<string[]> {
@@ -82,14 +82,14 @@ describe('the fleet on the command line', () => {
 
   test('lets cp take files up and down, byte for byte', async () => {
     const bytes = Buffer.from(Array.from({ length: 600_000 }, (_, index) => (index * 31) % 256));
-    const local = join(folder, 'up.bin');
+    const local = join(directory, 'up.bin');
     await writeFile(local, bytes);
     await cli.run(['exec', 'copies', '--', 'true']);
     expect((await cli.text(['cp', local, 'copies:/workspace/deep/'])).exitCode).toBe(0);
     expect((await cli.text(['exec', 'copies', '--', 'wc -c < deep/up.bin'])).stdout).toBe('600000\n');
-    expect((await cli.text(['cp', 'copies:/workspace/deep/up.bin', join(folder, 'down.bin')])).exitCode).toBe(0);
-    expect((await readFile(join(folder, 'down.bin'))).equals(bytes)).toBe(true);
-    const missing = await cli.text(['cp', 'copies:/none', folder]);
+    expect((await cli.text(['cp', 'copies:/workspace/deep/up.bin', join(directory, 'down.bin')])).exitCode).toBe(0);
+    expect((await readFile(join(directory, 'down.bin'))).equals(bytes)).toBe(true);
+    const missing = await cli.text(['cp', 'copies:/none', directory]);
     expect({ exitCode: missing.exitCode, code: /\((\w+)\)\n$/.exec(missing.stderr)?.[1] }).toEqual({
       exitCode: 125,
       code: 'FILE_NOT_FOUND',
@@ -102,12 +102,12 @@ describe('the fleet on the command line', () => {
     const tasks = [
       ...Array.from({ length: 5 }, (_, index) => ({ id: `t${index}`, script: [`n=${index}`, 'echo $n'] })),
       { id: 'fails', script: ['exit 4', 'echo never'] },
-      { id: 'reads', script: 'cat in/put', files: { '/workspace/in/put': join(folder, 'input') } },
+      { id: 'reads', script: 'cat in/put', files: { '/workspace/in/put': join(directory, 'input') } },
     ];
-    await writeFile(join(folder, 'input'), 'from this machine');
-    await writeFile(join(folder, 'tasks.jsonl'), tasks.map((task) => JSON.stringify(task)).join('\n'));
-    const out = join(folder, 'out.jsonl');
-    const first = await cli.text(['batch', 'run', join(folder, 'tasks.jsonl'), '--out', out, '--concurrency', '5']);
+    await writeFile(join(directory, 'input'), 'from this machine');
+    await writeFile(join(directory, 'tasks.jsonl'), tasks.map((task) => JSON.stringify(task)).join('\n'));
+    const out = join(directory, 'out.jsonl');
+    const first = await cli.text(['batch', 'run', join(directory, 'tasks.jsonl'), '--out', out, '--concurrency', '5']);
     expect(first.exitCode).toBe(1);
     expect(first.stderr).toContain('6 succeeded, 1 did not, 0 had ended before.');
     const results = jsonLines(await readFile(out, 'utf8'));
@@ -117,7 +117,7 @@ describe('the fleet on the command line', () => {
       'reads success from this machine',
       ...Array.from({ length: 5 }, (_, index) => `t${index} success ${index}\n`),
     ]);
-    const again = await cli.text(['batch', 'run', join(folder, 'tasks.jsonl'), '--out', out, '--resume']);
+    const again = await cli.text(['batch', 'run', join(directory, 'tasks.jsonl'), '--out', out, '--resume']);
     expect(again).toMatchObject({
       exitCode: 0,
       stderr: expect.stringContaining('0 succeeded, 0 did not, 7 had ended before.'),

@@ -13,24 +13,27 @@ import { untilFound } from '../support/until.ts';
 
 let stack: TestFleet;
 let cli: FleetCli;
-let folder: string;
+let directory: string;
 beforeAll(async () => {
-  folder = await realpath(await mkdtemp(join(tmpdir(), 'sf-cli-')));
-  const env = { SHELLFLEET_TOOLS: toolModules('everyday', 'hostile'), SHELLFLEET_WORKSPACES: join(folder, 'shared') };
-  await mkdir(join(folder, 'shared'));
+  directory = await realpath(await mkdtemp(join(tmpdir(), 'sf-cli-')));
+  const env = {
+    SHELLFLEET_TOOLS: toolModules('everyday', 'hostile'),
+    SHELLFLEET_WORKSPACES: join(directory, 'shared'),
+  };
+  await mkdir(join(directory, 'shared'));
   stack = await startFleet({ slots: 8, env });
   cli = new FleetCli(stack);
 });
 afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
 });
 
 const jsonLines = (text: string) => text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
 
 describe('sessions on the command line', () => {
   test('get limits, user, variables, scripts and labels from exec; a differing flag names its field', async () => {
-    await writeFile(join(folder, 'spec.json'), JSON.stringify({ commandTimeoutMs: 50_000, env: { FROM: 'file' } }));
+    await writeFile(join(directory, 'spec.json'), JSON.stringify({ commandTimeoutMs: 50_000, env: { FROM: 'file' } }));
     const flags = [
       [
         '--memory',
@@ -54,7 +57,7 @@ describe('sessions on the command line', () => {
         '--startup',
         'B=$((A + 1))',
         '--spec',
-        join(folder, 'spec.json'),
+        join(directory, 'spec.json'),
       ],
     ].flat();
     const read = (name: string) => `cat /sys/fs/cgroup/${name} 2>/dev/null || cat /sys/fs/cgroup/*/${name}`;
@@ -81,10 +84,10 @@ describe('sessions on the command line', () => {
     ]);
   });
 
-  test('work in a folder of the host that they may only read', async () => {
-    await writeFile(join(folder, 'shared', 'file'), 'of the host\n');
+  test('work in a directory of the host that they may only read', async () => {
+    await writeFile(join(directory, 'shared', 'file'), 'of the host\n');
     const run = (script: string) =>
-      cli.text(['exec', 'reads', '--workspace', `${join(folder, 'shared')}:ro`, '--', script]);
+      cli.text(['exec', 'reads', '--workspace', `${join(directory, 'shared')}:ro`, '--', script]);
     expect(await run('cat file; cd /tmp && echo kept > new')).toEqual({
       exitCode: 0,
       stdout: 'of the host\n',
@@ -170,8 +173,8 @@ describe('tools on the command line', () => {
     expect(stdout).toMatch(/^add +h1 +30 s +Adds two numbers\.$/m);
     expect(jsonLines((await cli.text(['tools', 'ls', '--json'])).stdout).map(({ name }) => name)).toContain('echo');
     const args = '{"a": 1, "b": 2}';
-    await writeFile(join(folder, 'args.json'), args);
-    for (const given of [args, `@${join(folder, 'args.json')}`, '-']) {
+    await writeFile(join(directory, 'args.json'), args);
+    for (const given of [args, `@${join(directory, 'args.json')}`, '-']) {
       const called = await cli.text(['tools', 'call', 'add', '--args', given], { stdin: args });
       expect(called).toEqual({ exitCode: 0, stdout: '{"sum":3}\n', stderr: '' });
     }
@@ -200,7 +203,7 @@ describe('tools on the command line', () => {
     await untilFound('the tools are there', async () =>
       events().some(({ type, tool }) => type === 'tool.added' && tool.name === 'mark'),
     );
-    const args = JSON.stringify({ path: join(folder, 'marks'), id: 'x', waitMs: 60_000 });
+    const args = JSON.stringify({ path: join(directory, 'marks'), id: 'x', waitMs: 60_000 });
     const call = cli.start(['tools', 'call', 'mark', '--args', args]);
     await untilFound('it has begun', async () =>
       events().some(({ type, name }) => type === 'call.started' && name === 'mark'),

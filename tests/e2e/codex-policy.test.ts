@@ -18,28 +18,28 @@ import { until } from '../support/until.ts';
 const UID = 4724;
 describe.runIf(isRoot)('the policy codex', () => {
   let stack: TestFleet;
-  let folder: string;
+  let directory: string;
   let session: Session;
   beforeAll(async () => {
     const program = await installCodex();
-    folder = await mkdtemp(join(tmpdir(), 'sf-codex-policy-'));
+    directory = await mkdtemp(join(tmpdir(), 'sf-codex-policy-'));
     const allow = { networks: ['restricted', 'limited', 'full'], hosts: ['example.org'] };
     const escalation = { mode: 'workspace-write', network: 'full' };
-    await writeFile(join(folder, 'config.yaml'), JSON.stringify({ allow, escalation }));
+    await writeFile(join(directory, 'config.yaml'), JSON.stringify({ allow, escalation }));
     stack = await startFleet({
       env: {
         DOCKER_HOST: 'unix:///nonexistent/docker.sock',
         SHELLFLEET_POLICIES: 'codex',
         SHELLFLEET_CODEX: program,
         SHELLFLEET_HOST_USER: String(UID),
-        SHELLFLEET_CONFIG: join(folder, 'config.yaml'),
+        SHELLFLEET_CONFIG: join(directory, 'config.yaml'),
       },
     });
     session = await open();
   }, 300_000);
   afterAll(async () => {
     await stack?.[Symbol.asyncDispose]();
-    await rm(folder, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
     await until(
       () => processesOf(UID),
       (left) => left.length === 0,
@@ -53,7 +53,7 @@ describe.runIf(isRoot)('the policy codex', () => {
   test('lets an approved command write what its session may not, and leaves nothing behind', async () => {
     const asking = await open({ approval: 'on-request', sandbox: { mode: 'read-only' } });
     await asking.run('cd /workspace');
-    const before = await filesOf(stack.stateFolder);
+    const before = await filesOf(stack.stateDirectory);
     const left = asking.run('touch here', { escalate: { justification: 'the file is needed' } });
     const [question] = await until(
       () => stack.fleet.approvals.list(),
@@ -61,7 +61,7 @@ describe.runIf(isRoot)('the policy codex', () => {
     );
     await stack.fleet.approvals.approve(question?.id ?? '');
     expect(await left).toMatchObject({ outcome: 'success', outside: true, shell: { state: 'kept', epoch: 1 } });
-    expect(await filesOf(stack.stateFolder)).toEqual(before);
+    expect(await filesOf(stack.stateDirectory)).toEqual(before);
     expect(await asking.run('ls')).toMatchObject({ stdout: 'here\n' });
     await asking.close();
   });
@@ -140,7 +140,7 @@ describe.runIf(isRoot)('the policy codex', () => {
     });
   });
 
-  test('gives each session its own read-only Codex folder, outside of /tmp', async () => {
+  test('gives each session its own read-only Codex directory, outside of /tmp', async () => {
     const other = await open();
     const script = `echo $CODEX_HOME; stat -c '%u %a %F' $CODEX_HOME; (echo > $CODEX_HOME/f) 2>/dev/null || echo refused; stat -c %d $CODEX_HOME`;
     const [one, two] = await Promise.all(
@@ -172,9 +172,9 @@ describe.runIf(isRoot)('the policy codex', () => {
 
   test('leaves nothing of a session behind', async () => {
     await session.run('(setsid sleep 6544 &) ; mkdir -p a/b; chmod 000 a');
-    expect((await filesOf(stack.stateFolder)).length).toBeGreaterThan(2);
+    expect((await filesOf(stack.stateDirectory)).length).toBeGreaterThan(2);
     await session.close();
-    await expect.poll(() => filesOf(stack.stateFolder)).toEqual([]);
+    await expect.poll(() => filesOf(stack.stateDirectory)).toEqual([]);
     await expect.poll(() => processesOf(UID)).toEqual([]);
   });
 });

@@ -16,15 +16,15 @@ const CLOSED_WITHIN_MS = 60_000;
 
 let stack: TestFleet;
 let cli: FleetCli;
-let folder: string;
+let directory: string;
 beforeAll(async () => {
   stack = await startFleet({ slots: SLOTS });
   cli = new FleetCli(stack);
-  folder = await mkdtemp(join(tmpdir(), 'sf-drivers-'));
+  directory = await mkdtemp(join(tmpdir(), 'sf-drivers-'));
 });
 afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
 });
 
 const openOnes = async (prefix: string) =>
@@ -67,19 +67,19 @@ describe('drivers of sessions', () => {
       id: `t${index}`,
       script: `sleep 1; echo $WORD ${index}`,
     }));
-    await writeFile(join(folder, 'tasks.jsonl'), tasks.map((task) => JSON.stringify(task)).join('\n'));
-    await writeFile(join(folder, 'spec.json'), JSON.stringify({ env: { WORD: 'task' } }));
-    const out = join(folder, 'out.jsonl');
+    await writeFile(join(directory, 'tasks.jsonl'), tasks.map((task) => JSON.stringify(task)).join('\n'));
+    await writeFile(join(directory, 'spec.json'), JSON.stringify({ env: { WORD: 'task' } }));
+    const out = join(directory, 'out.jsonl');
     const words = [
       'batch',
       'run',
-      join(folder, 'tasks.jsonl'),
+      join(directory, 'tasks.jsonl'),
       '--out',
       out,
       '--name',
       BATCH,
       '--spec',
-      join(folder, 'spec.json'),
+      join(directory, 'spec.json'),
     ];
     const batch = cli.start(words);
     const tasksInside = await until(
@@ -139,7 +139,7 @@ describe('drivers of sessions', () => {
   }, 90_000);
 
   test.concurrent('may sleep until sessions close: a batch keeps Results and restarts a multi-script task', async () => {
-    const out = join(folder, 'asleep.out');
+    const out = join(directory, 'asleep.out');
     const tasks = [
       { id: 'one', script: 'sleep 2; echo one' },
       { id: 'two', script: ['sleep 2; echo first', 'echo second'] },

@@ -24,16 +24,16 @@ async function runExample(args: string[], env: NodeJS.ProcessEnv): Promise<Ended
 const linesOf = (text: string, mark: string): string[] => text.split('\n').filter((line) => line.startsWith(mark));
 
 describe('the npm packages example', () => {
-  let folder: string;
+  let directory: string;
   let env: NodeJS.ProcessEnv;
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'example-test-'));
+    directory = await mkdtemp(join(tmpdir(), 'example-test-'));
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SHELLFLEET_'));
-    env = { ...Object.fromEntries(inherited), SHELLFLEET_STATE_DIR: join(folder, 'fleet') };
+    env = { ...Object.fromEntries(inherited), SHELLFLEET_STATE_DIR: join(directory, 'fleet') };
   });
 
-  afterAll(() => rm(folder, { recursive: true, force: true }));
+  afterAll(() => rm(directory, { recursive: true, force: true }));
 
   it('exercises twenty packages on its own fleet of four slots', { timeout: oneRunMs }, async () => {
     const { exitCode, stdout, stderr } = await runExample(['--own'], env);
@@ -63,7 +63,7 @@ describe('the npm packages example', () => {
   });
 
   it('reports that it needs the registry when that cannot be reached', { timeout: oneRunMs }, async () => {
-    const nobody = { npm_config_registry: 'http://127.0.0.1:9/', npm_config_cache: join(folder, 'empty-cache') };
+    const nobody = { npm_config_registry: 'http://127.0.0.1:9/', npm_config_cache: join(directory, 'empty-cache') };
     const { exitCode, stdout, stderr } = await runExample(['--own'], { ...env, ...nobody });
     expect(stderr).toContain('this example needs the npm registry');
     expect(stderr).toContain('ECONNREFUSED');

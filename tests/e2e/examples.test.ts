@@ -30,7 +30,7 @@ async function runExample(name: string, args: string[] = []) {
 
 /** Returns each command of a session from the audit, with the answer to its question and its outcome. */
 const storyOf = (session: string) => async () => {
-  const { stdout } = await new FleetCli(testFleet).text(['audit', 'export', '--state-dir', testFleet.stateFolder]);
+  const { stdout } = await new FleetCli(testFleet).text(['audit', 'export', '--state-dir', testFleet.stateDirectory]);
   const records: Record<string, string>[] = stdout
     .split('\n')
     .filter((line) => line !== '')

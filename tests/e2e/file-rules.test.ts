@@ -18,15 +18,15 @@ rules:
   - { pattern: [tool, mark], decision: prompt }
   - { pattern: [tool, echo], decision: forbid, justification: It echoes. }
 `;
-const folder = mkdtempSync(join(tmpdir(), 'sf-file-rules-'));
+const directory = mkdtempSync(join(tmpdir(), 'sf-file-rules-'));
 let stack: TestFleet;
 let ids = 0;
 const open = (spec = {}) => stack.fleet.session(`files-${++ids}`, spec);
 
 beforeAll(async () => {
-  writeFileSync(join(folder, 'rules.yaml'), RULES);
-  writeFileSync(join(folder, 'config.yaml'), `rules: [${join(folder, 'rules.yaml')}]\n`);
-  const SHELLFLEET_CONFIG = join(folder, 'config.yaml');
+  writeFileSync(join(directory, 'rules.yaml'), RULES);
+  writeFileSync(join(directory, 'config.yaml'), `rules: [${join(directory, 'rules.yaml')}]\n`);
+  const SHELLFLEET_CONFIG = join(directory, 'config.yaml');
   stack = await startFleet({
     workers: 2,
     slots: 16,
@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 const KEPT = 'The rule `files.write|files.remove /workspace/kept` forbids';
@@ -64,7 +64,7 @@ describe('rules about files and tools', () => {
 
   test('deny an upload’s whole group of files when they forbid one of them', async () => {
     const { files } = await open();
-    const local = join(folder, 'tree');
+    const local = join(directory, 'tree');
     mkdirSync(join(local, 'kept'), { recursive: true });
     writeFileSync(join(local, 'kept', 'a'), 'a');
     await expect(files.upload(local, '/workspace')).rejects.toMatchObject({
@@ -171,7 +171,7 @@ describe('rules about files and tools', () => {
     await written;
     expect(Buffer.from(await session.files.read('/workspace/large')).equals(data)).toBe(true);
     // The file has other content when its later parts are read.
-    const changing = join(folder, 'changing');
+    const changing = join(directory, 'changing');
     writeFileSync(changing, Buffer.alloc(6_000_000, 'a'));
     const uploaded = session.files.upload(changing, '/workspace/changed');
     const refused = expect(uploaded).rejects.toMatchObject({
@@ -185,7 +185,7 @@ describe('rules about files and tools', () => {
     expect(await session.files.list('/workspace/*')).toMatchObject([{ name: 'large' }]);
   });
 
-  test('ask once for a folder in a session, and again for other folders and sessions', async () => {
+  test('ask once for a directory in a session, and again for other directories and sessions', async () => {
     const session = await openAsking();
     const writes = Array.from({ length: 200 }, (_, index) =>
       session.files.write(`/workspace/out/${index}`, `${index}`),
@@ -209,7 +209,7 @@ describe('rules about files and tools', () => {
     await after;
   });
 
-  test('do not extend an approval of a folder through a link in it', async () => {
+  test('do not extend an approval of a directory through a link in it', async () => {
     const session = await openAsking({ execPolicy: [{ pattern: [['mkdir', 'ln', 'ls']], decision: 'allow' }] });
     await session.run('mkdir /workspace/out; ln -s /tmp /workspace/out/away');
     const written = session.files.write('/workspace/out/a', 'a');
@@ -221,7 +221,7 @@ describe('rules about files and tools', () => {
 
   test('ask once for each group of an uploaded directory, with number and size of files', async () => {
     const session = await openAsking();
-    const local = join(folder, 'site');
+    const local = join(directory, 'site');
     mkdirSync(local);
     writeFileSync(join(local, 'a'), 'aa');
     writeFileSync(join(local, 'b'), 'b');
@@ -287,7 +287,7 @@ describe('rules about files and tools', () => {
 
   test('make `cp` report on stderr that it waits; `approvals ls` shows the operation', async () => {
     const session = await openAsking();
-    const local = join(folder, 'one');
+    const local = join(directory, 'one');
     writeFileSync(local, 'abc');
     const cli = new FleetCli(stack);
     const copied = cli.run(['cp', local, `${session.id}:/workspace/one`]);
@@ -315,21 +315,21 @@ describe('rules about files and tools', () => {
   test('let a call run once it was approved, with the arguments that were shown', async () => {
     const told: string[] = [];
     const options = { callId: 'mine', onApproval: () => told.push('asks') };
-    const called = stack.fleet.tools.call('mark', { path: join(folder, 'marks'), id: 'a' }, options);
+    const called = stack.fleet.tools.call('mark', { path: join(directory, 'marks'), id: 'a' }, options);
     const question = await askedAbout('mark');
-    const args = JSON.stringify({ path: join(folder, 'marks'), id: 'a' });
+    const args = JSON.stringify({ path: join(directory, 'marks'), id: 'a' });
     expect(question).toMatchObject({
       ...{ sessionId: '', script: `tool mark ${args}`, reason: 'The rule `tool mark` asks about `tool mark`.' },
       stdin: { bytes: args.length, sha256: sha256(args) },
     });
-    expect(existsSync(join(folder, 'marks'))).toBe(false);
+    expect(existsSync(join(directory, 'marks'))).toBe(false);
     await stack.fleet.approvals.approve(question.id);
     expect(await called).toMatchObject({ ok: true, output: 'a', callId: 'mine' });
-    expect([told, readFileSync(join(folder, 'marks'), 'utf8')]).toEqual([['asks'], 'begin a\nend a\n']);
+    expect([told, readFileSync(join(directory, 'marks'), 'utf8')]).toEqual([['asks'], 'begin a\nend a\n']);
   });
 
   test('keep a call that is denied, expires or loses its caller from running', async () => {
-    const call = (options = {}) => stack.fleet.tools.call('mark', { path: join(folder, 'never'), id: 'b' }, options);
+    const call = (options = {}) => stack.fleet.tools.call('mark', { path: join(directory, 'never'), id: 'b' }, options);
     const denied = call();
     await stack.fleet.approvals.deny((await askedAbout('mark')).id, 'no', { answeredBy: 'ada' });
     expect(await denied).toMatchObject({
@@ -343,6 +343,6 @@ describe('rules about files and tools', () => {
     stop.abort(new Error('gave up'));
     await gaveUp;
     expect((await stack.fleet.approvals.list()).filter(({ tool }) => tool === 'mark')).toEqual([]);
-    expect(existsSync(join(folder, 'never'))).toBe(false);
+    expect(existsSync(join(directory, 'never'))).toBe(false);
   });
 });

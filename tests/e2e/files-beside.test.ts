@@ -271,26 +271,26 @@ describe('cp', () => {
   test('keeps modes, takes directories with -r only, and uses stdin or stdout for -', async () => {
     await writeFile(join(local, 'run'), '#!/bin/sh\necho ran\n', { mode: 0o755 });
     await writeFile(join(local, 'secret'), 'x', { mode: 0o600 });
-    await mkdir(join(local, 'folder'));
-    await writeFile(join(local, 'folder', 'f'), 'in folder');
+    await mkdir(join(local, 'directory'));
+    await writeFile(join(local, 'directory', 'f'), 'in directory');
     expect((await cli.run(['cp', join(local, 'run'), 'beside:/workspace'])).exitCode).toBe(0);
     expect((await cli.run(['cp', join(local, 'secret'), 'beside:/workspace/cp/secret'])).exitCode).toBe(0);
     expect((await session.run('./run; stat -c %a cp/secret')).stdout).toBe('ran\n600\n');
     expect((await cli.run(['cp', 'beside:/workspace/cp/secret', join(local, 'back')])).exitCode).toBe(0);
     expect((await stat(join(local, 'back'))).mode & 0o777).toBe(0o600);
-    expect(await cli.text(['cp', join(local, 'folder'), 'beside:/workspace/'])).toEqual({
+    expect(await cli.text(['cp', join(local, 'directory'), 'beside:/workspace/'])).toEqual({
       exitCode: 2,
       stdout: '',
-      stderr: `shellfleet: ${local}/folder is a directory. Add -r to copy it with everything in it. (COMMAND_INVALID)\n`,
+      stderr: `shellfleet: ${local}/directory is a directory. Add -r to copy it with everything in it. (COMMAND_INVALID)\n`,
     });
-    const copied = await cli.text(['cp', '-r', '--json', join(local, 'folder'), 'beside:/workspace/']);
+    const copied = await cli.text(['cp', '-r', '--json', join(local, 'directory'), 'beside:/workspace/']);
     expect(JSON.parse(copied.stdout)).toEqual({
-      from: join(local, 'folder'),
-      to: 'beside:/workspace/folder',
+      from: join(local, 'directory'),
+      to: 'beside:/workspace/directory',
       bytes: 9,
       files: 1,
     });
-    expect((await cli.run(['cp', '-r', 'beside:/workspace/folder', local])).exitCode).toBe(0);
+    expect((await cli.run(['cp', '-r', 'beside:/workspace/directory', local])).exitCode).toBe(0);
     expect(await cli.text(['cp', '-', 'beside:/workspace/typed'], { stdin: 'from stdin' })).toMatchObject({
       exitCode: 0,
     });

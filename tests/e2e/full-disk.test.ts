@@ -58,26 +58,26 @@ describe('a container that fills the disk', () => {
   });
 });
 
-describe.runIf(isRoot)('a host whose state folder is full', () => {
-  let folder: string;
+describe.runIf(isRoot)('a host whose state directory is full', () => {
+  let directory: string;
   let stack: TestFleet;
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'full-'));
-    await run('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', folder]);
-    const env = { SHELLFLEET_STATE_DIR: folder, SHELLFLEET_MIN_FREE_DISK: String(4 * MIB) };
+    directory = await mkdtemp(join(tmpdir(), 'full-'));
+    await run('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', directory]);
+    const env = { SHELLFLEET_STATE_DIR: directory, SHELLFLEET_MIN_FREE_DISK: String(4 * MIB) };
     // The transport is attach, because an engine in another mount namespace does not see the new file system.
     stack = await startFleet({ transport: 'attach', env });
   });
   afterAll(async () => {
     await stack?.[Symbol.asyncDispose]();
-    await run('umount', [folder]);
-    await rm(folder, { recursive: true });
+    await run('umount', [directory]);
+    await rm(directory, { recursive: true });
   });
 
   const fill = async () => {
-    const { bavail, bsize } = await statfs(folder);
-    await writeFile(join(folder, 'filler'), Buffer.alloc(bavail * bsize)).catch(() => {});
-    expect((await statfs(folder)).bavail).toBe(0);
+    const { bavail, bsize } = await statfs(directory);
+    await writeFile(join(directory, 'filler'), Buffer.alloc(bavail * bsize)).catch(() => {});
+    expect((await statfs(directory)).bavail).toBe(0);
   };
   const problems = async () => (await stack.fleet.hosts())[0]?.problems ?? [];
 
@@ -102,7 +102,7 @@ describe.runIf(isRoot)('a host whose state folder is full', () => {
     expect(await session.run('echo $kept')).toEqual(expectedResult('before', { stdout: 'yes\n' }));
     expect((await stack.fleet.session('after').then((late) => late.info())).state).toBe('queued');
     expect(stack.workers[0]?.log.match(/"host\.short"/g)).toHaveLength(2);
-    await rm(join(folder, 'filler'));
+    await rm(join(directory, 'filler'));
     expect(await waiting.result()).toMatchObject({ outcome: 'success', stdout: 'late\n' });
     await expect.poll(problems, eventually).toEqual([]);
   });

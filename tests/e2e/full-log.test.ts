@@ -91,9 +91,11 @@ describe('the full log of a command', () => {
     const command = await session.submit(SCRIPT);
     await command.result();
     const entry = command.id.slice(command.id.lastIndexOf('.') + 1);
-    const folders = (await readdir(stack.stateFolder, { recursive: true })).filter((path) => path.endsWith(entry));
-    expect(folders).toHaveLength(1);
-    await rm(join(stack.stateFolder, folders[0] ?? ''), { recursive: true });
+    const directories = (await readdir(stack.stateDirectory, { recursive: true })).filter((path) =>
+      path.endsWith(entry),
+    );
+    expect(directories).toHaveLength(1);
+    await rm(join(stack.stateDirectory, directories[0] ?? ''), { recursive: true });
     const { data, omitted } = await read(command, { stream: 'stdout' });
     expect(data.length + omitted).toBe(BYTES);
     const cli = await new FleetCli(stack).run(['logs', command.id]);

@@ -146,9 +146,9 @@ describe.runIf(isRoot)('policy host', () => {
     });
 
     test('keeps the fleet’s secrets out of every variable, file and process that it shows', async () => {
-      const folder = stack.stateFolder;
-      await stat(join(folder, 'hosts'));
-      const script = `ls -laR ${folder} 2>&1 | head -5; cat ${folder}/seal-key ${folder}/hosts/*/key 2>&1; ls -la /.shellfleet 2>&1
+      const directory = stack.stateDirectory;
+      await stat(join(directory, 'hosts'));
+      const script = `ls -laR ${directory} 2>&1 | head -5; cat ${directory}/seal-key ${directory}/hosts/*/key 2>&1; ls -la /.shellfleet 2>&1
       cat /.shellfleet/* 2>/dev/null | head -c 100; env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'`;
       const { output } = await runOnce(script);
       expect(output).not.toMatch(/SF_TOKEN|SHELLFLEET_|redis:\/\//i);
@@ -176,7 +176,7 @@ describe.runIf(isRoot)('policy host', () => {
       expect((await session.run('pwd; stat -c %a:%u:%g .; echo mine > file; echo mine > /tmp/file')).stdout).toBe(
         '/workspace\n700:4711:4711\n',
       );
-      const workspace = (await filesOf(stack.stateFolder)).find((path) => path.includes('/w/shellfleet-'));
+      const workspace = (await filesOf(stack.stateDirectory)).find((path) => path.includes('/w/shellfleet-'));
       expect(await readFile(join(workspace ?? '', 'file'), 'utf8')).toBe('mine\n');
       const beside = await open();
       expect((await beside.run(`ls -A . /tmp /var/tmp /dev/shm; ls ${workspace} 2>&1; echo on`)).stdout).toMatch(
@@ -199,33 +199,33 @@ describe.runIf(isRoot)('policy host', () => {
       server.close();
     });
 
-    test('leaves no process, folder, workspace or control group behind', async () => {
+    test('leaves no process, directory, workspace or control group behind', async () => {
       const session = await open();
       await session.run('mkdir -p a/b; chmod 000 a; (setsid sleep 6543 &); mkfifo fifo; ln -s / root');
-      expect((await filesOf(stack.stateFolder)).length).toBeGreaterThan(3);
+      expect((await filesOf(stack.stateDirectory)).length).toBeGreaterThan(3);
       await session.close();
       await until(
-        () => filesOf(stack.stateFolder),
+        () => filesOf(stack.stateDirectory),
         (files) => files.length === 0,
       );
       expect((await stat('/bin/sh')).isFile()).toBe(true);
     });
 
     // S1-39
-    test('creates a missing folder below a listed one, for the session’s user', async () => {
+    test('creates a missing directory below a listed one, for the session’s user', async () => {
       const { stdout } = await runOnce('stat -c %u:%g .; echo > mine', { workspace: join(shared, 'made', 'here') });
       expect(stdout).toBe(`${UID}:${UID}\n`);
       expect((await stat(join(shared, 'made', 'here', 'mine'))).uid).toBe(UID);
     });
 
-    test('uses a folder of the host as workspace only where the operator allows', async () => {
+    test('uses a directory of the host as workspace only where the operator allows', async () => {
       await writeFile(join(shared, 'from-host'), 'hello');
       expect(await runOnce('cat from-host; echo back > from-sandbox; pwd', { workspace: shared })).toMatchObject({
         outcome: 'success',
         stdout: 'hello/workspace\n',
       });
       expect(await readFile(join(shared, 'from-sandbox'), 'utf8')).toBe('back\n');
-      for (const workspace of ['/etc', `${shared}/../..`, '/', stack.stateFolder])
+      for (const workspace of ['/etc', `${shared}/../..`, '/', stack.stateDirectory])
         expect(await reasonToWait(stack.fleet, `host-${sessions++}`, { ...host, workspace })).toContain(
           'SHELLFLEET_WORKSPACES',
         );

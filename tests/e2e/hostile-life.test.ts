@@ -82,18 +82,18 @@ describe('a hostile session', () => {
   test.each([
     ['its workspace', '/workspace'],
     ['/tmp', '/tmp'],
-  ])('goes on after it writes 200 MB to %s, and can remove them', async (_what, folder) => {
-    const id = `writes-${folder.replaceAll('/', '-')}`;
+  ])('goes on after it writes 200 MB to %s, and can remove them', async (_what, directory) => {
+    const id = `writes-${directory.replaceAll('/', '-')}`;
     const session = await stack.fleet.session(id, { limits: { memoryBytes: 256 << 20 } });
-    const write = await session.run(`head -c 200M /dev/zero > ${folder}/filler`, { timeoutMs: 20_000 });
+    const write = await session.run(`head -c 200M /dev/zero > ${directory}/filler`, { timeoutMs: 20_000 });
     expect(write).toEqual(expectedResult(id));
-    const remove = `echo on; echo error >&2; wc -c < ${folder}/filler; rm ${folder}/filler`;
+    const remove = `echo on; echo error >&2; wc -c < ${directory}/filler; rm ${directory}/filler`;
     expect(await session.run(remove)).toEqual(
       expectedResult(id, { stdout: 'on\n209715200\n', stderr: 'error\n', output: expect.any(String) as never }),
     );
   });
 
-  test('loses its files in the full folder of its keeper, which the Result reports', async () => {
+  test('loses its files in the full directory of its keeper, which the Result reports', async () => {
     const session = await stack.fleet.session('fills-keeper');
     await session.run('kept=yes');
     expect(await session.run('head -c 200M /dev/zero > /run/shellfleet/filler', { timeoutMs: 20_000 })).toMatchObject({
@@ -107,7 +107,7 @@ describe('a hostile session', () => {
       stderr: 'error\n',
       shell: {
         state: 'partial',
-        reason: "the session's own folder was full: files that are not the keeper's were removed from it",
+        reason: "the session's own directory was full: files that are not the keeper's were removed from it",
       },
     });
     expect((await session.run('ls /run/shellfleet/filler')).outcome).toBe('failure');

@@ -21,7 +21,7 @@ const names = {
   'rebinding.test': [['127.0.0.1'], ['127.0.0.2']],
 };
 
-let folder: string;
+let directory: string;
 let image: string;
 let registry: PackageRegistry;
 let stack: TestFleet;
@@ -36,7 +36,7 @@ beforeAll(async () => {
   };
   image = await ensureFullSessionImage(machine, process.env, (line) => console.error(line));
   registry = await startPackageRegistry('registry.test');
-  folder = await mkdtemp(join(tmpdir(), 'sf-limited-'));
+  directory = await mkdtemp(join(tmpdir(), 'sf-limited-'));
   const allow = {
     modes: ['read-only', 'workspace-write'],
     networks: ['restricted', 'limited', 'full'],
@@ -44,7 +44,7 @@ beforeAll(async () => {
     privateAddresses: ['127.0.0.1/32'],
   };
   // JSON is valid YAML.
-  await writeFile(join(folder, 'config.yaml'), JSON.stringify({ allow }));
+  await writeFile(join(directory, 'config.yaml'), JSON.stringify({ allow }));
   stack = await startFleet({
     slots: 16,
     env: {
@@ -52,7 +52,7 @@ beforeAll(async () => {
       SHELLFLEET_HOST_USER: '4723',
       NODE_OPTIONS: `--import ${preload}`,
       SHELLFLEET_TEST_NAMES: JSON.stringify(names),
-      SHELLFLEET_CONFIG: join(folder, 'config.yaml'),
+      SHELLFLEET_CONFIG: join(directory, 'config.yaml'),
     },
   });
   fleet = stack.fleet;
@@ -61,7 +61,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();
   await registry?.[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
 });
 
 let count = 0;
@@ -69,8 +69,8 @@ const open = (sandbox: SessionSpec['sandbox'], more: SessionSpec = {}): Promise<
   fleet.session(`limited-${++count}`, { image, sandbox, ...more });
 /** Returns the audit of the only host. */
 async function audited(): Promise<string> {
-  const names = await readdir(stack.stateFolder, { recursive: true });
-  const records = names.filter((name) => name.endsWith('.jsonl')).map((name) => join(stack.stateFolder, name));
+  const names = await readdir(stack.stateDirectory, { recursive: true });
+  const records = names.filter((name) => name.endsWith('.jsonl')).map((name) => join(stack.stateDirectory, name));
   return (await Promise.all(records.map((path) => readFile(path, 'utf8')))).join('');
 }
 const openBehindWall = (sandbox: SessionSpec['sandbox']): Promise<Session> =>

@@ -15,9 +15,9 @@ rules:
   - { pattern: [git, fetch], decision: prompt }
   - { pattern: [echo], decision: allow }
 `;
-const folder = mkdtempSync(join(tmpdir(), 'sf-rules-'));
-const rules = join(folder, 'rules.yaml');
-const config = join(folder, 'config.yaml');
+const directory = mkdtempSync(join(tmpdir(), 'sf-rules-'));
+const rules = join(directory, 'rules.yaml');
+const config = join(directory, 'config.yaml');
 let stack: TestFleet;
 let ids = 0;
 const nextId = () => `ruled-${++ids}`;
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 beforeEach(() => change(RULES));
 
@@ -161,11 +161,11 @@ describe('operator rules', () => {
     const id = nextId();
     const session = await stack.fleet.session(id);
     for (const script of ['echo one', 'true && git status || true', 'git push']) await session.run(script);
-    const others = join(folder, 'others.yaml');
+    const others = join(directory, 'others.yaml');
     writeFileSync(others, 'rules: [{ pattern: [echo], decision: forbid }, { pattern: [git], decision: prompt }]');
     const cli = new FleetCli(stack);
     const replay = async () => {
-      const env = { SHELLFLEET_STATE_DIR: stack.stateFolder };
+      const env = { SHELLFLEET_STATE_DIR: stack.stateDirectory };
       const { stdout } = await cli.text(['rules', 'replay', '--since', '1h', '--json', '--file', others], { env });
       const lines = stdout.trim().split('\n');
       return lines.map((line) => JSON.parse(line)).filter((line) => line.session === id);
@@ -184,7 +184,7 @@ describe('operator rules', () => {
   });
 
   test('keep a worker from starting when they are invalid, with the reason', async () => {
-    const broken = join(folder, 'broken.yaml');
+    const broken = join(directory, 'broken.yaml');
     writeFileSync(broken, `rules: [${broken}]\n`);
     await expect(startFleet({ env: { SHELLFLEET_CONFIG: broken } })).rejects.toThrow(
       `ended with 2 before it was ready:\nshellfleet: SHELLFLEET_CONFIG: rules: ${broken}, line 1: rules[0] must be a rule`,

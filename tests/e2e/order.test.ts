@@ -25,7 +25,7 @@ describe('the order of a session', () => {
         ['a', ours],
         ['b', theirs],
       ] as const) {
-        // A second command at the same time would fail, because the folder of the first exists.
+        // A second command at the same time would fail, because the directory of the first exists.
         submitted.push(
           session.submit(`mkdir running && echo ${name}${index} >> log && rmdir running && echo ${name}${index}`),
         );

@@ -18,35 +18,38 @@ const preload = new URL('../fixtures/resolves-names.ts', import.meta.url).href;
 const PROGRAMS = ['sh', 'bash', 'ls', 'touch', 'cat', 'greet', 'll', 'cd', 'export', 'sleep', 'echo'];
 const escalate = { justification: 'the test needs it' };
 
-let folder: string;
+let directory: string;
 let server: Server;
 let stack: TestFleet;
 let docker: Docker;
 
 beforeAll(async () => {
   docker = new Docker({ socketPath: inject('dockerHost').replace('unix://', '') });
-  folder = await realpath(await mkdtemp(join(tmpdir(), 'sf-outside-')));
-  await chmod(folder, 0o755);
-  await mkdir(join(folder, 'ws'));
+  directory = await realpath(await mkdtemp(join(tmpdir(), 'sf-outside-')));
+  await chmod(directory, 0o755);
+  await mkdir(join(directory, 'ws'));
   server = createServer((_request, response) => response.end('reached\n'));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const sections = {
-    rules: [join(folder, 'rules.yaml')],
+    rules: [join(directory, 'rules.yaml')],
     allow: { hosts: [`server.test:${port}`], privateAddresses: ['127.0.0.1/32'], unchecked: ['variables'] },
   };
   // JSON is valid YAML.
-  await writeFile(join(folder, 'rules.yaml'), JSON.stringify({ rules: [{ decision: 'allow', pattern: [PROGRAMS] }] }));
+  await writeFile(
+    join(directory, 'rules.yaml'),
+    JSON.stringify({ rules: [{ decision: 'allow', pattern: [PROGRAMS] }] }),
+  );
   const configOf = async (name: string, escalation: object) => {
-    await writeFile(join(folder, name), JSON.stringify({ ...sections, escalation }));
-    return { SHELLFLEET_CONFIG: join(folder, name) };
+    await writeFile(join(directory, name), JSON.stringify({ ...sections, escalation }));
+    return { SHELLFLEET_CONFIG: join(directory, name) };
   };
   stack = await startFleet({
     workers: isRoot ? 2 : 1,
     // No session of this file is closed before its end.
     slots: 16,
     env: {
-      SHELLFLEET_WORKSPACES: join(folder, 'ws'),
+      SHELLFLEET_WORKSPACES: join(directory, 'ws'),
       SHELLFLEET_HOST_USER: '4726',
       NODE_OPTIONS: `--import ${preload}`,
       SHELLFLEET_TEST_NAMES: JSON.stringify({ 'server.test': [['127.0.0.1']] }),
@@ -64,7 +67,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();
   server?.close();
-  await rm(folder, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
 });
 
 let sessions = 0;
@@ -78,18 +81,18 @@ interface Opened {
 }
 async function open(spec: SessionSpec): Promise<Opened> {
   const id = `outside-${++sessions}`;
-  const workspace = join(folder, 'ws', id);
+  const workspace = join(directory, 'ws', id);
   await mkdir(workspace);
   await chmod(workspace, 0o777);
   const session = await stack.fleet.session(id, { workspace, ...spec });
   return { session, workspace, outside: (script, options) => session.run(script, { escalate, ...options }) };
 }
 
-/** Returns the parts of all sandboxes of this fleet: containers, and files of the state folder. */
+/** Returns the parts of all sandboxes of this fleet: containers, and files of the state directory. */
 async function sandboxes(): Promise<string[]> {
   const filters = { label: [`shellfleet.namespace=${stack.namespace}`] };
   const containers = await docker.listContainers({ all: true, filters });
-  return [...containers.map(({ Id }) => Id), ...(await filesOf(stack.stateFolder))].sort();
+  return [...containers.map(({ Id }) => Id), ...(await filesOf(stack.stateDirectory))].sort();
 }
 
 const exists = (path: string) =>
@@ -144,7 +147,7 @@ describe('a command that leaves its sandbox', () => {
     'takes along files and directory, and nothing else of its shell: %s',
     async (_, spec) => {
       const { session, workspace, outside } = await open(spec());
-      for (const folder of ['sub', 'evil']) await mkdir(join(workspace, folder));
+      for (const directory of ['sub', 'evil']) await mkdir(join(workspace, directory));
       for (const [name, text] of Object.entries(FILES)) await writeFile(join(workspace, name), text, { mode: 0o755 });
       expect(await session.run(SET_UP)).toMatchObject({
         outcome: 'success',
@@ -263,7 +266,7 @@ describe.each(policies)('a command that leaves its sandbox under %s', (policy) =
     expect(await sandboxes()).toEqual(before);
   });
 
-  test('does not run in a folder that took the place of its workspace', async () => {
+  test('does not run in a directory that took the place of its workspace', async () => {
     const { session, workspace, outside } = await open({ policy });
     await session.run('true');
     await rename(workspace, `${workspace}-before`);

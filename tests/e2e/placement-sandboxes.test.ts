@@ -22,13 +22,14 @@ const ALLOWED = {
   'h2-later': { modes: ['danger-full-access'], networks: ['restricted', 'full'] },
 };
 
-let folder: string;
+let directory: string;
 let stack: TestFleet;
-const configOf = (name: keyof typeof ALLOWED) => ({ SHELLFLEET_CONFIG: join(folder, name) });
+const configOf = (name: keyof typeof ALLOWED) => ({ SHELLFLEET_CONFIG: join(directory, name) });
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sf-allowed-'));
-  for (const [name, allow] of Object.entries(ALLOWED)) await writeFile(join(folder, name), JSON.stringify({ allow }));
+  directory = await mkdtemp(join(tmpdir(), 'sf-allowed-'));
+  for (const [name, allow] of Object.entries(ALLOWED))
+    await writeFile(join(directory, name), JSON.stringify({ allow }));
   stack = await startFleet({
     workers: 2,
     env: { SHELLFLEET_HOST_USER: '4725' },
@@ -37,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
 });
 
 const open = (id: string, spec: SessionSpec) =>

@@ -123,7 +123,7 @@ describe.each(['socket', 'attach'] as const)('a secret of a session over %s', (t
     const places = {
       redis: Buffer.from(await everythingInRedis(inspect.redis, stack.namespace), 'latin1'),
       log: Buffer.from(stack.workers.map(({ log }) => log).join('\n')),
-      'files of the host': await everythingBelow(stack.stateFolder),
+      'files of the host': await everythingBelow(stack.stateDirectory),
       'the engine': Buffer.from(JSON.stringify(labels)),
       'what readers saw': Buffer.from(seen.join(''), 'latin1'),
     };

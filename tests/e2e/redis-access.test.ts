@@ -46,7 +46,7 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
     const files = ['--tls-ca-cert-file', fixture('ca.pem'), '--tls-cert-file', fixture('node.pem')];
     server = await startRedisProcess({
       image: await redisImage(version),
-      folders: [fixture('')],
+      directories: [fixture('')],
       settings: ['--save', '', ...files, '--tls-key-file', fixture('node-key.pem')],
       client: { tls: await tlsOf('client') },
     });

@@ -146,7 +146,7 @@ describe('the isolation of a sandbox', () => {
   });
 
   // S0-41, S0-46
-  test('mounts a host folder only where the operator allows', async () => {
+  test('mounts a host directory only where the operator allows', async () => {
     await writeFile(join(shared, 'from-host'), 'hello');
     const script = 'cat from-host; echo back > from-sandbox; pwd';
     expect(await runOnce(script, { workspace: shared })).toMatchObject({

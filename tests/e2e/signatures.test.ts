@@ -24,8 +24,8 @@ import { until } from '../support/until.ts';
 
 // One host that runs only signed entries. The forger has the seal key and may write anything to Redis.
 
-const folder = mkdtempSync(join(tmpdir(), 'sf-signed-'));
-const config = join(folder, 'config.yaml');
+const directory = mkdtempSync(join(tmpdir(), 'sf-signed-'));
+const config = join(directory, 'config.yaml');
 const producer = generateKeyPairSync('ed25519');
 const older = generateKeyPairSync('ed25519');
 const approver = generateKeyPairSync('ed25519');
@@ -59,7 +59,7 @@ beforeAll(async () => {
 afterAll(async () => {
   redis?.disconnect();
   await stack?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 const UNAUTHORIZED = { outcome: 'error', error: { code: 'UNAUTHORIZED', retryable: false } };
@@ -72,8 +72,8 @@ function audited(session: string): AuditEvent[] {
 /** Returns the host's audit events, verified with the seal key. */
 function auditedAll(): AuditEvent[] {
   const events: AuditEvent[] = [];
-  const [host = ''] = readdirSync(join(stack.stateFolder, 'hosts'));
-  const audit = join(stack.stateFolder, 'hosts', host, 'audit');
+  const [host = ''] = readdirSync(join(stack.stateDirectory, 'hosts'));
+  const audit = join(stack.stateDirectory, 'hosts', host, 'audit');
   // The host has not written an audit yet.
   if (!existsSync(join(audit, 't-default'))) return [];
   const names = readdirSync(join(audit, 't-default')).sort();

@@ -8,11 +8,11 @@ import { startFleet } from '../support/start-fleet.ts';
 import { toolModules } from '../support/tool-modules.ts';
 import { until } from '../support/until.ts';
 
-let folder: string;
+let directory: string;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'tools-'));
+  directory = await mkdtemp(join(tmpdir(), 'tools-'));
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(() => rm(directory, { recursive: true, force: true }));
 
 const env = { SHELLFLEET_TOOLS: toolModules('everyday', 'hostile') };
 
@@ -23,7 +23,7 @@ async function readMarks(path: string): Promise<string[]> {
 describe('calls of tools', () => {
   test('are all answered once when there are 200 at once', { timeout: 180_000 }, async () => {
     await using stack = await startFleet({ workers: 2, env });
-    const path = join(folder, 'many');
+    const path = join(directory, 'many');
     const ids = Array.from({ length: 200 }, (_, index) => `c${index}`);
     const results = await Promise.all(ids.map((id) => stack.fleet.tools.call('mark', { path, id })));
     expect(results.map((result) => result.ok && result.output)).toEqual(ids);
@@ -36,7 +36,7 @@ describe('calls of tools', () => {
     timeout: 120_000,
   }, async () => {
     await using stack = await startFleet({ env: { ...env, SHELLFLEET_TOOL_SLOTS: '2' } });
-    const path = join(folder, 'killed');
+    const path = join(directory, 'killed');
     const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
     const calls = ids.map((id) => stack.fleet.tools.call('mark', { path, id, waitMs: 3_000 }));
     await until(
@@ -71,7 +71,7 @@ describe('calls of tools', () => {
   // S4-18
   test('have their leftover processes ended when the worker of their host starts again', async () => {
     await using stack = await startFleet({ env });
-    const path = join(folder, 'orphans');
+    const path = join(directory, 'orphans');
     const calling = stack.fleet.tools.call('spawns', { path, waitMs: 60_000 });
     const pids = await until(
       async () => (await readMarks(path)).flatMap((line) => JSON.parse(line) as number[]),
@@ -94,7 +94,7 @@ describe('calls of tools', () => {
 
   test('end before a stopping worker does, which takes no more', async () => {
     await using stack = await startFleet({ env: { ...env, SHELLFLEET_TOOL_SLOTS: '1' } });
-    const path = join(folder, 'stopped');
+    const path = join(directory, 'stopped');
     const first = stack.fleet.tools.call('mark', { path, id: 'first', waitMs: 2_000 });
     await until(
       () => readMarks(path),
@@ -110,7 +110,7 @@ describe('calls of tools', () => {
 
   test('go on without their caller, and are counted once', async () => {
     await using stack = await startFleet({ env });
-    const path = join(folder, 'gone');
+    const path = join(directory, 'gone');
     const other = await stack.connect();
     const calling = other.tools.call('mark', { path, id: 'x', waitMs: 1_000 });
     const refused = expect(calling).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
@@ -130,7 +130,7 @@ describe('calls of tools', () => {
   test('store their result when Redis is back after an outage', async () => {
     await using own = await startOwnRedis();
     await using stack = await startFleet({ env, redisUrl: own.url });
-    const path = join(folder, 'away');
+    const path = join(directory, 'away');
     const calling = stack.fleet.tools.call('mark', { path, id: 'x', waitMs: 1_000 });
     await until(
       () => readMarks(path),
@@ -153,7 +153,7 @@ describe('calls of tools', () => {
   test('are lost, and do not run again, when Redis has forgotten them', async () => {
     await using own = await startOwnRedis();
     await using stack = await startFleet({ env: { ...env, SHELLFLEET_TOOL_SLOTS: '1' }, redisUrl: own.url });
-    const path = join(folder, 'forgotten');
+    const path = join(directory, 'forgotten');
     const calls = ['runs', 'waits'].map((id) => stack.fleet.tools.call('mark', { path, id, waitMs: 12_000 }));
     await until(
       () => readMarks(path),
@@ -169,7 +169,7 @@ describe('calls of tools', () => {
   test('do not run again on their host when Redis returns in an older state', async () => {
     await using own = await startOwnRedis();
     await using stack = await startFleet({ env, redisUrl: own.url });
-    const path = join(folder, 'came-back');
+    const path = join(directory, 'came-back');
     const toolKeys = async () => (await own.redis.keys('*{tools}*')).filter((key) => !key.includes(':known'));
     stack.workers[0]?.signal('SIGSTOP');
     const calling = stack.fleet.tools.call('mark', { path, id: 'once' });

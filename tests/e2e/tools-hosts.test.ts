@@ -11,14 +11,14 @@ import { startFleet } from '../support/start-fleet.ts';
 import { toolModules } from '../support/tool-modules.ts';
 import { until } from '../support/until.ts';
 
-let folder: string;
+let directory: string;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'tools-'));
+  directory = await mkdtemp(join(tmpdir(), 'tools-'));
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(() => rm(directory, { recursive: true, force: true }));
 
 async function writeModule(name: string, source: string): Promise<string> {
-  const path = join(folder, name);
+  const path = join(directory, name);
   await writeFile(path, source);
   return path;
 }
@@ -66,7 +66,7 @@ describe('modules', () => {
       'exits.mjs': 'process.exit(7)',
     };
     const paths = await Promise.all(Object.entries(broken).map(([name, source]) => writeModule(name, source)));
-    const missing = join(folder, 'missing.mjs');
+    const missing = join(directory, 'missing.mjs');
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday', ...paths, missing) } });
     expect((await stack.fleet.tools.list()).map(({ name }) => name)).toEqual([
       'add',
@@ -136,7 +136,7 @@ describe('the queue of a tool', () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday') } });
     const redis = new Redis(stack.redisUrl, { maxRetriesPerRequest: null });
     const queue = new Queue('tool-mark', { connection: redis, prefix: `${stack.keyspace}:{tools}` });
-    const path = join(folder, 'garbage');
+    const path = join(directory, 'garbage');
     const ulid = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
     const job = { call: ulid, tenant: 'default', inbox: ulid, args: 'x' };
     for (const [id, data] of [
@@ -221,7 +221,7 @@ describe('the queue of a tool', () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday') } });
     const redis = new Redis(stack.redisUrl, { maxRetriesPerRequest: null });
     const queue = new Queue('tool-mark', { connection: redis, prefix: `${stack.keyspace}:{tools}` });
-    const path = join(folder, 'again');
+    const path = join(directory, 'again');
     await stack.workers[0]?.stop('SIGTERM');
     const abort = new AbortController();
     const calling = stack.fleet.tools.call('mark', { path, id: 'once' });

@@ -10,10 +10,10 @@ import { until } from '../support/until.ts';
 const SLOTS = 4;
 
 let stack: TestFleet;
-let folder: string;
+let directory: string;
 let redis: Redis;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'tools-'));
+  directory = await mkdtemp(join(tmpdir(), 'tools-'));
   stack = await startFleet({
     env: { SHELLFLEET_TOOLS: toolModules('everyday', 'hostile'), SHELLFLEET_TOOL_SLOTS: String(SLOTS) },
   });
@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(async () => {
   redis?.disconnect();
   await stack?.[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
 });
 
 async function readOrEmpty(path: string): Promise<string> {
@@ -48,7 +48,7 @@ describe('the time of a call', () => {
 
   // S4-15
   test('aborts the signal of the tool first, and leaves it a second', async () => {
-    const path = join(folder, 'hears');
+    const path = join(directory, 'hears');
     expect(await stack.fleet.tools.call('hears', { path }, { timeoutMs: 6_000 })).toMatchObject({
       error: { code: 'timeout' },
     });
@@ -80,7 +80,7 @@ describe('the processes of a call', () => {
     ['times out', 60_000, { timeoutMs: 6_000 }],
     ['succeeds', 0, {}],
   ])('end with it when it %s, also those that left its group', async (_how, waitMs, options) => {
-    const path = join(folder, `pids-${waitMs}`);
+    const path = join(directory, `pids-${waitMs}`);
     const result = await stack.fleet.tools.call('spawns', { path, waitMs }, options);
     expect(result.ok).toBe(waitMs === 0);
     const pids = JSON.parse(await readOrEmpty(path)) as number[];
@@ -108,7 +108,7 @@ describe('the processes of a call', () => {
 // S4-22
 describe('a caller', () => {
   test('ends the process of a call with its signal, whose reason the call rejects with', async () => {
-    const path = join(folder, 'cancelled');
+    const path = join(directory, 'cancelled');
     const abort = new AbortController();
     const calling = stack.fleet.tools.call('hears', { path }, { signal: abort.signal });
     await until(
@@ -127,7 +127,7 @@ describe('a caller', () => {
   });
 
   test('keeps a waiting call from ever beginning with its signal', async () => {
-    const path = join(folder, 'waits');
+    const path = join(directory, 'waits');
     const blockers = await takeEverySlot();
     const abort = new AbortController();
     const calling = stack.fleet.tools.call('mark', { path, id: 'never' }, { signal: abort.signal });
@@ -141,7 +141,7 @@ describe('a caller', () => {
   });
 
   test('gets a result when a start deadline passes, and the call never begins', async () => {
-    const path = join(folder, 'deadline');
+    const path = join(directory, 'deadline');
     const blockers = await takeEverySlot();
     const late = stack.fleet.tools.call('mark', { path, id: 'late' }, { startDeadlineMs: 500 });
     expect(await late).toEqual({
@@ -165,7 +165,7 @@ async function waitingCalls(): Promise<number> {
 /** Starts calls until no slot is free. */
 async function takeEverySlot(): Promise<{ free(): Promise<void> }> {
   const abort = new AbortController();
-  const paths = Array.from({ length: SLOTS }, (_, index) => join(folder, `slot-${index}`));
+  const paths = Array.from({ length: SLOTS }, (_, index) => join(directory, `slot-${index}`));
   await Promise.all(paths.map((path) => rm(path, { force: true })));
   const calls = paths.map((path) =>
     stack.fleet.tools.call('hears', { path }, { signal: abort.signal, timeoutMs: 120_000 }),

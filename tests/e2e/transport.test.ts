@@ -15,9 +15,9 @@ async function transportOf(stack: TestFleet): Promise<{ stdout: string; transpor
   return { stdout, transport: Config.Labels['shellfleet.transport'] };
 }
 
-async function remembered({ stateFolder }: TestFleet): Promise<unknown> {
-  const [host = ''] = await readdir(join(stateFolder, 'hosts'));
-  return JSON.parse(await readFile(join(stateFolder, 'hosts', host, 's', '.transport.json'), 'utf8'));
+async function remembered({ stateDirectory }: TestFleet): Promise<unknown> {
+  const [host = ''] = await readdir(join(stateDirectory, 'hosts'));
+  return JSON.parse(await readFile(join(stateDirectory, 'hosts', host, 's', '.transport.json'), 'utf8'));
 }
 
 describe('the transport of sessions', () => {
@@ -30,9 +30,9 @@ describe('the transport of sessions', () => {
   });
 
   test('is attach elsewhere, as with Docker Desktop, without another probe after a restart', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'sf-eng-'));
+    const directory = await mkdtemp(join(tmpdir(), 'sf-eng-'));
     try {
-      await using engine = await startUnreachableSocketEngine(enginePath, folder);
+      await using engine = await startUnreachableSocketEngine(enginePath, directory);
       await using stack = await startFleet({ transport: 'auto', env: { SHELLFLEET_DOCKER_SOCKET: engine.path } });
       expect(await transportOf(stack)).toEqual({ stdout: 'on\n', transport: 'attach' });
       expect(await remembered(stack)).toEqual({ engine: engine.path, transport: 'attach' });
@@ -40,7 +40,7 @@ describe('the transport of sessions', () => {
       await stack.workers[0]?.start();
       expect(await transportOf(stack)).toEqual({ stdout: 'on\n', transport: 'attach' });
     } finally {
-      await rm(folder, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true });
     }
   });
 });

@@ -14,18 +14,18 @@ const WAIT = { timeout: 30_000, interval: 100 };
 
 const shellfleet = join(checkoutRoot, 'node_modules/.bin/shellfleet');
 
-let folder: string;
+let directory: string;
 let env: NodeJS.ProcessEnv;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sf-up-'));
+  directory = await mkdtemp(join(tmpdir(), 'sf-up-'));
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SHELLFLEET_'));
-  env = { ...Object.fromEntries(inherited), SHELLFLEET_STATE_DIR: folder };
+  env = { ...Object.fromEntries(inherited), SHELLFLEET_STATE_DIR: directory };
 });
 afterEach(async () => {
   for (const { pid, exitCode } of besides.splice(0)) if (exitCode === null && pid !== undefined) end(pid);
   await run(shellfleet, ['down'], { env });
-  await rm(folder, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
 });
 
 /** Processes of the test itself, each the leader of its group. */
@@ -42,8 +42,8 @@ function end(pid: number): void {
 
 /** Returns the processes that `up` has recorded as started, its Redis included. */
 async function startedPids(): Promise<number[]> {
-  const { supervisor, workers } = JSON.parse(await readFile(join(folder, 'up.json'), 'utf8'));
-  const [redis] = (await readFile(join(folder, 'redis', 'redis.pid'), 'utf8')).split('\n');
+  const { supervisor, workers } = JSON.parse(await readFile(join(directory, 'up.json'), 'utf8'));
+  const [redis] = (await readFile(join(directory, 'redis', 'redis.pid'), 'utf8')).split('\n');
   return [supervisor, ...workers].map(({ pid }) => pid).concat(Number(redis));
 }
 
@@ -59,8 +59,8 @@ function living(pids: number[]): number[] {
 }
 
 async function changeRecord(change: object): Promise<void> {
-  const record = JSON.parse(await readFile(join(folder, 'up.json'), 'utf8'));
-  await writeFile(join(folder, 'up.json'), JSON.stringify({ ...record, ...change }));
+  const record = JSON.parse(await readFile(join(directory, 'up.json'), 'utf8'));
+  await writeFile(join(directory, 'up.json'), JSON.stringify({ ...record, ...change }));
 }
 
 /** Returns the hosts that `up` has started. */
@@ -99,7 +99,7 @@ describe('up and down', () => {
       /Session images stay for the next `up`: shellfleet\/session:.*\. To remove them: docker rmi /,
     );
     expect(living(pids)).toEqual([]);
-    expect(await readFile(join(folder, 'up.log'), 'utf8')).toContain('with it: 1 open session, 0');
+    expect(await readFile(join(directory, 'up.log'), 'utf8')).toContain('with it: 1 open session, 0');
   });
 
   test('adopt the shells of a killed supervisor, and end what it left', async () => {

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { checkoutRoot } from '@shellfleet/setup';
 import Docker from 'dockerode';
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest';
-import { processesOf } from '../support/state-folder-processes.ts';
+import { processesOf } from '../support/state-directory-processes.ts';
 
 // `npm start`, interrupted at each line that it reports on a machine that already has an engine, the images and the
 // keeper.
@@ -18,19 +18,19 @@ vi.setConfig({ testTimeout: 120_000 });
 const run = promisify(execFile);
 const shellfleet = join(checkoutRoot, 'node_modules/.bin/shellfleet');
 
-let folder: string;
+let directory: string;
 let namespace: string;
 let env: NodeJS.ProcessEnv;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sf-cut-'));
-  namespace = folder.replaceAll(/[^A-Za-z0-9]/g, '');
+  directory = await mkdtemp(join(tmpdir(), 'sf-cut-'));
+  namespace = directory.replaceAll(/[^A-Za-z0-9]/g, '');
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SHELLFLEET_'));
-  env = { ...Object.fromEntries(inherited), SHELLFLEET_STATE_DIR: folder, SHELLFLEET_NAMESPACE: namespace };
+  env = { ...Object.fromEntries(inherited), SHELLFLEET_STATE_DIR: directory, SHELLFLEET_NAMESPACE: namespace };
 });
 afterEach(async () => {
   await run(shellfleet, ['down'], { env });
-  await rm(folder, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
 });
 
 const STARTING_REDIS = 'Starting Redis';
@@ -64,8 +64,8 @@ async function leftOver() {
   const docker = new Docker({ socketPath: inject('dockerHost').replace(/^unix:\/\//, '') });
   const filters = { label: [`shellfleet.namespace=${namespace}`] };
   const containers = await docker.listContainers({ all: true, filters });
-  const records = (await readdir(folder)).filter((name) => /^(up|fleet)\.json|\.pid/.test(name));
-  return { processes: processesOf(folder), containers: containers.map(({ Id }) => Id), records };
+  const records = (await readdir(directory)).filter((name) => /^(up|fleet)\.json|\.pid/.test(name));
+  return { processes: processesOf(directory), containers: containers.map(({ Id }) => Id), records };
 }
 
 const NOTHING = { processes: [], containers: [], records: [] };
@@ -114,7 +114,7 @@ describe('npm start', () => {
       signalAll(up, signal);
       await once(up, 'exit');
       await expect.poll(leftOver, { timeout: 60_000 }).toEqual(NOTHING);
-      expect(await readFile(join(folder, 'up.log'), 'utf8')).toContain('Interrupted: what was started ends.');
+      expect(await readFile(join(directory, 'up.log'), 'utf8')).toContain('Interrupted: what was started ends.');
     },
   );
 

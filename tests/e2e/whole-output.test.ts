@@ -79,7 +79,7 @@ describe('output for an attached reader', () => {
     exec.child.stdout?.pause();
     const log = async () => {
       const { runningCommandId = '' } = await session.info();
-      const paths = await readdir(stack.stateFolder, { recursive: true, withFileTypes: true });
+      const paths = await readdir(stack.stateDirectory, { recursive: true, withFileTypes: true });
       const files = paths.filter(({ parentPath }) => parentPath.endsWith(runningCommandId.split('.').at(-1) || '?'));
       const sizes = await Promise.all(
         files.map(async ({ parentPath, name }) => (await stat(join(parentPath, name))).size),

@@ -15,11 +15,11 @@ beforeAll(() => {
 });
 
 describe('the worker image', () => {
-  test('serves sessions in a container that has the state folder at the host’s path', async () => {
+  test('serves sessions in a container that has the state directory at the host’s path', async () => {
     const engine = await findDocker({ DOCKER_HOST: inject('dockerHost') });
     const deps = { endpoint: engine!.endpoint, env: process.env, root: checkoutRoot, report: () => {} };
     const image = await ensureWorkerImage(deps, inject('sessionImage'));
-    const stateFolder = await mkdtemp(join(tmpdir(), 'sf-'));
+    const stateDirectory = await mkdtemp(join(tmpdir(), 'sf-'));
     const sealKey = randomBytes(32).toString('base64');
     const namespace = `t-${randomBytes(5).toString('hex')}`;
     const redisUrl = inject('redisUrl');
@@ -28,13 +28,13 @@ describe('the worker image', () => {
       .withNetworkMode('host')
       .withBindMounts([
         { source: socket, target: '/var/run/docker.sock' },
-        { source: stateFolder, target: stateFolder },
+        { source: stateDirectory, target: stateDirectory },
       ])
       .withEnvironment({
         SHELLFLEET_REDIS_URL: redisUrl,
         SHELLFLEET_NAMESPACE: namespace,
         SHELLFLEET_SEAL_KEY: sealKey,
-        SHELLFLEET_STATE_DIR: stateFolder,
+        SHELLFLEET_STATE_DIR: stateDirectory,
         SHELLFLEET_DEFAULT_IMAGE: inject('sessionImage'),
       })
       .withWaitStrategy(Wait.forLogMessage(/worker\.started/))
@@ -49,7 +49,7 @@ describe('the worker image', () => {
       await session.close();
     } finally {
       await worker.stop();
-      await rm(stateFolder, { recursive: true, force: true });
+      await rm(stateDirectory, { recursive: true, force: true });
     }
   }, 120_000);
 });

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts';
 
 // Hundreds of sessions that ask questions, on real workers with shells in memory.
 
-let folder: string;
+let directory: string;
 let own: OwnRedis;
 let fleet: Fleet;
 let workers: FakeShellWorker[] = [];
@@ -25,8 +25,8 @@ const closeWorkers = () => Promise.all(workers.map(({ worker }) => worker.close(
 beforeAll(async () => {
   // Every write is in the file before it is acknowledged. The file is in memory, because a disk would triple the time
   // of the test.
-  folder = await mkdtemp(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'shellfleet-redis-'));
-  own = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always', '--dir', folder);
+  directory = await mkdtemp(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'shellfleet-redis-'));
+  own = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always', '--dir', directory);
   await startWorkers();
   fleet = await Fleet.connect({ redisUrl: own.url, namespace: of.namespace, sealKeys: [of.sealKey] });
 });
@@ -34,7 +34,7 @@ afterAll(async () => {
   await fleet?.close();
   await closeWorkers();
   await own?.[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
 });
 
 const open = (name: string, count: number): Promise<Session[]> =>

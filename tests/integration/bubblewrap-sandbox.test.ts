@@ -27,7 +27,7 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
   // S2-10
   test('is available on this machine, and names what is missing without bwrap', async () => {
     await boxes.sandboxes.check();
-    await expect(openBubblewrap(boxes.options.folder, '/nonexistent')).rejects.toMatchObject({
+    await expect(openBubblewrap(boxes.options.directory, '/nonexistent')).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',
       message: expect.stringContaining('apt-get install bubblewrap'),
     });
@@ -172,19 +172,19 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
   });
 
   describe('the workspace of a session', () => {
-    let folder: string;
+    let directory: string;
     beforeAll(async () => {
-      folder = await mkdtemp('/var/lib/sf-wall-');
-      await mkdir(join(folder, 'project'));
-      for (const path of [folder, join(folder, 'project')]) {
+      directory = await mkdtemp('/var/lib/sf-wall-');
+      await mkdir(join(directory, 'project'));
+      for (const path of [directory, join(directory, 'project')]) {
         await chmod(path, 0o755);
         await chown(path, UID, UID);
       }
     });
-    afterAll(() => rm(folder, { recursive: true }));
+    afterAll(() => rm(directory, { recursive: true }));
 
     test('is a directory of the host, which `read-only` protects from writes', async () => {
-      const path = join(folder, 'project');
+      const path = join(directory, 'project');
       const writes = await boxes.start({ workspace: path });
       await writes.client.run('echo first > f; echo $PWD');
       expect(await readFile(join(path, 'f'), 'utf8')).toBe('first\n');

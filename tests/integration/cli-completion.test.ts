@@ -13,17 +13,17 @@ import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
 let stage: ClientStage;
-let folder: string;
+let directory: string;
 let env: NodeJS.ProcessEnv;
 beforeAll(async () => {
   stage = await setClientStage();
-  folder = await mkdtemp(join(tmpdir(), 'shellfleet-completion-'));
-  const program = join(folder, 'shellfleet');
+  directory = await mkdtemp(join(tmpdir(), 'shellfleet-completion-'));
+  const program = join(directory, 'shellfleet');
   await writeFile(program, `#!/bin/sh\nexec '${process.execPath}' --no-warnings '${inject('programs').cli}' "$@"\n`);
   await chmod(program, 0o755);
-  await writeFile(join(folder, 'local-file.txt'), '');
+  await writeFile(join(directory, 'local-file.txt'), '');
   env = {
-    ...{ PATH: `${folder}:${process.env.PATH}`, HOME: folder, TERM: 'xterm', LANG: 'C.UTF-8' },
+    ...{ PATH: `${directory}:${process.env.PATH}`, HOME: directory, TERM: 'xterm', LANG: 'C.UTF-8' },
     ...{
       SHELLFLEET_REDIS_URL: stage.own.url,
       SHELLFLEET_NAMESPACE: stage.namespace,
@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await stage[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
 });
 
 /** Typed texts, and the last word of the line after Tab. */
@@ -55,7 +55,11 @@ describe('`shellfleet completion`', () => {
     ['zsh', ['-f', '-i'], 'autoload -U compinit && compinit -u -D && source <(shellfleet completion zsh)'],
   ])('completes verbs, flags, values, sessions and files in %s', async (shell, args, load) => {
     const words = [shell, ...args].join(' ');
-    const child = spawn('script', ['-qefc', words, '/dev/null'], { env, cwd: folder, stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = spawn('script', ['-qefc', words, '/dev/null'], {
+      env,
+      cwd: directory,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
     const { output, end } = follow(child);
     const lines = () =>
       output()
@@ -78,7 +82,7 @@ describe('`shellfleet completion`', () => {
   test('completes verbs, flags, values, sessions and files in fish', async () => {
     const queries = completed.map(([typed]) => `complete -C '${typed}' | head -n 1`);
     const script = ['shellfleet completion fish | source', ...queries].join('; ');
-    const { stdout } = await run('fish', ['--no-config', '-c', script], { env, cwd: folder });
+    const { stdout } = await run('fish', ['--no-config', '-c', script], { env, cwd: directory });
     const words = stdout
       .trimEnd()
       .split('\n')
@@ -88,7 +92,7 @@ describe('`shellfleet completion`', () => {
 
   test('completes verbs and flags without a fleet, and prints nothing to stderr', async () => {
     const complete = async (...words: string[]) =>
-      run(join(folder, 'shellfleet'), ['__complete', '--', ...words], {
+      run(join(directory, 'shellfleet'), ['__complete', '--', ...words], {
         env: { ...env, SHELLFLEET_REDIS_URL: 'redis://127.0.0.1:1' },
       });
     expect(await complete('clos')).toEqual({

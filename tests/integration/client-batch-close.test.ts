@@ -22,11 +22,11 @@ vi.mock('@shellfleet/mailbox', async (load) => {
 
 describe('a task of a batch', () => {
   test('begins again with its first script if its session closes while a driver resumes it', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'shellfleet-batch-close-'));
+    const directory = await mkdtemp(join(tmpdir(), 'shellfleet-batch-close-'));
     await using stage = await setClientStage();
     await stage.startHost();
     const fleet = await stage.connect();
-    const ran = join(folder, 'ran');
+    const ran = join(directory, 'ran');
     const task = { id: 'a', script: [`echo 1 >> ${ran}`, `echo 2 >> ${ran}`] };
     // This driver ends before it submits the second script.
     const reached = Promise.withResolvers<string>();
@@ -54,6 +54,6 @@ describe('a task of a batch', () => {
     const results = await Array.fromAsync(fleet.batch([task], { name: 'window' }));
     expect(results).toMatchObject([{ outcome: 'success', attempts: 2 }]);
     expect(await readFile(ran, 'utf8')).toBe('1\n1\n2\n');
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   });
 });

@@ -12,16 +12,16 @@ import { until } from '../support/until.ts';
 let stage: ClientStage;
 let host: StageHost;
 let fleet: Fleet;
-let folder: string;
+let directory: string;
 beforeAll(async () => {
   stage = await setClientStage();
   host = await stage.startHost({ slots: 200 });
   fleet = await stage.connect();
-  folder = await mkdtemp(join(tmpdir(), 'shellfleet-batches-'));
+  directory = await mkdtemp(join(tmpdir(), 'shellfleet-batches-'));
 });
 afterAll(async () => {
   await stage[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 const linesOf = async (path: string) => (await readFile(path, 'utf8').catch(() => '')).split('\n').filter(Boolean);
@@ -31,7 +31,11 @@ const runAll = (tasks: Task[], name: string, by = fleet) => Array.fromAsync(by.b
 
 describe('a batch of 60 tasks', () => {
   test('runs each task once, though its driver is killed three times', async () => {
-    const [file, out, ran] = [join(folder, 'killed.jsonl'), join(folder, 'killed.out'), join(folder, 'killed.ran')];
+    const [file, out, ran] = [
+      join(directory, 'killed.jsonl'),
+      join(directory, 'killed.out'),
+      join(directory, 'killed.ran'),
+    ];
     const ids = Array.from({ length: 60 }, (_, index) => `t${index}`);
     const tasks = ids.map((id) => ({ id, script: [`sleep 0.1; echo ${id} >> ${ran}`, `echo ${id}`] }));
     await writeFile(file, toJsonLines(tasks));
@@ -102,7 +106,7 @@ describe('a later batch of the same name', () => {
   }
 
   test('continues after the last script in a session that is still open', async () => {
-    const ran = join(folder, 'open.ran');
+    const ran = join(directory, 'open.ran');
     const task = { id: 'a', script: [`echo 1 >> ${ran}`, `echo 2 >> ${ran}`] };
     await leaveBetweenScripts(task, 'open');
     expect(await runAll([task], 'open')).toMatchObject([{ outcome: 'success', attempts: 1 }]);
@@ -110,7 +114,7 @@ describe('a later batch of the same name', () => {
   });
 
   test('repeats a task whose session was closed between two scripts', async () => {
-    const ran = join(folder, 'closed.ran');
+    const ran = join(directory, 'closed.ran');
     const task = { id: 'a', script: [`echo 1 >> ${ran}`, `echo 2 >> ${ran}`] };
     const sessionId = await leaveBetweenScripts(task, 'closed');
     await (await fleet.attach(sessionId))?.close();
@@ -136,26 +140,26 @@ describe('a later batch of the same name', () => {
 
 describe('the verb `batch run`', () => {
   test('refuses an existing --out file and leaves it unchanged, without --resume or --force', async () => {
-    const [file, out] = [join(folder, 'kept.jsonl'), join(folder, 'kept.out')];
+    const [file, out] = [join(directory, 'kept.jsonl'), join(directory, 'kept.out')];
     await writeFile(file, toJsonLines([{ id: 'a', script: 'true' }]));
     await writeFile(out, 'precious\n');
     const refused = await runCli(stage, ['batch', 'run', file, '--out', out]);
     expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/--resume .*--force/) });
     expect(await readFile(out, 'utf8')).toBe('precious\n');
-    expect((await readdir(folder)).filter((name) => name.startsWith('kept'))).toEqual(['kept.jsonl', 'kept.out']);
+    expect((await readdir(directory)).filter((name) => name.startsWith('kept'))).toEqual(['kept.jsonl', 'kept.out']);
     expect((await runCli(stage, ['batch', 'run', file, '--out', out, '--force'])).exitCode).toBe(0);
     expect(await resultsIn(out)).toMatchObject([{ id: 'a', outcome: 'success' }]);
   });
 
   test.each(['-', '/dev/stdin'])('runs the tasks that come through a pipe: %s', async (file) => {
-    const out = join(folder, `pipe-${file.length}.out`);
+    const out = join(directory, `pipe-${file.length}.out`);
     const stdin = toJsonLines(['a', 'b'].map((id) => ({ id, script: `echo ${id}` })));
     expect((await runCli(stage, ['batch', 'run', file, '--out', out], { stdin })).exitCode).toBe(0);
     expect((await resultsIn(out)).map(({ id }) => id).sort()).toEqual(['a', 'b']);
   });
 
   test('names the lines of an id that occurs twice, and runs nothing', async () => {
-    const [out, began] = [join(folder, 'twice.out'), host.began.length];
+    const [out, began] = [join(directory, 'twice.out'), host.began.length];
     const stdin = toJsonLines(['a', 'b', 'a'].map((id) => ({ id, script: 'true' })));
     const run = await runCli(stage, ['batch', 'run', '-', '--out', out], { stdin });
     expect(run).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/Lines 1 and 3 of - have .*"a"/) });
@@ -169,7 +173,7 @@ describe('the verb `batch run`', () => {
     ['a misspelt field of its spec', { id: 'b', script: 'true', spec: { imagee: 'x' } }, 'spec.imagee: unknown field'],
     ['no id', { script: 'true' }, 'id: must be a string'],
   ])('names the line and the field of a task with %s, and runs nothing', async (_what, task, words) => {
-    const [file, out, began] = [join(folder, 'wrong.jsonl'), join(folder, 'wrong.out'), host.began.length];
+    const [file, out, began] = [join(directory, 'wrong.jsonl'), join(directory, 'wrong.out'), host.began.length];
     const lines = `${JSON.stringify({ id: 'a', script: 'true' })}\n\n${JSON.stringify(task)}\n`;
     await writeFile(file, lines);
     for (const [from, stdin] of [
@@ -184,7 +188,7 @@ describe('the verb `batch run`', () => {
   });
 
   test('applies a time limit, retries and repeats to every task', async () => {
-    const [out, first] = [join(folder, 'common.out'), join(folder, 'first')];
+    const [out, first] = [join(directory, 'common.out'), join(directory, 'first')];
     const stdin = toJsonLines([
       { id: 'slow', script: 'exec sleep 600' },
       { id: 'flaky', script: `mkdir ${first} && exit 1; echo ok` },
@@ -209,8 +213,8 @@ describe('the verb `batch run`', () => {
     [['--name', 'a b'], /name: must be 1 to 64 of/],
     [['--resume', '--force'], /cannot be used with option/],
   ])('refuses %j with exit code 2', async (flags, words) => {
-    const run = await runCli(stage, ['batch', 'run', '-', '--out', join(folder, 'none'), ...flags], { stdin: '' });
+    const run = await runCli(stage, ['batch', 'run', '-', '--out', join(directory, 'none'), ...flags], { stdin: '' });
     expect(run).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(words) });
-    expect((await readdir(folder)).filter((name) => name.startsWith('none'))).toEqual([]);
+    expect((await readdir(directory)).filter((name) => name.startsWith('none'))).toEqual([]);
   });
 });

@@ -62,12 +62,12 @@ describe('SIGTERM', () => {
 describe('`shellfleet batch run` without a host', () => {
   test('reports once why its tasks wait, and ends at its start deadline', async () => {
     await using alone = await setClientStage();
-    const folder = await mkdtemp(join(tmpdir(), 'sf-batch-waits-'));
-    await writeFile(join(folder, 'tasks'), '{"id":"a","script":"true"}\n{"id":"b","script":"true"}\n');
-    const args = ['batch', 'run', join(folder, 'tasks'), '--out', join(folder, 'out')];
+    const directory = await mkdtemp(join(tmpdir(), 'sf-batch-waits-'));
+    await writeFile(join(directory, 'tasks'), '{"id":"a","script":"true"}\n{"id":"b","script":"true"}\n');
+    const args = ['batch', 'run', join(directory, 'tasks'), '--out', join(directory, 'out')];
     const run = await runCli(alone, [...args, '--start-deadline', '500ms']);
     expect(run.exitCode).toBe(124);
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
     expect(run.stderr.match(/No host of this fleet is up\. .* waits until one can\./g)).toHaveLength(1);
   });
 });

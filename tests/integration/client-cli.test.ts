@@ -7,15 +7,15 @@ import { runCli, startCli } from '../support/run-cli.ts';
 import { until, untilFound } from '../support/until.ts';
 
 let stage: ClientStage;
-let folder: string;
+let directory: string;
 beforeAll(async () => {
   stage = await setClientStage();
   await stage.startHost();
-  folder = await mkdtemp(join(tmpdir(), 'shellfleet-cli-'));
+  directory = await mkdtemp(join(tmpdir(), 'shellfleet-cli-'));
 });
 afterAll(async () => {
   await stage[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 describe('the command line', () => {
@@ -206,22 +206,22 @@ describe('the command line', () => {
 
   test('copies the same bytes in both directions with `cp`', async () => {
     const bytes = new Uint8Array(600_000).map((_, index) => index * 7);
-    await writeFile(join(folder, 'in'), bytes);
+    await writeFile(join(directory, 'in'), bytes);
     await runCli(stage, ['exec', 'files', '--', 'true']);
-    expect((await runCli(stage, ['cp', join(folder, 'in'), 'files:/workspace/'])).exitCode).toBe(0);
-    expect((await runCli(stage, ['cp', 'files:/workspace/in', join(folder, 'out')])).exitCode).toBe(0);
-    expect((await readFile(join(folder, 'out'))).equals(Buffer.from(bytes))).toBe(true);
-    expect(await runCli(stage, ['cp', 'files:/workspace/none', join(folder, 'none')])).toMatchObject({
+    expect((await runCli(stage, ['cp', join(directory, 'in'), 'files:/workspace/'])).exitCode).toBe(0);
+    expect((await runCli(stage, ['cp', 'files:/workspace/in', join(directory, 'out')])).exitCode).toBe(0);
+    expect((await readFile(join(directory, 'out'))).equals(Buffer.from(bytes))).toBe(true);
+    expect(await runCli(stage, ['cp', 'files:/workspace/none', join(directory, 'none')])).toMatchObject({
       exitCode: 125,
       stderr: expect.stringMatching(/^shellfleet: \/workspace\/none does not exist\..* \(FILE_NOT_FOUND\)\n$/),
     });
   });
 
   test('refuses a misspelt session id for `cp` in both directions', async () => {
-    await writeFile(join(folder, 'local'), 'text');
+    await writeFile(join(directory, 'local'), 'text');
     for (const args of [
-      ['cp', join(folder, 'local'), 'misspelt:/workspace/'],
-      ['cp', 'misspelt:/workspace/local', folder],
+      ['cp', join(directory, 'local'), 'misspelt:/workspace/'],
+      ['cp', 'misspelt:/workspace/local', directory],
     ]) {
       expect(await runCli(stage, args)).toMatchObject({
         exitCode: 125,
@@ -260,8 +260,8 @@ describe('the command line', () => {
   });
 
   test('writes one line per task of a batch, and resumes after those that ended', async () => {
-    const file = join(folder, 'tasks.jsonl');
-    const out = join(folder, 'results.jsonl');
+    const file = join(directory, 'tasks.jsonl');
+    const out = join(directory, 'results.jsonl');
     const tasks = [
       { id: 'a', script: 'echo a' },
       { id: 'b', script: ['echo b', 'exit 3'] },

@@ -154,14 +154,14 @@ describe('the client during faults', () => {
 
   test('accepts `durable` if Redis writes to disk before each reply', async () => {
     const { mkdtemp, rm } = await import('node:fs/promises');
-    const folder = await mkdtemp('/tmp/shellfleet-durable-');
-    const own = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always', '--dir', folder);
+    const directory = await mkdtemp('/tmp/shellfleet-durable-');
+    const own = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always', '--dir', directory);
     await using stage = await setClientStage(own);
     const session = await (await stage.connect()).session('s');
     expect((await session.submit('true', { durable: true })).id).toMatch(/^s\./);
     await stage[Symbol.asyncDispose]();
     await own[Symbol.asyncDispose]();
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   });
 
   test('closes a session of a dead host immediately, and cancels its commands', async () => {

@@ -34,7 +34,7 @@ describe.runIf(isRoot)('the codex policy', () => {
   // S0-26
   test('is available on this machine, and names what to install without Codex', async () => {
     await boxes.sandboxes.check();
-    await expect(openCodex({ folders: '/nonexistent' })).rejects.toMatchObject({
+    await expect(openCodex({ directories: '/nonexistent' })).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',
       message: expect.stringContaining('npm install --global @openai/codex, or name its path in SHELLFLEET_CODEX'),
     });
@@ -57,12 +57,12 @@ describe.runIf(isRoot)('the codex policy', () => {
 
   // S0-28
   test('is refused with the error of Codex where the kernel lacks what Codex needs', async () => {
-    const folder = await mkdtemp(join(dirname(dirname(dirname(codex))), 'lacks-'));
-    const program = join(folder, 'codex');
+    const directory = await mkdtemp(join(dirname(dirname(dirname(codex))), 'lacks-'));
+    const program = join(directory, 'codex');
     const help = `Usage: codex sandbox [OPTIONS] [COMMAND]...`;
     const refusal = 'error: the kernel has no Landlock';
     await writeFile(program, `#!/bin/sh\n[ "$2" = --help ] && echo '${help}' && exit\necho '${refusal}' >&2; exit 1\n`);
-    await chmod(folder, 0o755);
+    await chmod(directory, 0o755);
     await chmod(program, 0o755);
     const lacking = await createHostSandboxes({ ...boxes.options, wall: await openCodex({ program }) });
     try {
@@ -72,7 +72,7 @@ describe.runIf(isRoot)('the codex policy', () => {
       });
     } finally {
       await lacking.close();
-      await rm(folder, { recursive: true });
+      await rm(directory, { recursive: true });
     }
   });
 

@@ -15,11 +15,11 @@ const docker = new Docker({ socketPath: inject('dockerHost').replace('unix://', 
 const namespace = keyspaceOf(`test-engine-${process.pid}`);
 const nobodyGone = async () => false;
 
-let folder: string;
+let directory: string;
 let proxy: EngineProxy;
 let sandboxes: Sandboxes;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'engine-'));
+  directory = await mkdtemp(join(tmpdir(), 'engine-'));
   proxy = await startEngineProxy();
   sandboxes = await open('h1');
 });
@@ -28,7 +28,7 @@ afterEach(async () => {
   await sandboxes.close();
   for (const id of await containerIds()) await docker.getContainer(id).remove({ force: true });
   await proxy[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 function open(hostId: string, of = namespace, defaultImage = inject('sessionImage')): Promise<Sandboxes> {
@@ -36,7 +36,7 @@ function open(hostId: string, of = namespace, defaultImage = inject('sessionImag
     namespace: of,
     hostId,
     hostKey: Buffer.alloc(32, 7),
-    folder: join(folder, hostId),
+    directory: join(directory, hostId),
     keeperPath,
     transport: 'socket',
     socketPath: proxy.socketPath,

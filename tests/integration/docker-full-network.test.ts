@@ -14,17 +14,17 @@ const socketPath = inject('dockerHost').replace('unix://', '');
 const docker = new Docker({ socketPath });
 const namespace = keyspaceOf(`test-full-network-${process.pid}`);
 const filters = { label: [`shellfleet.fleet=${parseKeyspace(namespace).fleetId}`] };
-let folder: string;
+let directory: string;
 let hosts: Sandboxes[];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'full-network-'));
+  directory = await mkdtemp(join(tmpdir(), 'full-network-'));
   const open = (hostId: string) =>
     createDockerSandboxes({
       namespace,
       hostId,
       hostKey: Buffer.alloc(32, 7),
-      folder: join(folder, hostId),
+      directory: join(directory, hostId),
       keeperPath,
       transport: 'attach',
       socketPath,
@@ -45,7 +45,7 @@ afterAll(async () => {
     await sandboxes.close();
   }
   for (const { Id } of await docker.listNetworks({ filters })) await docker.getNetwork(Id).remove();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 describe('the network `full`', () => {

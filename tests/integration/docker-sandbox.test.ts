@@ -14,7 +14,7 @@ const keeperPath = fileURLToPath(new URL('../fixtures/stands-in-for-the-keeper.s
 const socketPath = inject('dockerHost').replace('unix://', '');
 const docker = new Docker({ socketPath });
 const namespace = keyspaceOf(`test-sandbox-${process.pid}`);
-let folder: string;
+let directory: string;
 let sandboxes: Sandboxes;
 let sessions = 0;
 
@@ -23,7 +23,7 @@ function optionsFor(hostId: string, transport: 'socket' | 'attach'): DockerSandb
     namespace,
     hostId,
     hostKey: Buffer.alloc(32, 7),
-    folder: join(folder, hostId),
+    directory: join(directory, hostId),
     keeperPath,
     transport,
     socketPath,
@@ -31,7 +31,7 @@ function optionsFor(hostId: string, transport: 'socket' | 'attach'): DockerSandb
       images: 'any',
       defaultImage: inject('sessionImage'),
       users: [],
-      workspaces: [join(folder, 'shared')],
+      workspaces: [join(directory, 'shared')],
       runtimes: ['runc', 'runsc-that-is-not-there'],
       bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096 },
     },
@@ -39,7 +39,7 @@ function optionsFor(hostId: string, transport: 'socket' | 'attach'): DockerSandb
 }
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sandbox-'));
+  directory = await mkdtemp(join(tmpdir(), 'sandbox-'));
   sandboxes = await createDockerSandboxes(optionsFor('one', 'attach'));
 });
 
@@ -47,7 +47,7 @@ afterAll(async () => {
   const found = await sandboxes.list();
   await Promise.all(found.map(({ sandbox }) => sandbox.remove()));
   await sandboxes.close();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 function create(spec: SessionSpec = {}, from = sandboxes): Promise<Sandbox> {
@@ -159,9 +159,11 @@ describe('a sandbox', () => {
   });
 
   test("mounts only directories of the host below the operator's list, and follows no links", async () => {
-    await expect(create({ workspace: folder })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
-    await expect(create({ workspace: join(folder, 'missing') })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
-    expect(await readdir(folder)).not.toContain('missing');
+    await expect(create({ workspace: directory })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+    await expect(create({ workspace: join(directory, 'missing') })).rejects.toMatchObject({
+      code: 'SANDBOX_UNAVAILABLE',
+    });
+    expect(await readdir(directory)).not.toContain('missing');
   });
 });
 
@@ -170,7 +172,7 @@ describe('a mounted directory of the host', () => {
     ['writable', { path: '' }, 'of the host\nwritten\n'],
     ['read-only where the session asks for it', { path: '', readOnly: true }, 'of the host\nrefused\n'],
   ])('is %s', async (_title, workspace, expected) => {
-    const shared = join(folder, 'shared');
+    const shared = join(directory, 'shared');
     await mkdir(shared, { recursive: true });
     await chmod(shared, 0o777);
     await writeFile(join(shared, 'file'), 'of the host\n');
@@ -181,7 +183,7 @@ describe('a mounted directory of the host', () => {
 
   // S0-41
   test("is mounted at the target in the spec, next to the session's home", async () => {
-    const shared = join(folder, 'shared');
+    const shared = join(directory, 'shared');
     await mkdir(shared, { recursive: true });
     await chmod(shared, 0o777);
     await writeFile(join(shared, 'file'), 'of the host\n');
@@ -280,10 +282,10 @@ describe('an image with settings of its own', () => {
   test('provides the directory of a session that requests it, but not one of the kernel', async () => {
     const plain = await create();
     const image = (tag: string) => `shellfleet-test/cwd:${process.pid}-${tag}`;
-    const folders = { app: '/usr/lib', descriptor: '/proc/self/fd/8' };
-    for (const [name, folder] of Object.entries(folders)) {
+    const directories = { app: '/usr/lib', descriptor: '/proc/self/fd/8' };
+    for (const [name, directory] of Object.entries(directories)) {
       const [repo = '', tag = ''] = image(name).split(':');
-      await containerOf(plain).commit({ repo, tag, changes: `WORKDIR ${folder}` });
+      await containerOf(plain).commit({ repo, tag, changes: `WORKDIR ${directory}` });
     }
     await plain.remove();
     try {
@@ -294,7 +296,7 @@ describe('an image with settings of its own', () => {
         context: { issues: [{ path: 'cwd', message: expect.stringContaining('starts in /proc/self/fd/8') }] },
       });
     } finally {
-      for (const name of Object.keys(folders))
+      for (const name of Object.keys(directories))
         await docker
           .getImage(image(name))
           .remove({ force: true })
@@ -359,9 +361,9 @@ describe('the end of a sandbox', () => {
     const box = await start();
     await box.sandbox.remove();
     await box.sandbox.remove();
-    expect(await readdir(join(folder, 'one')).then((names) => names.filter((name) => !name.startsWith('.')))).toEqual(
-      [],
-    );
+    expect(
+      await readdir(join(directory, 'one')).then((names) => names.filter((name) => !name.startsWith('.'))),
+    ).toEqual([]);
     await expect(containerOf(box.sandbox).inspect()).rejects.toMatchObject({ statusCode: 404 });
   });
 });
@@ -399,9 +401,9 @@ describe('a host after a restart of the worker', () => {
     await using _removed = { [Symbol.asyncDispose]: () => sandbox.remove() };
     await other.close();
     const own = await createDockerSandboxes(optionsFor('four', 'socket'));
-    const before = await readdir(join(folder, 'four'));
+    const before = await readdir(join(directory, 'four'));
     expect([await own.list(), await own.sweep(async () => false)]).toEqual([[], 0]);
-    expect(await readdir(join(folder, 'four'))).toEqual(before);
+    expect(await readdir(join(directory, 'four'))).toEqual(before);
     expect(before.some((name) => name.endsWith(sandbox.id))).toBe(true);
     await own.close();
   });
@@ -412,7 +414,7 @@ describe('the socket transport', () => {
   test("mounts only the keeper's directory, read-only and closed to other users", async () => {
     const other = await createDockerSandboxes(optionsFor('three', 'socket'));
     const sandbox = await create({}, other);
-    expect((await stat(join(folder, 'three'))).mode & 0o777).toBe(0o700);
+    expect((await stat(join(directory, 'three'))).mode & 0o777).toBe(0o700);
     const { Mounts: mounts } = await containerOf(sandbox).inspect();
     expect(mounts.map(({ Destination, RW }) => [Destination, RW]).sort()).toEqual([
       ['/.shellfleet', false],
@@ -436,14 +438,17 @@ describe('Docker sandboxes', () => {
 
   // S0-48
   test('report a missing engine as DOCKER_UNAVAILABLE', async () => {
-    const away = await createDockerSandboxes({ ...optionsFor('away', 'socket'), socketPath: join(folder, 'no.sock') });
+    const away = await createDockerSandboxes({
+      ...optionsFor('away', 'socket'),
+      socketPath: join(directory, 'no.sock'),
+    });
     await expect(away.check()).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
     await expect(create({}, away)).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
     await away.close();
   });
 
   test('refuse to start with a state directory whose socket paths are too long', async () => {
-    const long = { ...optionsFor('x', 'socket'), folder: join(folder, 'x'.repeat(100)) };
+    const long = { ...optionsFor('x', 'socket'), directory: join(directory, 'x'.repeat(100)) };
     await expect(createDockerSandboxes(long)).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',
       context: { limit: 107 },

@@ -16,18 +16,18 @@ import { keyspaceOf } from '../support/keyspace.ts';
 const keeperPath = fileURLToPath(new URL('../fixtures/stands-in-for-the-keeper.sh', import.meta.url));
 const TAKE_ALL = `python3 -c "import ctypes, time; c = ctypes.CDLL(None); any(c.inotify_init() < 0 for _ in range(5000)); print('has all', flush=True); time.sleep(100)" > has & until grep -q all has; do sleep 0.05; done`;
 const TAKE_ONE = `python3 -c "import ctypes; print('got one' if ctypes.CDLL(None).inotify_init() >= 0 else 'got none')"`;
-let folder: string;
+let directory: string;
 const opened: Sandboxes[] = [];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'uids-'));
+  directory = await mkdtemp(join(tmpdir(), 'uids-'));
 });
 afterAll(async () => {
   for (const sandboxes of opened) {
     for (const { sandbox } of await sandboxes.list()) await sandbox.remove();
     await sandboxes.close();
   }
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 async function open({
@@ -38,7 +38,7 @@ async function open({
     namespace: keyspaceOf(`test-uids-${process.pid}`),
     hostId: 'one',
     hostKey: Buffer.alloc(32, 7),
-    folder: join(folder, 's'),
+    directory: join(directory, 's'),
     keeperPath,
     transport: 'attach',
     socketPath: inject('dockerHost').replace('unix://', ''),
@@ -140,7 +140,7 @@ describe('a uid for each session', () => {
 
   // S3-25
   test('is shared with the wider container of its session', async () => {
-    const workspace = join(folder, 'ws');
+    const workspace = join(directory, 'ws');
     await mkdir(workspace, { mode: 0o755 });
     await chown(workspace, 200_300, 200_300);
     const sandboxes = await open({ uids: { first: 200_300, last: 200_301 }, workspaces: [workspace] });
@@ -162,10 +162,10 @@ describe('a uid for each session', () => {
   });
 
   test('is freed if the session is refused for its workspace or image', async () => {
-    const sandboxes = await open({ uids: { first: 200_400, last: 200_400 }, workspaces: [folder] });
-    await expect(start(sandboxes, { workspace: join(folder, 's') })).rejects.toMatchObject({
+    const sandboxes = await open({ uids: { first: 200_400, last: 200_400 }, workspaces: [directory] });
+    await expect(start(sandboxes, { workspace: join(directory, 's') })).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',
-      message: expect.stringContaining('list this very folder'),
+      message: expect.stringContaining('list this very directory'),
     });
     await expect(start(sandboxes, { image: 'nowhere.invalid/nothing:1' })).rejects.toThrow('is not on this host');
     expect(await (await start(sandboxes)).run('id -u')).toBe('200400\n');

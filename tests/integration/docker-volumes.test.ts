@@ -16,16 +16,16 @@ const socketPath = inject('dockerHost').replace('unix://', '');
 const docker = new Docker({ socketPath });
 const namespace = keyspaceOf(`test-volumes-${process.pid}`);
 const made: string[] = [];
-let folder: string;
+let directory: string;
 let sandboxes: Sandboxes;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'volumes-'));
+  directory = await mkdtemp(join(tmpdir(), 'volumes-'));
   sandboxes = await createDockerSandboxes({
     namespace,
     hostId: 'one',
     hostKey: Buffer.alloc(32, 7),
-    folder: join(folder, 'one'),
+    directory: join(directory, 'one'),
     keeperPath,
     transport: 'attach',
     socketPath,
@@ -42,7 +42,7 @@ afterAll(async () => {
   await Promise.all((await sandboxes.list()).map(({ sandbox }) => sandbox.remove()));
   await sandboxes.close();
   await Promise.all(made.map((image) => docker.getImage(image).remove({ force: true })));
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 function create(spec: SessionSpec): Promise<Sandbox> {
@@ -97,7 +97,7 @@ describe('a volume that an image declares', () => {
   // VOLUME-2
   test.each([
     ['contains files', '/var/lib', /declares the volume \/var\/lib and has files there, which a session would not see/],
-    ['is a directory of the system', '/etc/own', /declares the volume \/etc\/own, which is a folder of the system/],
+    ['is a directory of the system', '/etc/own', /declares the volume \/etc\/own, which is a directory of the system/],
   ])('leads to a refusal of the image if it %s', async (_title, volume, message) => {
     const before = (await sandboxes.list()).length;
     await expect(create({ image: await withVolumes(volume) })).rejects.toMatchObject({

@@ -22,21 +22,21 @@ import { keyspaceOf } from '../support/keyspace.ts';
 
 const ATTEMPTS = 40;
 const AT_A_TIME = 4;
-let folder: string;
+let directory: string;
 let secret: string;
 let options: DockerSandboxesOptions;
 const opened: Sandboxes[] = [];
 
 beforeAll(async () => {
-  folder = await realpath(await mkdtemp(join(tmpdir(), 'ws-')));
-  secret = join(folder, 'secret');
+  directory = await realpath(await mkdtemp(join(tmpdir(), 'ws-')));
+  secret = join(directory, 'secret');
   await makePublic(secret);
   await writeFile(join(secret, 'of-the-host'), '');
   options = {
     namespace: keyspaceOf(`test-workspace-${process.pid}`),
     hostId: 'one',
     hostKey: Buffer.alloc(32, 7),
-    folder: join(folder, 's'),
+    directory: join(directory, 's'),
     keeperPath: await keeperPath(),
     transport: 'socket',
     socketPath: inject('dockerHost').replace('unix://', ''),
@@ -44,7 +44,7 @@ beforeAll(async () => {
       images: 'any',
       defaultImage: inject('sessionImage'),
       users: [],
-      workspaces: [join(folder, 'ws')],
+      workspaces: [join(directory, 'ws')],
       bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096 },
     },
   };
@@ -55,7 +55,7 @@ afterAll(async () => {
     for (const { sandbox } of await sandboxes.list()) await sandbox.remove();
     await sandboxes.close();
   }
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 /** Lets every user write to a directory. */
@@ -71,10 +71,10 @@ async function open(changed: Partial<DockerSandboxesOptions> = {}): Promise<Sand
 }
 
 /** Makes a session's directory `sub` below the listed one, with a link to the host's secret next to it. */
-async function makeFolder(
+async function makeDirectory(
   name: string,
 ): Promise<{ parent: string; sub: string; link: string; swap: () => Promise<void> }> {
-  const parent = join(folder, 'ws', name);
+  const parent = join(directory, 'ws', name);
   const sub = join(parent, 'sub');
   const link = join(parent, 'link');
   await makePublic(sub);
@@ -98,13 +98,13 @@ function create(sandboxes: Sandboxes, workspace: string, spec: SessionSpec = {})
 }
 
 /** Starts a sandbox, and waits until its shell has run or the sandbox has ended. */
-async function outcomeOf(sandbox: Sandbox, folders: string[]): Promise<'a shell ran' | SandboxDeath> {
+async function outcomeOf(sandbox: Sandbox, directories: string[]): Promise<'a shell ran' | SandboxDeath> {
   let death: SandboxDeath | undefined;
   void sandbox.died.then((how) => {
     death = how;
   });
   const name = `left-by-${sandbox.containerId?.slice(0, 12)}`;
-  const hasRun = async () => (await Promise.all(folders.map((path) => readdir(path)))).flat().includes(name);
+  const hasRun = async () => (await Promise.all(directories.map((path) => readdir(path)))).flat().includes(name);
   await sandbox.start();
   await expect.poll(async () => death !== undefined || (await hasRun()), { timeout: 20_000, interval: 10 }).toBe(true);
   return death ?? 'a shell ran';
@@ -114,7 +114,7 @@ const REFUSED: SandboxDeath = { reason: 'exited', exitCode: 106 };
 
 describe('the workspace of a Docker session', () => {
   test('gets no shell if it became a link after the check', async () => {
-    const { parent, sub, swap } = await makeFolder('swapped');
+    const { parent, sub, swap } = await makeDirectory('swapped');
     const sandboxes = await open();
     const swapped = await create(sandboxes, sub);
     const unchanged = await create(sandboxes, sub);
@@ -126,18 +126,18 @@ describe('the workspace of a Docker session', () => {
   });
 
   test('is not checked again if it is listed itself and below no other', async () => {
-    const { sub, swap } = await makeFolder('listed');
+    const { sub, swap } = await makeDirectory('listed');
     const listed = await open({ allowances: { ...options.allowances, workspaces: [sub] } });
     const sandbox = await create(listed, sub);
     expect(await outcomeOf(sandbox, [sub])).toBe('a shell ran');
-    const both = await open({ allowances: { ...options.allowances, workspaces: [join(folder, 'ws'), sub] } });
+    const both = await open({ allowances: { ...options.allowances, workspaces: [join(directory, 'ws'), sub] } });
     const other = await create(both, sub);
     await swap();
     expect(await outcomeOf(other, [])).toEqual(REFUSED);
   });
 
   test('must be listed itself if the transport is attach', async () => {
-    const { sub } = await makeFolder('attach');
+    const { sub } = await makeDirectory('attach');
     await expect(create(await open({ transport: 'attach' }), sub)).rejects.toMatchObject({
       code: 'SANDBOX_UNAVAILABLE',
       message: expect.stringMatching(/reached over attach/),
@@ -148,20 +148,20 @@ describe('the workspace of a Docker session', () => {
 
   // S0-55, S1-39
   test("is created below a listed directory for the session's user, without following links", async () => {
-    const { sub, link } = await makeFolder('missing');
+    const { sub, link } = await makeDirectory('missing');
     const sandboxes = await open();
     const made = join(sub, 'a', 'b');
     expect(await outcomeOf(await create(sandboxes, made), [made])).toBe('a shell ran');
     const { uid, gid } = await stat(made);
     expect({ uid, gid }).toEqual({ uid: 1000, gid: 1000 });
-    for (const outside of [join(link, 'new'), join(sub, 'x', '..', '..', '..', '..', 'new'), join(folder, 'new')])
+    for (const outside of [join(link, 'new'), join(sub, 'x', '..', '..', '..', '..', 'new'), join(directory, 'new')])
       await expect(create(sandboxes, outside)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
     expect(await readdir(secret)).toEqual(['of-the-host']);
-    expect(await readdir(folder)).not.toContain('new');
+    expect(await readdir(directory)).not.toContain('new');
   });
 
   test('is checked at its target in the container, too', async () => {
-    const { sub, parent, swap } = await makeFolder('target');
+    const { sub, parent, swap } = await makeDirectory('target');
     const sandboxes = await open();
     const shell = ['/bin/sh', '-c', 'echo > "/data/left-by-$HOSTNAME"; exec sleep 1000'];
     const workspace = { path: sub, target: '/data' };
@@ -174,7 +174,7 @@ describe('the workspace of a Docker session', () => {
   });
 
   test('gets no directory from `cwd` or from volumes of the image', async () => {
-    const { sub } = await makeFolder('made');
+    const { sub } = await makeDirectory('made');
     const sandboxes = await open();
     await outcomeOf(await create(sandboxes, sub, { cwd: '/workspace/nologin' }), [sub]);
     expect((await readdir(sub)).filter((name) => !name.startsWith('left-by-'))).toEqual(['of-the-session']);
@@ -195,7 +195,7 @@ describe('the workspace of a Docker session', () => {
   });
 
   test(`is never another host directory in ${ATTEMPTS} attempts while a link replaces it`, async () => {
-    const { parent, sub, link } = await makeFolder('race');
+    const { parent, sub, link } = await makeDirectory('race');
     const exchange = `import ctypes, random, time
 call = ctypes.CDLL(None).syscall
 while True:

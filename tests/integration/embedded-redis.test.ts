@@ -7,17 +7,17 @@ import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { until } from '../support/until.ts';
 
-async function makeFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-redis-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
+async function makeDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'shellfleet-redis-'));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  return directory;
 }
 
 describe('the Redis of `shellfleet up`', () => {
   test('restarts after its death with the same address and data', async () => {
     const said: string[] = [];
-    const folder = await makeFolder();
-    await using server = await ensureRedis({ env: {}, folder, persistent: true, report: (line) => said.push(line) });
+    const directory = await makeDirectory();
+    await using server = await ensureRedis({ env: {}, directory, persistent: true, report: (line) => said.push(line) });
     const redis = new Redis(server.url, { retryStrategy: () => 50, maxRetriesPerRequest: null });
     redis.on('error', () => {}); // while it is away
     onTestFinished(() => redis.disconnect());
@@ -30,9 +30,9 @@ describe('the Redis of `shellfleet up`', () => {
   });
 
   test('leaves no process if it is closed while it restarts', async () => {
-    const folder = await makeFolder();
-    const server = await ensureRedis({ env: {}, folder, persistent: false, report: () => {} });
-    const readPid = async () => Number((await readFile(join(folder, 'redis.pid'), 'utf8')).split('\n')[0]);
+    const directory = await makeDirectory();
+    const server = await ensureRedis({ env: {}, directory, persistent: false, report: () => {} });
+    const readPid = async () => Number((await readFile(join(directory, 'redis.pid'), 'utf8')).split('\n')[0]);
     const first = await readPid();
     process.kill(first, 'SIGKILL');
     const second = await until(readPid, (pid) => pid !== first);
@@ -41,8 +41,8 @@ describe('the Redis of `shellfleet up`', () => {
   });
 
   test('keeps its address and data after a stop and a start', async () => {
-    const folder = await makeFolder();
-    const options = { env: {}, folder, persistent: true, report: () => {} };
+    const directory = await makeDirectory();
+    const options = { env: {}, directory, persistent: true, report: () => {} };
     const first = await ensureRedis(options);
     const before = new Redis(first.url);
     await before.set('a', '1');
@@ -58,7 +58,7 @@ describe('the Redis of `shellfleet up`', () => {
   test('requires its password and evicts nothing', async () => {
     await using server = await ensureRedis({
       env: {},
-      folder: await makeFolder(),
+      directory: await makeDirectory(),
       persistent: false,
       report: () => {},
     });
@@ -75,7 +75,7 @@ describe('the Redis of `shellfleet up`', () => {
 
   test('is not started or stopped if the operator names another Redis', async () => {
     const env = { SHELLFLEET_REDIS_URL: 'redis://somewhere:1' };
-    const redis = await ensureRedis({ env, folder: '/nowhere', persistent: true, report: vi.fn() });
+    const redis = await ensureRedis({ env, directory: '/nowhere', persistent: true, report: vi.fn() });
     expect(redis.url).toBe('redis://somewhere:1');
     await redis.close();
   });

@@ -10,7 +10,7 @@ type Operation = Parameters<typeof it.client.file>[0];
 
 const content = Buffer.from('new');
 const file = { kind: 'file' as const, mode: 0o644, content };
-const folder = { kind: 'directory' as const, mode: 0o755 };
+const directory = { kind: 'directory' as const, mode: 0o755 };
 
 /** Makes in /tmp/box the link `out` to a directory next to it, and the link `last` to a file in that directory. */
 const prepare = () =>
@@ -42,7 +42,7 @@ describe('a file operation with an exact path', () => {
     ['a mode of a link', { type: 'chmod', path: '/tmp/box/last', mode: 0o600 }],
     ['an upload', { type: 'unpack', path: '/tmp/box/out', entries: [{ ...file, name: 'a' }] }],
     ['an upload below', { type: 'unpack', path: '/tmp/box', entries: [{ ...file, name: 'out/a' }] }],
-    ['an uploaded directory', { type: 'unpack', path: '/tmp/box', entries: [{ ...folder, name: 'out' }] }],
+    ['an uploaded directory', { type: 'unpack', path: '/tmp/box', entries: [{ ...directory, name: 'out' }] }],
     ['an uploaded mode', { type: 'unpack', path: '/tmp/box', entries: [{ ...file, kind: 'mode', name: 'last' }] }],
     ['an upload with ..', { type: 'unpack', path: '/tmp/box', entries: [{ ...file, name: '../away/a' }] }],
     ['a path with ..', { type: 'write', path: '/tmp/box/../away/a', offset: 0, data: content }],
@@ -75,7 +75,7 @@ describe('a file operation with an exact path', () => {
       type: 'unpack',
       path: '/tmp/box/up/load',
       entries: [
-        { ...folder, name: '.' },
+        { ...directory, name: '.' },
         { ...file, name: 'x/y' },
       ],
     });

@@ -14,14 +14,14 @@ import { until } from '../support/until.ts';
 
 let own: OwnRedis;
 let redis: Redis;
-let folder: string;
+let directory: string;
 beforeAll(async () => {
   own = await startOwnRedis();
   redis = own.redis;
-  folder = await mkdtemp(join(tmpdir(), 'sf-identity-'));
+  directory = await mkdtemp(join(tmpdir(), 'sf-identity-'));
 });
 afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
   await own?.[Symbol.asyncDispose]();
 });
 
@@ -29,7 +29,7 @@ const [A, B] = ['aaaaaaaaaaaa', 'bbbbbbbbbbbb'];
 const sealKeys = [randomBytes(32).toString('base64')];
 const connect = (namespace: string, database = 0) =>
   Fleet.connect({ redisUrl: `${own.url}/${database}`, namespace, sealKeys });
-const host = (namespace: string, name = 'h1') => joinOwnFleet(redis, namespace, join(folder, name), 'the test');
+const host = (namespace: string, name = 'h1') => joinOwnFleet(redis, namespace, join(directory, name), 'the test');
 
 describe('the identity of a fleet', () => {
   test('is the first one declared, however many processes try simultaneously', async () => {
@@ -85,7 +85,7 @@ describe('the identity of a fleet', () => {
     const namespace = newNamespace();
     await redis.set(fleetIdentityKey(namespace), toFleetIdentity(A));
     await host(namespace, 'kept');
-    const path = join(folder, 'kept', `${namespace}.id`);
+    const path = join(directory, 'kept', `${namespace}.id`);
     expect(await readFile(path, 'utf8')).toBe(`${A}\n`);
     await redis.set(fleetIdentityKey(namespace), toFleetIdentity(B));
     await expect(host(namespace, 'kept')).rejects.toMatchObject({

@@ -16,7 +16,7 @@ const UID = 4715;
 const MIB = 2 ** 20;
 const namespace = `test-host-${process.pid}`;
 describe.runIf(isRoot)('host sandboxes', () => {
-  let folder: string;
+  let directory: string;
   let options: HostSandboxesOptions;
   let sandboxes: Sandboxes;
   /** Sandboxes of a host without control groups for its worker. */
@@ -24,32 +24,35 @@ describe.runIf(isRoot)('host sandboxes', () => {
   const made: Sandbox[] = [];
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'host-'));
+    directory = await mkdtemp(join(tmpdir(), 'host-'));
     options = {
       namespace,
       hostKey: Buffer.alloc(32, 7),
-      folder: join(folder, 'one'),
+      directory: join(directory, 'one'),
       keeperPath: await keeperPath(),
       launcherPath: await launcherPath(),
       user: { user: String(UID), sharedUid: false },
       workspaces: [],
       bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096 },
       controlGroups: { top: '/sys/fs/cgroup', below: `shellfleet/${namespace}` },
-      hidden: [folder],
+      hidden: [directory],
       sockets: [],
     };
     sandboxes = await createHostSandboxes(options);
-    const elsewhere = { folder: join(folder, 'two'), controlGroups: { top: join(folder, 'none'), below: 'ours' } };
+    const elsewhere = {
+      directory: join(directory, 'two'),
+      controlGroups: { top: join(directory, 'none'), below: 'ours' },
+    };
     ungrouped = await createHostSandboxes({ ...options, ...elsewhere });
   });
   afterEach(async () => {
     for (const sandbox of made.splice(0)) await sandbox.remove();
-    expect([await processesOf(UID), await filesIn(folder)]).toEqual([[], []]);
+    expect([await processesOf(UID), await filesIn(directory)]).toEqual([[], []]);
   });
   afterAll(async () => {
     await sandboxes.close();
     await ungrouped.close();
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   });
 
   let sessions = 0;
@@ -119,7 +122,7 @@ describe.runIf(isRoot)('host sandboxes', () => {
     test('does not kill another process that has the pid of a keeper by now', async () => {
       const sandbox = await create();
       const innocent = spawn('sleep', ['60']);
-      const [name] = (await filesIn(folder)).filter((path) => path.includes('/r/'));
+      const [name] = (await filesIn(directory)).filter((path) => path.includes('/r/'));
       await writeFile(join(name ?? '', 'process'), `${innocent.pid} 1 ${innocent.pid} 1\n`);
       expect((await sandboxes.list()).map(({ state }) => state)).toEqual(['dead']);
       await sandbox.remove();
@@ -132,12 +135,12 @@ describe.runIf(isRoot)('host sandboxes', () => {
       const theirs = await createHostSandboxes(other);
       const spec = sessionSpecSchema.parse({ policy: 'host' });
       const kept = await theirs.create({ namespace: other.namespace, tenant: 'acme', session: 'kept' }, spec);
-      const before = await filesIn(folder);
-      await mkdir(join(options.folder, 'r/0123456789ab-0123456789ab'));
-      await mkdir(join(options.folder, 's/0123456789ab-0123456789ab'));
-      await mkdir(join(options.folder, 'w/shellfleet-0123456789ab-0123456789ab/deep'), { recursive: true });
+      const before = await filesIn(directory);
+      await mkdir(join(options.directory, 'r/0123456789ab-0123456789ab'));
+      await mkdir(join(options.directory, 's/0123456789ab-0123456789ab'));
+      await mkdir(join(options.directory, 'w/shellfleet-0123456789ab-0123456789ab/deep'), { recursive: true });
       expect(await sandboxes.list()).toEqual([]);
-      expect(await filesIn(folder)).toEqual(before);
+      expect(await filesIn(directory)).toEqual(before);
       expect((await theirs.list()).map(({ sandbox }) => sandbox.id)).toEqual([kept.id]);
       await kept.remove();
     });
@@ -172,7 +175,7 @@ describe.runIf(isRoot)('host sandboxes', () => {
     // S0-16
     test('prevent the start if one cannot be applied, and the error names it', async () => {
       const sandbox = await create();
-      const all = await filesIn(folder, options.controlGroups.below);
+      const all = await filesIn(directory, options.controlGroups.below);
       const groups = all.filter((path) => path.startsWith('/sys'));
       expect(groups.length).toBeGreaterThan(0);
       for (const group of groups) await rmdir(group);
@@ -186,7 +189,7 @@ describe.runIf(isRoot)('host sandboxes', () => {
   });
 
   test('follow no workspace that became a link after the check', async () => {
-    const allowed = join(folder, 'allowed');
+    const allowed = join(directory, 'allowed');
     await mkdir(join(allowed, 'project'), { recursive: true });
     const wider = await createHostSandboxes({ ...options, workspaces: [allowed] });
     const sandbox = await create({ workspace: join(allowed, 'project') }, wider);
@@ -230,7 +233,7 @@ describe.runIf(isRoot)('host sandboxes', () => {
       const hiding = await createHostSandboxes({ ...options, hidden: [hidden], launcherPath });
       await expect(hiding.check()).rejects.toMatchObject({
         code: 'SANDBOX_UNAVAILABLE',
-        message: expect.stringMatching(/its user can open the state folder/),
+        message: expect.stringMatching(/its user can open the state directory/),
       });
     });
   });
@@ -263,7 +266,7 @@ call(${join_}, 1, 0); call(${add}, b"user", b"planted", b"secret", 6, -3); os.ex
     });
 
     test('is refused in a trial, which leaves nothing, for access to the engine’s socket', async () => {
-      const socket = join(folder, '..', `engine-${process.pid}.sock`);
+      const socket = join(directory, '..', `engine-${process.pid}.sock`);
       const place = await mkdtemp('/var/lib/sf-test-');
       await chmod(place, 0o755);
       await writeFile(join(place, 'socket'), '');

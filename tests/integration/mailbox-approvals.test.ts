@@ -56,7 +56,7 @@ const ask = async (session: string, more: Partial<Parameters<typeof askApproval>
   });
 };
 const find = (session: string, binding = `b-${session}`) =>
-  findAnswer(redis, keys, askerOf(session), { binding, hash: HASH, prefixes: true, folders: true });
+  findAnswer(redis, keys, askerOf(session), { binding, hash: HASH, prefixes: true, directories: true });
 const counts = async () => (await readQuestions(redis, keys)).map(({ id, count }) => ({ id, count }));
 
 /** Writes an answer, and applies it twice. */
@@ -176,7 +176,12 @@ describe('approvals in the mailbox', () => {
     await ask('s1');
     await answer('approve', idOf('1'), 'session');
     const next = { ...askerOf('s1'), generation: 'h' };
-    const found = await findAnswer(redis, keys, next, { binding: 'b-next', hash: HASH, prefixes: true, folders: true });
+    const found = await findAnswer(redis, keys, next, {
+      binding: 'b-next',
+      hash: HASH,
+      prefixes: true,
+      directories: true,
+    });
     expect(found).toMatchObject({ grant: undefined, end: undefined, prefixes: [] });
   });
 

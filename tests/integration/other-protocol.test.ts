@@ -29,13 +29,13 @@ const sealKey = randomBytes(32).toString('base64');
 
 let own: OwnRedis;
 let namespace: string;
-let folder: string;
+let directory: string;
 beforeAll(async () => {
   own = await startOwnRedis();
-  folder = await mkdtemp(join(tmpdir(), 'sf-protocol-'));
+  directory = await mkdtemp(join(tmpdir(), 'sf-protocol-'));
 });
 afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
   await own?.[Symbol.asyncDispose]();
 });
 beforeEach(() => {
@@ -68,7 +68,7 @@ describe('keys of another version of the protocol', () => {
     const refusal = { code: 'PROTOCOL_MISMATCH', context: { namespace, theirs, ours: PROTOCOL_VERSION } };
     await expect(connect()).rejects.toMatchObject(refusal);
     for (const kept of ['new', 'kept']) {
-      const host = () => joinOwnFleet(own.redis, namespace, join(folder, namespace, kept), 'the test');
+      const host = () => joinOwnFleet(own.redis, namespace, join(directory, namespace, kept), 'the test');
       if (kept === 'kept') {
         await own.redis.set(fleetIdentityKey(namespace), toFleetIdentity(ID));
         await host();

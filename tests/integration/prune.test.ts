@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { lockFolder } from '@shellfleet/worker/test-support';
+import { lockDirectory } from '@shellfleet/worker/test-support';
 import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { type ClientStage, setClientStage } from '../support/client-stage.ts';
@@ -15,20 +15,20 @@ const docker = new Docker({ socketPath: inject('dockerHost').replace(/^unix:\/\/
 const [KEPT, GONE, OTHER] = ['cccccccccccc', 'dddddddddddd', 'eeeeeeeeeeee'];
 
 let stage: ClientStage;
-let folder: string;
+let directory: string;
 const made = new Map<string, string>();
 beforeAll(async () => {
   stage = await setClientStage();
-  folder = await mkdtemp(join(tmpdir(), 'sf-prune-'));
+  directory = await mkdtemp(join(tmpdir(), 'sf-prune-'));
   await keep('kept', KEPT);
-  await mkdir(join(folder, 'hosts', 'old'), { recursive: true });
-  await mkdir(join(folder, 'hosts', 'old-up'), { recursive: true });
+  await mkdir(join(directory, 'hosts', 'old'), { recursive: true });
+  await mkdir(join(directory, 'hosts', 'old-up'), { recursive: true });
   await plant('of a host that keeps its fleet', 'kept', KEPT);
   await plant('of a host of another fleet now', 'kept', GONE);
-  await plant('of a folder that is gone', 'none', GONE);
+  await plant('of a directory that is gone', 'none', GONE);
   // Root can read every directory. This failure stands for that of a user who cannot.
-  await mkdir(join(folder, 'hosts', 'closed'));
-  await writeFile(join(folder, 'hosts', 'closed', 'fleets'), '');
+  await mkdir(join(directory, 'hosts', 'closed'));
+  await writeFile(join(directory, 'hosts', 'closed', 'fleets'), '');
   await plant('of a host whose fleets cannot be read', 'closed', GONE);
   await plant('of the fleet of this environment', 'none', fleetIdOf(stage.namespace));
   await plant('of an older version', 'old', undefined);
@@ -40,12 +40,12 @@ afterAll(async () => {
       .getContainer(id)
       .remove({ force: true })
       .catch(() => {});
-  await rm(folder, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
   await stage?.[Symbol.asyncDispose]();
 });
 
 async function keep(host: string, fleetId: string): Promise<void> {
-  const fleets = join(folder, 'hosts', host, 'fleets');
+  const fleets = join(directory, 'hosts', host, 'fleets');
   await mkdir(fleets, { recursive: true });
   await writeFile(join(fleets, `${stage.namespace}.id`), `${fleetId}\n`);
 }
@@ -55,7 +55,7 @@ async function keep(host: string, fleetId: string): Promise<void> {
  * afterwards.
  */
 async function plant(name: string, host: string, fleetId: string | undefined): Promise<void> {
-  const source = join(folder, 'hosts', host, 's', `${made.size}`);
+  const source = join(directory, 'hosts', host, 's', `${made.size}`);
   await mkdir(source, { recursive: true });
   const labels = { namespace: stage.namespace, tenant: 't', session: 's', host, ...(fleetId && { fleet: fleetId }) };
   const { id } = await docker.createContainer({
@@ -65,7 +65,7 @@ async function plant(name: string, host: string, fleetId: string | undefined): P
     HostConfig: { Mounts: [{ Type: 'bind', Source: source, Target: '/.shellfleet', ReadOnly: true }] },
   });
   made.set(name, id);
-  if (host === 'none') await rm(join(folder, 'hosts', host), { recursive: true });
+  if (host === 'none') await rm(join(directory, 'hosts', host), { recursive: true });
 }
 
 async function left(): Promise<string[]> {
@@ -84,7 +84,7 @@ const prune = (...flags: string[]) =>
 
 describe('`shellfleet prune`', () => {
   test('removes containers without an owner, of all versions, after a confirmation', async () => {
-    await using _up = await lockFolder(join(folder, 'hosts', 'old-up')).then((lock) => ({
+    await using _up = await lockDirectory(join(directory, 'hosts', 'old-up')).then((lock) => ({
       [Symbol.asyncDispose]: () => lock.release(),
     }));
     const all = [...made.keys()];
@@ -92,7 +92,7 @@ describe('`shellfleet prune`', () => {
     const goes = listed
       .map((line) => JSON.parse(line) as { id: string; removed: boolean })
       .filter(({ removed }) => removed);
-    const nobodys = ['of a host of another fleet now', 'of a folder that is gone', 'of an older version'];
+    const nobodys = ['of a host of another fleet now', 'of a directory that is gone', 'of an older version'];
     expect(goes.map(({ id }) => id).sort()).toEqual(nobodys.map((name) => made.get(name)).sort());
     expect(await prune()).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('prune needs --yes') });
     expect(await left()).toEqual(all);
@@ -120,7 +120,7 @@ describe('`shellfleet prune`', () => {
           .getContainer(made.get('asked about') ?? '')
           .remove({ force: true })
           .catch(() => {});
-        await rm(join(folder, 'hosts', 'asked'), { recursive: true });
+        await rm(join(directory, 'hosts', 'asked'), { recursive: true });
       },
     };
     const cli = new FleetCli({ redisUrl: stage.own.url, namespace: stage.namespace, sealKey: stage.sealKey });
@@ -161,13 +161,13 @@ describe('`shellfleet prune`', () => {
     await keep('here', OTHER);
     const live = await planted('live', 'none', own);
     const liveOfOther = await planted('live of another fleet', 'of-other', KEPT);
-    const [ofOwn, ofOther, ofFolder, ofNobody] = [
+    const [ofOwn, ofOther, ofDirectory, ofNobody] = [
       await planted('kept of this fleet', 'none', own),
       await planted('kept of another fleet', 'of-other', KEPT),
-      await planted('kept of this state folder', 'here', OTHER),
+      await planted('kept of this state directory', 'here', OTHER),
       await planted('kept of nobody', 'none', GONE),
     ];
-    const names = [live, liveOfOther, ofOwn, ofOther, ofFolder, ofNobody];
+    const names = [live, liveOfOther, ofOwn, ofOther, ofDirectory, ofNobody];
     const here = async () => (await left()).filter((name) => names.includes(name));
     const stay = await prune('--dry-run');
     expect(stay.stdout.toString()).toMatch(
@@ -176,13 +176,13 @@ describe('`shellfleet prune`', () => {
       ),
     );
     await prune('--yes');
-    expect(await here()).toEqual([live, liveOfOther, ofOwn, ofOther, ofFolder]);
+    expect(await here()).toEqual([live, liveOfOther, ofOwn, ofOther, ofDirectory]);
     await prune('--kept', '--yes');
-    expect(await here()).toEqual([live, liveOfOther, ofOther, ofFolder]);
+    expect(await here()).toEqual([live, liveOfOther, ofOther, ofDirectory]);
     await prune('--kept', '--fleet', KEPT, '--yes');
-    expect(await here()).toEqual([live, liveOfOther, ofFolder]);
+    expect(await here()).toEqual([live, liveOfOther, ofDirectory]);
     await runCli(stage, ['prune', '--kept', '--yes'], {
-      env: { DOCKER_HOST: inject('dockerHost'), SHELLFLEET_STATE_DIR: folder },
+      env: { DOCKER_HOST: inject('dockerHost'), SHELLFLEET_STATE_DIR: directory },
     });
     expect(await here()).toEqual([live, liveOfOther]);
   });
@@ -192,7 +192,7 @@ describe('`shellfleet prune`', () => {
 async function nameImage(...names: string[]): Promise<void> {
   const [first = '', ...others] = names;
   const [repo = '', tag = ''] = first.split(':');
-  const content = join(folder, 'content');
+  const content = join(directory, 'content');
   await mkdir(content, { recursive: true });
   await writeFile(join(content, 'made-for'), `${stage.namespace} ${first}`);
   const packing = spawn('tar', ['--create', '--directory', content, '.'], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -203,18 +203,18 @@ async function nameImage(...names: string[]): Promise<void> {
 
 describe('the session images of a state directory', () => {
   test('are removed by `prune --images` when unused, which lists why others stay', async () => {
-    const users = join(folder, 'users');
+    const users = join(directory, 'users');
     const [ofHere, ofLost, ofWorker, ofUnknown] = Array.from({ length: 4 }, () => randomBytes(4).toString('hex'));
     const env = {
       DOCKER_HOST: inject('dockerHost'),
       XDG_STATE_HOME: users,
-      SHELLFLEET_STATE_DIR: join(folder, 'up-here'),
+      SHELLFLEET_STATE_DIR: join(directory, 'up-here'),
     };
     const records = join(users, 'shellfleet', 'image-owners');
     await mkdir(records, { recursive: true });
     const record = async (name: string, owner = '', version = '0.0.2') => {
-      const own = join(folder, name);
-      await writeFile(join(records, `${name}.json`), JSON.stringify({ owner, folder: own, version }));
+      const own = join(directory, name);
+      await writeFile(join(records, `${name}.json`), JSON.stringify({ owner, directory: own, version }));
       if (name === 'up-lost') return;
       await mkdir(join(own, 'hosts', 'h'), { recursive: true });
       await writeFile(join(own, 'image-owner'), owner);
@@ -222,7 +222,7 @@ describe('the session images of a state directory', () => {
     await record('up-here', ofHere);
     await record('up-lost', ofLost);
     await record('up-worker', ofWorker);
-    await using _worker = await lockFolder(join(folder, 'up-worker', 'hosts', 'h')).then((lock) => ({
+    await using _worker = await lockDirectory(join(directory, 'up-worker', 'hosts', 'h')).then((lock) => ({
       [Symbol.asyncDispose]: () => lock.release(),
     }));
     const name = (tag: string) => `shellfleet/session:${tag}`;
@@ -232,7 +232,7 @@ describe('the session images of a state directory', () => {
     const stays: Record<string, RegExp> = {
       [name(`slim-0.0.2-${ofHere}`)]: /the next `up` in .*up-here uses it/,
       [name(`slim-0.0.1-${ofWorker}`)]: /a worker that has .*up-worker.hosts.h may use it/,
-      [name(`slim-0.0.1-${ofUnknown}`)]: /no state folder of this user is known to have the owner/,
+      [name(`slim-0.0.1-${ofUnknown}`)]: /no state directory of this user is known to have the owner/,
       [usedName]: /a container uses it/,
     };
     await using stack = new AsyncDisposableStack();
@@ -273,7 +273,7 @@ describe('the session images of a state directory', () => {
 
   test('are named by `down`, with the command that removes them', async () => {
     const owner = randomBytes(4).toString('hex');
-    const own = join(folder, 'down-here');
+    const own = join(directory, 'down-here');
     await mkdir(own, { recursive: true });
     await writeFile(join(own, 'image-owner'), owner);
     const names = ['full-0.0.2', 'slim-0.0.2'].map((tag) => `shellfleet/session:${tag}-${owner}`);

@@ -104,13 +104,17 @@ describe('the log of the keeper', () => {
     await using box = await KeeperContainer.create({
       dockerHost: inject('dockerHost'),
       image: inject('sessionImage'),
-      env: { SF_FOLDER: '/proc/none' },
+      env: { SF_DIRECTORY: '/proc/none' },
     });
     const messages: string[] = [];
     const connecting = box.connect({ start: true, onMessage: (message) => messages.push(message) });
-    await expect(connecting).rejects.toThrow(/ended before it was claimed .* SF_FOLDER .*: No such file or directory/);
-    expect(messages).toEqual([expect.stringMatching(/^SF_FOLDER .* must be a folder .*: No such file or directory$/)]);
-    expect(describeKeeperExit(await box.exitCode())).toBe('Its keeper cannot write to its folder.');
+    await expect(connecting).rejects.toThrow(
+      /ended before it was claimed .* SF_DIRECTORY .*: No such file or directory/,
+    );
+    expect(messages).toEqual([
+      expect.stringMatching(/^SF_DIRECTORY .* must be a directory .*: No such file or directory$/),
+    ]);
+    expect(describeKeeperExit(await box.exitCode())).toBe('Its keeper cannot write to its directory.');
   });
 
   // S2-22
@@ -119,12 +123,12 @@ describe('the log of the keeper', () => {
       dockerHost: inject('dockerHost'),
       image: inject('sessionImage'),
       // Every user can write to this directory, but can make only message queues there.
-      env: { SF_FOLDER: '/dev/mqueue' },
+      env: { SF_DIRECTORY: '/dev/mqueue' },
     });
     await expect(box.connect({ start: true })).rejects.toThrow(
       /ended before it was claimed .*opening an output pipe: No such file or directory/,
     );
-    expect(describeKeeperExit(await box.exitCode())).toBe('Its keeper cannot write to its folder.');
+    expect(describeKeeperExit(await box.exitCode())).toBe('Its keeper cannot write to its directory.');
   });
 
   test.each(['socket', 'attach'] as const)('arrives before the claim is acknowledged, over %s', async (transport) => {

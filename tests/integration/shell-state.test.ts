@@ -269,11 +269,11 @@ describe.each(shells.filter(([name]) => name !== 'dash'))('the directory of %s',
 
   // fault 103
   test('is read from the kernel, whatever the shell reports', async () => {
-    const folder = (await it.client.run('D=$(mktemp -d); cd -P "$D"; pwd -P')).out.trim();
+    const directory = (await it.client.run('D=$(mktemp -d); cd -P "$D"; pwd -P')).out.trim();
     await it.client.run('mkdir real gone; ln -s real link; ln -s nowhere broken');
     await it.client.run('cd link; PWD=/; cd() { :; }; alias pwd="echo /"');
     const told = [await at(), await at('../link'), await at('/'), await at('../broken'), await at('\0')];
-    expect(told).toEqual([`${folder}/real`, `${folder}/real`, '/', undefined, undefined]);
+    expect(told).toEqual([`${directory}/real`, `${directory}/real`, '/', undefined, undefined]);
     await it.client.run('unset -f cd; cd "$D/gone"; rmdir "$D/gone"');
     expect(await at()).toBeUndefined();
   });

@@ -15,20 +15,20 @@ const cli = 'node_modules/shellfleet/dist/main.js';
 
 const run = promisify(execFile);
 const tarballs = join(checkoutRoot, '.cache/release/tarballs');
-let folder: string;
+let directory: string;
 let release: string;
 const projects = new Map<string, InstalledProject>();
 const project = (version: string) => projects.get(version) as InstalledProject;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sf-installed-'));
+  directory = await mkdtemp(join(tmpdir(), 'sf-installed-'));
   const args = ['--no-warnings', join(checkoutRoot, 'scripts/release.ts'), '--dry-run'];
   release = (await run(process.execPath, args, { cwd: checkoutRoot })).stdout;
-  const first = await installPackages(tarballs, versions[0], join(folder, 'project'));
+  const first = await installPackages(tarballs, versions[0], join(directory, 'project'));
   projects.set(versions[0], first);
   for (const version of versions.slice(1)) projects.set(version, await withNode(first, version));
 }, 300_000);
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(() => rm(directory, { recursive: true, force: true }));
 
 describe('the packages', () => {
   test('are all publishable according to a dry run, each after its dependencies', () => {
@@ -87,15 +87,15 @@ describe('the packages', () => {
   });
 
   test('install no package with an install script, and none for SSH, gRPC or native decoding', async () => {
-    const { folder } = project(versions[0]);
+    const { directory } = project(versions[0]);
     const lock: { packages: Record<string, { hasInstallScript?: boolean }> } = JSON.parse(
-      await readFile(join(folder, 'package-lock.json'), 'utf8'),
+      await readFile(join(directory, 'package-lock.json'), 'utf8'),
     );
     const paths = Object.keys(lock.packages).filter((path) => path !== '');
     // The lock file names optional packages too, also those of other platforms.
     const byLock = paths.filter((path) => lock.packages[path]?.hasInstallScript);
     const byFiles = await Promise.all(
-      paths.map(async (path) => ((await hasInstallScript(join(folder, path))) ? path : '')),
+      paths.map(async (path) => ((await hasInstallScript(join(directory, path))) ? path : '')),
     );
     const unwanted = /\/(?:ssh2|cpu-features|@grpc\/.*|protobufjs|msgpackr-extract|docker-modem|dockerode|bullmq)$/;
     const byName = paths.filter((path) => unwanted.test(path));
@@ -105,27 +105,27 @@ describe('the packages', () => {
 });
 
 /** npm runs these three scripts, and node-gyp where there is a binding.gyp. */
-async function hasInstallScript(folder: string): Promise<boolean> {
-  const names = await readdir(folder).catch((): string[] => []);
+async function hasInstallScript(directory: string): Promise<boolean> {
+  const names = await readdir(directory).catch((): string[] => []);
   if (names.length === 0) return false;
-  const { scripts = {} } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+  const { scripts = {} } = JSON.parse(await readFile(join(directory, 'package.json'), 'utf8'));
   return names.includes('binding.gyp') || ['preinstall', 'install', 'postinstall'].some((script) => script in scripts);
 }
 
 describe.each(versions)('plain Node %s', (nodeVersion) => {
   test('runs an installed worker that serves an installed program, command line and tool', async () => {
-    const { folder, node, env } = project(nodeVersion);
+    const { directory, node, env } = project(nodeVersion);
     const settings = {
       DOCKER_HOST: inject('dockerHost'),
       SHELLFLEET_REDIS_URL: inject('redisUrl'),
       SHELLFLEET_NAMESPACE: `t-${randomBytes(5).toString('hex')}`,
       SHELLFLEET_SEAL_KEY: randomBytes(32).toString('base64'),
-      SHELLFLEET_STATE_DIR: join(folder, `state-${nodeVersion}`),
+      SHELLFLEET_STATE_DIR: join(directory, `state-${nodeVersion}`),
       SHELLFLEET_DEFAULT_IMAGE: inject('sessionImage'),
-      SHELLFLEET_TOOLS: join(folder, 'tool.mjs'),
+      SHELLFLEET_TOOLS: join(directory, 'tool.mjs'),
     };
     const worker = spawn(node, [cli, 'worker', '--slots', '2', '--host-id', `node-${nodeVersion}`], {
-      cwd: folder,
+      cwd: directory,
       env: { ...env, ...settings },
       detached: true,
       stdio: ['ignore', 'ignore', 'inherit'],
@@ -137,7 +137,7 @@ describe.each(versions)('plain Node %s', (nodeVersion) => {
         env: settings,
       });
       const version = await runInProject(project(nodeVersion), ['--version']);
-      const compiled = await readdir(join(folder, 'cache/shellfleet/compile')).catch(() => []);
+      const compiled = await readdir(join(directory, 'cache/shellfleet/compile')).catch(() => []);
       expect({
         seen: JSON.parse(seen),
         said,
@@ -185,7 +185,7 @@ describe('the installed packages', () => {
     { moduleResolution: 'nodenext', module: 'nodenext' },
     { moduleResolution: 'bundler', module: 'esnext' },
   ])('have types that hold for a strict project with moduleResolution $moduleResolution', async (resolution) => {
-    const { folder, env } = project('24');
+    const { directory, env } = project('24');
     const strict = {
       strict: true,
       exactOptionalPropertyTypes: true,
@@ -200,10 +200,10 @@ describe('the installed packages', () => {
       types: ['node'],
       noEmit: true,
     };
-    const path = join(folder, `tsconfig.${resolution.moduleResolution}.json`);
+    const path = join(directory, `tsconfig.${resolution.moduleResolution}.json`);
     await writeFile(path, JSON.stringify({ compilerOptions, files: ['consumer.ts'] }));
     const compiler = join(checkoutRoot, 'node_modules/typescript/bin/tsc');
-    const said = await runInProject({ folder, env, node: process.execPath }, [compiler, '-p', path]).catch(
+    const said = await runInProject({ directory, env, node: process.execPath }, [compiler, '-p', path]).catch(
       ({ stdout }: { stdout: string }) => stdout,
     );
     expect(said).toBe('');

@@ -11,13 +11,15 @@ interface FramedRun {
   frames: readonly Buffer[];
 }
 
-/** Runs a trial's program (`run` in `folder`) in a container without network. Returns the content of /trial/out/log. */
+/**
+ * Runs a trial's program (`run` in `directory`) in a container without network. Returns the content of /trial/out/log.
+ */
 export async function runFrames(
   docker: Docker,
-  folder: string,
+  directory: string,
   { image, entrypoint, env, binds = [], frames }: FramedRun,
 ): Promise<Buffer> {
-  const io = await mkdtemp(join(folder, 'io-'));
+  const io = await mkdtemp(join(directory, 'io-'));
   const [input, out] = [join(io, 'frames'), join(io, 'out')];
   await writeFile(input, Buffer.concat(frames.map(toFrame)));
   await mkdir(out);
@@ -31,7 +33,7 @@ export async function runFrames(
     OpenStdin: true,
     StdinOnce: true,
     HostConfig: {
-      Binds: [`${join(folder, 'run')}:/trial/run:ro`, ...binds, `${out}:/trial/out`],
+      Binds: [`${join(directory, 'run')}:/trial/run:ro`, ...binds, `${out}:/trial/out`],
       Tmpfs: { '/tmp': 'size=16m,mode=1777' },
       ReadonlyRootfs: true,
       NetworkMode: 'none',

@@ -24,29 +24,29 @@ export interface ShellRunner extends AsyncDisposable {
 }
 
 export async function openShellRunner(dockerHost: string): Promise<ShellRunner> {
-  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-rules-'));
-  await chmod(folder, 0o755);
+  const directory = await mkdtemp(join(tmpdir(), 'shellfleet-rules-'));
+  await chmod(directory, 0o755);
   const docker = new Docker({ socketPath: dockerHost.replace(/^unix:\/\//, '') });
-  await buildStatic(join(import.meta.dirname, 'recorder.c'), join(folder, 'run'));
-  await mkdir(join(folder, 'programs'));
-  for (const name of PROGRAMS) await symlink('../run', join(folder, 'programs', name));
+  await buildStatic(join(import.meta.dirname, 'recorder.c'), join(directory, 'run'));
+  await mkdir(join(directory, 'programs'));
+  for (const name of PROGRAMS) await symlink('../run', join(directory, 'programs', name));
   return {
-    run: (shell, scripts) => runIn(docker, folder, shell, scripts),
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+    run: (shell, scripts) => runIn(docker, directory, shell, scripts),
+    [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }),
   };
 }
 
 async function runIn(
   docker: Docker,
-  folder: string,
+  directory: string,
   shell: TrialShell,
   scripts: readonly string[],
 ): Promise<Executed[]> {
-  const log = await runFrames(docker, folder, {
+  const log = await runFrames(docker, directory, {
     image: shell.image,
     entrypoint: ['/trial/run', SCRIPT_PATH, ...shell.command, '-c', `. ${SCRIPT_PATH}`, 'shell', 'evil', '-exec'],
     env: [`PATH=${PROGRAMS_PATH}`, 'HOME=/tmp', 'x=evil', 'y=;evil', 'evil=-exec evil', 'status=status evil'],
-    binds: [`${join(folder, 'programs')}:${PROGRAMS_PATH}:ro`],
+    binds: [`${join(directory, 'programs')}:${PROGRAMS_PATH}:ro`],
     frames: scripts.map((script) => Buffer.from(script)),
   });
   return parseLog(log, scripts.length);

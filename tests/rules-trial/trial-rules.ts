@@ -1,7 +1,7 @@
 import { compileRules, type Decision, decide } from '@shellfleet/policy';
 import type { PrefixRule } from '@shellfleet/protocol';
 
-/** Folder of the trial's programs. */
+/** Directory of the trial's programs. */
 export const PROGRAMS_PATH = '/trial/programs';
 
 /** Programs that record their arguments. `PATH` has no other programs. */

@@ -30,16 +30,16 @@ export interface BoxesBehindWall {
 
 export async function openBoxesBehindWall(
   uid: number,
-  openWall: (folder: string) => Promise<NonNullable<HostSandboxesOptions['wall']>>,
+  openWall: (directory: string) => Promise<NonNullable<HostSandboxesOptions['wall']>>,
 ): Promise<BoxesBehindWall> {
   const namespace = `test-${uid}-${process.pid}`;
   const parent = await mkdtemp(join(tmpdir(), 'sf-wall-'));
-  const folder = join(parent, 'h');
-  const wall = await openWall(folder);
+  const directory = join(parent, 'h');
+  const wall = await openWall(directory);
   const options: HostSandboxesOptions = {
     namespace,
     hostKey: Buffer.alloc(32, 7),
-    folder,
+    directory,
     keeperPath: await keeperPath(),
     launcherPath: await launcherPath(),
     user: { user: String(uid), sharedUid: false },

@@ -12,25 +12,27 @@ const node = ['--conditions=@shellfleet/source', '--no-warnings'];
 /** Packages that the programs of the documents import. */
 const packages = ['@shellfleet/client', '@shellfleet/policy', '@shellfleet/protocol', 'zod', '@types/node'];
 
-/** Somebody who follows the documents: a folder of their own outside of the checkout, with the packages installed. */
+/**
+ * Somebody who follows the documents: a directory of their own outside of the checkout, with the packages installed.
+ */
 export class DocReader implements AsyncDisposable {
-  readonly folder: string;
+  readonly directory: string;
   readonly #env: NodeJS.ProcessEnv;
 
-  private constructor(folder: string) {
-    this.folder = folder;
+  private constructor(directory: string) {
+    this.directory = directory;
     const { PATH, NODE_COMPILE_CACHE } = process.env;
-    this.#env = { PATH: `${join(folder, '.bin')}:${PATH}`, HOME: folder, NODE_COMPILE_CACHE };
+    this.#env = { PATH: `${join(directory, '.bin')}:${PATH}`, HOME: directory, NODE_COMPILE_CACHE };
   }
 
   static async install(): Promise<DocReader> {
-    const folder = await mkdtemp(join(tmpdir(), 'doc-reader-'));
+    const directory = await mkdtemp(join(tmpdir(), 'doc-reader-'));
     for (const name of packages) {
-      const link = join(folder, 'node_modules', name);
+      const link = join(directory, 'node_modules', name);
       await mkdir(join(link, '..'), { recursive: true });
       await symlink(join(checkoutRoot, 'node_modules', name), link);
     }
-    await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+    await writeFile(join(directory, 'package.json'), '{"type":"module"}');
     const compilerOptions = {
       noEmit: true,
       types: ['node'],
@@ -39,7 +41,7 @@ export class DocReader implements AsyncDisposable {
       composite: false,
     };
     const settings = { extends: join(checkoutRoot, 'tsconfig.base.json'), compilerOptions, include: ['*.ts'] };
-    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(settings));
+    await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(settings));
     // What npx finds in the checkout: the command line, and the pinned Node.
     const npx = `#!/bin/sh
 case $1 in
@@ -48,19 +50,19 @@ case $1 in
   *) echo "npx $1: not installed here" >&2; exit 127 ;;
 esac
 `;
-    await mkdir(join(folder, '.bin'));
-    await writeFile(join(folder, '.bin/npx'), npx);
-    await chmod(join(folder, '.bin/npx'), 0o755);
-    return new DocReader(folder);
+    await mkdir(join(directory, '.bin'));
+    await writeFile(join(directory, '.bin/npx'), npx);
+    await chmod(join(directory, '.bin/npx'), 0o755);
+    return new DocReader(directory);
   }
 
-  use(fleet: Pick<TestFleet, 'redisUrl' | 'namespace' | 'sealKey' | 'stateFolder'>): void {
-    const { redisUrl, namespace, sealKey, stateFolder } = fleet;
+  use(fleet: Pick<TestFleet, 'redisUrl' | 'namespace' | 'sealKey' | 'stateDirectory'>): void {
+    const { redisUrl, namespace, sealKey, stateDirectory } = fleet;
     Object.assign(this.#env, {
       SHELLFLEET_REDIS_URL: redisUrl,
       SHELLFLEET_NAMESPACE: namespace,
       SHELLFLEET_SEAL_KEY: sealKey,
-      SHELLFLEET_STATE_DIR: stateFolder,
+      SHELLFLEET_STATE_DIR: stateDirectory,
     });
   }
 
@@ -69,7 +71,7 @@ esac
     const name = fence.file ?? `${fence.place.replaceAll(/[^A-Za-z0-9]+/g, '-')}.ts`;
     const { ts } = fence.setup;
     // An import may stand anywhere in a module, so what the program needs may come before its own imports.
-    await writeFile(join(this.folder, name), `${ts}\n${fence.code}\nexport {};\n`);
+    await writeFile(join(this.directory, name), `${ts}\n${fence.code}\nexport {};\n`);
     return name;
   }
 
@@ -118,7 +120,7 @@ esac
 
   async #run(file: string, args: string[]) {
     const { child, end } = follow(
-      spawn(file, args, { cwd: this.folder, env: this.#env, stdio: ['pipe', 'pipe', 'pipe'] }),
+      spawn(file, args, { cwd: this.directory, env: this.#env, stdio: ['pipe', 'pipe', 'pipe'] }),
     );
     child.stdin?.end();
     const { exitCode, stdout, stderr } = await end;
@@ -126,7 +128,7 @@ esac
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await rm(this.folder, { recursive: true, force: true });
+    await rm(this.directory, { recursive: true, force: true });
   }
 }
 

@@ -25,10 +25,10 @@ export interface EngineProxy extends AsyncDisposable {
 
 export async function startEngineProxy(): Promise<EngineProxy> {
   const engine = inject('dockerHost').replace('unix://', '');
-  const folder = await mkdtemp(join(tmpdir(), 'engine-'));
+  const directory = await mkdtemp(join(tmpdir(), 'engine-'));
   const upgraded = new Set<Duplex>();
   const proxy: EngineProxy = {
-    socketPath: join(folder, 'docker.sock'),
+    socketPath: join(directory, 'docker.sock'),
     async cut() {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();
@@ -38,7 +38,7 @@ export async function startEngineProxy(): Promise<EngineProxy> {
     mend: () => new Promise<void>((resolve) => server.listen(proxy.socketPath, resolve)),
     async [Symbol.asyncDispose]() {
       if (server.listening) await proxy.cut();
-      await rm(folder, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true });
     },
   };
   const server = createServer(async (asked, answer) => {

@@ -80,7 +80,7 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
     },
     redisLosses: { mayHaveHappened: () => connected.history.changes > 0 },
     audit: {
-      stateFolderId: undefined,
+      stateDirectoryId: undefined,
       record: async (_tenant, event) => void audited.push(event),
       recorded: async () => {},
       note: (_tenant, describe) => void audited.push(describe()),

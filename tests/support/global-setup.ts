@@ -42,14 +42,14 @@ async function prepare(): Promise<{ provided: Provided; close(): Promise<void> }
   const report = (line: string): void => console.error(line);
   const machine = await ensureMachine(process.env, report);
   const testImages = await ensureMachineForTests(machine, process.env, report);
-  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-tests-'));
+  const directory = await mkdtemp(join(tmpdir(), 'shellfleet-tests-'));
   // Never the user's Redis: it may hold the user's data, and tests kill and flush their Redis.
-  const redis = await ensureRedis({ env: {}, folder, persistent: false, report });
+  const redis = await ensureRedis({ env: {}, directory, persistent: false, report });
   const bundled = await bundlePrograms();
   const close = async (): Promise<void> => {
     await redis.close();
-    await rm(bundled.folder, { recursive: true, force: true });
-    await rm(folder, { recursive: true, force: true });
+    await rm(bundled.directory, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
     if (machine.engine.startedHere) await stopDocker(process.env);
   };
   const dockerHost = machine.engine.endpoint.dockerHost;

@@ -7,10 +7,10 @@ import { glob, readFile } from 'node:fs/promises';
 /** Pids of all processes of this session user of the tests. */
 export async function processesOf(uid: number): Promise<number[]> {
   const found: number[] = [];
-  for await (const folder of glob('/proc/[0-9]*')) {
-    const status = await readFile(`${folder}/status`, 'utf8').catch(() => '');
+  for await (const directory of glob('/proc/[0-9]*')) {
+    const status = await readFile(`${directory}/status`, 'utf8').catch(() => '');
     const isZombie = /^State:\s+[ZX]/m.test(status);
-    if (!isZombie && Number(/^Uid:\s+(\d+)/m.exec(status)?.[1]) === uid) found.push(Number(folder.split('/')[2]));
+    if (!isZombie && Number(/^Uid:\s+(\d+)/m.exec(status)?.[1]) === uid) found.push(Number(directory.split('/')[2]));
   }
   return found;
 }
@@ -34,13 +34,13 @@ export const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
  * Returns all files of one fleet's hosts that are named after sandboxes: records, directories, workspaces and control
  * groups.
  */
-export async function filesOf(stateFolder: string): Promise<string[]> {
+export async function filesOf(stateDirectory: string): Promise<string[]> {
   const groups: string[] = [];
-  for await (const path of glob(`${stateFolder}/hosts/*/key`)) {
+  for await (const path of glob(`${stateDirectory}/hosts/*/key`)) {
     const key = Buffer.from((await readFile(path, 'utf8')).trim(), 'hex');
     groups.push(`shellfleet/${createHash('sha256').update(key).digest('hex').slice(0, 12)}*`);
   }
-  return filesIn(`${stateFolder}/hosts/*`, ...groups);
+  return filesIn(`${stateDirectory}/hosts/*`, ...groups);
 }
 
 /**

@@ -14,18 +14,18 @@ const WITHIN_MS = 240_000;
  */
 export async function installCodex(): Promise<string> {
   const isRoot = process.getuid?.() === 0;
-  const folder = join(isRoot ? '/var/cache' : join(homedir(), '.cache'), 'shellfleet-tests', `codex-${VERSION}`);
+  const directory = join(isRoot ? '/var/cache' : join(homedir(), '.cache'), 'shellfleet-tests', `codex-${VERSION}`);
   const vendor = process.arch === 'arm64' ? 'aarch64-unknown-linux-musl' : 'x86_64-unknown-linux-musl';
-  const program = join(folder, 'node_modules/@openai/codex/vendor', vendor, 'bin/codex');
+  const program = join(directory, 'node_modules/@openai/codex/vendor', vendor, 'bin/codex');
   const isThere = await access(program).then(
     () => true,
     () => false,
   );
   if (isThere) return program;
-  await mkdir(folder, { recursive: true });
+  await mkdir(directory, { recursive: true });
   // The package of this platform alone: the one that chooses between them brings nothing else that is needed.
   const name = `@openai/codex@${VERSION}-linux-${process.arch}`;
-  const args = ['install', '--no-save', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', folder, name];
+  const args = ['install', '--no-save', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', directory, name];
   await promisify(execFile)('npm', args, { timeout: WITHIN_MS }).catch((error: Error & { stderr?: string }) => {
     const said = (error.stderr ?? '').trim().split('\n').slice(-3).join(' ');
     throw new Error(

@@ -61,7 +61,7 @@ export class KeeperContainer implements KeeperBox {
   readonly sync: Uint8Array;
   readonly container: Docker.Container;
   /** Mounted into the container, read-only, as /.shellfleet. */
-  readonly folder: string;
+  readonly directory: string;
   readonly #parent: string;
   /** The bytes of the last connection, for tests that break them. */
   wire: Transport | undefined;
@@ -76,7 +76,7 @@ export class KeeperContainer implements KeeperBox {
   ) {
     this.transport = transport;
     this.#parent = parent;
-    this.folder = join(parent, 's');
+    this.directory = join(parent, 's');
     this.container = container;
     this.token = token;
     this.sync = sync;
@@ -85,10 +85,10 @@ export class KeeperContainer implements KeeperBox {
   static async create(options: KeeperContainerOptions): Promise<KeeperContainer> {
     const transport = options.transport ?? 'socket';
     const parent = await mkdtemp(join(tmpdir(), 'sf-keeper-')); // 0700
-    const folder = join(parent, 's');
-    await mkdir(folder);
-    await chmod(folder, 0o711);
-    await copyFile(await keeperPath(), join(folder, 'keeper'));
+    const directory = join(parent, 's');
+    await mkdir(directory);
+    await chmod(directory, 0o711);
+    await copyFile(await keeperPath(), join(directory, 'keeper'));
     const token = randomBytes(32).toString('hex');
     const sync = randomBytes(8);
     const secrets = { SF_TOKEN: token, ...(transport === 'attach' && { SF_SYNC: sync.toString('hex') }) };
@@ -116,7 +116,7 @@ export class KeeperContainer implements KeeperBox {
         MemorySwap: memory,
         Ulimits: [{ Name: 'core', Soft: 0, Hard: 0 }],
         ReadonlyRootfs: options.readOnlyRootfs ?? false,
-        Binds: [`${folder}:/.shellfleet:ro`],
+        Binds: [`${directory}:/.shellfleet:ro`],
         Tmpfs: {
           '/run/shellfleet': 'rw,noexec,nosuid,nodev,size=16m,mode=1777',
           '/tmp': 'rw,exec,size=64m,mode=1777',
@@ -160,7 +160,7 @@ export class KeeperContainer implements KeeperBox {
   }
 
   get socketPath(): string {
-    return join(this.folder, 'socket');
+    return join(this.directory, 'socket');
   }
 
   listen() {

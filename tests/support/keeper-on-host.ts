@@ -48,7 +48,7 @@ export class KeeperOnHost implements KeeperBox {
     const sandboxes = await createHostSandboxes({
       namespace: name,
       hostKey: randomBytes(32),
-      folder: parent,
+      directory: parent,
       keeperPath: await keeperPath(),
       launcherPath: await launcherPath(),
       user: { user: SESSION_USER, sharedUid: false },

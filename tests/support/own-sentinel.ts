@@ -17,11 +17,11 @@ export interface OwnSentinels extends AsyncDisposable {
 }
 
 export async function startOwnSentinels(image: string, ...settings: string[]): Promise<OwnSentinels> {
-  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-sentinels-'));
+  const directory = await mkdtemp(join(tmpdir(), 'shellfleet-sentinels-'));
   const common = ['--save', '', '--repl-diskless-sync-delay', '0', ...settings];
   const primary = await startRedisProcess({ image, settings: common });
   const sentinel = async (index: number) => {
-    const file = join(folder, `${index}.conf`);
+    const file = join(directory, `${index}.conf`);
     const lines = [
       `monitor ${NAME} 127.0.0.1 ${primary.port} 2`,
       `down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
@@ -29,7 +29,7 @@ export async function startOwnSentinels(image: string, ...settings: string[]): P
     ];
     await writeFile(file, lines.map((line) => `sentinel ${line}\n`).join(''));
     const port = await freePort();
-    return startRedisProcess({ image, folders: [folder], configFile: file, settings: ['--sentinel'], port });
+    return startRedisProcess({ image, directories: [directory], configFile: file, settings: ['--sentinel'], port });
   };
   const replica = await startRedisProcess({
     image,
@@ -53,7 +53,7 @@ export async function startOwnSentinels(image: string, ...settings: string[]): P
     sentinels,
     async [Symbol.asyncDispose]() {
       await Promise.all([primary, replica, ...sentinels].map((server) => server[Symbol.asyncDispose]()));
-      await rm(folder, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true });
     },
   };
 }

@@ -64,14 +64,14 @@ function nodeManifest(tarballUrl: string, tarball: Buffer): string {
 }
 
 async function packNodePackage(): Promise<Buffer> {
-  const folder = await mkdtemp(join(tmpdir(), 'sf-package-'));
-  await mkdir(join(folder, 'package'));
+  const directory = await mkdtemp(join(tmpdir(), 'sf-package-'));
+  await mkdir(join(directory, 'package'));
   const manifest = { name: 'greeting', version: '1.0.0', main: 'index.js' };
-  await writeFile(join(folder, 'package', 'package.json'), JSON.stringify(manifest));
-  await writeFile(join(folder, 'package', 'index.js'), "module.exports = 'hello from a tarball';\n");
-  await promisify(execFile)('tar', ['-czf', 'p.tgz', 'package'], { cwd: folder });
-  const tarball = await readFile(join(folder, 'p.tgz'));
-  await rm(folder, { recursive: true });
+  await writeFile(join(directory, 'package', 'package.json'), JSON.stringify(manifest));
+  await writeFile(join(directory, 'package', 'index.js'), "module.exports = 'hello from a tarball';\n");
+  await promisify(execFile)('tar', ['-czf', 'p.tgz', 'package'], { cwd: directory });
+  const tarball = await readFile(join(directory, 'p.tgz'));
+  await rm(directory, { recursive: true });
   return tarball;
 }
 

@@ -30,9 +30,9 @@ export function findForms(secret: string, bytes: Buffer): string[] {
   return Object.entries(everyFormOf(secret)).flatMap(([name, form]) => (bytes.includes(form) ? [name] : []));
 }
 
-/** All files below a folder, names included, as one buffer. */
-export async function everythingBelow(folder: string): Promise<Buffer> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+/** All files below a directory, names included, as one buffer. */
+export async function everythingBelow(directory: string): Promise<Buffer> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   const parts = await Promise.all(
     entries.map(async (entry) => {
       const path = join(entry.parentPath, entry.name);

@@ -15,11 +15,11 @@ const entries = { worker: 'apps/worker/src/main.ts', cli: 'apps/producer/src/mai
 /**
  * Bundles each program once for the run, because half of a start is the search for about a thousand modules.
  * tests/e2e/up-down.test.ts starts the same programs from source, and tests/e2e/worker-image.test.ts from the compiled
- * packages. The caller removes `folder`.
+ * packages. The caller removes `directory`.
  */
-export async function bundlePrograms(): Promise<{ programs: Programs; folder: string }> {
-  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-programs-'));
-  return { programs: await bundleInto(folder, entries), folder };
+export async function bundlePrograms(): Promise<{ programs: Programs; directory: string }> {
+  const directory = await mkdtemp(join(tmpdir(), 'shellfleet-programs-'));
+  return { programs: await bundleInto(directory, entries), directory };
 }
 
 /**
@@ -27,7 +27,7 @@ export async function bundlePrograms(): Promise<{ programs: Programs; folder: st
  * does not reach them, neither code nor Lua: a caller and a script of two versions would not understand each other.
  * Programs that they start themselves are not bundled.
  */
-export async function bundleInto<T extends Record<string, string>>(folder: string, input: T): Promise<T> {
+export async function bundleInto<T extends Record<string, string>>(directory: string, input: T): Promise<T> {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const bundle = await rolldown({
     cwd: root,
@@ -35,20 +35,20 @@ export async function bundleInto<T extends Record<string, string>>(folder: strin
     platform: 'node',
     resolve: { conditionNames: ['@shellfleet/source', 'import', 'node', 'default'] },
     external: /\.node$/,
-    plugins: [keepPlaces(folder)],
+    plugins: [keepPlaces(directory)],
   });
-  await bundle.write({ dir: folder, entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' });
+  await bundle.write({ dir: directory, entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' });
   await bundle.close();
-  return Object.fromEntries(Object.keys(input).map((name) => [name, join(folder, `${name}.mjs`)])) as T;
+  return Object.fromEntries(Object.keys(input).map((name) => [name, join(directory, `${name}.mjs`)])) as T;
 }
 
 /** A module that reads files beside itself finds them where its source is, Lua scripts in a copy. */
-function keepPlaces(folder: string): Plugin {
+function keepPlaces(directory: string): Plugin {
   return {
     name: 'keep-places',
     async transform(code, id) {
       if (!/\bimport\.meta\b|\b__(dirname|filename)\b/.test(code)) return null;
-      const place = (await copyScripts(dirname(id), join(folder, 'scripts'))) ? join(folder, 'scripts', id) : id;
+      const place = (await copyScripts(dirname(id), join(directory, 'scripts'))) ? join(directory, 'scripts', id) : id;
       const places = {
         'import.meta.url': pathToFileURL(place).href,
         'import.meta.dirname': dirname(place),
@@ -60,7 +60,7 @@ function keepPlaces(folder: string): Plugin {
   };
 }
 
-/** Copies the Lua scripts of a source folder and those below it. Returns whether there are any. */
+/** Copies the Lua scripts of a source directory and those below it. Returns whether there are any. */
 async function copyScripts(source: string, target: string): Promise<boolean> {
   if (source.includes('node_modules')) return false;
   const paths = await Array.fromAsync(glob('**/*.lua', { cwd: source }));

@@ -9,13 +9,13 @@ export interface RunningRedis {
 }
 
 /**
- * Runs redis-server in a container that shares the network of this machine and has `folders` at their own paths.
+ * Runs redis-server in a container that shares the network of this machine and has `directories` at their own paths.
  * Resolves when the server accepts connections. `kill` removes the container.
  */
 export async function startRedisContainer(
   image: string,
   args: readonly string[],
-  folders: readonly string[],
+  directories: readonly string[],
 ): Promise<RunningRedis> {
   process.env.DOCKER_HOST = inject('dockerHost');
   // The container that would remove leftovers needs an image that may be missing, so each test ends its containers
@@ -26,7 +26,7 @@ export async function startRedisContainer(
     .withCommand([...args])
     .withNetworkMode('host')
     .withUser(`${process.getuid?.()}:${process.getgid?.()}`)
-    .withBindMounts(folders.map((path) => ({ source: path, target: path })))
+    .withBindMounts(directories.map((path) => ({ source: path, target: path })))
     .withWaitStrategy(Wait.forLogMessage(/Ready to accept connections|Sentinel ID/))
     .start();
   const client = await getContainerRuntimeClient();

@@ -8,17 +8,17 @@ import { Redis } from 'ioredis';
 import { type RunningRedis, startRedisContainer } from './redis-container.ts';
 
 /**
- * One redis-server on a port of its own, as a process or in a container, with a folder that outlives it until the end
- * of the test.
+ * One redis-server on a port of its own, as a process or in a container, with a directory that outlives it until the
+ * end of the test.
  */
 export interface RedisProcess extends AsyncDisposable {
   port: number;
-  folder: string;
+  directory: string;
   redis: Redis;
   signal(signal: NodeJS.Signals): void;
   /** SIGKILL, and wait until it is gone. */
   kill(): Promise<void>;
-  /** A new process on the same port and folder. Resolves when it answers. */
+  /** A new process on the same port and directory. Resolves when it answers. */
   start(): Promise<void>;
 }
 
@@ -31,19 +31,19 @@ interface RedisProcessOptions {
   port?: number;
   /** Runs it in a container of this image. Default: as a process of this machine. */
   image?: string | undefined;
-  /** Folders that the settings name. A container has them at the same paths. Default: none. */
-  folders?: readonly string[];
+  /** Directories that the settings name. A container has them at the same paths. Default: none. */
+  directories?: readonly string[];
 }
 
 export async function startRedisProcess(options: RedisProcessOptions): Promise<RedisProcess> {
   const port = options.port ?? (await freePort());
-  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-redis-'));
-  const usual = ['--bind', '127.0.0.1', '--dir', folder];
+  const directory = await mkdtemp(join(tmpdir(), 'shellfleet-redis-'));
+  const usual = ['--bind', '127.0.0.1', '--dir', directory];
   const ports = options.client?.tls ? ['--port', '0', '--tls-port', String(port)] : ['--port', String(port)];
   const args = [...(options.configFile ? [options.configFile] : []), ...ports, ...usual, ...options.settings];
-  const { image, folders = [] } = options;
+  const { image, directories = [] } = options;
   const startServer = async (): Promise<RunningRedis> =>
-    image === undefined ? spawnRedis(args) : startRedisContainer(image, args, [folder, ...folders]);
+    image === undefined ? spawnRedis(args) : startRedisContainer(image, args, [directory, ...directories]);
   const redis = new Redis({
     host: '127.0.0.1',
     port,
@@ -57,7 +57,7 @@ export async function startRedisProcess(options: RedisProcessOptions): Promise<R
   await redis.ping();
   return {
     port,
-    folder,
+    directory,
     redis,
     signal: (signal) => server.signal(signal),
     kill,
@@ -68,7 +68,7 @@ export async function startRedisProcess(options: RedisProcessOptions): Promise<R
     async [Symbol.asyncDispose]() {
       redis.disconnect();
       await kill();
-      await rm(folder, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true });
     },
   };
 }

@@ -65,7 +65,9 @@ export interface TestWorker {
   kill(): Promise<void>;
   /** Sends the signal and waits until the process has ended. */
   stop(signal: NodeJS.Signals): Promise<void>;
-  /** Starts a new process with the same host id and state folder. `env` replaces some of its settings from now on. */
+  /**
+   * Starts a new process with the same host id and state directory. `env` replaces some of its settings from now on.
+   */
   start(env?: Record<string, string>): Promise<void>;
 }
 
@@ -77,8 +79,8 @@ export interface TestFleet extends AsyncDisposable {
   readonly redisUrl: string;
   /** For producers in processes of their own. */
   readonly sealKey: string;
-  /** The state folder of its hosts. */
-  readonly stateFolder: string;
+  /** The state directory of its hosts. */
+  readonly stateDirectory: string;
   readonly workers: TestWorker[];
   /** A further producer with connections of its own. */
   connect(options?: Pick<ConnectOptions, 'tenant' | 'signingKey'>): Promise<Fleet>;
@@ -98,14 +100,14 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
   if (options.namespace === undefined) await declareTestFleet(redisUrl, namespace);
   const sealKey = randomBytes(32).toString('base64');
   // Short, because the paths of unix sockets are below it.
-  const stateFolder = await mkdtemp(join(tmpdir(), 'sf-'));
+  const stateDirectory = await mkdtemp(join(tmpdir(), 'sf-'));
   const env = {
     ...process.env,
     DOCKER_HOST: machine.dockerHost,
     SHELLFLEET_REDIS_URL: redisUrl,
     SHELLFLEET_NAMESPACE: namespace,
     SHELLFLEET_SEAL_KEY: sealKey,
-    SHELLFLEET_STATE_DIR: stateFolder,
+    SHELLFLEET_STATE_DIR: stateDirectory,
     SHELLFLEET_DEFAULT_IMAGE: machine.sessionImage,
     SHELLFLEET_SLOTS: String(options.slots ?? 8),
     SHELLFLEET_TRANSPORT: options.transport ?? 'socket',
@@ -128,7 +130,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
   };
   const removeLeftovers = async () => {
     await removeFromEngine(namespace, machine.dockerHost);
-    await rm(stateFolder, { recursive: true, force: true });
+    await rm(stateDirectory, { recursive: true, force: true });
   };
   const started = await Promise.allSettled(workers.map((worker) => worker.start()));
   const failed = started.find((start) => start.status === 'rejected');
@@ -144,7 +146,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     keyspace: options.namespace === undefined ? keyspaceOf(namespace) : await readKeyspace(redisUrl, namespace),
     redisUrl,
     sealKey,
-    stateFolder,
+    stateDirectory,
     workers,
     connect,
     end,

@@ -52,21 +52,23 @@ async function unownedKeys({ namespace }: TestFleet, { redis }: FleetInspector):
   return found;
 }
 
-async function unownedFiles({ stateFolder, namespace }: TestFleet, { docker }: FleetInspector): Promise<string[]> {
+async function unownedFiles({ stateDirectory, namespace }: TestFleet, { docker }: FleetInspector): Promise<string[]> {
   const filters = { label: [`shellfleet.namespace=${namespace}`] };
   const containers = await docker.listContainers({ all: true, filters });
   const names = new Set(containers.flatMap(({ Names }) => Names.map((name) => name.replace('/shellfleet-', ''))));
-  const files = await filesOf(stateFolder);
-  // Folders of the docker policy (s); the other kinds belong to processes on the host.
-  return files.filter((path) => /\/s\/[^/]+$/.test(path) && !names.has(basename(path))).map((path) => `folder ${path}`);
+  const files = await filesOf(stateDirectory);
+  // Directories of the docker policy (s); the other kinds belong to processes on the host.
+  return files
+    .filter((path) => /\/s\/[^/]+$/.test(path) && !names.has(basename(path)))
+    .map((path) => `directory ${path}`);
 }
 
 async function unownedProcesses({ namespace, workers }: TestFleet): Promise<string[]> {
   const own = new Set([process.pid, ...workers.map(({ pid }) => pid)]);
   const found: string[] = [];
-  for await (const folder of glob('/proc/[0-9]*')) {
-    const pid = Number(basename(folder));
-    const environment = await readFile(`${folder}/environ`, 'utf8').catch(() => '');
+  for await (const directory of glob('/proc/[0-9]*')) {
+    const pid = Number(basename(directory));
+    const environment = await readFile(`${directory}/environ`, 'utf8').catch(() => '');
     if (!own.has(pid) && environment.includes(`SHELLFLEET_NAMESPACE=${namespace}\0`)) found.push(`process ${pid}`);
   }
   return found;

@@ -5,17 +5,17 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 
 /**
- * A proxy of an engine as Docker Desktop is one: containers see the files of a mounted folder, but cannot connect to a
- * socket in it, because they get a copy of the folder.
+ * A proxy of an engine as Docker Desktop is one: containers see the files of a mounted directory, but cannot connect to
+ * a socket in it, because they get a copy of the directory.
  */
 export async function startUnreachableSocketEngine(
   enginePath: string,
-  folder: string,
+  directory: string,
 ): Promise<AsyncDisposable & { path: string }> {
-  const path = join(folder, 'engine.sock');
+  const path = join(directory, 'engine.sock');
   const server = createServer(async (req, res) => {
     const isCreate = req.method === 'POST' && /\/containers\/create/.test(req.url ?? '');
-    const body = isCreate ? await withCopies(await buffer(req), folder) : undefined;
+    const body = isCreate ? await withCopies(await buffer(req), directory) : undefined;
     const headers = { ...req.headers, ...(body && { 'content-length': String(body.length) }) };
     const up = request({ socketPath: enginePath, method: req.method, path: req.url, headers }, (answer) => {
       res.writeHead(answer.statusCode ?? 500, answer.headers);
@@ -43,11 +43,11 @@ export async function startUnreachableSocketEngine(
   };
 }
 
-async function withCopies(body: Buffer, folder: string): Promise<Buffer> {
+async function withCopies(body: Buffer, directory: string): Promise<Buffer> {
   const wanted = JSON.parse(body.toString());
   let copies = 0;
   const copy = async (source: string) => {
-    const target = join(folder, `copy-${Date.now()}-${copies++}`);
+    const target = join(directory, `copy-${Date.now()}-${copies++}`);
     const filter = async (path: string) => !path.endsWith('/socket');
     await cp(source, target, { recursive: true, filter });
     return target;

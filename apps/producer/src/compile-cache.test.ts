@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { privateFolder } from './compile-cache.ts';
+import { privateDirectory } from './compile-cache.ts';
 
 let caches: string;
 beforeEach(() => {
@@ -19,23 +19,23 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(join(caches, '..'), { recursive: true }));
 
-const folderIn = (path: string) => privateFolder({ XDG_CACHE_HOME: path });
+const directoryIn = (path: string) => privateDirectory({ XDG_CACHE_HOME: path });
 
-describe('the folder for compiled code', () => {
+describe('the directory for compiled code', () => {
   test('is made for this user alone', () => {
-    const folder = folderIn(caches);
-    expect(folder).toBe(join(caches, 'shellfleet/compile'));
-    expect(lstatSync(folder as string).mode & 0o777).toBe(0o700);
-    expect(folderIn(caches)).toBe(folder);
+    const directory = directoryIn(caches);
+    expect(directory).toBe(join(caches, 'shellfleet/compile'));
+    expect(lstatSync(directory as string).mode & 0o777).toBe(0o700);
+    expect(directoryIn(caches)).toBe(directory);
   });
 
   test.each([0o720, 0o702, 0o777])('is not one that others can write (%o), nor below such a one', (mode) => {
-    const folder = folderIn(caches) as string;
-    chmodSync(folder, mode);
-    expect(folderIn(caches)).toBeUndefined();
-    chmodSync(folder, 0o700);
+    const directory = directoryIn(caches) as string;
+    chmodSync(directory, mode);
+    expect(directoryIn(caches)).toBeUndefined();
+    chmodSync(directory, 0o700);
     chmodSync(caches, mode);
-    expect(folderIn(caches)).toBeUndefined();
+    expect(directoryIn(caches)).toBeUndefined();
   });
 
   test('is checked at the place to which a link leads', () => {
@@ -43,11 +43,11 @@ describe('the folder for compiled code', () => {
     mkdirSync(open);
     chmodSync(open, 0o777);
     symlinkSync(open, caches);
-    expect(folderIn(caches)).toBeUndefined();
+    expect(directoryIn(caches)).toBeUndefined();
   });
 
   test('is absent without an error where it cannot be made', () => {
     writeFileSync(caches, '');
-    expect(folderIn(caches)).toBeUndefined();
+    expect(directoryIn(caches)).toBeUndefined();
   });
 });

@@ -4,22 +4,22 @@ import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 
 /** Function of `node:module`, which Node 20 lacks. */
-type Enable = ((folder: string) => unknown) | undefined;
+type Enable = ((directory: string) => unknown) | undefined;
 
 /**
- * Keeps compiled code of this program in the user's cache folder. Node runs the code it finds there, so the folder is
- * used only if nobody else can write to it.
+ * Keeps compiled code of this program in the user's cache directory. Node runs the code it finds there, so the
+ * directory is used only if nobody else can write to it.
  */
 export function useCompileCache(env: NodeJS.ProcessEnv): void {
   const enable = module.enableCompileCache as Enable;
   // With NODE_COMPILE_CACHE the user has already enabled it.
   if (enable === undefined || env.NODE_COMPILE_CACHE || env.NODE_DISABLE_COMPILE_CACHE) return;
-  const folder = privateFolder(env);
-  if (folder !== undefined) enable(folder);
+  const directory = privateDirectory(env);
+  if (directory !== undefined) enable(directory);
 }
 
-/** Returns a folder that nobody else can write or replace, or undefined. */
-export function privateFolder(env: NodeJS.ProcessEnv): string | undefined {
+/** Returns a directory that nobody else can write or replace, or undefined. */
+export function privateDirectory(env: NodeJS.ProcessEnv): string | undefined {
   const uid = process.getuid?.();
   if (uid === undefined) return undefined;
   try {
@@ -27,9 +27,9 @@ export function privateFolder(env: NodeJS.ProcessEnv): string | undefined {
       env.XDG_CACHE_HOME && isAbsolute(env.XDG_CACHE_HOME) ? env.XDG_CACHE_HOME : join(homedir(), '.cache');
     const wanted = join(caches, 'shellfleet', 'compile');
     mkdirSync(wanted, { recursive: true, mode: 0o700 });
-    const folder = realpathSync(wanted);
-    const own = lstatSync(folder);
-    return own.uid === uid && !canOthersWrite(own) && isSafeBelow(dirname(folder), uid) ? folder : undefined;
+    const directory = realpathSync(wanted);
+    const own = lstatSync(directory);
+    return own.uid === uid && !canOthersWrite(own) && isSafeBelow(dirname(directory), uid) ? directory : undefined;
   } catch {
     // The disk is full or read-only, or there is no home.
     return undefined;
@@ -39,7 +39,7 @@ export function privateFolder(env: NodeJS.ProcessEnv): string | undefined {
 function isSafeBelow(path: string, uid: number): boolean {
   const stats = lstatSync(path);
   const isTrusted = stats.uid === uid || stats.uid === 0;
-  // In a sticky folder such as /tmp, others cannot replace files of this user.
+  // In a sticky directory such as /tmp, others cannot replace files of this user.
   const isFixed = !canOthersWrite(stats) || (stats.mode & 0o1000) !== 0;
   return isTrusted && isFixed && (path === '/' || isSafeBelow(dirname(path), uid));
 }

@@ -82,7 +82,7 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
   const given = readConfig();
   const logger = createLogger(given.logLevel);
   const ruleFiles = new RuleFiles(given.file.rules, logger);
-  const { services, tools, signatures, folder } = await openServices(given, VERSION, logger);
+  const { services, tools, signatures, directory } = await openServices(given, VERSION, logger);
   const { settings, sandboxes, audit, hostId } = services;
   const missingRuntimes = sandboxes.missingRuntimes?.() ?? [];
   const { unchecked } = settings.file.allow;
@@ -112,7 +112,7 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
   void asked.then(async (how) => {
     ruleFiles.close();
     await worker.close(how, GRACE_MS);
-    await folder.close();
+    await directory.close();
     process.exit(0);
   });
   // `up` and supervisors wait for this message. A signal may follow at once.

@@ -24,9 +24,9 @@ export class FakeFiles {
         return done();
       }
       case 'list': {
-        const folder = `${path.replace(/\/$/, '')}/`;
-        const names = [...this.#contents.keys()].filter((name) => name.startsWith(folder)).sort();
-        return done(names.map((name) => this.#record(name, name.slice(folder.length))).join(''));
+        const directory = `${path.replace(/\/$/, '')}/`;
+        const names = [...this.#contents.keys()].filter((name) => name.startsWith(directory)).sort();
+        return done(names.map((name) => this.#record(name, name.slice(directory.length))).join(''));
       }
       case 'stat':
         return content === undefined && path !== '/' ? NOT_FOUND : done(this.#record(path, path));

@@ -5,7 +5,7 @@ export { decideByRules } from '../src/admission/decide-by-rules.ts';
 export { auditAnswers } from '../src/approvals/audit-answers.ts';
 export { HostApprovals } from '../src/approvals/host-approvals.ts';
 export { openAudit } from '../src/audit/file-audit.ts';
-export { lockFolder } from '../src/host/folder-lock.ts';
+export { lockDirectory } from '../src/host/directory-lock.ts';
 export { joinOwnFleet } from '../src/lease/own-fleet.ts';
 export type { WiderSandbox } from '../src/run/wider-sandbox.ts';
 export { KeptSandboxes } from '../src/sandbox/kept-sandboxes.ts';

@@ -27,9 +27,9 @@ async function main(): Promise<number> {
   if (values.help) return say('main.ts [--tasks N]   default: 40');
   if (values.drive !== undefined) return drive(values.drive);
 
-  const folder = await mkdtemp(join(tmpdir(), 'batch-resume-'));
+  const directory = await mkdtemp(join(tmpdir(), 'batch-resume-'));
   try {
-    const out = join(folder, 'results.jsonl');
+    const out = join(directory, 'results.jsonl');
     const killed = startDriver(out);
     while ((await readResults(out)).length < taskCount / 3 && killed.exitCode === null) await delay(20);
     killed.kill('SIGKILL');
@@ -39,7 +39,7 @@ async function main(): Promise<number> {
     if (exitCode !== 0) say(`The second driver ended with ${exitCode}.`);
     return (await check(out)) && exitCode === 0 ? 0 : 1;
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   }
 }
 

@@ -8,12 +8,12 @@ import type { Package } from './packages.ts';
  * Fetches every package and its dependencies with npm, and returns the path
  * of each tarball by name. Throws when the integrity of a package differs.
  */
-export async function fetchTarballs(packages: Package[], folder: string): Promise<Map<string, string>> {
+export async function fetchTarballs(packages: Package[], directory: string): Promise<Map<string, string>> {
   const wanted = new Map(packages.flatMap((item) => [item, ...item.dependencies]).map((item) => [item.name, item]));
-  const packed = await npmPack([...wanted.values()], folder);
+  const packed = await npmPack([...wanted.values()], directory);
   const tarballs = new Map<string, string>();
   for (const { name, integrity } of wanted.values()) {
-    const path = join(folder, packed.get(name) ?? '');
+    const path = join(directory, packed.get(name) ?? '');
     const found = `sha512-${createHash('sha512')
       .update(await readFile(path))
       .digest('base64')}`;
@@ -24,12 +24,12 @@ export async function fetchTarballs(packages: Package[], folder: string): Promis
   return tarballs;
 }
 
-/** Returns the file name of each tarball in the folder, by package name. */
-async function npmPack(packages: Package[], folder: string): Promise<Map<string, string>> {
+/** Returns the file name of each tarball in the directory, by package name. */
+async function npmPack(packages: Package[], directory: string): Promise<Map<string, string>> {
   const specs = packages.map(({ name, version }) => `${name}@${version}`);
   // With its defaults npm would retry for minutes while the registry is out of reach.
   const retries = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000', '--fetch-timeout=30000'];
-  const output = await runNpm(['pack', ...specs, '--json', '--loglevel=error', ...retries], folder);
+  const output = await runNpm(['pack', ...specs, '--json', '--loglevel=error', ...retries], directory);
   const listed = JSON.parse(output) as { name: string; filename: string }[];
   return new Map(listed.map(({ name, filename }) => [name, filename]));
 }

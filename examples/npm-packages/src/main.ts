@@ -23,11 +23,11 @@ async function main(): Promise<number> {
   if (broken !== undefined && !packages.some(({ name }) => name === broken))
     return say(`--break: ${broken} is none of ${packages.map(({ name }) => name).join(', ')}`, 2);
 
-  await using folder = await temporaryFolder();
+  await using directory = await temporaryDirectory();
   console.log(`Fetching ${packages.length} packages with npm`);
-  const tarballs = await fetchTarballs(packages, folder.path);
+  const tarballs = await fetchTarballs(packages, directory.path);
 
-  await using ownFleet = own ? await startOwnFleet(join(folder.path, 'fleet')) : undefined;
+  await using ownFleet = own ? await startOwnFleet(join(directory.path, 'fleet')) : undefined;
   await using fleet = await Fleet.connect(ownFleet?.connection ?? {});
   const slots = (await fleet.hosts()).reduce((sum, host) => sum + host.slots, 0);
   console.log(`Exercising them on ${slots} slots`);
@@ -47,7 +47,7 @@ function readOptions(): { own: boolean; broken: string | undefined; help: boolea
   return { own, broken, help };
 }
 
-async function temporaryFolder(): Promise<AsyncDisposable & { path: string }> {
+async function temporaryDirectory(): Promise<AsyncDisposable & { path: string }> {
   const path = await mkdtemp(join(tmpdir(), 'npm-packages-'));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }

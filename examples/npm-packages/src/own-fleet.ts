@@ -7,9 +7,9 @@ const shellfleet = fileURLToPath(new URL('../../../node_modules/.bin/shellfleet'
 const run = promisify(execFile);
 const slots = 4;
 
-/** Starts a fleet for this run alone with `shellfleet up`, with its state in `folder`. */
-export async function startOwnFleet(folder: string): Promise<AsyncDisposable & { connection: ConnectOptions }> {
-  const env = privateEnvironment(folder);
+/** Starts a fleet for this run alone with `shellfleet up`, with its state in `directory`. */
+export async function startOwnFleet(directory: string): Promise<AsyncDisposable & { connection: ConnectOptions }> {
+  const env = privateEnvironment(directory);
   console.log(`Starting a private fleet with ${slots} slots`);
   await run(shellfleet, ['up', '--detach', '--slots', String(slots)], { env });
   const stop = async (): Promise<void> => {
@@ -21,16 +21,16 @@ export async function startOwnFleet(folder: string): Promise<AsyncDisposable & {
   const file = await readFleetFile(env);
   if (file === undefined) {
     await stop();
-    throw new Error(`shellfleet up left no connection file in ${folder}`);
+    throw new Error(`shellfleet up left no connection file in ${directory}`);
   }
   const { redisUrl, namespace, sealKeys } = file;
   return { connection: { redisUrl, namespace, sealKeys }, [Symbol.asyncDispose]: stop };
 }
 
 /** The environment of this process without variables that name another fleet. */
-function privateEnvironment(folder: string): NodeJS.ProcessEnv {
+function privateEnvironment(directory: string): NodeJS.ProcessEnv {
   const own = Object.entries(process.env).filter(
     ([name]) => !name.startsWith('SHELLFLEET_') || name === 'SHELLFLEET_DEFAULT_IMAGE',
   );
-  return { ...Object.fromEntries(own), SHELLFLEET_STATE_DIR: folder };
+  return { ...Object.fromEntries(own), SHELLFLEET_STATE_DIR: directory };
 }

@@ -20,9 +20,9 @@ export async function withoutEnablingServices(work: () => Promise<void>, root = 
 /** Lists the units that start at boot or with a socket, from the links that `systemctl enable` makes. */
 async function listEnabled(root: string): Promise<string[]> {
   const system = join(root, 'etc/systemd/system');
-  const folders = (await list(system)).filter((name) => /\.(wants|requires)$/.test(name));
-  const units = await Promise.all(folders.map((folder) => list(join(system, folder))));
+  const directories = (await list(system)).filter((name) => /\.(wants|requires)$/.test(name));
+  const units = await Promise.all(directories.map((directory) => list(join(system, directory))));
   return [...new Set(units.flat())].sort();
 }
 
-const list = (folder: string) => readdir(folder).catch(() => [] as string[]);
+const list = (directory: string) => readdir(directory).catch(() => [] as string[]);

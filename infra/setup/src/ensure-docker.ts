@@ -8,7 +8,7 @@ import { readEngineVersion } from './docker-client.ts';
 import { candidateDockerHosts, type DockerEndpoint, parseDockerHost } from './docker-endpoint.ts';
 import { findProgram } from './run-program.ts';
 import { SetupError } from './setup-error.ts';
-import { makeStateFolder, stateFolder } from './state-folder.ts';
+import { makeStateDirectory, stateDirectory } from './state-directory.ts';
 
 export type DockerEngine = { endpoint: DockerEndpoint; version: string; startedHere: boolean };
 
@@ -45,7 +45,7 @@ export async function findDocker(env: NodeJS.ProcessEnv): Promise<Omit<DockerEng
 
 /** Stops the engine that ensureDocker started, and no other. Returns true if there was one. */
 export function stopDocker(env: NodeJS.ProcessEnv): Promise<boolean> {
-  return stopByPidFile(pidPath(stateFolder(env)), 'dockerd');
+  return stopByPidFile(pidPath(stateDirectory(env)), 'dockerd');
 }
 
 async function startDocker(
@@ -54,18 +54,18 @@ async function startDocker(
   signal: AbortSignal | undefined,
 ): Promise<DockerEngine> {
   report('Starting the Docker engine');
-  const folder = await makeStateFolder(env);
-  const logPath = join(folder, 'dockerd.log');
+  const directory = await makeStateDirectory(env);
+  const logPath = join(directory, 'dockerd.log');
   const dockerd = (await findProgram('dockerd')) ?? 'dockerd';
   const args = ['--host', ownDockerHost, '--live-restore'];
-  await startDetached(dockerd, args, { logPath, pidPath: pidPath(folder) });
+  await startDetached(dockerd, args, { logPath, pidPath: pidPath(directory) });
   const endpoint = parseDockerHost(ownDockerHost)!;
   for (const giveUpAt = Date.now() + startTimeoutMs; Date.now() < giveUpAt; await delay(100)) {
     const version = await readEngineVersion(endpoint);
     if (version) return { endpoint, version, startedHere: true };
-    if (signal?.aborted || !(await isPidFileLive(pidPath(folder), 'dockerd'))) break;
+    if (signal?.aborted || !(await isPidFileLive(pidPath(directory), 'dockerd'))) break;
   }
-  await stopByPidFile(pidPath(folder), 'dockerd');
+  await stopByPidFile(pidPath(directory), 'dockerd');
   signal?.throwIfAborted();
   const log = await readFile(logPath, 'utf8').catch(() => '');
   throw new SetupError(
@@ -81,8 +81,8 @@ export function lastEngineError(log: string): string {
   return (failed ?? lines.at(-1) ?? 'it left no log').slice(0, 500);
 }
 
-function pidPath(folder: string): string {
-  return join(folder, 'dockerd.pid');
+function pidPath(directory: string): string {
+  return join(directory, 'dockerd.pid');
 }
 
 function engineNotAnswering(dockerHost: string): SetupError {

@@ -9,8 +9,8 @@ import { SetupError } from './setup-error.ts';
 
 export type EnsureRedisOptions = {
   env: NodeJS.ProcessEnv;
-  /** Folder of the embedded Redis's configuration, data and log, which only this user can read. */
-  folder: string;
+  /** Directory of the embedded Redis's configuration, data and log, which only this user can read. */
+  directory: string;
   /** True if data outlives the server, as for a fleet but not for a test run. */
   persistent: boolean;
   report: Report;
@@ -24,22 +24,22 @@ const publicRedisImage = 'redis:7-bookworm';
 
 /** Returns the given Redis, or starts one: a child process if redis-server is or can be installed, else a container. */
 export async function ensureRedis(options: EnsureRedisOptions): Promise<Redis> {
-  const { env, folder, persistent, report } = options;
+  const { env, directory, persistent, report } = options;
   if (env.SHELLFLEET_REDIS_URL) return givenRedis(env.SHELLFLEET_REDIS_URL);
   const program = await findRedisServer(report);
   options.signal?.throwIfAborted();
   if (program) {
     report('Starting Redis');
-    return RedisServer.start({ program, folder, persistent, report });
+    return RedisServer.start({ program, directory, persistent, report });
   }
   return startContainer(options);
 }
 
-/** Ends the Redis on a folder whose supervisor has died, as a process or as a container. */
-export async function stopRedis(folder: string, env: NodeJS.ProcessEnv): Promise<void> {
-  await stopRedisServer(folder);
+/** Ends the Redis on a directory whose supervisor has died, as a process or as a container. */
+export async function stopRedis(directory: string, env: NodeJS.ProcessEnv): Promise<void> {
+  await stopRedisServer(directory);
   const engine = await findDocker(env);
-  if (engine) await removeRedisContainer(engine.endpoint, folder);
+  if (engine) await removeRedisContainer(engine.endpoint, directory);
 }
 
 function givenRedis(url: string): Redis {
@@ -54,7 +54,7 @@ async function findRedisServer(report: Report): Promise<string | undefined> {
   return findProgram('redis-server');
 }
 
-async function startContainer({ env, folder, persistent, report, signal }: EnsureRedisOptions): Promise<Redis> {
+async function startContainer({ env, directory, persistent, report, signal }: EnsureRedisOptions): Promise<Redis> {
   const engine = await findDocker(env);
   if (!engine) throw noRedis('no Docker engine answers to run one in a container');
   const { endpoint } = engine;
@@ -63,7 +63,7 @@ async function startContainer({ env, folder, persistent, report, signal }: Ensur
     if (refusal !== undefined) throw noRedis(`${publicRedisImage} cannot be pulled (${refusal})`);
   }
   report('Starting Redis in a container');
-  return RedisContainer.start({ endpoint, image: publicRedisImage, folder, persistent });
+  return RedisContainer.start({ endpoint, image: publicRedisImage, directory, persistent });
 }
 
 function noRedis(reason: string): SetupError {

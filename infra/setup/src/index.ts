@@ -20,4 +20,4 @@ export { findLeftovers, type Leftover, removeLeftover } from './leftovers/find-l
 export { isHostLocked } from './leftovers/owner-of.ts';
 export { endProcess, isRunning, type RecordedProcess, recordProcess } from './live-process.ts';
 export { SetupError } from './setup-error.ts';
-export { makeStateFolder, makeUserStateFolder, stateFolder, userStateFolder } from './state-folder.ts';
+export { makeStateDirectory, makeUserStateDirectory, stateDirectory, userStateDirectory } from './state-directory.ts';

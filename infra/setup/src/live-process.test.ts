@@ -7,11 +7,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isPidFileLive, startDetached, stopByPidFile, writePidFile } from './background-process.ts';
 import { endProcess, isRunning, readProcess, recordProcess } from './live-process.ts';
 
-let folder: string;
+let directory: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sf-process-'));
+  directory = await mkdtemp(join(tmpdir(), 'sf-process-'));
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(() => rm(directory, { recursive: true }));
 
 /** Starts a process that ignores SIGTERM and reports it. */
 async function startStubborn() {
@@ -60,7 +60,7 @@ describe('a recorded process', () => {
 
   test('is not ended by a pid file of another program or without a start time', async () => {
     const { child, pid } = await startStubborn();
-    const pidPath = join(folder, 'redis.pid');
+    const pidPath = join(directory, 'redis.pid');
     const write = [
       () => writePidFile(pidPath, pid), // of another program
       () => writeFile(pidPath, `${pid}\n`), // without a start time
@@ -77,7 +77,7 @@ describe('a recorded process', () => {
   });
 
   test('is ended by its pid file when detached, and absent when never started', async () => {
-    const paths = { logPath: join(folder, 'log'), pidPath: join(folder, 'pid') };
+    const paths = { logPath: join(directory, 'log'), pidPath: join(directory, 'pid') };
     await startDetached('sleep', ['4321'], paths);
     expect(await isPidFileLive(paths.pidPath, 'sleep')).toBe(true);
     expect(await stopByPidFile(paths.pidPath, 'sleep')).toBe(true);

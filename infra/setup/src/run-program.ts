@@ -69,13 +69,13 @@ export async function runProgramOrThrow(
   throw new Error(`${file} ${args[0] ?? ''} ended with exit code ${result.exitCode}: ${lastWords}`);
 }
 
-/** Returns the absolute path of a program on PATH or in the sbin folders, or undefined. */
+/** Returns the absolute path of a program on PATH or in the sbin directories, or undefined. */
 export async function findProgram(name: string): Promise<string | undefined> {
   const { access, constants } = await import('node:fs/promises');
-  const folders = [...(process.env.PATH ?? '').split(':'), '/usr/local/sbin', '/usr/sbin', '/sbin'];
-  for (const folder of folders) {
-    if (!folder.startsWith('/')) continue;
-    const path = `${folder}/${name}`;
+  const directories = [...(process.env.PATH ?? '').split(':'), '/usr/local/sbin', '/usr/sbin', '/sbin'];
+  for (const directory of directories) {
+    if (!directory.startsWith('/')) continue;
+    const path = `${directory}/${name}`;
     if (
       await access(path, constants.X_OK).then(
         () => true,

@@ -7,13 +7,13 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { underLock } from './under-lock.ts';
 
-let folder: string;
+let directory: string;
 let path: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'lock-'));
-  path = join(folder, 'lock');
+  directory = await mkdtemp(join(tmpdir(), 'lock-'));
+  path = join(directory, 'lock');
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(() => rm(directory, { recursive: true }));
 
 describe('a lock between processes', () => {
   test('runs work one after the other, also after work that failed', async () => {

@@ -5,13 +5,13 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { resolveSettings } from './connect-settings.ts';
 import { fleetFilePath, readFleetFile, writeFleetFile } from './fleet-file.ts';
 
-let folder: string;
+let directory: string;
 let env: NodeJS.ProcessEnv;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'shellfleet-settings-'));
-  env = { SHELLFLEET_STATE_DIR: folder };
+  directory = await mkdtemp(join(tmpdir(), 'shellfleet-settings-'));
+  env = { SHELLFLEET_STATE_DIR: directory };
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(() => rm(directory, { recursive: true }));
 
 const file = { version: 1 as const, namespace: 'home', redisUrl: 'redis://:pw@127.0.0.1:7000', sealKeys: ['a', 'b'] };
 
@@ -87,7 +87,7 @@ test('the error for a broken file names it', async () => {
   await expect(readFleetFile(env)).rejects.toMatchObject({ message: expect.stringContaining(fleetFilePath(env)) });
 });
 
-test('the state folder is the one that the environment names', () => {
+test('the state directory is the one that the environment names', () => {
   expect(fleetFilePath({ XDG_STATE_HOME: '/x' })).toBe('/x/shellfleet/fleet.json');
   expect(fleetFilePath({})).toMatch(/\/\.local\/state\/shellfleet\/fleet\.json$/);
 });

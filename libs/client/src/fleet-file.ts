@@ -25,9 +25,9 @@ export interface FleetFile {
 
 /** Returns the path: in `SHELLFLEET_STATE_DIR`, `$XDG_STATE_HOME/shellfleet` or `~/.local/state/shellfleet`. */
 export function fleetFilePath(env: NodeJS.ProcessEnv): string {
-  const folder =
+  const directory =
     env.SHELLFLEET_STATE_DIR || join(env.XDG_STATE_HOME || join(homedir(), '.local', 'state'), 'shellfleet');
-  return join(folder, 'fleet.json');
+  return join(directory, 'fleet.json');
 }
 
 /** Reads the connection file, if this user has one. Rejects with REDIS_UNSUITABLE when it is not valid. */

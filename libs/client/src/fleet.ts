@@ -127,12 +127,12 @@ export class Fleet implements AsyncDisposable {
   }
 
   /**
-   * Lists every host that ever kept an audit, with the id of its state folder, which hosts of one machine may share.
+   * Lists every host that ever kept an audit, with the id of its state directory, which hosts of one machine may share.
    */
-  async auditPlaces(): Promise<{ namespace: string; host: string; stateFolderId: string }[]> {
+  async auditPlaces(): Promise<{ namespace: string; host: string; stateDirectoryId: string }[]> {
     const { redis, namespace } = this.#view;
     const places = await readAuditPlaces(redis, namespace);
-    return [...places].map(([host, stateFolderId]) => ({ namespace, host, stateFolderId }));
+    return [...places].map(([host, stateDirectoryId]) => ({ namespace, host, stateDirectoryId }));
   }
 
   /**

@@ -16,16 +16,16 @@ async function readImports(): Promise<Graph> {
   return files;
 }
 
-/** Groups files by folder. A file at the top counts as a folder. */
-function byFolder(files: Graph): Graph {
-  const folders: Graph = new Map();
-  const folderOf = (path: string) => (dirname(path) === '.' ? path : dirname(path));
+/** Groups files by directory. A file at the top counts as a directory. */
+function byDirectory(files: Graph): Graph {
+  const directories: Graph = new Map();
+  const directoryOf = (path: string) => (dirname(path) === '.' ? path : dirname(path));
   for (const [path, imported] of files) {
-    const own = folderOf(path);
-    const others = [...imported].map(folderOf).filter((folder) => folder !== own);
-    folders.set(own, new Set([...(folders.get(own) ?? []), ...others]));
+    const own = directoryOf(path);
+    const others = [...imported].map(directoryOf).filter((directory) => directory !== own);
+    directories.set(own, new Set([...(directories.get(own) ?? []), ...others]));
   }
-  return folders;
+  return directories;
 }
 
 /** Returns the import cycles, by repeatedly removing every node that imports none of the remaining ones. */
@@ -39,11 +39,11 @@ function circlesOf(graph: Graph): string[] {
   return [...left.keys()].sort();
 }
 
-test('imports have no circles, between files or between folders', async () => {
+test('imports have no circles, between files or between directories', async () => {
   const files = await readImports();
   expect(files.size).toBeGreaterThan(40);
   expect(circlesOf(files)).toEqual([]);
-  expect(circlesOf(byFolder(files))).toEqual([]);
+  expect(circlesOf(byDirectory(files))).toEqual([]);
 });
 
 test('a circle is found', () => {
@@ -54,5 +54,5 @@ test('a circle is found', () => {
     ['a/w.ts', new Set()],
   ]);
   expect(circlesOf(files)).toEqual([]);
-  expect(circlesOf(byFolder(files))).toEqual(['a', 'b']);
+  expect(circlesOf(byDirectory(files))).toEqual(['a', 'b']);
 });

@@ -72,18 +72,18 @@ test('a task and the options of a batch are accepted, or refused by the name of 
 });
 
 test('lines of an earlier batch, whatever they hold, give the ids of tasks that ended', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'sf-fuzz-'));
+  const directory = await mkdtemp(join(tmpdir(), 'sf-fuzz-'));
   try {
     const lines: string[] = [];
     fuzzText(['{"id":"a","outcome":"success"}', '{"id":"b","outcome":"lost"}'], (text) => void lines.push(text));
-    const path = join(folder, 'out.jsonl');
+    const path = join(directory, 'out.jsonl');
     await writeFile(path, `${lines.join('\n')}\n{"id":"last","outcome":"failure"}\n{"id":"torn","outc`);
     const { finished } = await readEarlier(path);
     expect(finished.has('last')).toBe(true);
     expect(finished.has('torn')).toBe(false);
     for (const id of finished) expect(typeof id).toBe('string');
   } finally {
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   }
 });
 

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "../src/clock.h"
 #include "../src/events.h"
-#include "../src/folder.h"
+#include "../src/run_directory.h"
 #include "../src/input.h"
 #include "../src/link.h"
 #include <errno.h>

@@ -1,8 +1,9 @@
-// Builds the root folder of one session: the host's files under the same names, but for folders that are private.
+// Builds the root directory of one session: the host's files under the same names, but for directories that are
+// private.
 //
 //   private   /workspace  /tmp (also as /var/tmp)  /dev/shm  /dev/pts  /proc  /sys/fs/cgroup (its own, to be read)
-//   ours      /.shellfleet (keeper and socket, read-only)  /.shellfleet-run (the keeper's folder)
-//   hidden    the folders of --hide
+// ours      /.shellfleet (keeper and socket, read-only)  /.shellfleet-run (the keeper's directory)   hidden    the
+// directories of --hide
 #define _GNU_SOURCE
 #include "fail.h"
 #include "launch.h"
@@ -18,7 +19,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// Folder in which the root folder is built. The files that it hides are reached by descriptors that were opened before.
+// Directory in which the root directory is built. The files that it hides are reached by descriptors that were opened
+// before.
 static const char ROOT[] = "/tmp";
 static const uint64_t RUN_BYTES = 16 << 20;
 
@@ -31,13 +33,13 @@ static const char *in_root(const char *path) {
   return text;
 }
 
-static int is_folder(const char *path) {
+static int is_directory(const char *path) {
   struct stat found;
   return !stat(path, &found) && S_ISDIR(found.st_mode);
 }
 
-static void make_folder(const char *path, mode_t mode) {
-  if ((mkdir(path, mode) && errno != EEXIST) || !is_folder(path)) fail("making the folder %s", path);
+static void make_directory(const char *path, mode_t mode) {
+  if ((mkdir(path, mode) && errno != EEXIST) || !is_directory(path)) fail("making the directory %s", path);
 }
 
 static void mount_fresh(const char *type, const char *target, unsigned long flags, const char *options) {
@@ -50,7 +52,7 @@ static void mount_scratch(const char *target, uint64_t bytes, mode_t mode, unsig
   mount_fresh("tmpfs", target, flags, options);
 }
 
-// Opens a folder in this mount namespace, so that it can still be mounted after its path is hidden by another mount.
+// Opens a directory in this mount namespace, so that it can still be mounted after its path is hidden by another mount.
 static int open_source(const char *path) {
   const int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) fail("opening %s", path);
@@ -94,7 +96,7 @@ static int is_private(const char *name) {
   return 0;
 }
 
-// Shows one entry of the host's root folder in the session's: a link as a link, a folder or file by a bind mount.
+// Shows one entry of the host's root directory in the session's: a link as a link, a directory or file by a bind mount.
 static void mirror_entry(int host, const char *name) {
   const char *target = in_root(name);
   char source[64 + NAME_MAX], words[PATH_MAX];
@@ -107,7 +109,7 @@ static void mirror_entry(int host, const char *name) {
     if (symlink(words, target)) fail("making the link /%s", name);
     return;
   }
-  if (S_ISDIR(entry.st_mode)) make_folder(target, 0755);
+  if (S_ISDIR(entry.st_mode)) make_directory(target, 0755);
   else if (S_ISREG(entry.st_mode)) close(open(target, O_CREAT | O_WRONLY | O_CLOEXEC, 0444)); // else bind() fails
   else return;
   snprintf(source, sizeof source, "/proc/self/fd/%d/%s", host, name);
@@ -116,45 +118,46 @@ static void mirror_entry(int host, const char *name) {
 
 static void mirror_root(void) {
   DIR *root = opendir("/");
-  if (!root) fail("reading the root folder");
+  if (!root) fail("reading the root directory");
   for (struct dirent *entry; (entry = readdir(root));)
     if (!is_private(entry->d_name)) mirror_entry(dirfd(root), entry->d_name);
   closedir(root);
 }
 
 static void make_devices_private(const Plan *plan) {
-  if (is_folder(in_root("dev/shm"))) mount_scratch(in_root("dev/shm"), plan->scratch_bytes, 01777, PLAIN | MS_NOEXEC);
-  if (is_folder(in_root("dev/mqueue"))) mount_fresh("mqueue", in_root("dev/mqueue"), PLAIN | MS_NOEXEC, 0);
-  if (is_folder(in_root("dev/pts")))
+  if (is_directory(in_root("dev/shm")))
+    mount_scratch(in_root("dev/shm"), plan->scratch_bytes, 01777, PLAIN | MS_NOEXEC);
+  if (is_directory(in_root("dev/mqueue"))) mount_fresh("mqueue", in_root("dev/mqueue"), PLAIN | MS_NOEXEC, 0);
+  if (is_directory(in_root("dev/pts")))
     mount_fresh("devpts", in_root("dev/pts"), MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620");
 }
 
 // Mounts the session's own control group at the path that it has in a container, and no other group of the host.
 static void show_cgroups(const Plan *plan, const int *sources) {
-  if (!is_folder(in_root("sys/fs/cgroup"))) return;
+  if (!is_directory(in_root("sys/fs/cgroup"))) return;
   const int is_version_2 = plan->cgroups == 1 && !plan->cgroup[0].name[0];
   if (!is_version_2) mount_scratch(in_root("sys/fs/cgroup"), 64 << 10, 0755, PLAIN | MS_NOEXEC);
   for (int i = 0; i < plan->cgroups; i++) {
     char target[PATH_MAX];
     snprintf(target, sizeof target, "%s", in_root("sys/fs/cgroup"));
     if (!is_version_2) snprintf(target + strlen(target), sizeof target - strlen(target), "/%s", plan->cgroup[i].name);
-    make_folder(target, 0755);
+    make_directory(target, 0755);
     bind_source(sources[i], target);
     restrict_mount(target, PLAIN | MS_NOEXEC | MS_RDONLY);
   }
   if (!is_version_2) restrict_mount(in_root("sys/fs/cgroup"), PLAIN | MS_NOEXEC | MS_RDONLY);
 }
 
-static void hide(const char *folder) {
-  const char *target = in_root(folder);
-  if (is_folder(target)) mount_scratch(target, 4096, 0, PLAIN | MS_NOEXEC | MS_RDONLY);
+static void hide(const char *directory) {
+  const char *target = in_root(directory);
+  if (is_directory(target)) mount_scratch(target, 4096, 0, PLAIN | MS_NOEXEC | MS_RDONLY);
 }
 
 static void enter_root(void) {
   restrict_mount(ROOT, PLAIN | MS_RDONLY);
-  if (chdir(ROOT)) fail("entering the new root folder");
-  if (syscall(SYS_pivot_root, ".", ".")) fail("changing the root folder");
-  if (umount2(".", MNT_DETACH)) fail("leaving the old root folder");
+  if (chdir(ROOT)) fail("entering the new root directory");
+  if (syscall(SYS_pivot_root, ".", ".")) fail("changing the root directory");
+  if (umount2(".", MNT_DETACH)) fail("leaving the old root directory");
 }
 
 void enclose(const Plan *plan) {
@@ -163,31 +166,31 @@ void enclose(const Plan *plan) {
   int cgroups[MOST_CGROUPS];
   const int keeper = plan->keeper ? open_source(plan->keeper) : -1;
   const int workspace = plan->workspace ? open_workspace(plan->workspace) : -1;
-  for (int i = 0; i < plan->cgroups; i++) cgroups[i] = open_source(plan->cgroup[i].folder);
+  for (int i = 0; i < plan->cgroups; i++) cgroups[i] = open_source(plan->cgroup[i].directory);
 
   mount_scratch(ROOT, 1 << 20, 0755, PLAIN);
   mirror_root();
-  make_folder(in_root("tmp"), 01777);
+  make_directory(in_root("tmp"), 01777);
   mount_scratch(in_root("tmp"), plan->scratch_bytes, 01777, PLAIN);
-  if (is_folder(in_root("var/tmp"))) {
+  if (is_directory(in_root("var/tmp"))) {
     char shared[32];
     snprintf(shared, sizeof shared, "%s", in_root("tmp"));
     bind(shared, in_root("var/tmp"));
   }
-  make_folder(in_root("proc"), 0755);
+  make_directory(in_root("proc"), 0755);
   mount_fresh("proc", in_root("proc"), PLAIN | MS_NOEXEC, 0);
   make_devices_private(plan);
   show_cgroups(plan, cgroups);
-  for (int i = 0; i < plan->hidden_folders; i++) hide(plan->hidden[i]);
+  for (int i = 0; i < plan->hidden_directories; i++) hide(plan->hidden[i]);
 
-  make_folder(in_root(".shellfleet"), 0755);
+  make_directory(in_root(".shellfleet"), 0755);
   if (keeper >= 0) {
     bind_source(keeper, in_root(".shellfleet"));
     restrict_mount(in_root(".shellfleet"), PLAIN | MS_RDONLY);
   }
-  make_folder(in_root(".shellfleet-run"), 0755);
+  make_directory(in_root(".shellfleet-run"), 0755);
   mount_scratch(in_root(".shellfleet-run"), RUN_BYTES, 01777, PLAIN | MS_NOEXEC);
-  make_folder(in_root("workspace"), 0755);
+  make_directory(in_root("workspace"), 0755);
   if (workspace >= 0) {
     bind_source(workspace, in_root("workspace"));
     restrict_mount(in_root("workspace"), PLAIN);

@@ -2,18 +2,18 @@
 // privileges. If any of that is not possible, the program does not start. The launcher stays outside of the namespaces
 // and writes down how the program ended.
 //
-//   launch --process FILE --ended FILE --user UID:GID [--same-user] [--keeper FOLDER] [--workspace FOLDER]
-//          [--scratch-bytes N] [--cgroup NAME=FOLDER ...] [--hide FOLDER ...] [--address-space BYTES] [--cpu-seconds N]
-//          [--file-size BYTES] [--descriptor FILE] [--show-errors] [--relay SOCKET] -- PROGRAM [ARGUMENT ...]
+//   launch --process FILE --ended FILE --user UID:GID [--same-user] [--keeper DIRECTORY] [--workspace DIRECTORY]
+// [--scratch-bytes N] [--cgroup NAME=DIRECTORY ...] [--hide DIRECTORY ...] [--address-space BYTES] [--cpu-seconds N]
+// [--file-size BYTES] [--descriptor FILE] [--show-errors] [--relay SOCKET] -- PROGRAM [ARGUMENT ...]
 //
 // Prints `ready` once the program runs, or one line on stderr with the reason why it does not. The program gets its
-// environment, FILE open for reading as descriptor 10, and with --show-errors the launcher's stderr.
-// With --relay its stdin and stdout are a connection to whoever connects to SOCKET, and its first line of stdin is
-// `SF_TOKEN SF_SYNC`, which are not in its environment then.
+// environment, FILE open for reading as descriptor 10, and with --show-errors the launcher's stderr. With --relay its
+// stdin and stdout are a connection to whoever connects to SOCKET, and its first line of stdin is `SF_TOKEN SF_SYNC`,
+// which are not in its environment then.
 //
 // LAUNCHER-1. All limits are in force before the program's first instruction.
 // LAUNCHER-2. The launcher outlives the process that started it: it has a session of its own, no descriptors, and gets
-//     no signal when that process dies.
+//             no signal when that process dies.
 // LAUNCHER-3. The pids are on disk before the program starts, so the next worker finds it.
 #define _GNU_SOURCE
 #include "fail.h"
@@ -54,15 +54,15 @@ static void take_user(const char *text) {
 static void take_cgroup(char *text) {
   char *equals = strchr(text, '=');
   errno = 0;
-  if (!equals || plan.cgroups == MOST_CGROUPS) fail("'%s' is not a control group (name=folder)", text);
+  if (!equals || plan.cgroups == MOST_CGROUPS) fail("'%s' is not a control group (name=directory)", text);
   *equals = 0;
-  plan.cgroup[plan.cgroups++] = (Cgroup){.name = text, .folder = equals + 1};
+  plan.cgroup[plan.cgroups++] = (Cgroup){.name = text, .directory = equals + 1};
 }
 
 static void take_hidden(const char *text) {
   errno = 0;
-  if (plan.hidden_folders == MOST_HIDDEN) fail("no more than %d folders can be hidden", MOST_HIDDEN);
-  plan.hidden[plan.hidden_folders++] = text;
+  if (plan.hidden_directories == MOST_HIDDEN) fail("no more than %d directories can be hidden", MOST_HIDDEN);
+  plan.hidden[plan.hidden_directories++] = text;
 }
 
 static void read_plan(int argc, char **argv) {
@@ -146,7 +146,7 @@ static void join_cgroups(pid_t child) {
   char path[512], text[16];
   snprintf(text, sizeof text, "%d", child);
   for (int i = 0; i < plan.cgroups; i++) {
-    snprintf(path, sizeof path, "%s/cgroup.procs", plan.cgroup[i].folder);
+    snprintf(path, sizeof path, "%s/cgroup.procs", plan.cgroup[i].directory);
     write_file(path, text);
   }
 }
@@ -183,7 +183,7 @@ static void write_end(pid_t child) {
   exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
-// Opens the file of --descriptor by its path outside of the session's root folder. The program closes it.
+// Opens the file of --descriptor by its path outside of the session's root directory. The program closes it.
 static void open_descriptor(void) {
   const int fd = open(plan.descriptor, O_RDONLY | O_CLOEXEC);
   if (fd < 0 || dup2(fd, DESCRIPTOR) < 0) fail("opening %s", plan.descriptor);
@@ -247,6 +247,6 @@ int main(int argc, char **argv) {
   forget_environment();
   if (write(1, "ready\n", 6) < 0) errno = 0; // the starter may have died: the program goes on
   detach(0, 2);
-  if (chdir("/")) errno = 0; // then it keeps a folder of the host in use, and works all the same
+  if (chdir("/")) errno = 0; // then it keeps a directory of the host in use, and works all the same
   write_end(child);
 }

@@ -7,7 +7,7 @@ enum { MOST_CGROUPS = 4, MOST_HIDDEN = 8, DESCRIPTOR = 10 };
 
 typedef struct {
   const char *name; // of the controller; empty for version 2
-  const char *folder;
+  const char *directory;
 } Cgroup;
 
 typedef struct {
@@ -15,9 +15,9 @@ typedef struct {
   uid_t uid;
   gid_t gid;
   int same_user; // the launcher has no privileges, and the program runs as the same user
-  const char *keeper, *workspace; // folders of the host; null: none
+  const char *keeper, *workspace; // directories of the host; null: none
   uint64_t scratch_bytes; // of /tmp and /dev/shm, each
-  int cgroups, hidden_folders;
+  int cgroups, hidden_directories;
   Cgroup cgroup[MOST_CGROUPS];
   const char *hidden[MOST_HIDDEN];
   uint64_t address_space, cpu_seconds, file_size; // 0: not limited

@@ -29,22 +29,22 @@ static int set_path(const FileOperation *file, const uint8_t *name, size_t n) {
 
 static int make_directory(const Place *place, mode_t mode) {
   struct stat status;
-  if (mkdirat(place->folder, place->name, mode) && errno != EEXIST) return errno;
-  if (fstatat(place->folder, place->name, &status, unless_links_are_followed(AT_SYMLINK_NOFOLLOW))) return errno;
-  return S_ISDIR(status.st_mode) ? change_mode(place->folder, place->name, mode) : ENOTDIR;
+  if (mkdirat(place->directory, place->name, mode) && errno != EEXIST) return errno;
+  if (fstatat(place->directory, place->name, &status, unless_links_are_followed(AT_SYMLINK_NOFOLLOW))) return errno;
+  return S_ISDIR(status.st_mode) ? change_mode(place->directory, place->name, mode) : ENOTDIR;
 }
 
 // Writes a file under another name with the pid, and renames it, so that readers see the old file or the new one.
 static int write_file(const Place *place, mode_t mode, const void *bytes, size_t n) {
   char part[64];
   snprintf(part, sizeof part, ".shellfleet-%d.part", getpid());
-  const int fd = openat(place->folder, part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+  const int fd = openat(place->directory, part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return errno;
   int error = write_all(fd, bytes, n);
   if (!error && fchmod(fd, mode)) error = errno;
   if (close(fd) && !error) error = errno; // where a file system reports only then that there was no room
-  if (!error && renameat(place->folder, part, place->folder, place->name)) error = errno;
-  if (error) unlinkat(place->folder, part, 0);
+  if (!error && renameat(place->directory, part, place->directory, place->name)) error = errno;
+  if (error) unlinkat(place->directory, part, 0);
   return error;
 }
 
@@ -53,9 +53,9 @@ static int make_link(const Place *place, const uint8_t *target, size_t n) {
   if (!n || n >= sizeof text || memchr(target, 0, n)) return EINVAL;
   memcpy(text, target, n);
   text[n] = 0;
-  int made = symlinkat(text, place->folder, place->name);
-  if (made && errno == EEXIST && !unlinkat(place->folder, place->name, 0))
-    made = symlinkat(text, place->folder, place->name);
+  int made = symlinkat(text, place->directory, place->name);
+  if (made && errno == EEXIST && !unlinkat(place->directory, place->name, 0))
+    made = symlinkat(text, place->directory, place->name);
   return made ? errno : 0;
 }
 
@@ -67,7 +67,7 @@ static int unpack(uint32_t kind, mode_t mode, const uint8_t *content, size_t n) 
     case 'd': error = make_directory(&place, mode); break;
     case 'f': error = write_file(&place, mode, content, n); break;
     case 'l': error = make_link(&place, content, n); break;
-    case 'm': error = change_mode(place.folder, place.name, mode); break;
+    case 'm': error = change_mode(place.directory, place.name, mode); break;
     default: error = EINVAL;
   }
   place_close(&place);

@@ -8,23 +8,23 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const run = promisify(execFile);
 const library = join(import.meta.dirname, '..');
-let folder: string;
+let directory: string;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sf-cgroup-'));
+  directory = await mkdtemp(join(tmpdir(), 'sf-cgroup-'));
   const sources = [join(library, 'fuzz/read-cgroup.c'), join(library, 'src/cgroup.c')];
-  await run('cc', ['-std=gnu11', '-Wall', '-Wextra', '-Werror', '-o', join(folder, 'read-cgroup'), ...sources]);
+  await run('cc', ['-std=gnu11', '-Wall', '-Wextra', '-Werror', '-o', join(directory, 'read-cgroup'), ...sources]);
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(() => rm(directory, { recursive: true, force: true }));
 
 async function read(name: string, files: Record<string, string>): Promise<unknown> {
-  const root = join(folder, name);
+  const root = join(directory, name);
   await mkdir(root);
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(root, path)), { recursive: true });
     await writeFile(join(root, path), text);
   }
-  return JSON.parse((await run(join(folder, 'read-cgroup'), [root])).stdout);
+  return JSON.parse((await run(join(directory, 'read-cgroup'), [root])).stdout);
 }
 
 describe('the control group', () => {

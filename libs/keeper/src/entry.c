@@ -5,7 +5,7 @@
 #include "clock.h"
 #include "clocks.h"
 #include "ending.h"
-#include "folder.h"
+#include "run_directory.h"
 #include "input.h"
 #include "ladder.h"
 #include "link.h"
@@ -108,11 +108,11 @@ static int checks_of(const Command *command) {
 
 static enum Refusal prepare_command(const Command *command, const uint8_t *id) {
   entry.run = (ShellRun){.input = command->input_kind != NO_STDIN};
-  const enum Refusal refusal = folder_write_command(command, &entry.run.texts);
+  const enum Refusal refusal = run_directory_write_command(command, &entry.run.texts);
   if (refusal) return refusal;
   entry.run.traps = memmem(command->script, command->script_bytes, "trap", 4) != 0;
   entry.run.checks = checks_of(command);
-  if (entry.run.checks && !folder_write_check(command, &entry.run.texts)) return REFUSED_NO_SPACE;
+  if (entry.run.checks && !run_directory_write_check(command, &entry.run.texts)) return REFUSED_NO_SPACE;
   return command->input_kind == OPEN_STDIN && !input_begin(id) ? REFUSED_NO_SPACE : 0;
 }
 
@@ -132,11 +132,11 @@ static void replace_shell_without_texts(void) {
 static enum Refusal prepare(const Header *header, const uint8_t *payload, Start *start) {
   const enum Refusal refusal = check_id(header);
   if (refusal) return refusal;
-  folder_look();
+  run_directory_look();
   if (!start_parse(header, payload, start)) return REFUSED_INVALID;
-  if (folder_make_room()) {
+  if (run_directory_make_room()) {
     ending_note_shell(PARTIAL,
-                      "the session's own folder was full: files that are not the keeper's were removed from it");
+                      "the session's own directory was full: files that are not the keeper's were removed from it");
   }
   return start->kind == COMMAND_ENTRY ? prepare_command(&start->command, header->id) : 0;
 }

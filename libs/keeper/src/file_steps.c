@@ -27,9 +27,9 @@ int write_all(int fd, const void *bytes, size_t n) {
 }
 
 // Opens without blocking, so that a FIFO or a device is refused and not waited for.
-int open_regular(int folder, const char *path, int flags, int *fd) {
+int open_regular(int directory, const char *path, int flags, int *fd) {
   struct stat status;
-  *fd = openat(folder, path, flags | unless_links_are_followed(O_NOFOLLOW) | O_NONBLOCK | O_CLOEXEC, 0644);
+  *fd = openat(directory, path, flags | unless_links_are_followed(O_NOFOLLOW) | O_NONBLOCK | O_CLOEXEC, 0644);
   if (*fd < 0) return errno;
   if (fstat(*fd, &status)) return errno;
   if (is_off_limits(&status)) return EPERM;
@@ -37,16 +37,17 @@ int open_regular(int folder, const char *path, int flags, int *fd) {
   return S_ISREG(status.st_mode) ? 0 : EINVAL;
 }
 
-int not_a_folder(int folder, const char *name) {
+int not_a_directory(int directory, const char *name) {
   struct stat status;
-  const int is_link = refuses_links && !fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) && S_ISLNK(status.st_mode);
+  const int is_link =
+    refuses_links && !fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) && S_ISLNK(status.st_mode);
   return is_link ? ELOOP : ENOTDIR;
 }
 
-static int open_folder(int folder, const char *path, int *fd) {
+static int open_directory(int directory, const char *path, int *fd) {
   struct stat status;
-  *fd = openat(folder, path, O_PATH | O_DIRECTORY | unless_links_are_followed(O_NOFOLLOW) | O_CLOEXEC);
-  if (*fd < 0) return errno == ENOTDIR ? not_a_folder(folder, path) : errno;
+  *fd = openat(directory, path, O_PATH | O_DIRECTORY | unless_links_are_followed(O_NOFOLLOW) | O_CLOEXEC);
+  if (*fd < 0) return errno == ENOTDIR ? not_a_directory(directory, path) : errno;
   const int error = fstat(*fd, &status) ? errno : is_off_limits(&status) ? EPERM : 0;
   if (error) close(*fd);
   return error;
@@ -54,15 +55,15 @@ static int open_folder(int folder, const char *path, int *fd) {
 
 // Opens the directories of a path from the root on, each in the one before, and makes missing ones.
 static int walk_to(char *path, int makes_parents, int *fd) {
-  int error = open_folder(AT_FDCWD, "/", fd);
+  int error = open_directory(AT_FDCWD, "/", fd);
   for (char *name = path; !error && name;) {
     char *slash = strchr(name, '/');
     if (slash) *slash = 0;
     int next = *fd;
     if (*name) {
-      error = refuses_links && !strcmp(name, "..") ? EINVAL : open_folder(*fd, name, &next);
+      error = refuses_links && !strcmp(name, "..") ? EINVAL : open_directory(*fd, name, &next);
       if (error == ENOENT && makes_parents)
-        error = mkdirat(*fd, name, 0755) && errno != EEXIST ? errno : open_folder(*fd, name, &next);
+        error = mkdirat(*fd, name, 0755) && errno != EEXIST ? errno : open_directory(*fd, name, &next);
       close(*fd);
     }
     *fd = next;
@@ -81,26 +82,26 @@ int place_open(const char *path, int makes_parents, Place *place) {
   memcpy(parent, path, end);
   parent[end] = 0;
   strcpy(place->name, path[end] ? path + end : ".");
-  if (refuses_links) return strcmp(place->name, "..") ? walk_to(parent, makes_parents, &place->folder) : EINVAL;
-  int error = open_folder(AT_FDCWD, end ? parent : "/", &place->folder);
-  if (error == ENOENT && makes_parents) error = walk_to(parent, 1, &place->folder);
+  if (refuses_links) return strcmp(place->name, "..") ? walk_to(parent, makes_parents, &place->directory) : EINVAL;
+  int error = open_directory(AT_FDCWD, end ? parent : "/", &place->directory);
+  if (error == ENOENT && makes_parents) error = walk_to(parent, 1, &place->directory);
   return error;
 }
 
-void place_close(Place *place) { close(place->folder); }
+void place_close(Place *place) { close(place->directory); }
 
-int look_at(int folder, const char *name, int is_removed) {
+int look_at(int directory, const char *name, int is_removed) {
   struct stat status;
-  if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW)) return errno;
+  if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW)) return errno;
   if (is_off_limits(&status)) return EPERM;
   return is_removed && S_ISDIR(status.st_mode) && leads_off_limits(&status) ? EPERM : 0;
 }
 
 // Changes the mode of the checked file by its name in /proc, because fchmod() takes no O_PATH descriptor.
-int change_mode(int folder, const char *name, mode_t mode) {
+int change_mode(int directory, const char *name, mode_t mode) {
   struct stat status;
   char path[32];
-  const int fd = openat(folder, name, O_PATH | unless_links_are_followed(O_NOFOLLOW) | O_CLOEXEC);
+  const int fd = openat(directory, name, O_PATH | unless_links_are_followed(O_NOFOLLOW) | O_CLOEXEC);
   if (fd < 0) return errno;
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   int error = fstat(fd, &status) ? errno : is_off_limits(&status) ? EPERM : 0;
@@ -113,7 +114,7 @@ int change_mode(int folder, const char *name, mode_t mode) {
 int change_mode_of(const char *path, mode_t mode) {
   Place place;
   const int error = place_open(path, 0, &place);
-  return error ? error : change_mode(place.folder, place.name, mode);
+  return error ? error : change_mode(place.directory, place.name, mode);
 }
 
 int open_file(const char *path, int flags, int *fd) {
@@ -122,23 +123,23 @@ int open_file(const char *path, int flags, int *fd) {
   if (!refuses_links) return open_regular(AT_FDCWD, path, flags, fd);
   int error = place_open(path, 0, &place);
   if (error) return error;
-  error = open_regular(place.folder, place.name, flags, fd);
+  error = open_regular(place.directory, place.name, flags, fd);
   place_close(&place);
   return error;
 }
 
-void print_record(int folder, const char *path, const char *name, const struct stat *status) {
+void print_record(int directory, const char *path, const char *name, const struct stat *status) {
   const char type = S_ISREG(status->st_mode) ? 'f'
                   : S_ISDIR(status->st_mode) ? 'd'
                   : S_ISLNK(status->st_mode) ? 'l'
                                              : 'o';
-  print_record_of(type, folder, path, name, status);
+  print_record_of(type, directory, path, name, status);
 }
 
-void print_record_of(char type, int folder, const char *path, const char *name, const struct stat *status) {
+void print_record_of(char type, int directory, const char *path, const char *name, const struct stat *status) {
   char target[PATH_MAX] = "";
   if (S_ISLNK(status->st_mode)) {
-    const ssize_t n = readlinkat(folder, path, target, sizeof target - 1);
+    const ssize_t n = readlinkat(directory, path, target, sizeof target - 1);
     target[n > 0 ? n : 0] = 0;
   }
   const long long modified = (long long)status->st_mtim.tv_sec * 1000 + status->st_mtim.tv_nsec / 1000000;

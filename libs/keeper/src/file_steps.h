@@ -6,7 +6,7 @@
 
 // A name that an operation makes, replaces or removes, in its open directory, which stays the one that was checked.
 typedef struct {
-  int folder;
+  int directory;
   char name[2 * 4096];
 } Place;
 
@@ -14,22 +14,22 @@ typedef struct {
 void refuse_links(void);
 int write_all(int fd, const void *bytes, size_t n);
 // Opens a regular file, and refuses anything else.
-int open_regular(int folder, const char *path, int flags, int *fd);
+int open_regular(int directory, const char *path, int flags, int *fd);
 int open_file(const char *path, int flags, int *fd);
 // Finds the place of a path. With makes_parents it makes the directories above it first.
 int place_open(const char *path, int makes_parents, Place *place);
 void place_close(Place *place);
-// Refuses the keeper's folder and what is in it, and with is_removed also the directories above it.
-int look_at(int folder, const char *name, int is_removed);
-int change_mode(int folder, const char *name, mode_t mode);
+// Refuses the keeper's directory and what is in it, and with is_removed also the directories above it.
+int look_at(int directory, const char *name, int is_removed);
+int change_mode(int directory, const char *name, mode_t mode);
 int change_mode_of(const char *path, mode_t mode);
 // Returns the given flags, which keep openat() or fstatat() from following a link, if links are refused; else 0.
 int unless_links_are_followed(int flags);
 // Returns ENOTDIR, or ELOOP for a link that is not followed.
-int not_a_folder(int folder, const char *name);
+int not_a_directory(int directory, const char *name);
 // Prints a record: type, size, mode, modified (ms), name, target of a symbolic link, each ended by a zero byte. `path`
-// is relative to the open folder.
-void print_record(int folder, const char *path, const char *name, const struct stat *status);
-void print_record_of(char type, int folder, const char *path, const char *name, const struct stat *status);
+// is relative to the open directory.
+void print_record(int directory, const char *path, const char *name, const struct stat *status);
+void print_record_of(char type, int directory, const char *path, const char *name, const struct stat *status);
 
 #endif

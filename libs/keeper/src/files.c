@@ -72,9 +72,9 @@ static int read_range(const FileOperation *file) {
 // Opens the file that parts are written to. An existing file is checked before it is emptied.
 static int open_part(const Place *place, const FileOperation *file, int *fd) {
   const int is_later_part = file->offset > 0;
-  int error = open_regular(place->folder, place->name, O_WRONLY, fd);
+  int error = open_regular(place->directory, place->name, O_WRONLY, fd);
   if (error == ENOENT && is_later_part) return ESTALE;
-  if (error == ENOENT) error = open_regular(place->folder, place->name, O_WRONLY | O_CREAT | O_EXCL, fd);
+  if (error == ENOENT) error = open_regular(place->directory, place->name, O_WRONLY | O_CREAT | O_EXCL, fd);
   if (error) return error;
   // A later part continues a file that ends where the part begins. After a failure or in a fresh sandbox there is none.
   struct stat part;
@@ -92,7 +92,7 @@ static int put_in_place(const FileOperation *file, int fd, const Place *part, co
   const mode_t mode = file->flags & FILE_MODE ? file->length & 07777 : old ? old->st_mode & 07777 : 0644;
   const int has_mode = file->flags & FILE_MODE || old; // a replaced script stays executable
   if (has_mode && fchmod(fd, mode)) error = errno;
-  if (!error && renameat(part->folder, part->name, target.folder, target.name)) error = errno;
+  if (!error && renameat(part->directory, part->name, target.directory, target.name)) error = errno;
   place_close(&target);
   return error;
 }
@@ -112,7 +112,7 @@ static int write_range(const FileOperation *file) {
   error = write_all(fd, file->data, file->data_bytes);
   if (!error && file->rename_to[0]) error = put_in_place(file, fd, &place, exists && S_ISREG(old.st_mode) ? &old : 0);
   if (close(fd) && !error) error = errno; // some file systems report only here that there was no room
-  if (error && file->rename_to[0]) unlinkat(place.folder, place.name, 0);
+  if (error && file->rename_to[0]) unlinkat(place.directory, place.name, 0);
   return error;
 }
 
@@ -121,10 +121,10 @@ static int describe(const FileOperation *file) {
   Place place;
   const int error = place_open(file->path, 0, &place);
   if (error) return error;
-  if (fstatat(place.folder, place.name, &status, AT_SYMLINK_NOFOLLOW)) return errno;
+  if (fstatat(place.directory, place.name, &status, AT_SYMLINK_NOFOLLOW)) return errno;
   if (is_off_limits(&status)) return EPERM;
   const char *slash = strrchr(file->path, '/');
-  print_record(place.folder, place.name, slash && slash[1] ? slash + 1 : file->path, &status);
+  print_record(place.directory, place.name, slash && slash[1] ? slash + 1 : file->path, &status);
   return fflush(stdout) ? errno : 0;
 }
 
@@ -133,26 +133,26 @@ static int make_directory(const FileOperation *file) {
   struct stat status;
   const int error = place_open(file->path, 1, &place);
   if (error) return error;
-  if (!mkdirat(place.folder, place.name, 0755)) return 0;
+  if (!mkdirat(place.directory, place.name, 0755)) return 0;
   const int failed = errno;
-  if (fstatat(place.folder, place.name, &status, unless_links_are_followed(AT_SYMLINK_NOFOLLOW))) return failed;
-  return S_ISDIR(status.st_mode) ? 0 : not_a_folder(place.folder, place.name);
+  if (fstatat(place.directory, place.name, &status, unless_links_are_followed(AT_SYMLINK_NOFOLLOW))) return failed;
+  return S_ISDIR(status.st_mode) ? 0 : not_a_directory(place.directory, place.name);
 }
 
 static int rename_path(const FileOperation *file) {
   Place from, to;
   int error = place_open(file->path, 0, &from);
-  if (!error) error = look_at(from.folder, from.name, 1);
+  if (!error) error = look_at(from.directory, from.name, 1);
   if (!error) error = place_open(file->rename_to, 1, &to);
   if (error) return error;
-  return renameat(from.folder, from.name, to.folder, to.name) ? errno : 0;
+  return renameat(from.directory, from.name, to.directory, to.name) ? errno : 0;
 }
 
 static int remove_path(const FileOperation *file) {
   Place place;
   int error = place_open(file->path, 0, &place);
-  if (!error) error = look_at(place.folder, place.name, 1);
-  return error ? error : remove_at(place.folder, place.name, file->flags & FILE_RECURSIVE);
+  if (!error) error = look_at(place.directory, place.name, 1);
+  return error ? error : remove_at(place.directory, place.name, file->flags & FILE_RECURSIVE);
 }
 
 static int run(const FileOperation *file) {
@@ -172,7 +172,7 @@ static int run(const FileOperation *file) {
   }
   const char *path = file->type == FILE_UNPACK ? bundle_path() : file->path;
   if (error == EPERM && off_limits_is_met())
-    fprintf(stderr, "%s: the folder of the session's keeper is not for file operations\n", path);
+    fprintf(stderr, "%s: the directory of the session's keeper is not for file operations\n", path);
   else if (error == EACCES || error == EPERM)
     fprintf(stderr, "%s: %s for uid %d\n", path, strerror(error), (int)geteuid());
   else if (error) fprintf(stderr, "%s: %s\n", path, strerror(error));

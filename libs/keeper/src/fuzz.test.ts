@@ -13,8 +13,8 @@ const plain = ['-std=gnu11', '-g', '-O1', '-Wall', '-Wextra', '-Werror'];
 const sanitizers = ['-fsanitize=address,undefined', '-fno-sanitize-recover=all'];
 const MILLISECONDS = 1500;
 
-async function compile(folder: string, sources: readonly string[]): Promise<string> {
-  const program = join(folder, 'fuzz');
+async function compile(directory: string, sources: readonly string[]): Promise<string> {
+  const program = join(directory, 'fuzz');
   const paths = sources.map((path) => join(library, path));
   await run('cc', [...plain, ...sanitizers, '-o', program, ...paths]);
   return program;
@@ -29,14 +29,17 @@ describe('the C parts of the keeper, under sanitizers', () => {
       ['input', 'free_path', 'events', 'memory', 'log'],
     ],
   ])('%s', { timeout: 60_000 }, async (_, fuzzer, sources) => {
-    const folder = await mkdtemp(join(tmpdir(), 'sf-fuzz-'));
+    const directory = await mkdtemp(join(tmpdir(), 'sf-fuzz-'));
     try {
-      const program = await compile(folder, [`fuzz/fuzz-${fuzzer}.c`, ...sources.map((source) => `src/${source}.c`)]);
+      const program = await compile(directory, [
+        `fuzz/fuzz-${fuzzer}.c`,
+        ...sources.map((source) => `src/${source}.c`),
+      ]);
       const seed = String(Math.floor(Math.random() * 2 ** 31)); // in the failure's message, to run again
       const { stdout } = await run(program, [seed, String(MILLISECONDS)]);
       expect(stdout).toMatch(/^[1-9]\d* rounds, [1-9]\d* (frames|bytes)\n$/);
     } finally {
-      await rm(folder, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true });
     }
   });
 });

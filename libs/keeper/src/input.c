@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "input.h"
 #include "events.h"
-#include "folder.h"
+#include "run_directory.h"
 #include "free_path.h"
 #include "link.h"
 #include "log.h"

@@ -1,4 +1,4 @@
-// An open stdin: a FIFO in the folder, and the bytes from the worker for which it has no room yet.
+// An open stdin: a FIFO in the directory, and the bytes from the worker for which it has no room yet.
 //
 // INPUTPIPE-1. Bytes reach the pipe in order and once: repeated ones are recognised by their offset, and a frame after
 //              a gap is not taken.

@@ -3,7 +3,7 @@
 // protocol.
 //
 //   keeper <socket path | -> [shell [argument ...]]
-//   environment: SF_TOKEN, SF_SYNC (hex; for -), SF_FOLDER, SF_WORKSPACE, SF_EGRESS;
+//   environment: SF_TOKEN, SF_SYNC (hex; for -), SF_DIRECTORY, SF_WORKSPACE, SF_EGRESS;
 //     for - without SF_TOKEN both are the first line of stdin
 //   keeper hold: what the keeper starts when its shell has closed descriptors
 //
@@ -16,7 +16,7 @@
 //   shell                       the user's shell            clocks      deadlines
 //   output, late, input         a command's streams         report      the reports of the shell's loop
 //   directory                   where the shell is
-//   folder                      files for the shell         start       the START message
+//   directory                      files for the shell         start       the START message
 //   files                       one file operation          egress      the way to the proxy
 //   forwarder                   its process                 child       forks of the keeper
 //   tree, bundle, remove        listings, many files        file_steps  what they share
@@ -33,7 +33,7 @@
 #include "entry.h"
 #include "events.h"
 #include "file_calls.h"
-#include "folder.h"
+#include "run_directory.h"
 #include "hello.h"
 #include "identity.h"
 #include "input.h"
@@ -212,17 +212,17 @@ static void open_signals(void) {
   give_up(EXIT_NO_RESOURCES);
 }
 
-static const char *open_folder(void) {
-  const char *folder = getenv("SF_FOLDER");
-  folder = folder ? strdup(folder) : "/run/shellfleet";
-  unsetenv("SF_FOLDER");
-  if (folder && strlen(folder) <= 90) {
-    mkdir(folder, 0700); // of one that is there this fails; where it could not be made, so does access()
-    if (!access(folder, W_OK)) return folder;
+static const char *open_directory(void) {
+  const char *directory = getenv("SF_DIRECTORY");
+  directory = directory ? strdup(directory) : "/run/shellfleet";
+  unsetenv("SF_DIRECTORY");
+  if (directory && strlen(directory) <= 90) {
+    mkdir(directory, 0700); // of one that is there this fails; where it could not be made, so does access()
+    if (!access(directory, W_OK)) return directory;
   }
   log_failure(
-    "SF_FOLDER (default /run/shellfleet) must be a folder of at most 90 characters that the user can write to");
-  give_up(EXIT_NO_FOLDER);
+    "SF_DIRECTORY (default /run/shellfleet) must be a directory of at most 90 characters that the user can write to");
+  give_up(EXIT_NO_DIRECTORY);
   return 0;
 }
 
@@ -252,17 +252,17 @@ int main(int argc, char **argv) {
   if (!events_open() || !link_open(transport, identity_sync(), greet)) give_up(EXIT_NO_RESOURCES);
   open_signals();
   if (!workspace_is_expected()) give_up(EXIT_OTHER_WORKSPACE);
-  const char *folder = open_folder();
+  const char *directory = open_directory();
   if (!begun_open() || !processes_open() || !input_open() || !terminals_open() || !egress_open())
     give_up(EXIT_NO_RESOURCES);
   cgroup_open("/sys/fs/cgroup");
-  folder_open(folder);
+  run_directory_open(directory);
   if (!sealed_open()) {
     log_failure("making memory files for scripts");
     give_up(EXIT_NO_RESOURCES);
   }
   late_open();
-  if (!output_open()) give_up(EXIT_NO_FOLDER);
+  if (!output_open()) give_up(EXIT_NO_DIRECTORY);
   shell_open(argv + 2);
   loop();
 }

@@ -64,7 +64,7 @@ describe('payloads of frames', () => {
   });
 
   test.each([
-    [104, 'Its keeper cannot write to its folder.'],
+    [104, 'Its keeper cannot write to its directory.'],
     [0, undefined],
     [137, undefined],
     [null, undefined],

@@ -215,9 +215,9 @@ const keeperExits: Record<number, string> = {
   101: 'Its keeper was not the first process of its own pid namespace.',
   102: 'Its keeper was started with wrong arguments.',
   103: 'Its keeper was given no token.',
-  104: 'Its keeper cannot write to its folder.',
+  104: 'Its keeper cannot write to its directory.',
   105: 'Its keeper had too little memory, or too few descriptors.',
-  106: 'The folder mounted as its workspace is not the one that was checked: another session changed the path meanwhile, or the engine runs on another kernel.',
+  106: 'The directory mounted as its workspace is not the one that was checked: another session changed the path meanwhile, or the engine runs on another kernel.',
 };
 
 /** Returns why a keeper could not start, or undefined for an exit code that is not one of the keeper's. */

@@ -10,7 +10,7 @@
 enum { OWN_FD = 3, MOST_FILES = 16 };
 
 static struct {
-  int fd; // -1: there is no folder
+  int fd; // -1: there is no directory
   struct stat status;
   int is_own_mount; // every file on its device is the keeper's
   int is_met;
@@ -22,9 +22,9 @@ static int is_same(const struct stat *a, const struct stat *b) {
   return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-void off_limits_open(const char *folder) {
+void off_limits_open(const char *directory) {
   struct stat above;
-  own.fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  own.fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (own.fd < 0 || fstat(own.fd, &own.status)) return; // the keeper's own writes fail then, too
   own.is_own_mount = !fstatat(own.fd, "..", &above, 0) && above.st_dev != own.status.st_dev;
 }
@@ -40,8 +40,8 @@ void off_limits_keep_only(void) {
   for (int fd = OWN_FD + 1; fd < most; fd++) close(fd);
 }
 
-// Compares the file with each in the folder: it may have another name elsewhere on the device.
-static int is_in_folder(const struct stat *status) {
+// Compares the file with each in the directory: it may have another name elsewhere on the device.
+static int is_in_directory(const struct stat *status) {
   const int fd = openat(own.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *directory = fd < 0 ? 0 : fdopendir(fd);
   if (!directory) return errno != ENOENT; // what cannot be compared is not touched
@@ -56,7 +56,7 @@ static int is_ours(const struct stat *status) {
   for (int i = 0; i < own.count; i++)
     if (is_same(&own.files[i], status)) return 1;
   if (own.fd < 0 || status->st_dev != own.status.st_dev) return 0;
-  return own.is_own_mount || is_in_folder(status);
+  return own.is_own_mount || is_in_directory(status);
 }
 
 int is_off_limits(const struct stat *status) {
@@ -72,7 +72,7 @@ int leads_off_limits(const struct stat *status) {
     const int next = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
     close(fd);
     fd = next;
-    if (fd < 0 || fstat(fd, &above) || is_same(&above, &at)) break; // the root folder is its own parent
+    if (fd < 0 || fstat(fd, &above) || is_same(&above, &at)) break; // the root directory is its own parent
     at = above;
   }
   if (fd >= 0) close(fd);

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "output.h"
 #include "events.h"
-#include "folder.h"
+#include "run_directory.h"
 #include "free_path.h"
 #include "late.h"
 #include "link.h"
@@ -82,7 +82,7 @@ static void set_size(OutputPipe *pipe, int bytes, int is_grown) {
 
 static int reuse(int stream) {
   OutputPipe *pipe = &pipes[stream];
-  if (!pipe->inode || !(folder_is_unchanged() || folder_has_fifo(pipe->path, pipe->inode))) {
+  if (!pipe->inode || !(run_directory_is_unchanged() || run_directory_has_fifo(pipe->path, pipe->inode))) {
     close(pipe->fd);
     return make(stream);
   }

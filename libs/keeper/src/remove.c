@@ -18,11 +18,11 @@ typedef struct {
 } Way;
 
 // Removes a file or an empty directory. Returns 0, ENOTEMPTY or another errno.
-static int remove_one(int folder, const char *name) {
-  if (!unlinkat(folder, name, 0)) return 0;
+static int remove_one(int directory, const char *name) {
+  if (!unlinkat(directory, name, 0)) return 0;
   if (errno != EISDIR && errno != EPERM) return errno;
   const int error = errno;
-  if (!unlinkat(folder, name, AT_REMOVEDIR)) return 0;
+  if (!unlinkat(directory, name, AT_REMOVEDIR)) return 0;
   return errno == ENOTDIR ? error : errno == EEXIST ? ENOTEMPTY : errno;
 }
 
@@ -100,16 +100,16 @@ static int empty(Way *way, int *fd) {
   }
 }
 
-int remove_at(int folder, const char *name, int recursive) {
-  int error = remove_one(folder, name);
+int remove_at(int directory, const char *name, int recursive) {
+  int error = remove_one(directory, name);
   if (error != ENOTEMPTY || !recursive) return error;
   Way way = {0};
-  int fd = dup(folder);
+  int fd = dup(directory);
   if (fd < 0) return errno;
   error = go_down(&way, &fd, name);
   if (!error) error = empty(&way, &fd);
   free(way.above);
   close(fd);
   if (error) return error;
-  return unlinkat(folder, name, AT_REMOVEDIR) ? errno : 0;
+  return unlinkat(directory, name, AT_REMOVEDIR) ? errno : 0;
 }

@@ -3,6 +3,6 @@
 #define REMOVE_H
 
 // Follows no symbolic link. Returns 0 or an errno.
-int remove_at(int folder, const char *name, int recursive);
+int remove_at(int directory, const char *name, int recursive);
 
 #endif

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 #include "report.h"
-#include "folder.h"
+#include "run_directory.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -59,9 +59,10 @@ static void keep_traps(const char *text, size_t n) {
   const char *loop_trap = find_line(text, n, "trap -- '{ __sf_leave ");
   own.lacks_own_trap = !loop_trap;
   const char *hooks_end = loop_trap ? loop_trap : end;
-  if (!loop_trap) own.has_exit_trap = traps && folder_write("exit", traps, end - traps, "");
+  if (!loop_trap) own.has_exit_trap = traps && run_directory_write("exit", traps, end - traps, "");
   const int has_hooks = traps && traps < hooks_end;
-  if (has_hooks || own.has_hooks) folder_write("hooks", has_hooks ? traps : "", has_hooks ? hooks_end - traps : 0, "");
+  if (has_hooks || own.has_hooks)
+    run_directory_write("hooks", has_hooks ? traps : "", has_hooks ? hooks_end - traps : 0, "");
   own.has_hooks = has_hooks;
 }
 

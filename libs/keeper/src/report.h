@@ -17,7 +17,7 @@ enum Reported { NO_REPORT, REPORTED_LEAVING, REPORTED_SAVED, REPORTED_END };
 void report_forget(int keeps_traps);
 // Reads until a report with this run token is complete, or the pipe is empty.
 enum Reported report_read(int pipe, const char *run_token, Report *report);
-// Returns whether the user's EXIT trap is in the folder's file `exit`.
+// Returns whether the user's EXIT trap is in the directory's file `exit`.
 int report_has_exit_trap(void);
 // Returns whether, by the last report, the loop's own trap is not on EXIT any more.
 int report_lacks_own_trap(void);

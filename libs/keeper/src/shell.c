@@ -3,7 +3,7 @@
 #include "child.h"
 #include "clock.h"
 #include "events.h"
-#include "folder.h"
+#include "run_directory.h"
 #include "log.h"
 #include "processes.h"
 #include "reaper.h"
@@ -44,8 +44,8 @@ static struct {
 // Returns 0 when the reports cannot be received.
 static int make_fifos(void) {
   const int before = own.report;
-  own.go = folder_fifo("go", own.go);
-  own.report = folder_fifo("report", own.report);
+  own.go = run_directory_fifo("go", own.go);
+  own.report = run_directory_fifo("report", own.report);
   if (own.go < 0 || own.report < 0) return 0;
   return own.report == before || events_add(own.report, EPOLLIN, REPORT_PIPE);
 }
@@ -114,7 +114,7 @@ static void spawn(void) {
   own.is_ready = own.is_leaving = own.has_saved = 0;
   own.spawned_at = now_ms();
   own.pid = -1;
-  if (!make_fifos() || !folder_write_loop(program.arguments, own.continues)) return; // shell_tick tries again
+  if (!make_fifos() || !run_directory_write_loop(program.arguments, own.continues)) return; // shell_tick tries again
   drain(own.go);
   drain(own.report);
   report_forget(own.continues);
@@ -134,7 +134,7 @@ static void spawn(void) {
 
 // Starts the next shell. Its number is set at the end of the last one, so that no command of that one runs on it.
 static void spawn_next(const int *continue_with) {
-  folder_distrust();
+  run_directory_distrust();
   own.continues = continue_with != 0;
   if (continue_with) own.continue_code = *continue_with;
   else own.number++;
@@ -210,7 +210,7 @@ static void give(int script, const char *what) {
   make_token(script);
   const int n = snprintf(line, sizeof line, "%s%s%s.\n", own.token, *what ? " " : "", what);
   own.is_leaving = 0;
-  if ((folder_is_unchanged() || make_fifos()) && write(own.go, line, n) == n) return;
+  if ((run_directory_is_unchanged() || make_fifos()) && write(own.go, line, n) == n) return;
   log_message("the shell could not be given a command and is killed");
   shell_kill();
 }
@@ -230,7 +230,7 @@ void shell_run(const ShellRun *run) {
   n += add_number(extra + n, sizeof extra - n, "check", texts->check);
   add_number(extra + n, sizeof extra - n, "early", texts->early);
   give(texts->script, extra);
-  folder_confirm(); // all names in the folder were checked for this command
+  run_directory_confirm(); // all names in the directory were checked for this command
 }
 
 // Starts a process with only the descriptors of the sealed files, which the shell opens through /proc. It executes a

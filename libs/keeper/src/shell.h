@@ -1,7 +1,7 @@
 // The user's shell: a child that runs the loop of shell.sh, receives a run token per command, and reports its end.
 #ifndef SHELL_H
 #define SHELL_H
-#include "folder.h"
+#include "run_directory.h"
 #include "report.h"
 #include <sys/types.h>
 

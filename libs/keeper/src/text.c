@@ -83,7 +83,7 @@ int text_seal_loop(Text *text) { return end_of(text, sealed_put_loop) > 0; }
 
 int text_close(Text *text) {
   put(text, text->buffer, text->used);
-  if (text->failed) log_failure("writing a file of the folder");
+  if (text->failed) log_failure("writing a file of the directory");
   if (text->fd >= 0) close(text->fd);
   return !text->failed;
 }

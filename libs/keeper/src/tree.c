@@ -55,10 +55,10 @@ static int read_names(DIR *directory, Names *names) {
 
 static int list_directory(int fd, size_t length, uint64_t depth, const char *cursor);
 
-static int enter(int folder, const char *name, int flags, int *fd) {
+static int enter(int directory, const char *name, int flags, int *fd) {
   struct stat status;
-  *fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
-  if (*fd < 0) return errno == ENOTDIR ? not_a_folder(folder, name) : errno;
+  *fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+  if (*fd < 0) return errno == ENOTDIR ? not_a_directory(directory, name) : errno;
   if (!fstat(*fd, &status) && !is_off_limits(&status)) return 0;
   close(*fd);
   *fd = -1;
@@ -66,23 +66,24 @@ static int enter(int folder, const char *name, int flags, int *fd) {
 }
 
 // Prints the entry unless the page before had it, then what is below it.
-static int list_entry(int folder, const char *name, size_t length, uint64_t depth, int is_known, const char *cursor) {
+static int list_entry(int directory, const char *name, size_t length, uint64_t depth, int is_known,
+                      const char *cursor) {
   struct stat status;
-  if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW)) return 0; // another process has removed it
+  if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW)) return 0; // another process has removed it
   const size_t whole = length + strlen(name);
   if (whole >= PATH_MAX) return ENAMETOOLONG;
   strcpy(walk.path + length, name);
   const int enters = S_ISDIR(status.st_mode) && depth != 1;
   int fd = -1;
-  const int refused = enters ? enter(folder, name, O_NOFOLLOW, &fd) : 0;
+  const int refused = enters ? enter(directory, name, O_NOFOLLOW, &fd) : 0;
   if (refused && refused != EACCES && refused != EPERM) return refused == ENOENT ? 0 : refused;
   if (!is_known) {
     const size_t bytes = RECORD_BYTES + whole + (S_ISLNK(status.st_mode) ? status.st_size : 0);
     walk.is_full = bytes > walk.left;
     if (!walk.is_full) {
       walk.left -= bytes;
-      if (refused) print_record_of('u', folder, name, walk.path, &status);
-      else print_record(folder, name, walk.path, &status);
+      if (refused) print_record_of('u', directory, name, walk.path, &status);
+      else print_record(directory, name, walk.path, &status);
     }
   }
   if (fd < 0) return 0;
@@ -127,7 +128,7 @@ int tree_list(const FileOperation *file) {
   int fd;
   Place place;
   int error = place_open(file->path, 0, &place);
-  if (!error) error = enter(place.folder, place.name, unless_links_are_followed(O_NOFOLLOW), &fd);
+  if (!error) error = enter(place.directory, place.name, unless_links_are_followed(O_NOFOLLOW), &fd);
   if (!error) error = list_directory(fd, 0, file->length, file->data_bytes ? cursor : 0);
   if (!error && walk.is_full) fputs("more", stderr);
   return error ? error : fflush(stdout) ? errno : ferror(stdout) ? EIO : 0;

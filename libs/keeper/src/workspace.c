@@ -17,6 +17,6 @@ int workspace_is_expected(void) {
     unsetenv("SF_WORKSPACE");
     return 1;
   }
-  log_message("the folder mounted at %s is not the one that was checked", path);
+  log_message("the directory mounted at %s is not the one that was checked", path);
   return 0;
 }

@@ -2,7 +2,7 @@
 #ifndef WORKSPACE_H
 #define WORKSPACE_H
 
-// Returns 1 when SF_WORKSPACE (device:inode:path) is not set, or that folder is mounted at that path.
+// Returns 1 when SF_WORKSPACE (device:inode:path) is not set, or that directory is mounted at that path.
 int workspace_is_expected(void);
 
 #endif

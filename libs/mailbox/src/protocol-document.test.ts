@@ -3,9 +3,9 @@ import * as protocol from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 
 const document = readFileSync(new URL('../../../docs/protocol.md', import.meta.url), 'utf8');
-const folder = new URL('.', import.meta.url).pathname;
-const folders = [folder, new URL('../../placement/src/', import.meta.url).pathname];
-const paths = folders.flatMap((cwd) => globSync('*/*.lua', { cwd }).map((path) => cwd + path));
+const directory = new URL('.', import.meta.url).pathname;
+const directories = [directory, new URL('../../placement/src/', import.meta.url).pathname];
+const paths = directories.flatMap((cwd) => globSync('*/*.lua', { cwd }).map((path) => cwd + path));
 const nameOf = (path: string) =>
   path
     .split('/')
@@ -57,7 +57,7 @@ describe('docs/protocol.md', () => {
   });
 
   test('names every field that a script writes into the state or a record', () => {
-    const preludes = ['prelude.lua', 'approvals-prelude.lua'].map((path) => readFileSync(folder + path, 'utf8'));
+    const preludes = ['prelude.lua', 'approvals-prelude.lua'].map((path) => readFileSync(directory + path, 'utf8'));
     const sources = [...scripts.values(), ...preludes];
     const written = sources.flatMap((source) =>
       [...source.matchAll(/redis\.call\('HSET(?:NX)?', \w+(?:\([^)]*\))?, (.*)\)/g)].flatMap(([, fields = '']) =>

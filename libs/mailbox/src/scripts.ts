@@ -2,10 +2,10 @@ import type { SessionKeys } from '@shellfleet/protocol';
 import { defineScript as defineLua, runScript, type Script, type ScriptArgument } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 
-/** Defines a script without a prelude: `<path>.lua` in this folder. */
+/** Defines a script without a prelude: `<path>.lua` in this directory. */
 export const definePlainScript = (path: string): Script => defineLua(import.meta.url, path);
 
-/** Defines a script on one session's keys: `<path>.lua` in this folder, with its parts of the prelude. */
+/** Defines a script on one session's keys: `<path>.lua` in this directory, with its parts of the prelude. */
 export const defineMailboxScript = (path: string): Script => defineLua(import.meta.url, path, 'prelude');
 
 /** Defines a script on the approvals of one tenant: `approvals/<name>.lua`, with its parts of their prelude. */

@@ -1,4 +1,4 @@
 import { defineScript, type Script } from '@shellfleet/redis';
 
-/** Defines the script `bullmq/<name>.lua` of this folder. */
+/** Defines the script `bullmq/<name>.lua` of this directory. */
 export const definePlacementScript = (name: string): Script => defineScript(import.meta.url, `bullmq/${name}`);

@@ -17,12 +17,12 @@ export {
   FILTER_DESCRIPTOR,
   type HostRoot,
   KERNEL_FILES,
-  PROGRAM_FOLDERS,
+  PROGRAM_DIRECTORIES,
   planBubblewrap,
 } from './execution/bubblewrap.ts';
 export { type CodexForm, type CodexPlan, codexArguments, planCodex, readCodexForm } from './execution/codex.ts';
+export { checkCwd, WORKSPACE_PATH } from './execution/directories.ts';
 export { type DockerAllowances, type DockerPlan, planDocker, USERS_SETTING } from './execution/docker.ts';
-export { checkCwd, WORKSPACE_PATH } from './execution/folders.ts';
 export { type HostAllowances, type HostPolicyPlan, planHost } from './execution/host.ts';
 export { refusedByOffer } from './execution/host-offer.ts';
 export { isWithinPatterns, matchesPatterns } from './execution/host-patterns.ts';

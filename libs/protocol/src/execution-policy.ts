@@ -19,7 +19,8 @@ export interface HostPolicy {
 }
 
 /**
- * Policy `host` with bubblewrap: no network, a filter of system calls, and a root folder of the host's programs only.
+ * Policy `host` with bubblewrap: no network, a filter of system calls, and a root directory of the host's programs
+ * only.
  */
 export interface BubblewrapPolicy {
   type: 'bubblewrap';

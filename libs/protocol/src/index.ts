@@ -52,4 +52,4 @@ export * from './tool.ts';
 export * from './version.ts';
 export * from './wake-up.ts';
 export * from './wire-result.ts';
-export { isSystemFolder, toWorkspaceField, type Workspace, workspaceOf } from './workspace.ts';
+export { isSystemDirectory, toWorkspaceField, type Workspace, workspaceOf } from './workspace.ts';

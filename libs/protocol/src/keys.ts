@@ -2,7 +2,7 @@ import { PROTOCOL_VERSION } from './version.ts';
 
 /** Every Redis key, queue and channel. `<ns>` is a fleet's keyspace. A session's keys share one Cluster slot. */
 
-/** Random identity of a fleet. It is short because names of containers, folders and sockets contain it. */
+/** Random identity of a fleet. It is short because names of containers, directories and sockets contain it. */
 export const FLEET_ID_PATTERN = /^[0-9a-f]{12}$/;
 
 /** Returns the prefix of a fleet's keys, channels and sealed places. All databases of a Redis share their channels. */
@@ -149,7 +149,7 @@ export const approvalEndKey = (keys: ApprovalKeys, question: string) => `${keys.
  * session` holds for all that ask the same, under `<session> <generation> <hash of what is asked>`.
  */
 export const answeredKey = (keys: ApprovalKeys, asker: string) => `${keys.prefix}answered:${asker}`;
-/** set, kept for the retention: ids of a session's approvals of scope `session` for folders */
+/** set, kept for the retention: ids of a session's approvals of scope `session` for directories */
 export const coveringKey = (keys: ApprovalKeys, ofGeneration: string) => `${keys.prefix}covering:${ofGeneration}`;
 /** string, kept for 15 s and renewed by the caller of a file operation or tool call while it waits for the answer */
 export const wantedKey = (keys: ApprovalKeys, asker: string) => `${keys.prefix}wanted:${asker}`;
@@ -184,7 +184,7 @@ export interface FleetKeys {
   hosts: string;
   /** string, 5 s: Redis lost data of the fleet, and hosts declare what they serve */
   restoring: string;
-  /** hash, written every minute and never removed: host id → id of the state folder with its audit */
+  /** hash, written every minute and never removed: host id → id of the state directory with its audit */
   audits: string;
   /** string, expires: lock of the host that does the fleet's upkeep */
   upkeepLock: string;

@@ -31,10 +31,10 @@ export interface SessionSpec {
    */
   cwd?: string | undefined;
   /**
-   * Folder of the host that is mounted at `target`, which the operator must allow. A missing one below a folder that
-   * the operator lists is made. Read-only, or at another place than `/workspace`, only under the policy `docker`.
-   * @default an empty folder that ends with the sandbox; writable, and mounted at /workspace
-   * @limit absolute paths of at most 4,096 bytes; `target` is no folder of the system or the keeper
+   * Directory of the host that is mounted at `target`, which the operator must allow. A missing one below a directory
+   * that the operator lists is made. Read-only, or at another place than `/workspace`, only under the policy `docker`.
+   * @default an empty directory that ends with the sandbox; writable, and mounted at /workspace @limit absolute paths
+   * of at most 4,096 bytes; `target` is no directory of the system or the keeper
    */
   workspace?: string | { path: string; target?: string | undefined; readOnly?: boolean | undefined } | undefined;
   /**

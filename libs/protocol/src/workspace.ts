@@ -4,7 +4,9 @@ import { sandboxPathSchema } from './field-schemas.ts';
 /** Target of a workspace that names none. */
 const USUAL_TARGET = '/workspace';
 
-/** Folders in, at or above which nothing is mounted: a session would lose its programs, its devices or its keeper. */
+/**
+ * Directories in, at or above which nothing is mounted: a session would lose its programs, its devices or its keeper.
+ */
 const PROTECTED_TARGETS = [
   '/.shellfleet',
   '/.shellfleet-run',
@@ -30,8 +32,8 @@ const targetSchema = sandboxPathSchema
     const refuse = (message: string) => context.addIssue({ code: 'custom', message });
     if (target.split('/').some((name, at) => name === '.' || name === '..' || (name === '' && at > 0)))
       refuse("must be a plain path, without '.', '..' and '//'");
-    else if (target === '/tmp' || isSystemFolder(target))
-      refuse('is a folder of the system or of the keeper: nothing is mounted there');
+    else if (target === '/tmp' || isSystemDirectory(target))
+      refuse('is a directory of the system or of the keeper: nothing is mounted there');
     else if (target.startsWith(`${USUAL_TARGET}/`))
       refuse(`is below ${USUAL_TARGET}, which is the home of the session`);
   });
@@ -52,7 +54,7 @@ export const workspaceSchema = z.union(
 );
 type ParsedWorkspace = z.output<typeof workspaceSchema>;
 
-/** A folder of the host, and where it is mounted. */
+/** A directory of the host, and where it is mounted. */
 export interface Workspace {
   path: string;
   target: string;
@@ -69,8 +71,10 @@ export function workspaceOf({ workspace }: { workspace?: ParsedWorkspace | undef
   return { path, target, readOnly };
 }
 
-/** Tells whether a path is a folder of the system or the keeper, in one or above one, where nothing may be mounted. */
-export function isSystemFolder(path: string): boolean {
+/**
+ * Tells whether a path is a directory of the system or the keeper, in one or above one, where nothing may be mounted.
+ */
+export function isSystemDirectory(path: string): boolean {
   return path === '/' || PROTECTED_TARGETS.some((other) => areNested(other, path));
 }
 

@@ -6,7 +6,7 @@ export {
   parseAuditLine,
   toAuditLine,
 } from './audit/audit-line.ts';
-export { hostFolderName } from './audit/host-folder.ts';
+export { hostDirectoryName } from './audit/host-directory.ts';
 export { type AuditFinding, type AuditSegment, isTampering, verifyAudit } from './audit/verify-audit.ts';
 export { createKeylessSealer, createSealer, createSealKey, type Sealer, sealMarkOf } from './seal.ts';
 export { type SealPlace, sealPlace } from './seal-place.ts';

@@ -122,7 +122,7 @@ export const s2Faults: readonly RowFault[] = [
   {
     row: 'S2-22',
     file: 'libs/keeper/src/main.c',
-    text: 'if (!output_open()) give_up(EXIT_NO_FOLDER);',
+    text: 'if (!output_open()) give_up(EXIT_NO_DIRECTORY);',
     change: 'output_open();',
   },
   {

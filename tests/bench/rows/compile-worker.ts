@@ -17,10 +17,10 @@ export function compileWorker(): Promise<string> {
 }
 
 async function compile(): Promise<string> {
-  const inCheckout = (folder: string) => ({ cwd: join(checkoutRoot, folder) });
+  const inCheckout = (directory: string) => ({ cwd: join(checkoutRoot, directory) });
   await run(join(checkoutRoot, 'node_modules/.bin/tsc'), ['-b', 'apps/worker'], inCheckout('.'));
   const copy = ['../../scripts/copy-into-dist.ts', 'src', '**/*.lua', 'dist'];
-  for (const folder of ['libs/mailbox', 'libs/placement']) await run(process.execPath, copy, inCheckout(folder));
+  for (const directory of ['libs/mailbox', 'libs/placement']) await run(process.execPath, copy, inCheckout(directory));
   await run(process.execPath, ['prebuild.ts'], inCheckout('libs/keeper'));
   return join(checkoutRoot, 'apps/worker/dist/main.js');
 }

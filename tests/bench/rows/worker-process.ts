@@ -5,8 +5,8 @@ import { compileWorker } from './compile-worker.ts';
 export interface WorkerOptions {
   redisUrl: string;
   namespace: string;
-  /** The worker's state folder, owned by the bench. */
-  folder: string;
+  /** The worker's state directory, owned by the bench. */
+  directory: string;
   image: string;
   dockerHost: string;
   slots: number;
@@ -22,7 +22,7 @@ export async function startWorker(options: WorkerOptions, sealKeys: string[]): P
     DOCKER_HOST: options.dockerHost,
     SHELLFLEET_REDIS_URL: options.redisUrl,
     SHELLFLEET_NAMESPACE: options.namespace,
-    SHELLFLEET_STATE_DIR: options.folder,
+    SHELLFLEET_STATE_DIR: options.directory,
     SHELLFLEET_SLOTS: String(options.slots),
     SHELLFLEET_DEFAULT_IMAGE: options.image,
     SHELLFLEET_SEAL_KEY: sealKeys.join(','),

@@ -18,7 +18,7 @@ export interface ClientSession {
   id: string;
   /** Time for which the host may be away before the shell counts as lost. */
   leaseMs: number;
-  /** Folder of the host, which outlives the sandbox. */
+  /** Directory of the host, which outlives the sandbox. */
   workspace?: string;
   spec: SessionSpec;
 }

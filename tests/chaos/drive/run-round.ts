@@ -80,15 +80,15 @@ export async function runRound({
   restartEngine,
 }: RoundOptions): Promise<RoundReport> {
   await using cleanup = new AsyncDisposableStack();
-  const folder = await mkdtemp(join(tmpdir(), 'sf-chaos-'));
-  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
-  const smallDisks = isRoot ? await mountSmallDisks(kind.smallDisks, folder, cleanup) : {};
-  const redisFolder = smallDisks.redis ?? (await made(join(folder, 'redis')));
-  const redis = cleanup.use(await startOwnRedis(...kind.redis, '--dir', redisFolder));
+  const directory = await mkdtemp(join(tmpdir(), 'sf-chaos-'));
+  cleanup.defer(() => rm(directory, { recursive: true, force: true }));
+  const smallDisks = isRoot ? await mountSmallDisks(kind.smallDisks, directory, cleanup) : {};
+  const redisDirectory = smallDisks.redis ?? (await made(join(directory, 'redis')));
+  const redis = cleanup.use(await startOwnRedis(...kind.redis, '--dir', redisDirectory));
   const ways = new Map<string, RedisProxy>();
   for (const hostId of HOSTS) ways.set(hostId, cleanup.use(await startRedisProxy(redis.url)));
-  const orderPaths = new Map(HOSTS.map((hostId) => [hostId, join(folder, `${hostId}.json`)]));
-  const workspaces = await made(join(folder, 'workspaces'));
+  const orderPaths = new Map(HOSTS.map((hostId) => [hostId, join(directory, `${hostId}.json`)]));
+  const workspaces = await made(join(directory, 'workspaces'));
 
   const fleet = await startFleet({
     machine: { ...machine, redisUrl: redis.url },
@@ -123,7 +123,7 @@ export async function runRound({
       seed,
       sessions,
       until,
-      historyPath: join(folder, `${name}.jsonl`),
+      historyPath: join(directory, `${name}.jsonl`),
     });
   }
   const clients = tasks.map((task) => startClient(client, task));
@@ -136,7 +136,7 @@ export async function runRound({
     fleet,
     docker,
     redis,
-    redisFolder,
+    redisDirectory,
     proxies: ways,
     orderPaths,
     clients,
@@ -185,7 +185,7 @@ export async function runRound({
   if (collected === undefined) await reportHung(`not every session could be read within ${COLLECT_WITHIN_MS} ms`);
   if (approver.counts.approved === 0 || approver.counts.revoked === 0)
     report('approvals', `none was given or none revoked: ${JSON.stringify(approver.counts)}`);
-  const begun = await readBegun(smallDisks.host ?? fleet.stateFolder);
+  const begun = await readBegun(smallDisks.host ?? fleet.stateDirectory);
   const history: History = {
     clientEvents,
     faults,
@@ -201,9 +201,9 @@ export async function runRound({
 }
 
 /** A line of a journal is `<fingerprint> <namespace> <tenant> <session> <entry> <generation>`. */
-async function readBegun(stateFolder: string): Promise<string[]> {
-  const names = await readdir(stateFolder, { recursive: true });
-  const journals = names.filter((name) => name.endsWith('.begun')).map((name) => join(stateFolder, name));
+async function readBegun(stateDirectory: string): Promise<string[]> {
+  const names = await readdir(stateDirectory, { recursive: true });
+  const journals = names.filter((name) => name.endsWith('.begun')).map((name) => join(stateDirectory, name));
   const texts = await Promise.all(journals.map((path) => readFile(path, 'utf8')));
   return texts.flatMap((text) =>
     text.split('\n').flatMap((line) => {
@@ -218,9 +218,9 @@ function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   return Promise.race([work, delay(ms, undefined, { ref: false })]);
 }
 
-async function made(folder: string): Promise<string> {
-  await mkdir(folder);
-  return folder;
+async function made(directory: string): Promise<string> {
+  await mkdir(directory);
+  return directory;
 }
 
 async function planSession(id: string, exposed: boolean, workspaces: string): Promise<ClientSession> {
@@ -235,13 +235,13 @@ async function planSession(id: string, exposed: boolean, workspaces: string): Pr
 
 async function mountSmallDisks(
   wanted: readonly SmallDisk[],
-  folder: string,
+  directory: string,
   cleanup: AsyncDisposableStack,
 ): Promise<Stage['smallDisks']> {
   const run = promisify(execFile);
   const disks: Stage['smallDisks'] = {};
   for (const disk of wanted) {
-    const path = join(folder, `${disk}-disk`);
+    const path = join(directory, `${disk}-disk`);
     await mkdir(path);
     await run('mount', ['-t', 'tmpfs', '-o', `size=${DISK_SIZE[disk]}`, 'shellfleet-chaos', path]);
     cleanup.defer(async () => void (await run('umount', ['--lazy', path])));
@@ -267,7 +267,7 @@ async function readEvents(paths: string[]): Promise<ClientEvent[]> {
 async function findLeftovers({ fleet, docker, smallDisks }: Stage): Promise<Violation[]> {
   const filters = { label: [`shellfleet.namespace=${fleet.namespace}`] };
   const containers = await docker.listContainers({ all: true, filters });
-  const files = await filesIn(`${smallDisks.host ?? fleet.stateFolder}/hosts/*`);
+  const files = await filesIn(`${smallDisks.host ?? fleet.stateDirectory}/hosts/*`);
   const left = [...containers.map(({ Names }) => `container ${Names[0]}`), ...files.map((file) => `file ${file}`)];
   return left.map((text) => ({ rule: 'left over', session: '', text }));
 }

@@ -6,9 +6,9 @@ import type { Injection, Stage } from './stage.ts';
 const fill =
   (which: keyof Stage['smallDisks']): Injection =>
   async (stage) => {
-    const folder = stage.smallDisks[which];
-    if (folder === undefined) return 'small file systems are mounted by root, on Linux';
-    const ballast = join(folder, 'ballast');
+    const directory = stage.smallDisks[which];
+    if (directory === undefined) return 'small file systems are mounted by root, on Linux';
+    const ballast = join(directory, 'ballast');
     const file = await open(ballast, 'w');
     const piece = Buffer.alloc(64 * 1024);
     try {

@@ -29,9 +29,9 @@ const REWIND_MS = 1_500;
  * Returns Redis to an earlier state. Its last acknowledged writes are lost, as after a failover to a replica that
  * lagged behind.
  */
-const restore: Injection = async ({ redis, redisFolder }) => {
-  const data = join(redisFolder, 'appendonlydir');
-  const older = join(redisFolder, 'older');
+const restore: Injection = async ({ redis, redisDirectory }) => {
+  const data = join(redisDirectory, 'appendonlydir');
+  const older = join(redisDirectory, 'older');
   const restoredTo = Date.now();
   await cp(data, older, { recursive: true });
   await delay(REWIND_MS);

@@ -9,8 +9,8 @@ export interface Stage {
   fleet: TestFleet;
   docker: Docker;
   redis: OwnRedis;
-  /** Folder with the data of Redis. */
-  redisFolder: string;
+  /** Directory with the data of Redis. */
+  redisDirectory: string;
   /** Proxies by host id. */
   proxies: ReadonlyMap<string, RedisProxy>;
   /** Files from which the hooks of a worker read their orders, by host id. */

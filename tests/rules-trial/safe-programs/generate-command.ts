@@ -28,7 +28,7 @@ export function parseHelp(name: string, help: string): { long: string[]; short: 
 }
 
 /**
- * Names of files in the folder of the trial, and texts that programs may take for a script, a number, a mode or a
+ * Names of files in the directory of the trial, and texts that programs may take for a script, a number, a mode or a
  * command.
  */
 const VALUES: List = [

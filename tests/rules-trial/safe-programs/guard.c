@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 enum { LONGEST = 1 << 16, MOST_ARGUMENTS = 256, MOST_MS = 100, PROGRAM_FD = 777, MISSING = 213, BROKEN = 99 };
-static const char LOG[] = "/trial/out/log", FOLDER[] = "/tmp/folder", BESIDE[] = "/tmp";
+static const char LOG[] = "/trial/out/log", DIRECTORY[] = "/tmp/directory", BESIDE[] = "/tmp";
 static const char *const PLACES[] = {"/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"};
 
 #ifdef __x86_64__
@@ -142,10 +142,10 @@ static void write_file(const char *name, const char *text) {
 }
 
 /** Creates files with names that a program may take for an option's value or a script, and with scripts in them. */
-static void make_folder(void) {
+static void make_directory(void) {
   if (chdir(BESIDE) != 0) exit(BROKEN);
-  nftw(FOLDER, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-  if (mkdir(FOLDER, 0700) != 0 || chdir(FOLDER) != 0 || mkdir("dir", 0700) != 0) exit(BROKEN);
+  nftw(DIRECTORY, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+  if (mkdir(DIRECTORY, 0700) != 0 || chdir(DIRECTORY) != 0 || mkdir("dir", 0700) != 0) exit(BROKEN);
   const char *names[] = {"a", "b", "f", "1p", "1,2p", "-x", "dir/a"};
   for (size_t at = 0; at < sizeof names / sizeof *names; at++)
     write_file(names[at], "1e touch made\n2w made\na\na\nb\n");
@@ -191,7 +191,7 @@ static void run_guarded(char letter, char **arguments) {
 }
 
 static char observe(char letter, char **arguments) {
-  make_folder();
+  make_directory();
   pid_t child = fork();
   if (child < 0) exit(BROKEN);
   if (child == 0) run_guarded(letter, arguments);

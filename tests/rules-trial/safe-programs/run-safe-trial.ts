@@ -46,9 +46,9 @@ const BUILTINS = new Set(['cd', 'echo', 'false', 'pwd', 'true']);
  */
 export async function runSafeTrial(options: SafeTrialOptions): Promise<SafeTrialReport> {
   const { dockerHost, images, seed, count, claimOf = claimOfPolicy, report = () => {} } = options;
-  await using folder = await openFolder();
+  await using directory = await openDirectory();
   const docker = new Docker({ socketPath: dockerHost.replace(/^unix:\/\//, '') });
-  await buildStatic(join(import.meta.dirname, 'guard.c'), join(folder.path, 'run'));
+  await buildStatic(join(import.meta.dirname, 'guard.c'), join(directory.path, 'run'));
   const totals: SafeTrialReport = { generated: 0, run: 0, programs: [], wronglyClaimed: [] };
   const programs = new Set<string>();
   await Promise.all(
@@ -57,7 +57,7 @@ export async function runSafeTrial(options: SafeTrialOptions): Promise<SafeTrial
       const helps = await readHelps(docker, image);
       for (let left = count; left > 0; left -= BATCH) {
         const { claimed, generated } = generateClaimed(random, helps, Math.min(left, BATCH), claimOf);
-        const found = await runGuarded(docker, folder.path, image, claimed);
+        const found = await runGuarded(docker, directory.path, image, claimed);
         totals.generated += generated;
         for (const [at, one] of claimed.entries()) {
           if (found[at] === '?') continue;
@@ -95,10 +95,15 @@ function claimOfPolicy(argv: readonly string[]): Claim | undefined {
   return amendment === undefined ? undefined : 'starts-nothing';
 }
 
-async function runGuarded(docker: Docker, folder: string, image: string, claimed: readonly Claimed[]): Promise<string> {
+async function runGuarded(
+  docker: Docker,
+  directory: string,
+  image: string,
+  claimed: readonly Claimed[],
+): Promise<string> {
   const letterOf = ({ argv: [name = ''], claim }: Claimed) => (BUILTINS.has(name) ? 'b' : claim === 'safe' ? 's' : 'n');
   const frames = claimed.map((one) => Buffer.from(`${letterOf(one)}${one.argv.map((word) => `${word}\0`).join('')}`));
-  const log = await runFrames(docker, folder, { image, entrypoint: ['/trial/run'], env: [], frames });
+  const log = await runFrames(docker, directory, { image, entrypoint: ['/trial/run'], env: [], frames });
   if (log.length !== claimed.length)
     throw new Error(`${log.length} of ${claimed.length} programs were run in ${image}.`);
   return log.toString();
@@ -134,7 +139,7 @@ async function readHelps(docker: Docker, image: string): Promise<HelpOptions> {
   }
 }
 
-async function openFolder(): Promise<AsyncDisposable & { path: string }> {
+async function openDirectory(): Promise<AsyncDisposable & { path: string }> {
   const path = await mkdtemp(join(tmpdir(), 'shellfleet-safe-'));
   await chmod(path, 0o755);
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };

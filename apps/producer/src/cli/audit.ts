@@ -1,10 +1,16 @@
 import { isTampering } from '@shellfleet/sealing';
-import { stateFolder } from '@shellfleet/setup';
+import { stateDirectory } from '@shellfleet/setup';
 import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { type KeptHead, type Known, readAnchoredHeads, readKeptHeads } from './kept-heads.ts';
-import { type HostFolder, readAuditFolders, readHostFolders, readSealKeys, verifyFolder } from './read-audit.ts';
+import {
+  type HostDirectory,
+  readAuditDirectories,
+  readHostDirectories,
+  readSealKeys,
+  verifyDirectory,
+} from './read-audit.ts';
 import { verifyHosts } from './verify-hosts.ts';
 
 const TAMPERED = 1;
@@ -17,7 +23,8 @@ interface Flags {
 
 export function registerAudit(program: Command, context: Context): void {
   const audit = program.command('audit').description('what the hosts of this machine have written down');
-  const stateDir = () => new Option('--state-dir <folder>', 'state folder of the workers').env('SHELLFLEET_STATE_DIR');
+  const stateDir = () =>
+    new Option('--state-dir <directory>', 'state directory of the workers').env('SHELLFLEET_STATE_DIR');
   audit
     .command('verify')
     .description('look for records that were altered, are missing, or were cut off; exit code 1 when there are some')
@@ -42,18 +49,18 @@ export function registerAudit(program: Command, context: Context): void {
 }
 
 async function verify({ config, terminal, withFleet, setExitCode }: Context, flags: Flags): Promise<void> {
-  const stateFolder = folderOf(config.env, flags);
-  const folders = await readHostFolders(stateFolder);
-  const sealKeys = await readSealKeys(stateFolder, config.env);
-  const { hosts, elsewhere } = await readKnown(withFleet, stateFolder, folders, flags.heads);
-  const { findings, records, chains, uncompared } = verifyHosts({ stateFolder, folders, hosts, sealKeys });
+  const stateDirectory = directoryOf(config.env, flags);
+  const directories = await readHostDirectories(stateDirectory);
+  const sealKeys = await readSealKeys(stateDirectory, config.env);
+  const { hosts, elsewhere } = await readKnown(withFleet, stateDirectory, directories, flags.heads);
+  const { findings, records, chains, uncompared } = verifyHosts({ stateDirectory, directories, hosts, sealKeys });
   for (const finding of findings) {
     const { type, host, tenant, where, message } = finding;
     if (flags.json) await terminal.json(finding);
     else await terminal.line(`${type}: host ${host}, tenant ${tenant}, ${where}: ${message}`);
   }
   if (elsewhere.length > 0)
-    terminal.say(`Not checked, because their audits are in other state folders: ${elsewhere.sort().join(', ')}.`);
+    terminal.say(`Not checked, because their audits are in other state directories: ${elsewhere.sort().join(', ')}.`);
   if (uncompared.length > 0)
     terminal.say(
       `No head is kept of these hosts, so records that were cut off are not found: ${uncompared.join(', ')}.`,
@@ -67,36 +74,41 @@ async function verify({ config, terminal, withFleet, setExitCode }: Context, fla
 
 async function readKnown(
   withFleet: Context['withFleet'],
-  stateFolder: string,
-  folders: readonly HostFolder[],
+  stateDirectory: string,
+  directories: readonly HostDirectory[],
   headsPath: string | undefined,
 ): Promise<Known> {
   if (headsPath !== undefined) return readKeptHeads(headsPath);
   let known: Known = { hosts: [], elsewhere: [] };
   await withFleet(async (fleet) => {
-    known = await readAnchoredHeads(fleet, stateFolder, folders);
+    known = await readAnchoredHeads(fleet, stateDirectory, directories);
   });
   return known;
 }
 
 async function printHeads({ config, terminal }: Context, flags: Flags): Promise<void> {
-  const sealKeys = await readSealKeys(folderOf(config.env, flags), config.env);
-  for (const folder of await readAuditFolders(folderOf(config.env, flags))) {
-    const { namespace, host, tenant } = folder;
-    await terminal.json({ namespace, host, tenant, ...verifyFolder(folder, sealKeys, []).head } satisfies KeptHead);
+  const sealKeys = await readSealKeys(directoryOf(config.env, flags), config.env);
+  for (const directory of await readAuditDirectories(directoryOf(config.env, flags))) {
+    const { namespace, host, tenant } = directory;
+    await terminal.json({
+      namespace,
+      host,
+      tenant,
+      ...verifyDirectory(directory, sealKeys, []).head,
+    } satisfies KeptHead);
   }
 }
 
 async function exportRecords({ config, terminal }: Context, flags: Flags): Promise<void> {
-  const sealKeys = await readSealKeys(folderOf(config.env, flags), config.env);
-  for (const folder of await readAuditFolders(folderOf(config.env, flags))) {
-    const { host, tenant } = folder;
+  const sealKeys = await readSealKeys(directoryOf(config.env, flags), config.env);
+  for (const directory of await readAuditDirectories(directoryOf(config.env, flags))) {
+    const { host, tenant } = directory;
     const records: object[] = [];
-    verifyFolder(folder, sealKeys, [], ({ n, at, event }) => records.push({ host, tenant, n, at, ...event }));
+    verifyDirectory(directory, sealKeys, [], ({ n, at, event }) => records.push({ host, tenant, n, at, ...event }));
     for (const record of records) await terminal.json(record);
   }
 }
 
-function folderOf(env: NodeJS.ProcessEnv, { stateDir }: Flags): string {
-  return stateDir || stateFolder(env);
+function directoryOf(env: NodeJS.ProcessEnv, { stateDir }: Flags): string {
+  return stateDir || stateDirectory(env);
 }

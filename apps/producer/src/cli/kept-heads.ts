@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Fleet } from '@shellfleet/client';
 import { type AuditHead, auditHeadSchema, ShellfleetError, tryJson } from '@shellfleet/protocol';
 import { z } from 'zod';
-import { type HostFolder, readStateFolderId } from './read-audit.ts';
+import { type HostDirectory, readStateDirectoryId } from './read-audit.ts';
 
 const keptHeadSchema = auditHeadSchema.extend({ namespace: z.string(), host: z.string(), tenant: z.string() });
 export type KeptHead = z.infer<typeof keptHeadSchema>;
@@ -16,9 +16,9 @@ export interface KnownHost {
 }
 
 export interface Known {
-  /** Hosts whose audits must be in the state folder. */
+  /** Hosts whose audits must be in the state directory. */
   hosts: KnownHost[];
-  /** Hosts whose audits are in other state folders. */
+  /** Hosts whose audits are in other state directories. */
   elsewhere: string[];
 }
 
@@ -48,29 +48,29 @@ function parseKeptHead(line: string, path: string): KeptHead {
 }
 
 /**
- * Reads the heads of audits in Redis. A host is expected here when it was last in this state folder, or in the folder
- * of a host that is here.
+ * Reads the heads of audits in Redis. A host is expected here when it was last in this state directory, or in the
+ * directory of a host that is here.
  */
 export async function readAnchoredHeads(
   fleet: Fleet,
-  stateFolder: string,
-  folders: readonly HostFolder[],
+  stateDirectory: string,
+  directories: readonly HostDirectory[],
 ): Promise<Known> {
   const isHere = ({ namespace, host }: { namespace: string; host: string }) =>
-    folders.some(({ audit }) => audit?.host === host && audit.namespace === namespace);
+    directories.some(({ audit }) => audit?.host === host && audit.namespace === namespace);
   const places = await fleet.auditPlaces();
   const here = new Set([
-    await readStateFolderId(stateFolder),
-    ...places.filter(isHere).map(({ stateFolderId }) => stateFolderId),
+    await readStateDirectoryId(stateDirectory),
+    ...places.filter(isHere).map(({ stateDirectoryId }) => stateDirectoryId),
   ]);
   const hosts = await Promise.all(
     places
-      .filter(({ stateFolderId }) => here.has(stateFolderId))
+      .filter(({ stateDirectoryId }) => here.has(stateDirectoryId))
       .map(async ({ namespace, host }) => {
         const heads = Object.entries(await fleet.auditHeads({ namespace, id: host }));
         return { namespace, host, heads: new Map(heads.map(([tenant, head]) => [tenant, [head]])) };
       }),
   );
-  const elsewhere = places.filter(({ stateFolderId }) => !here.has(stateFolderId)).map(({ host }) => host);
+  const elsewhere = places.filter(({ stateDirectoryId }) => !here.has(stateDirectoryId)).map(({ host }) => host);
   return { hosts, elsewhere };
 }

@@ -1,8 +1,8 @@
-import { hostFolderName } from '@shellfleet/sealing';
-import type { HostFolder } from './read-audit.ts';
+import { hostDirectoryName } from '@shellfleet/sealing';
+import type { HostDirectory } from './read-audit.ts';
 
 // A chain and its key name their host, so a copy of another host's audit is authentic, and only its place shows that it
-// is a copy. Each host has one folder with its name and a secret that no other folder has.
+// is a copy. Each host has one directory with its name and a secret that no other directory has.
 
 /** A finding about the place of a host's audit. */
 export interface PlaceFinding {
@@ -12,22 +12,22 @@ export interface PlaceFinding {
   message: string;
 }
 
-/** Finds audits in the folder of another host, and audits that exist twice. */
-export function findMisplaced(folders: readonly HostFolder[]): PlaceFinding[] {
-  return folders.flatMap((folder, index) => {
-    const { audit, auditPath, key } = folder;
+/** Finds audits in the directory of another host, and audits that exist twice. */
+export function findMisplaced(directories: readonly HostDirectory[]): PlaceFinding[] {
+  return directories.flatMap((directory, index) => {
+    const { audit, auditPath, key } = directory;
     if (audit === undefined) return [];
     const { host, namespace } = audit;
-    const before = folders.slice(0, index);
+    const before = directories.slice(0, index);
     const twin = before.find((other) => other.audit?.host === host && other.audit.namespace === namespace);
     const copied = key === undefined ? undefined : before.find((other) => other.key === key);
     return [
-      ...(isFolderOf(folder, host) ? [] : [`this is not the folder of host ${host}`]),
+      ...(isDirectoryOf(directory, host) ? [] : [`this is not the directory of host ${host}`]),
       ...(twin === undefined ? [] : [`${twin.auditPath} is an audit of the same host`]),
       ...(copied === undefined ? [] : [`its host has the key of ${copied.path}: one of the two was copied`]),
     ].map((message) => ({ type: 'misplaced', host, where: auditPath, message }) as const);
   });
 }
 
-export const isFolderOf = ({ name, ownId }: HostFolder, host: string) =>
-  name === 'default' ? ownId === host : name === hostFolderName(host);
+export const isDirectoryOf = ({ name, ownId }: HostDirectory, host: string) =>
+  name === 'default' ? ownId === host : name === hostDirectoryName(host);

@@ -16,8 +16,8 @@ import { loadVerbs } from './verbs.ts';
 
 // Tests how a command line is parsed. No verb runs.
 
-const folder = mkdtempSync(join(tmpdir(), 'shellfleet-arguments-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'shellfleet-arguments-'));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 const terminal = new CliOutput(readCliConfig({}, false));
 
@@ -155,7 +155,7 @@ describe('the verbs of the command line', () => {
   });
 
   test('build the spec of a session from --spec, and from flags, which win', () => {
-    const path = join(folder, 'spec.json');
+    const path = join(directory, 'spec.json');
     writeFileSync(path, JSON.stringify({ priority: 7, image: 'a', limits: { pids: 99, cpus: 1 }, labels: { a: '1' } }));
     const flags = [
       ['--image', 'debian:12', '--policy', 'docker', '--memory', '1g', '--cpus', '0.5', '--user', '1000:1000'],
@@ -231,8 +231,8 @@ describe('the verbs of the command line', () => {
 
   test('refuse a spec that is not one JSON object', () => {
     for (const text of ['[]', '"a"', '{"a":']) {
-      writeFileSync(join(folder, 'wrong.json'), text);
-      expect(usage(['exec', '--spec', join(folder, 'wrong.json'), 's', 'ls'])).toMatch(/JSON/);
+      writeFileSync(join(directory, 'wrong.json'), text);
+      expect(usage(['exec', '--spec', join(directory, 'wrong.json'), 's', 'ls'])).toMatch(/JSON/);
     }
   });
 

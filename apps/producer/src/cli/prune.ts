@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { ShellfleetError } from '@shellfleet/protocol';
-import { findDocker, findLeftovers, type Leftover, removeLeftover, stateFolder } from '@shellfleet/setup';
+import { findDocker, findLeftovers, type Leftover, removeLeftover, stateDirectory } from '@shellfleet/setup';
 import { type Command, Option } from 'commander';
 import { forgetImageOwners } from '../fleet-process/image-owners.ts';
 import { readImageUses } from '../fleet-process/image-uses.ts';
@@ -49,7 +49,7 @@ async function prune({ config, terminal }: Context, named: Fleet, flags: Flags):
       'No Docker engine answers on this machine. Name it in DOCKER_HOST, or start it.',
     );
   const own = await findOwnFleet(named, config.env);
-  const isAsked = isAskedFor(flags, own.fleetId, resolve(stateFolder(config.env)));
+  const isAsked = isAskedFor(flags, own.fleetId, resolve(stateDirectory(config.env)));
   const goes = (one: Leftover) => one.owner === undefined || isAsked(one);
   const find = async () =>
     findLeftovers(engine.endpoint, {
@@ -84,10 +84,10 @@ async function prune({ config, terminal }: Context, named: Fleet, flags: Flags):
 const count = (number: number) => `${number} of them`;
 
 /** Returns true for owned items that the flags ask to remove. `--kept` limits this to kept ones, those of `--fleet`. */
-function isAskedFor({ fleet, kept }: Flags, ownFleetId: string | undefined, ownFolder: string) {
+function isAskedFor({ fleet, kept }: Flags, ownFleetId: string | undefined, ownDirectory: string) {
   const isOfFleet = ({ fleetId, mounted }: Leftover) =>
     fleet === undefined
-      ? (fleetId !== undefined && fleetId === ownFleetId) || mounted?.startsWith(`${ownFolder}/`) === true
+      ? (fleetId !== undefined && fleetId === ownFleetId) || mounted?.startsWith(`${ownDirectory}/`) === true
       : fleetId === fleet;
   return (one: Leftover) => (kept === true ? one.isKept : fleet !== undefined) && isOfFleet(one);
 }

@@ -5,7 +5,7 @@ import { type AuditSegment, auditKeys, verifyAudit } from '@shellfleet/sealing';
 import { z } from 'zod';
 
 /** Chain of one tenant on one host. */
-export interface AuditFolder {
+export interface AuditDirectory {
   namespace: string;
   host: string;
   tenant: string;
@@ -17,10 +17,10 @@ const chainOfSchema = z.object({ namespace: z.string(), host: z.string() });
 export interface HostAudit {
   namespace: string;
   host: string;
-  chains: AuditFolder[];
+  chains: AuditDirectory[];
 }
 
-export interface HostFolder {
+export interface HostDirectory {
   name: string;
   path: string;
   /** Id that the host generated, unless one was chosen. */
@@ -32,21 +32,23 @@ export interface HostFolder {
   audit: HostAudit | undefined;
 }
 
-/** Reads the folders of all hosts in this state folder. Skips those without a host and an audit. */
-export async function readHostFolders(stateFolder: string): Promise<HostFolder[]> {
-  const hosts = await readdir(join(stateFolder, 'hosts')).catch(() => []);
-  const folders = await Promise.all(hosts.sort().map((name) => readHostFolder(join(stateFolder, 'hosts', name), name)));
-  return folders.filter(({ key, audit }) => key !== undefined || audit !== undefined);
+/** Reads the directories of all hosts in this state directory. Skips those without a host and an audit. */
+export async function readHostDirectories(stateDirectory: string): Promise<HostDirectory[]> {
+  const hosts = await readdir(join(stateDirectory, 'hosts')).catch(() => []);
+  const directories = await Promise.all(
+    hosts.sort().map((name) => readHostDirectory(join(stateDirectory, 'hosts', name), name)),
+  );
+  return directories.filter(({ key, audit }) => key !== undefined || audit !== undefined);
 }
 
-export async function readAuditFolders(stateFolder: string): Promise<AuditFolder[]> {
-  return (await readHostFolders(stateFolder)).flatMap(({ audit }) => audit?.chains ?? []);
+export async function readAuditDirectories(stateDirectory: string): Promise<AuditDirectory[]> {
+  return (await readHostDirectories(stateDirectory)).flatMap(({ audit }) => audit?.chains ?? []);
 }
 
-/** Reads the id by which Redis knows the hosts of this state folder. */
-export const readStateFolderId = (stateFolder: string) => readText(join(stateFolder, 'id'));
+/** Reads the id by which Redis knows the hosts of this state directory. */
+export const readStateDirectoryId = (stateDirectory: string) => readText(join(stateDirectory, 'id'));
 
-async function readHostFolder(path: string, name: string): Promise<HostFolder> {
+async function readHostDirectory(path: string, name: string): Promise<HostDirectory> {
   const auditPath = join(path, 'audit');
   const [ownId, key, audit] = await Promise.all([
     readText(join(path, 'id')),
@@ -56,12 +58,12 @@ async function readHostFolder(path: string, name: string): Promise<HostFolder> {
   return { name, path, ownId, key, auditPath, audit };
 }
 
-async function readHostAudit(folder: string): Promise<HostAudit | undefined> {
-  const of = chainOfSchema.safeParse(tryJson(await readText(join(folder, 'chain-of.json')))).data;
+async function readHostAudit(directory: string): Promise<HostAudit | undefined> {
+  const of = chainOfSchema.safeParse(tryJson(await readText(join(directory, 'chain-of.json')))).data;
   if (of === undefined) return undefined;
-  const names = (await readdir(folder)).filter((name) => name.startsWith('t-')).sort();
+  const names = (await readdir(directory)).filter((name) => name.startsWith('t-')).sort();
   const chains = await Promise.all(
-    names.map(async (name) => ({ ...of, tenant: name.slice(2), segments: await readSegments(join(folder, name)) })),
+    names.map(async (name) => ({ ...of, tenant: name.slice(2), segments: await readSegments(join(directory, name)) })),
   );
   return { ...of, chains };
 }
@@ -72,15 +74,15 @@ const readText = (path: string) =>
     () => undefined,
   );
 
-async function readSegments(folder: string): Promise<AuditSegment[]> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.jsonl')).sort();
+async function readSegments(directory: string): Promise<AuditSegment[]> {
+  const names = (await readdir(directory)).filter((name) => name.endsWith('.jsonl')).sort();
   return Promise.all(
-    names.map(async (name) => ({ name: join(folder, name), text: await readFile(join(folder, name), 'utf8') })),
+    names.map(async (name) => ({ name: join(directory, name), text: await readFile(join(directory, name), 'utf8') })),
   );
 }
 
-export function verifyFolder(
-  { segments, ...of }: AuditFolder,
+export function verifyDirectory(
+  { segments, ...of }: AuditDirectory,
   sealKeys: readonly string[],
   heads: readonly AuditHead[],
   onRecord?: (record: AuditRecord) => void,
@@ -88,9 +90,9 @@ export function verifyFolder(
   return verifyAudit(segments, auditKeys(sealKeys, of), heads, onRecord);
 }
 
-/** Reads the keys of SHELLFLEET_SEAL_KEY, else those of the state folder. */
-export async function readSealKeys(stateFolder: string, env: NodeJS.ProcessEnv): Promise<string[]> {
-  const path = join(stateFolder, 'seal-key');
+/** Reads the keys of SHELLFLEET_SEAL_KEY, else those of the state directory. */
+export async function readSealKeys(stateDirectory: string, env: NodeJS.ProcessEnv): Promise<string[]> {
+  const path = join(stateDirectory, 'seal-key');
   const given = env.SHELLFLEET_SEAL_KEY || (await readFile(path, 'utf8').catch(() => ''));
   const keys = given.split(',').flatMap((key) => key.trim() || []);
   if (keys.length > 0) return keys;

@@ -6,11 +6,11 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { Context } from './context.ts';
 import { type CheckFlags, checkRules } from './rules-check.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'shellfleet-check-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'shellfleet-check-'));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 function file(name: string, text: string): string {
-  const path = join(folder, name);
+  const path = join(directory, name);
   writeFileSync(path, text);
   return path;
 }

@@ -21,8 +21,8 @@ const [key] = auditKeys(['0'.repeat(64)], { namespace: 'n', host: 'h', tenant: '
 
 /** Writes the audit of one tenant. */
 function write(events: readonly (readonly [AuditEvent, number])[]): void {
-  const folder = join(state, 'hosts', 'h', 'audit', 't-acme');
-  mkdirSync(folder, { recursive: true });
+  const directory = join(state, 'hosts', 'h', 'audit', 't-acme');
+  mkdirSync(directory, { recursive: true });
   let head = CHAIN_START;
   const lines = events.map(([event, at]) => {
     if (key === undefined) throw new Error('no key');
@@ -30,7 +30,7 @@ function write(events: readonly (readonly [AuditEvent, number])[]): void {
     head = next.head;
     return next.line;
   });
-  writeFileSync(join(folder, '000000000001.jsonl'), lines.join(''));
+  writeFileSync(join(directory, '000000000001.jsonl'), lines.join(''));
 }
 
 const of = (entry: string) => ({ session: 's', generation: 'g', entry });
@@ -91,7 +91,7 @@ describe('rules replay', () => {
 
   test('names the missing argument without an audit or without rules', async () => {
     const none = { terminal: {}, config: { env: { SHELLFLEET_STATE_DIR: '/nonexistent' } } } as unknown as Context;
-    await expect(replayRules(none, { since: HOUR, file: [rules] })).rejects.toThrow('name the folder with --audit');
+    await expect(replayRules(none, { since: HOUR, file: [rules] })).rejects.toThrow('name the directory with --audit');
     await expect(replayRules(none, { since: HOUR })).rejects.toThrow('--file');
   });
 });

@@ -1,6 +1,6 @@
 import { type CompiledRules, type Decision, decide } from '@shellfleet/policy';
 import { type AuditEvent, type AuditRecord, ShellfleetError } from '@shellfleet/protocol';
-import { stateFolder } from '@shellfleet/setup';
+import { stateDirectory } from '@shellfleet/setup';
 import { auditsOfMachine, readAudit } from './audit-records.ts';
 import type { Context } from './context.ts';
 import { readRules } from './rules-check.ts';
@@ -37,12 +37,12 @@ interface Tally {
 export async function replayRules({ terminal, config }: Context, flags: ReplayFlags): Promise<void> {
   if (flags.file === undefined) throw new ShellfleetError('COMMAND_INVALID', 'Name the rules to try with --file.');
   const { enforced, reported } = await readRules(flags.file);
-  const folders = flags.audit === undefined ? await auditsOfMachine(stateFolder(config.env)) : [flags.audit];
+  const directories = flags.audit === undefined ? await auditsOfMachine(stateDirectory(config.env)) : [flags.audit];
   const tally: Tally = { commands: 0, forbidden: 0, needsApproval: 0, unknown: 0 };
   const changed: Replayed[] = [];
   const since = Date.now() - flags.since;
-  for (const folder of folders)
-    for await (const one of replay(readAudit(folder, since), since, [...enforced, ...reported], tally))
+  for (const directory of directories)
+    for await (const one of replay(readAudit(directory, since), since, [...enforced, ...reported], tally))
       if (flags.json === true) await terminal.json({ type: 'command', ...one });
       else changed.push(one);
   if (flags.json === true) return terminal.json({ type: 'summary', ...tally });

@@ -40,9 +40,10 @@ export function registerRules(program: Command, context: Context): void {
     )
     .addOption(rulesFileFlag())
     .addOption(
-      new Option('--audit <folder>', "audit of one host; default: of all hosts below this user's state folder").env(
-        'SHELLFLEET_RULES_AUDIT',
-      ),
+      new Option(
+        '--audit <directory>',
+        "audit of one host; default: of all hosts below this user's state directory",
+      ).env('SHELLFLEET_RULES_AUDIT'),
     )
     .addOption(jsonFlag())
     .action((flags: ReplayFlags) => replayRules(context, flags));

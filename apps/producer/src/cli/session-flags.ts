@@ -41,7 +41,7 @@ export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
     .addOption(new Option('--pids <n>', 'most processes').argParser(parseCount).env('SHELLFLEET_PIDS'))
     .addOption(new Option('-u, --user <user>', 'name or uid, :group if wanted').env('SHELLFLEET_USER'))
     .addOption(
-      new Option('--workspace <path>', 'folder of the host: PATH[:TARGET][:ro]; its place is /workspace')
+      new Option('--workspace <path>', 'directory of the host: PATH[:TARGET][:ro]; its place is /workspace')
         .argParser(parseWorkspace)
         .env('SHELLFLEET_WORKSPACE'),
     )

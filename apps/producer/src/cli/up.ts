@@ -4,7 +4,7 @@ import { openSync } from 'node:fs';
 import { join } from 'node:path';
 import { Fleet } from '@shellfleet/client';
 import { DEFAULT_POLICY, POLICY_NAMES, type PolicyName } from '@shellfleet/protocol';
-import { isCheckout, makeStateFolder, SetupError } from '@shellfleet/setup';
+import { isCheckout, makeStateDirectory, SetupError } from '@shellfleet/setup';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { runFirstCommand } from '../fleet-process/first-command.ts';
 import { describeUse } from '../fleet-process/fleet-use.ts';
@@ -138,7 +138,7 @@ function policyFor(offered: readonly string[]): PolicyName {
 
 /** Runs `up` in its own process, and shows its progress until it is ready. */
 async function upDetached({ config, terminal, setExitCode }: Context): Promise<void> {
-  const log = openSync(join(await makeStateFolder(config.env), 'up.log'), 'a', 0o600);
+  const log = openSync(join(await makeStateDirectory(config.env), 'up.log'), 'a', 0o600);
   const args = process.argv.slice(2).filter((argument) => argument !== '--detach' && argument !== '-d');
   const { SHELLFLEET_UP_DETACH: _, ...env } = config.env;
   const child = fork(PROGRAM, args, { env, detached: true, stdio: ['ignore', log, log, 'ipc'] });

@@ -1,17 +1,17 @@
-import { createSealKey, hostFolderName } from '@shellfleet/sealing';
+import { createSealKey, hostDirectoryName } from '@shellfleet/sealing';
 import { describe, expect, test } from 'vitest';
-import type { HostFolder } from './read-audit.ts';
+import type { HostDirectory } from './read-audit.ts';
 import { verifyHosts } from './verify-hosts.ts';
 
 // tests/e2e/audit.test.ts verifies audits of real hosts.
 
 const sealKeys = [createSealKey()];
 
-/** Returns the folder of a host whose audit has no record. */
-function folderOf(namespace: string, host: string): HostFolder {
-  const path = `/state/hosts/${hostFolderName(host)}`;
+/** Returns the directory of a host whose audit has no record. */
+function directoryOf(namespace: string, host: string): HostDirectory {
+  const path = `/state/hosts/${hostDirectoryName(host)}`;
   const audit = { namespace, host, chains: [] };
-  return { name: hostFolderName(host), path, ownId: undefined, key: host, auditPath: `${path}/audit`, audit };
+  return { name: hostDirectoryName(host), path, ownId: undefined, key: host, auditPath: `${path}/audit`, audit };
 }
 
 const known = (namespace: string, host: string, tenants: string[] = []) => ({
@@ -22,15 +22,15 @@ const known = (namespace: string, host: string, tenants: string[] = []) => ({
 
 describe('verifyHosts', () => {
   test('keeps the audits of equal host ids in two fleets apart', () => {
-    const folders = [folderOf('one', 'h')];
+    const directories = [directoryOf('one', 'h')];
     const hosts = [known('two', 'h', ['t'])];
-    expect(verifyHosts({ stateFolder: '/state', folders, hosts, sealKeys })).toEqual({
+    expect(verifyHosts({ stateDirectory: '/state', directories, hosts, sealKeys })).toEqual({
       findings: [
         {
           type: 'missing',
           host: 'h',
           tenant: '*',
-          where: folders[0]?.auditPath,
+          where: directories[0]?.auditPath,
           message: 'the audit of this host is missing',
         },
       ],
@@ -41,14 +41,14 @@ describe('verifyHosts', () => {
   });
 
   test('reports a chain with only a head as cut off', () => {
-    const folders = [folderOf('one', 'h')];
+    const directories = [directoryOf('one', 'h')];
     const { findings, chains, uncompared } = verifyHosts({
-      ...{ stateFolder: '/state', folders, sealKeys },
+      ...{ stateDirectory: '/state', directories, sealKeys },
       hosts: [known('one', 'h', ['t'])],
     });
     expect({ findings, chains, uncompared }).toEqual({
       findings: [
-        expect.objectContaining({ type: 'cut-off', host: 'h', tenant: 't', where: `${folders[0]?.auditPath}/t-t` }),
+        expect.objectContaining({ type: 'cut-off', host: 'h', tenant: 't', where: `${directories[0]?.auditPath}/t-t` }),
       ],
       chains: 1,
       uncompared: [],

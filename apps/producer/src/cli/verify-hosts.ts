@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { AuditFinding } from '@shellfleet/sealing';
 import type { KnownHost } from './kept-heads.ts';
-import { findMisplaced, isFolderOf } from './misplaced-audits.ts';
-import { type AuditFolder, type HostAudit, type HostFolder, verifyFolder } from './read-audit.ts';
+import { findMisplaced, isDirectoryOf } from './misplaced-audits.ts';
+import { type AuditDirectory, type HostAudit, type HostDirectory, verifyDirectory } from './read-audit.ts';
 
 interface HostFinding extends AuditFinding {
   host: string;
@@ -19,31 +19,33 @@ export interface VerifiedHosts {
 }
 
 /**
- * Checks that each of `hosts` has its audit, each head its chain, and then the folders, which an attacker can change.
+ * Checks that each of `hosts` has its audit, each head its chain, and then the directories, which an attacker can
+ * change.
  */
 export function verifyHosts({
-  stateFolder,
-  folders,
+  stateDirectory,
+  directories,
   hosts,
   sealKeys,
 }: {
-  stateFolder: string;
-  folders: readonly HostFolder[];
+  stateDirectory: string;
+  directories: readonly HostDirectory[];
   hosts: readonly KnownHost[];
   sealKeys: readonly string[];
 }): VerifiedHosts {
-  const findings: HostFinding[] = [...findMissing(stateFolder, folders, hosts), ...findMisplaced(folders)].map(
-    (finding) => ({ tenant: '*', ...finding }),
-  );
+  const findings: HostFinding[] = [
+    ...findMissing(stateDirectory, directories, hosts),
+    ...findMisplaced(directories),
+  ].map((finding) => ({ tenant: '*', ...finding }));
   let records = 0;
   let chains = 0;
   const uncompared: string[] = [];
-  for (const { audit, auditPath } of folders) {
+  for (const { audit, auditPath } of directories) {
     if (audit === undefined) continue;
     const heads = hosts.find((known) => isSame(audit, known))?.heads;
     if (heads === undefined) uncompared.push(audit.host);
     for (const chain of withRemoved(audit, heads ?? new Map())) {
-      const verified = verifyFolder(chain, sealKeys, heads?.get(chain.tenant) ?? []);
+      const verified = verifyDirectory(chain, sealKeys, heads?.get(chain.tenant) ?? []);
       records += verified.records;
       chains += 1;
       const { host, tenant } = chain;
@@ -54,24 +56,25 @@ export function verifyHosts({
   return { findings, records, chains, uncompared };
 }
 
-function findMissing(stateFolder: string, folders: readonly HostFolder[], hosts: readonly KnownHost[]) {
+function findMissing(stateDirectory: string, directories: readonly HostDirectory[], hosts: readonly KnownHost[]) {
   const missing = (host: string, where: string, message: string) => ({
     type: 'missing' as const,
     host,
     where,
     message,
   });
-  const all = join(stateFolder, 'hosts');
+  const all = join(stateDirectory, 'hosts');
   // A removal of everything must not pass as a machine without audits.
-  if (folders.length === 0 && hosts.length === 0) return [missing('*', all, 'no host has its audit here')];
-  const isThere = (known: KnownHost) => folders.some(({ audit }) => audit !== undefined && isSame(audit, known));
+  if (directories.length === 0 && hosts.length === 0) return [missing('*', all, 'no host has its audit here')];
+  const isThere = (known: KnownHost) => directories.some(({ audit }) => audit !== undefined && isSame(audit, known));
   const gone = hosts.filter((known) => !isThere(known));
-  const folderOf = (host: string) => folders.find((folder) => isFolderOf(folder, host))?.auditPath ?? all;
-  const unnamed = folders.filter(
-    (folder) => folder.audit === undefined && !gone.some(({ host }) => isFolderOf(folder, host)),
+  const directoryOf = (host: string) =>
+    directories.find((directory) => isDirectoryOf(directory, host))?.auditPath ?? all;
+  const unnamed = directories.filter(
+    (directory) => directory.audit === undefined && !gone.some(({ host }) => isDirectoryOf(directory, host)),
   );
   return [
-    ...gone.map(({ host }) => missing(host, folderOf(host), 'the audit of this host is missing')),
+    ...gone.map(({ host }) => missing(host, directoryOf(host), 'the audit of this host is missing')),
     // Each worker begins one when it starts.
     ...unnamed.map(({ ownId, name, auditPath }) => missing(ownId ?? name, auditPath, 'the audit is missing')),
   ];
@@ -81,7 +84,7 @@ const isSame = (one: { namespace: string; host: string }, other: { namespace: st
   one.namespace === other.namespace && one.host === other.host;
 
 /** Returns the chains of a host, including those with only a head. */
-function withRemoved({ namespace, host, chains }: HostAudit, heads: KnownHost['heads']): AuditFolder[] {
+function withRemoved({ namespace, host, chains }: HostAudit, heads: KnownHost['heads']): AuditDirectory[] {
   const removed = [...heads.keys()].filter((tenant) => !chains.some((chain) => chain.tenant === tenant));
   return [...chains, ...removed.map((tenant) => ({ namespace, host, tenant, segments: [] }))];
 }

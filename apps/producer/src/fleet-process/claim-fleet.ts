@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readFleetFile } from '@shellfleet/client';
 import { PROTOCOL_VERSION } from '@shellfleet/protocol';
-import { findDocker, makeStateFolder, recordProcess, SetupError } from '@shellfleet/setup';
+import { findDocker, makeStateDirectory, recordProcess, SetupError } from '@shellfleet/setup';
 import { VERSION } from '../program-file.ts';
 import { describeBuild } from './describe-build.ts';
 import {
@@ -38,7 +38,7 @@ export async function claimFleet(
   { replace, drainMs }: FleetClaimOptions,
   { env, report, signal }: { env: NodeJS.ProcessEnv; report: (line: string) => void; signal: AbortSignal },
 ): Promise<Claim> {
-  await makeStateFolder(env);
+  await makeStateDirectory(env);
   const own = await newRecord(env);
   let drained: string[] = [];
   for (let hasWaited = false; ; signal.throwIfAborted()) {

@@ -1,4 +1,4 @@
-import { makeStateFolder, stopDocker, stopRedis } from '@shellfleet/setup';
+import { makeStateDirectory, stopDocker, stopRedis } from '@shellfleet/setup';
 import { endSupervisor, endWorkers, readFleetRecord, removeFleetRecord } from './fleet-record.ts';
 
 const LONGEST_END_MS = 60_000;
@@ -12,7 +12,7 @@ export async function endFleet(env: NodeJS.ProcessEnv): Promise<boolean> {
   // A killed supervisor leaves its workers and servers, and may have started workers since the record was read.
   const { workers, startedEngine } = (await readFleetRecord(env)) ?? record;
   await endWorkers(workers, how);
-  await stopRedis(await makeStateFolder(env, 'redis'), env);
+  await stopRedis(await makeStateDirectory(env, 'redis'), env);
   if (startedEngine) await stopDocker(env);
   await removeFleetRecord(env);
   return true;

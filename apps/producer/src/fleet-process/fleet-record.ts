@@ -3,7 +3,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeFleetFile } from '@shellfleet/client';
 import { tryJson } from '@shellfleet/protocol';
-import { endProcess, isRunning, type RecordedProcess, stateFolder } from '@shellfleet/setup';
+import { endProcess, isRunning, type RecordedProcess, stateDirectory } from '@shellfleet/setup';
 import { z } from 'zod';
 
 // RECORD-1. The record exists before anything starts and until everything has ended, so `down` and the next `up` find
@@ -33,10 +33,10 @@ const SUPERVISOR = ['shellfleet-up'];
 const WORKER = ['shellfleet-worker', 'apps/worker/src/main.ts', '@shellfleet/worker/dist/main.js'];
 
 function recordPath(env: NodeJS.ProcessEnv): string {
-  return join(stateFolder(env), 'up.json');
+  return join(stateDirectory(env), 'up.json');
 }
 
-/** Writes the record of a fleet that is about to start. Returns false if one exists. The state folder must exist. */
+/** Writes the record of a fleet that is about to start. Returns false if one exists. The state directory must exist. */
 export function claimFleetRecord(record: FleetRecord, env: NodeJS.ProcessEnv): boolean {
   const temporary = writeTemporary(record, env);
   try {

@@ -15,13 +15,13 @@ const begins = expect.stringContaining(
   'is made behind the fleet. Until it is there, sessions that name no image get slim.',
 );
 
-let folder: string;
+let directory: string;
 let engine: Server;
 let images: string[];
 let build: (() => { error?: string } | undefined) | undefined;
 let lines: string[];
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'full-image-'));
+  directory = await mkdtemp(join(tmpdir(), 'full-image-'));
   images = ['node:24-bookworm'];
   lines = [];
   build = () => ({});
@@ -45,7 +45,7 @@ beforeEach(async () => {
 afterEach(async () => {
   engine.closeAllConnections();
   engine.close();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 function start(env: NodeJS.ProcessEnv = {}): () => Promise<void> {
@@ -56,7 +56,7 @@ function start(env: NodeJS.ProcessEnv = {}): () => Promise<void> {
     sessionImage: 'slim',
     imageNames: SESSION_IMAGES,
   };
-  return makeFullImage(machine, { env: { ...env, XDG_STATE_HOME: folder }, report: (line) => lines.push(line) });
+  return makeFullImage(machine, { env: { ...env, XDG_STATE_HOME: directory }, report: (line) => lines.push(line) });
 }
 
 describe('the full image', () => {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeStateFolder, recordProcess } from '@shellfleet/setup';
+import { makeStateDirectory, recordProcess } from '@shellfleet/setup';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { VERSION } from '../program-file.ts';
 import { type FleetRecord, replaceFleetRecord } from './fleet-record.ts';
@@ -19,7 +19,7 @@ afterEach(() => rm(users, { recursive: true }));
 
 const envOf = (name: string) => ({ XDG_STATE_HOME: users, SHELLFLEET_STATE_DIR: join(users, name) });
 
-/** Does what `up` does to a folder before it makes an image. Returns the owner. */
+/** Does what `up` does to a directory before it makes an image. Returns the owner. */
 async function nameImages(name: string): Promise<string> {
   const { slim } = await ensureOwnImageNames(envOf(name));
   return slim.slice(slim.lastIndexOf('-') + 1);
@@ -39,7 +39,7 @@ async function startSupervisor() {
 }
 
 describe('the use of images', () => {
-  test('keeps the version of the last up of a folder, and no older one', async () => {
+  test('keeps the version of the last up of a directory, and no older one', async () => {
     const owner = await nameImages('a');
     const { whyUsed, isMaking } = await readImageUses(envOf('elsewhere'));
     expect([whyUsed(VERSION, owner), whyUsed('0.0.1', owner), isMaking]).toEqual([
@@ -73,21 +73,23 @@ describe('the use of images', () => {
     expect([ended.whyUsed('0.0.1', owner), ended.isMaking]).toEqual([undefined, false]);
   });
 
-  test('keeps nothing for a missing folder, which it forgets with its last image', async () => {
+  test('keeps nothing for a missing directory, which it forgets with its last image', async () => {
     const owner = await nameImages('a');
-    await rm(await makeStateFolder(envOf('a')), { recursive: true });
+    await rm(await makeStateDirectory(envOf('a')), { recursive: true });
     const env = envOf('elsewhere');
     expect((await readImageUses(env)).whyUsed(VERSION, owner)).toBe(undefined);
     await forgetImageOwners([`shellfleet/session:slim-${VERSION}-${owner}`], env);
-    expect(await readImageOwners(env)).toEqual([{ owner, folder: join(users, 'a'), version: VERSION }]);
+    expect(await readImageOwners(env)).toEqual([{ owner, directory: join(users, 'a'), version: VERSION }]);
     await forgetImageOwners([], env);
     expect(await readImageOwners(env)).toEqual([]);
   });
 
-  test('keeps all images of an owner that no folder of this user has', async () => {
+  test('keeps all images of an owner that no directory of this user has', async () => {
     await nameImages('a');
     const { whyUsed } = await readImageUses(envOf('elsewhere'));
-    expect(whyUsed('0.0.1', 'ffffffff')).toMatch(/^no state folder of this user is known to have the owner ffffffff/);
+    expect(whyUsed('0.0.1', 'ffffffff')).toMatch(
+      /^no state directory of this user is known to have the owner ffffffff/,
+    );
   });
 
   test('names the images of an up that cannot record anything for the user', async () => {

@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 import { readFleetFile } from '@shellfleet/client';
 import { workerProgram } from './worker-program.ts';
 
-/** Runs a worker in the foreground for the fleet of the environment or the state folder. Returns its exit code. */
+/** Runs a worker in the foreground for the fleet of the environment or the state directory. Returns its exit code. */
 export async function runWorkerProcess(given: NodeJS.ProcessEnv): Promise<number> {
   const file = given.SHELLFLEET_REDIS_URL ? undefined : await readFleetFile(given);
   const known = file && {

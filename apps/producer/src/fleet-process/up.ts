@@ -8,7 +8,7 @@ import {
   ensureMachineWithoutEngine,
   ensureRedis,
   type Machine,
-  makeStateFolder,
+  makeStateDirectory,
   type Redis,
   stopDocker,
 } from '@shellfleet/setup';
@@ -78,18 +78,18 @@ interface Start {
 }
 
 async function startParts(parts: FleetParts, options: UpOptions, { env, report, signal }: Start): Promise<void> {
-  const folder = await makeStateFolder(env);
+  const directory = await makeStateDirectory(env);
   const machine = await ensurePolicies(options, { env, report, signal });
-  const redisFolder = await makeStateFolder(env, 'redis');
-  const redis = await ensureRedis({ env, folder: redisFolder, persistent: true, report, signal });
+  const redisDirectory = await makeStateDirectory(env, 'redis');
+  const redis = await ensureRedis({ env, directory: redisDirectory, persistent: true, report, signal });
   parts.redis = redis;
-  const sealKeys = await ensureSealKey(folder, env);
+  const sealKeys = await ensureSealKey(directory, env);
   const namespace = env.SHELLFLEET_NAMESPACE ?? 'shellfleet';
   const { replace } = options;
   await removeOtherProtocol({ redisUrl: redis.url, namespace }, { replace, report, signal });
   await writeFleetFile({ version: 1, namespace, redisUrl: redis.url, sealKeys }, env);
   await undoDrains(parts.drained, { redisUrl: redis.url, namespace, sealKeys });
-  const log = createWriteStream(join(folder, 'workers.log'), { flags: 'a', mode: 0o600 });
+  const log = createWriteStream(join(directory, 'workers.log'), { flags: 'a', mode: 0o600 });
   const keepRecord = () => {
     parts.record.workers = parts.workers.flatMap((worker) => worker.process ?? []);
     replaceFleetRecord(parts.record, env);

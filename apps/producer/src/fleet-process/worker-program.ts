@@ -10,7 +10,7 @@ const NODE_ARGUMENTS = ['--max-semi-space-size=16', '--no-warnings'];
 
 /** Returns Node's arguments for a program of the worker: its source in a checkout, else the installed package's. */
 export function workerProgram(name: 'main' | 'sandbox/examine-policy'): string[] {
-  const folder = dirname(createRequire(import.meta.url).resolve('@shellfleet/worker/package.json'));
-  if (!isCheckout) return [...NODE_ARGUMENTS, join(folder, 'dist', `${name}.js`)];
-  return [...NODE_ARGUMENTS, '--conditions=@shellfleet/source', join(folder, 'src', `${name}.ts`)];
+  const directory = dirname(createRequire(import.meta.url).resolve('@shellfleet/worker/package.json'));
+  if (!isCheckout) return [...NODE_ARGUMENTS, join(directory, 'dist', `${name}.js`)];
+  return [...NODE_ARGUMENTS, '--conditions=@shellfleet/source', join(directory, 'src', `${name}.ts`)];
 }

@@ -24,7 +24,7 @@ import type {
 import type { UnreadableByRules } from '../config/allow-section.ts';
 import type { AdmissionInput, ApprovalQuestion } from './admission.ts';
 import type { RuleDecision, Rules } from './create-admission.ts';
-import { folderPattern, wordsOfFile } from './file-words.ts';
+import { directoryPattern, wordsOfFile } from './file-words.ts';
 
 // Evaluates the rules of the operator and of the session for an entry, a file operation, a terminal or a tool call.
 // RULES-1. The strictest finding wins: about the script, what else the entry brings to the shell, and the commands of a
@@ -159,7 +159,7 @@ function findingOf(input: AdmissionInput, payload: CommandPayload, context: Cont
 function findingOfFile(operation: FileOperation, context: Context): RuleDecision {
   const decision = decideOperations(wordsOfFile(operation), context);
   const finding = toFinding(decision);
-  const pattern = finding.type === 'ask' ? folderPattern(operation, decision.asking) : undefined;
+  const pattern = finding.type === 'ask' ? directoryPattern(operation, decision.asking) : undefined;
   if (finding.type !== 'ask' || pattern === undefined) return finding;
   const covers = { pattern, isCoveredBy: (granted: PrefixRule['pattern']) => coversAll(granted, decision.asking) };
   // A rule with `prompt` always asks again: only an answer for the session is about it.

@@ -33,11 +33,11 @@ describe('the words of a file operation', () => {
       ['files.mkdir /a (files.chmod /a 700)', 'files.write /a/b', 'files.write /a/d', 'files.chmod /a/e 500'],
     ],
   ])('are compared with rules for %j', (operation, expected) => {
-    const shown = wordsOfFile(operation).map(({ words, isSafe, takesFolder, alsoStrict = [] }) =>
+    const shown = wordsOfFile(operation).map(({ words, isSafe, takesDirectory, alsoStrict = [] }) =>
       [
         words.join(' '),
         isSafe ? '(safe)' : '',
-        takesFolder ? '(below)' : '',
+        takesDirectory ? '(below)' : '',
         ...alsoStrict.map((also) => `(${also.join(' ')})`),
       ]
         .filter((part) => part !== '')

@@ -10,21 +10,21 @@ export function wordsOfFile(operation: FileOperation): OperationWords[] {
     case 'stat':
       return [{ words: [`files.${operation.name}`, path], isSafe: true }];
     case 'list':
-      return [{ words: ['files.list', path], isSafe: true, takesFolder: operation.depth !== 1 }];
+      return [{ words: ['files.list', path], isSafe: true, takesDirectory: operation.depth !== 1 }];
     case 'pack':
       return operation.names.map((name) => ({ words: ['files.read', within(name)], isSafe: true }));
     case 'write':
     case 'mkdir':
       return [{ words: [`files.${operation.name}`, path] }];
     case 'remove':
-      return [{ words: ['files.remove', path], takesFolder: true }];
+      return [{ words: ['files.remove', path], takesDirectory: true }];
     case 'rename': {
       const to = normalizePath(operation.to);
       const alsoStrict = [
         ['files.remove', path],
         ['files.write', to],
       ];
-      return [{ words: ['files.rename', path, to], takesFolder: true, alsoStrict }];
+      return [{ words: ['files.rename', path, to], takesDirectory: true, alsoStrict }];
     }
     case 'chmod':
       return [chmod(path, operation.mode)];
@@ -48,17 +48,17 @@ function wordsOfEntry({ kind, mode }: WrittenEntry, path: string): OperationWord
 
 const chmod = (path: string, mode: number): OperationWords => ({ words: ['files.chmod', path, mode.toString(8)] });
 
-/** Returns the pattern that allows this operation in the file's folder. Undefined for the root folder. */
-export function folderPattern(
+/** Returns the pattern that allows this operation in the file's directory. Undefined for the root directory. */
+export function directoryPattern(
   operation: FileOperation,
   asking: readonly OperationWords[],
 ): PrefixRule['pattern'] | undefined {
   const names = [...new Set(asking.map(({ words }) => words[0] ?? ''))];
-  const folders = foldersOf(operation);
-  return folders.includes('/') ? undefined : [names.length === 1 ? (names[0] as string) : names, ...folders];
+  const directories = directoriesOf(operation);
+  return directories.includes('/') ? undefined : [names.length === 1 ? (names[0] as string) : names, ...directories];
 }
 
-function foldersOf(operation: FileOperation): string[] {
+function directoriesOf(operation: FileOperation): string[] {
   const path = normalizePath(operation.path);
   if (operation.name === 'unpack' || operation.name === 'pack' || operation.name === 'list') return [path];
   const holding = (of: string) => normalizePath(`${of}/..`);

@@ -6,9 +6,9 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { ConfigError } from '../config/config.ts';
 import { RuleFiles } from './rule-files.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'shellfleet-rules-'));
-const path = join(folder, 'rules.yaml');
-afterAll(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'shellfleet-rules-'));
+const path = join(directory, 'rules.yaml');
+afterAll(() => rmSync(directory, { recursive: true }));
 
 let log: { msg: string; level: number }[] = [];
 beforeEach(() => {
@@ -26,7 +26,7 @@ describe('rule files', () => {
   test('stop the start of a worker when they are invalid or missing (RULE-FILES-1)', () => {
     expect(() => open(rule('maybe'))).toThrow(ConfigError);
     expect(() => open(rule('maybe'))).toThrow(`SHELLFLEET_CONFIG: rules: ${path}, line 1: rules[0].decision must be`);
-    const absent = join(folder, 'absent.yaml');
+    const absent = join(directory, 'absent.yaml');
     expect(() => new RuleFiles([absent], logger)).toThrow(`open '${absent}'`);
   });
 

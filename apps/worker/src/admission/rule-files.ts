@@ -7,7 +7,7 @@ import { ConfigError } from '../config/config.ts';
 // RULE-FILES-1. Rules hold only as a whole: unless all files are valid, nothing changes, and a worker does not start.
 // RULE-FILES-2. While a changed file is invalid, the previous rules hold; the log and `hosts ls` show the reason.
 
-/** Interval of reads. Watching a file would miss changes of a link to it, as in a mounted folder of a container. */
+/** Interval of reads. Watching a file would miss changes of a link to it, as in a mounted directory of a container. */
 const POLL_MS = 1_000;
 
 export class RuleFiles {

@@ -14,7 +14,7 @@ export interface BoundQuestion {
   hash: string;
   /** Keyed hash of the question and its asker. */
   binding: string;
-  /** Keyed hash of what an approval for a folder of the session depends on. */
+  /** Keyed hash of what an approval for a directory of the session depends on. */
   under: string;
 }
 
@@ -57,7 +57,7 @@ export function bindQuestion(
     ...(asked.covers === undefined ? [] : [session, generation]),
     directory ?? null,
   ]);
-  const under = digest(['approval of a folder', namespace, tenant, session, generation, place, matchedRules]);
+  const under = digest(['approval of a directory', namespace, tenant, session, generation, place, matchedRules]);
   const binding = digest(['approval of', what, session, generation, entryId, epoch]);
   return { hash: toHash(what), binding, under };
 }

@@ -71,10 +71,10 @@ describe('the approvals of a host', () => {
     expect(warn.mock.calls).toEqual([1, 2].map(() => [{ err: expect.any(Error) }, 'approvals.unbound']));
   });
 
-  test("apply a folder's grant to what it covers, in its session under its rules", async () => {
+  test("apply a directory's grant to what it covers, in its session under its rules", async () => {
     const bound = { hash: 'h', binding: 'b', under: 'these rules' };
-    const folders = [{ id: 'g', sealed: '' }];
-    staged.found = { at: 1, unapplied: 0, grant: undefined, end: undefined, prefixes: [], folders };
+    const directories = [{ id: 'g', sealed: '' }];
+    staged.found = { at: 1, unapplied: 0, grant: undefined, end: undefined, prefixes: [], directories };
     const given = { scope: 'session', question: { covers: { pattern: ['files.write', '/a'], under: 'these rules' } } };
     const find = async (grant: unknown, isCovered = true) => {
       staged.grant = grant;

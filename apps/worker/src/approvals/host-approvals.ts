@@ -112,7 +112,7 @@ export class HostApprovals implements Answers {
   ): Promise<FoundAnswer> {
     const { redis, namespace, signal } = this.#deps;
     const keys = approvalKeys(namespace, asker.tenant);
-    const looked = { ...bound, prefixes: asked.amendment !== undefined, folders: asked.covers !== undefined };
+    const looked = { ...bound, prefixes: asked.amendment !== undefined, directories: asked.covers !== undefined };
     const find = async () => {
       const found = await retryWhileRedisIsDown(() => findAnswer(redis, keys, asker, looked), signal);
       return found.unapplied > 0
@@ -248,7 +248,7 @@ export class HostApprovals implements Answers {
 }
 
 function toAnswer(
-  { at, grant, end, prefixes, folders }: StoredAnswer,
+  { at, grant, end, prefixes, directories }: StoredAnswer,
   { hash, under }: BoundQuestion,
   { covers, directory }: ApprovalQuestion,
   open: (id: string, sealed: string) => ApprovalGrant | undefined,
@@ -262,7 +262,7 @@ function toAnswer(
   if (opened !== undefined && (holdsAgain || !grant?.ofSession)) return granted;
   if (end?.state === 'denied') return { type: 'denied', reason: describeDenial(end), by: 'approver' };
   if (end?.state === 'expired') return { type: 'expired' };
-  const isCovered = folders.some(({ id, sealed }) => {
+  const isCovered = directories.some(({ id, sealed }) => {
     const of = open(id, sealed);
     const given = of?.scope === 'session' ? of.question.covers : undefined;
     return given?.under === under && covers?.isCoveredBy(given.pattern) === true;

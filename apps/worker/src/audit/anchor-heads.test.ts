@@ -19,7 +19,7 @@ describe('anchorHeadsRegularly', () => {
     };
     const logger = pino({ level: 'silent' });
     const anchoring = anchorHeadsRegularly(
-      { heads: () => heads, stateFolderId: 'f' },
+      { heads: () => heads, stateDirectoryId: 'f' },
       { redis: redis as never, namespace: 'n', hostId: 'h', logger },
     );
     const place = 'n:{x0}:audits h f';

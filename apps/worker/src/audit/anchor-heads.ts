@@ -9,17 +9,17 @@ const EVERY_MS = 60_000;
 
 /** Stores in Redis where the audit is and its changed heads, even without records, so that a loss is noticed. */
 export function anchorHeadsRegularly(
-  audit: Pick<Audit, 'heads' | 'stateFolderId'>,
+  audit: Pick<Audit, 'heads' | 'stateDirectoryId'>,
   { redis, namespace, hostId, logger }: { redis: Redis; namespace: string; hostId: string; logger: Logger },
 ): { close(): Promise<void> } {
-  const { stateFolderId } = audit;
-  if (stateFolderId === undefined) return { close: async () => {} };
+  const { stateDirectoryId } = audit;
+  if (stateDirectoryId === undefined) return { close: async () => {} };
   const stored = new Map<string, string>();
   const anchor = async () => {
     const changed = new Map<string, AuditHead>(
       [...audit.heads()].filter(([tenant, { n, mac }]) => n > 0 && stored.get(tenant) !== mac),
     );
-    await anchorAudit(redis, { namespace, host: hostId, stateFolderId }, changed);
+    await anchorAudit(redis, { namespace, host: hostId, stateDirectoryId }, changed);
     for (const [tenant, { mac }] of changed) stored.set(tenant, mac);
   };
   const rounds = repeat(anchor, {

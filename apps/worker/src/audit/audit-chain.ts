@@ -15,7 +15,7 @@ const DIGITS = 12;
 const SEGMENTS = 24;
 
 export interface AuditChainOptions {
-  folder: string;
+  directory: string;
   key: AuditKey;
   /** All keys that may authenticate records of the chain, including `key`. */
   keys: readonly AuditKey[];
@@ -109,13 +109,13 @@ export class AuditChain {
 
   /** Returns the file for the next record. An incomplete line is ended in its own file. */
   #segmentFor(): Segment {
-    const { folder, retentionMs, segmentBytes = SEGMENT_BYTES } = this.#options;
+    const { directory, retentionMs, segmentBytes = SEGMENT_BYTES } = this.#options;
     const current = this.#segments.at(-1);
     const isFull = (of: Segment) => of.bytes >= segmentBytes || Date.now() - of.firstAt > retentionMs / SEGMENTS;
     if (current !== undefined && (this.#isTorn || !isFull(current))) return current;
     const name = `${String(this.#head.n + 1).padStart(DIGITS, '0')}.jsonl`;
     const segment = {
-      path: join(folder, name),
+      path: join(directory, name),
       bytes: 0,
       firstAt: Date.now(),
       newestAt: Date.now(),
@@ -132,15 +132,15 @@ export class AuditChain {
 
   /** Reads the files. Returns the code of the record `n`. */
   async #read(n: number | undefined): Promise<string | undefined> {
-    const { folder, keys } = this.#options;
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    const names = (await readdir(folder)).filter((name) => name.endsWith('.jsonl')).sort();
+    const { directory, keys } = this.#options;
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const names = (await readdir(directory)).filter((name) => name.endsWith('.jsonl')).sort();
     this.#segments = [];
     this.#head = CHAIN_START;
     this.#isTorn = false;
     let kept: string | undefined;
     for (const name of names) {
-      const path = join(folder, name);
+      const path = join(directory, name);
       const lines = (await readFile(path, 'utf8')).split('\n');
       const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, -1);
       const segment: Segment = { path, bytes, firstAt: 0, newestAt: 0, last: this.#head.n };

@@ -17,10 +17,18 @@ const COMMANDS = 50_000;
 const AT_ONCE = 500;
 const ABOUT = { session: 'build', generation: '1795399776358', entry: '01M832MY39WNAJYRWNGD021FBY' };
 
-const folder = mkdtempSync(join(tmpdir(), 'sf-audit-bench-'));
+const directory = mkdtempSync(join(tmpdir(), 'sf-audit-bench-'));
 const sealKeys = [createSealKey()];
 const audit = await openAudit({
-  ...{ folder, namespace: 'n', hostId: 'h', stateFolderId: 'f', sealKeys, retentionMs: 90 * 86_400_000, noted: true },
+  ...{
+    directory,
+    namespace: 'n',
+    hostId: 'h',
+    stateDirectoryId: 'f',
+    sealKeys,
+    retentionMs: 90 * 86_400_000,
+    noted: true,
+  },
   ...{ anchored: new Map(), logger: pino({ level: 'silent' }) },
 });
 const spec = sessionSpecSchema.parse({ image: 'debian:12' });
@@ -47,6 +55,6 @@ for (let round = 0; round < 5; round += 1) {
   noted.push((1_000 * notes) / COMMANDS);
   written.push((user + system) / COMMANDS);
 }
-rmSync(folder, { recursive: true });
+rmSync(directory, { recursive: true });
 const least = (values: number[]) => Math.min(...values).toFixed(1);
 process.stdout.write(`a command: ${least(noted)} µs until it goes on, ${least(written)} µs of processor in all\n`);

@@ -1,8 +1,8 @@
 import type { AuditEvent, AuditHead } from '@shellfleet/protocol';
 
 export interface Audit {
-  /** State folder that holds the audit. Undefined when nothing is written. */
-  readonly stateFolderId: string | undefined;
+  /** State directory that holds the audit. Undefined when nothing is written. */
+  readonly stateDirectoryId: string | undefined;
   /** Resolves when the event is on disk. Throws AUDIT_UNAVAILABLE: the reported action must not take effect then. */
   record(tenant: string, event: AuditEvent): Promise<void>;
   /** Resolves when all recorded events are on disk. Throws AUDIT_UNAVAILABLE when the last of them is not. */
@@ -15,7 +15,7 @@ export interface Audit {
 }
 
 export const NO_AUDIT: Audit = {
-  stateFolderId: undefined,
+  stateDirectoryId: undefined,
   record: async () => {},
   recorded: async () => {},
   note: () => {},

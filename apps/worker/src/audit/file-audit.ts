@@ -17,10 +17,10 @@ const FLUSH_AT = 96;
 const MOST_NOTED = 10_000;
 
 export interface FileAuditOptions {
-  folder: string;
+  directory: string;
   namespace: string;
   hostId: string;
-  stateFolderId: string;
+  stateDirectoryId: string;
   sealKeys: readonly string[];
   retentionMs: number;
   /** Whether events that are only noted are written. */
@@ -39,11 +39,11 @@ interface TenantAudit {
 
 /** Opens the audit of this host, and continues the chains of earlier processes. */
 export async function openAudit(options: FileAuditOptions): Promise<Audit> {
-  const { folder, namespace, hostId, anchored } = options;
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  await writeFile(join(folder, 'chain-of.json'), JSON.stringify({ namespace, host: hostId }), { mode: 0o600 });
+  const { directory, namespace, hostId, anchored } = options;
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await writeFile(join(directory, 'chain-of.json'), JSON.stringify({ namespace, host: hostId }), { mode: 0o600 });
   const audit = new FileAudit(options);
-  const known = (await readdir(folder)).filter((name) => name.startsWith('t-')).map((name) => name.slice(2));
+  const known = (await readdir(directory)).filter((name) => name.startsWith('t-')).map((name) => name.slice(2));
   for (const tenant of new Set([...known, ...anchored.keys()])) await audit.open(tenant, anchored.get(tenant));
   return audit;
 }
@@ -60,8 +60,8 @@ class FileAudit implements Audit {
     this.#options = options;
   }
 
-  get stateFolderId(): string {
-    return this.#options.stateFolderId;
+  get stateDirectoryId(): string {
+    return this.#options.stateDirectoryId;
   }
 
   async open(tenant: string, anchored: AuditHead | undefined): Promise<void> {
@@ -147,11 +147,11 @@ class FileAudit implements Audit {
   #of(tenant: string): TenantAudit {
     const known = this.#tenants.get(tenant);
     if (known !== undefined) return known;
-    const { folder, namespace, hostId, sealKeys, retentionMs } = this.#options;
+    const { directory, namespace, hostId, sealKeys, retentionMs } = this.#options;
     const keys = auditKeys(sealKeys, { namespace, host: hostId, tenant });
     const [key] = keys;
     if (key === undefined) throw new Error('No seal key');
-    const chain = new AuditChain({ folder: join(folder, `t-${tenant}`), key, keys, retentionMs });
+    const chain = new AuditChain({ directory: join(directory, `t-${tenant}`), key, keys, retentionMs });
     const of = { chain, noted: [], lost: 0, recording: Promise.resolve() };
     this.#tenants.set(tenant, of);
     return of;

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ConfigError, readConfig } from './config.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'shellfleet-config-'));
-const path = join(folder, 'config.yaml');
-afterAll(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'shellfleet-config-'));
+const path = join(directory, 'config.yaml');
+afterAll(() => rmSync(directory, { recursive: true }));
 
 function readFile(text: string) {
   writeFileSync(path, text);
@@ -117,8 +117,8 @@ codex:
   });
 
   test('names a missing file in the error', () => {
-    expect(() => readConfig({ SHELLFLEET_CONFIG: join(folder, 'absent.yaml') })).toThrow(
-      `SHELLFLEET_CONFIG: ${join(folder, 'absent.yaml')} cannot be read: ENOENT`,
+    expect(() => readConfig({ SHELLFLEET_CONFIG: join(directory, 'absent.yaml') })).toThrow(
+      `SHELLFLEET_CONFIG: ${join(directory, 'absent.yaml')} cannot be read: ENOENT`,
     );
   });
 
@@ -167,9 +167,9 @@ codex:
 
   test('contains the webhook and its secret, and no error names either', () => {
     const secret = 's3cret'.repeat(6);
-    const secretFile = join(folder, 'secret');
+    const secretFile = join(directory, 'secret');
     writeFileSync(secretFile, `${secret}\n`);
-    const short = join(folder, 'short');
+    const short = join(directory, 'short');
     writeFileSync(short, 's3cret\n');
     const read = (url: string, file = secretFile, more = '') =>
       readFile(`approvals:\n  webhook:\n    url: ${url}\n    secretFile: ${file}${more}`).approvals.webhook;

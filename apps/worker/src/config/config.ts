@@ -77,7 +77,7 @@ const environmentSchema = z.object({
     .describe('Prefix of every key; one fleet each'),
   SHELLFLEET_HOST_ID: hostIdSchema
     .optional()
-    .describe('Name of this host; default: made once, kept in the state folder'),
+    .describe('Name of this host; default: made once, kept in the state directory'),
   SHELLFLEET_SLOTS: wholeNumber(1, 10_000)
     .default(Math.max(1, Math.min(32, Math.floor(totalmem() / SLOT_BYTES))))
     .describe('Open sessions at a time; default: 32, or memory / 64 MiB if that is less'),
@@ -103,15 +103,15 @@ const environmentSchema = z.object({
     .string()
     .startsWith('/', 'must be an absolute path')
     .optional()
-    .describe('The program of the codex policy; default: codex in a folder of the system'),
+    .describe('The program of the codex policy; default: codex in a directory of the system'),
   SHELLFLEET_WORKSPACES: list
     .pipe(
       z.array(
-        z.string().startsWith('/', 'must hold absolute paths').refine(isMountable, 'holds a folder of the system'),
+        z.string().startsWith('/', 'must hold absolute paths').refine(isMountable, 'holds a directory of the system'),
       ),
     )
     .default([])
-    .describe('Folders of this host below which a session may mount its workspace, comma-separated; default: none'),
+    .describe('Directories of this host below which a session may mount its workspace, comma-separated; default: none'),
   SHELLFLEET_USERS: list
     .pipe(usersSchema)
     .optional()
@@ -165,7 +165,7 @@ const environmentSchema = z.object({
     ),
   SHELLFLEET_SEAL_KEY: list
     .optional()
-    .describe("Keys that open sealed values, the sealing one first; default: the state folder's"),
+    .describe("Keys that open sealed values, the sealing one first; default: the state directory's"),
   SHELLFLEET_OVERFLOW_LOG_COMMAND_BYTES: wholeNumber(MIB, 2 ** 50)
     .default(64 * MIB)
     .describe(
@@ -237,7 +237,7 @@ export interface WorkerConfig {
   toolEnv: Record<string, string>;
   transport: 'auto' | 'socket' | 'attach';
   dockerSocketPath: string;
-  stateFolder: string;
+  stateDirectory: string;
   sealKeys: string[] | undefined;
   logs: { commandBytes: number; hostBytes: number; maxAgeMs: number };
   retentionMs: number;
@@ -294,7 +294,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     toolEnv: pickEnv(given, TOOL_ENV_NAMES),
     transport: values.SHELLFLEET_TRANSPORT,
     dockerSocketPath: values.SHELLFLEET_DOCKER_SOCKET ?? socketOf(given.DOCKER_HOST) ?? '/var/run/docker.sock',
-    stateFolder:
+    stateDirectory:
       values.SHELLFLEET_STATE_DIR ?? join(given.XDG_STATE_HOME ?? join(homedir(), '.local', 'state'), 'shellfleet'),
     sealKeys: values.SHELLFLEET_SEAL_KEY,
     logs: {
@@ -339,8 +339,8 @@ function checkWider({ escalation, allow }: ConfigFile, policies: readonly Policy
   if (problem !== undefined) throw new ConfigError(`SHELLFLEET_CONFIG: escalation: ${problem}`);
 }
 
-function isMountable(folder: string): boolean {
-  return !folder.split('/').includes('..') && !NEVER_MOUNTED.includes(folder.replace(/\/+$/, '') || '/');
+function isMountable(directory: string): boolean {
+  return !directory.split('/').includes('..') && !NEVER_MOUNTED.includes(directory.replace(/\/+$/, '') || '/');
 }
 
 function pickEnv(env: NodeJS.ProcessEnv, names: readonly string[]): Record<string, string> {

@@ -11,7 +11,7 @@ import { SessionEgress } from './session-egress.ts';
 
 const HEAD_WITHIN_MS = 300;
 
-let folder: string;
+let directory: string;
 let path: string;
 let site: Server;
 let silent: NetServer;
@@ -20,8 +20,8 @@ let ports: { site: number; silent: number };
 let egress: SessionEgress;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sf-hostile-'));
-  path = join(folder, 'egress');
+  directory = await mkdtemp(join(tmpdir(), 'sf-hostile-'));
+  path = join(directory, 'egress');
   site = createServer((_incoming, answer) => answer.end('the site'));
   silent = createNetServer((socket) => {
     silentConnections += 1;
@@ -46,7 +46,7 @@ afterAll(async () => {
   egress.close();
   site.close();
   silent.close();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 async function listenOn(server: NetServer): Promise<number> {
@@ -158,9 +158,9 @@ describe('a hostile client of the proxy', () => {
       },
       onRequest: () => {},
     });
-    await own.listen(join(folder, 'own'));
+    await own.listen(join(directory, 'own'));
     own.begin('limited');
-    const socket = dial({ path: join(folder, 'own') });
+    const socket = dial({ path: join(directory, 'own') });
     socket.write(`GET http://site.test:${ports.silent}/ HTTP/1.1\r\nHost: x\r\n\r\n`);
     await asked.promise;
     socket.destroy();

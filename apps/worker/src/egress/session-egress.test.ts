@@ -18,7 +18,7 @@ const names: Record<string, string[]> = {
 };
 const events: EgressEvent[] = [];
 let asked: string[] = [];
-let folder: string;
+let directory: string;
 let path: string;
 let site: Server;
 let echo: NetServer;
@@ -31,8 +31,8 @@ let ports: { site: number; echo: number; waiting: number };
 let egress: SessionEgress;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sf-egress-'));
-  path = join(folder, 'egress');
+  directory = await mkdtemp(join(tmpdir(), 'sf-egress-'));
+  path = join(directory, 'egress');
   site = createServer((incoming, answer) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -72,7 +72,7 @@ afterAll(async () => {
   echo.close();
   inside.close();
   waiting.close();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 async function listenOn(server: NetServer, host = '127.0.0.1', port = 0): Promise<number> {
@@ -233,7 +233,7 @@ describe('the lifetime of connections through the proxy', () => {
       },
       onRequest: () => {},
     });
-    const own = join(folder, 'pending');
+    const own = join(directory, 'pending');
     await pending.listen(own);
     const end = pending.begin('limited');
     const socket = connect(own).on('error', () => {});

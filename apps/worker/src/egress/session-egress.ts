@@ -83,7 +83,7 @@ export class SessionEgress {
       server.listen(path, resolve);
     });
     server.on('error', () => {});
-    // The sandbox has another user than the worker. Only that user sees the folder of the socket.
+    // The sandbox has another user than the worker. Only that user sees the directory of the socket.
     await chmod(path, 0o666);
   }
 

@@ -12,7 +12,7 @@ import { SessionEgress } from './session-egress.ts';
 const END = 'END';
 const HIDDEN = `GET /hidden HTTP/1.1\r\nHost: other.test\r\nX: ${END}`;
 
-let folder: string;
+let directory: string;
 let path: string;
 let behind: Server;
 let port: number;
@@ -20,8 +20,8 @@ let egress: SessionEgress;
 let arrived: string[] = [];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sf-smuggling-'));
-  path = join(folder, 'egress');
+  directory = await mkdtemp(join(tmpdir(), 'sf-smuggling-'));
+  path = join(directory, 'egress');
   behind = createServer((socket) => {
     const at = arrived.push('') - 1;
     socket.on('error', () => {});
@@ -50,7 +50,7 @@ afterEach(() => {
 afterAll(async () => {
   egress.close();
   behind.close();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 /** Returns the reply to a request with these headers, if there is one. */

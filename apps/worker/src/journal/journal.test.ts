@@ -7,31 +7,31 @@ import { type Journal, type JournalOptions, openJournal } from './journal.ts';
 
 const RETENTION_MS = 24_000;
 
-let folder: string;
+let directory: string;
 const failures: unknown[] = [];
 const opened: Journal[] = [];
 
 beforeEach(() => {
   vi.useFakeTimers({ now: 1_000_000, toFake: ['Date'] });
-  folder = mkdtempSync(join(tmpdir(), 'journal-'));
+  directory = mkdtempSync(join(tmpdir(), 'journal-'));
   failures.length = 0;
 });
 afterEach(() => {
   for (const journal of opened.splice(0)) journal.close();
   vi.useRealTimers();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 /** Opens the journal as the next process of the worker does. The one before may have been killed. */
 function open(options: Partial<JournalOptions> = {}): Journal {
   const onWriteFailed = (error: unknown) => void failures.push(error);
-  const journal = openJournal({ folder, retentionMs: RETENTION_MS, onWriteFailed, ...options });
+  const journal = openJournal({ directory, retentionMs: RETENTION_MS, onWriteFailed, ...options });
   opened.push(journal);
   return journal;
 }
 
 const begun = (id: string) => ({ namespace: 'ns', tenant: 't', of: 's', id });
-const files = () => readdirSync(folder).sort();
+const files = () => readdirSync(directory).sort();
 
 describe('the journal', () => {
   test('has an id for this process and the next one, in its session only', () => {
@@ -39,7 +39,7 @@ describe('the journal', () => {
     for (const journal of [opened[0]!, open()]) {
       expect([begun('a'), begun('b'), { ...begun('a'), of: 'x' }].map(journal.knows)).toEqual([true, false, false]);
     }
-    expect(readFileSync(join(folder, files()[0]!), 'utf8')).toMatch(/^[0-9a-f]{16} ns t s a 7\n$/);
+    expect(readFileSync(join(directory, files()[0]!), 'utf8')).toMatch(/^[0-9a-f]{16} ns t s a 7\n$/);
   });
 
   test('has all of many ids, and no other', () => {
@@ -55,7 +55,7 @@ describe('the journal', () => {
     const journal = open();
     journal.record(begun('a'), '7');
     journal.record(begun('b'), '7');
-    const path = join(folder, files()[0]!);
+    const path = join(directory, files()[0]!);
     truncateSync(path, statSync(path).size - 4);
     const next = open();
     next.record(begun('c'), '7');
@@ -65,7 +65,7 @@ describe('the journal', () => {
 
   test('ignores bytes that are no line of the journal', () => {
     open().record(begun('a'), '7');
-    appendFileSync(join(folder, files()[0]!), Buffer.from([0, 255, 10, 10, 32, 10]));
+    appendFileSync(join(directory, files()[0]!), Buffer.from([0, 255, 10, 10, 32, 10]));
     expect(open().knows(begun('a'))).toBe(true);
   });
 
@@ -97,9 +97,9 @@ describe('the journal', () => {
     expect(files().length).toBeLessThanOrEqual(25);
   });
 
-  test('reports a read-only folder, and keeps its ids until the process ends', () => {
+  test('reports a read-only directory, and keeps its ids until the process ends', () => {
     const journal = open();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
     journal.record(begun('a'), '7');
     journal.record(begun('b'), '7');
     expect([journal.knows(begun('a')), journal.knows(begun('b')), failures.length]).toEqual([true, true, 1]);

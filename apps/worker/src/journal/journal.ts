@@ -36,7 +36,7 @@ export interface Journal {
 }
 
 export interface JournalOptions {
-  folder: string;
+  directory: string;
   retentionMs: number;
   /** Called once for a series of failures. */
   onWriteFailed(error: unknown): void;
@@ -55,10 +55,10 @@ interface Segment {
 }
 
 /** Opens the journal and reads the ids of earlier processes of this host. */
-export function openJournal({ folder, retentionMs, onWriteFailed, mostIds = MOST_IDS }: JournalOptions): Journal {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+export function openJournal({ directory, retentionMs, onWriteFailed, mostIds = MOST_IDS }: JournalOptions): Journal {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
   const spanMs = retentionMs / SEGMENTS;
-  const segments = readSegments(folder);
+  const segments = readSegments(directory);
   let current: Segment | undefined;
 
   const close = () => {
@@ -80,7 +80,7 @@ export function openJournal({ folder, retentionMs, onWriteFailed, mostIds = MOST
     dropOld();
     // Two starts within a millisecond, or a clock that was set back, must not lead into an older file.
     const from = Math.max(Date.now(), (segments.at(-1)?.from ?? 0) + 1);
-    const segment: Segment = { from, path: join(folder, `${from}.begun`), known: new Fingerprints() };
+    const segment: Segment = { from, path: join(directory, `${from}.begun`), known: new Fingerprints() };
     segments.push(segment);
     try {
       segment.file = openSync(segment.path, 'ax', 0o600);
@@ -124,11 +124,11 @@ export function openJournal({ folder, retentionMs, onWriteFailed, mostIds = MOST
   };
 }
 
-function readSegments(folder: string): Segment[] {
-  return readdirSync(folder)
+function readSegments(directory: string): Segment[] {
+  return readdirSync(directory)
     .flatMap((name) => {
       const [, from] = /^(\d{1,15})\.begun$/.exec(name) ?? [];
-      return from === undefined ? [] : [{ from: Number(from), path: join(folder, name), known: new Fingerprints() }];
+      return from === undefined ? [] : [{ from: Number(from), path: join(directory, name), known: new Fingerprints() }];
     })
     .sort((a, b) => a.from - b.from)
     .map((segment) => {

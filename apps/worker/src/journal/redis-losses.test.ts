@@ -4,18 +4,18 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { watchRedisLosses } from './redis-losses.ts';
 
-let folder: string;
+let directory: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sf-losses-'));
+  directory = mkdtempSync(join(tmpdir(), 'sf-losses-'));
   vi.useFakeTimers();
 });
 afterEach(() => {
   vi.useRealTimers();
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 const RETENTION_MS = 60_000;
-const begin = () => writeFileSync(join(folder, '1.begun'), '');
+const begin = () => writeFileSync(join(directory, '1.begun'), '');
 /** Starts another process of the host, on a Redis with this identity. */
 function start(runId: string | undefined) {
   const history = {
@@ -23,7 +23,7 @@ function start(runId: string | undefined) {
     changes: 0,
     changedAt: undefined as number | undefined,
   };
-  const { mayHaveHappened } = watchRedisLosses(folder, history, RETENTION_MS);
+  const { mayHaveHappened } = watchRedisLosses(directory, history, RETENTION_MS);
   return { history, mayHaveHappened };
 }
 
@@ -55,7 +55,7 @@ describe('losses of Redis', () => {
   test('may have happened when the host lost the file with the identity', () => {
     start('a');
     begin();
-    rmSync(join(folder, 'redis.json'));
+    rmSync(join(directory, 'redis.json'));
     expect(start('a').mayHaveHappened()).toBe(true);
   });
 });

@@ -15,19 +15,19 @@ export interface RedisLosses {
 const seenSchema = z.object({ runId: z.string(), replicationId: z.string(), changedAt: z.number() });
 
 /** Watches for losses of Redis. The journal's directory has the observations of earlier processes. */
-export function watchRedisLosses(folder: string, history: RedisHistory, retentionMs: number): RedisLosses {
-  const changedAt = lastChange(folder, history);
+export function watchRedisLosses(directory: string, history: RedisHistory, retentionMs: number): RedisLosses {
+  const changedAt = lastChange(directory, history);
   return {
     mayHaveHappened: () => Math.max(changedAt, history.changedAt ?? 0) > Date.now() - retentionMs,
   };
 }
 
 /** Returns when Redis was last replaced before this process (ms); 0 for never. */
-function lastChange(folder: string, { identity }: RedisHistory): number {
-  const path = join(folder, 'redis.json');
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+function lastChange(directory: string, { identity }: RedisHistory): number {
+  const path = join(directory, 'redis.json');
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
   const seen = seenSchema.safeParse(tryJson(readIfThere(path))).data;
-  const hasBegun = readdirSync(folder).some((name) => name.endsWith('.begun'));
+  const hasBegun = readdirSync(directory).some((name) => name.endsWith('.begun'));
   const isSame =
     identity !== undefined && seen?.runId === identity.runId && seen.replicationId === identity.replicationId;
   const changedAt = isSame ? seen.changedAt : hasBegun || identity === undefined ? Date.now() : 0;

@@ -4,19 +4,19 @@ import { FLEET_ID_PATTERN, ShellfleetError, toKeyspace } from '@shellfleet/proto
 import { declareFleet, joinFleet } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 
-// OWN-FLEET-1. A host that has been part of a fleet stays in it: its containers and folders belong to that fleet.
-// OWN-FLEET-2. The fleet id is in the state folder before this host creates anything under it.
+// OWN-FLEET-1. A host that has been part of a fleet stays in it: its containers and directories belong to that fleet.
+// OWN-FLEET-2. The fleet id is in the state directory before this host creates anything under it.
 
 /**
  * Returns the keyspace of the host's fleet, and declares its id to a Redis without one. Throws FLEET_CONFLICT for a
- * Redis with another. `folder` has a file with the fleet id for each namespace.
+ * Redis with another. `directory` has a file with the fleet id for each namespace.
  */
-export async function joinOwnFleet(redis: Redis, namespace: string, folder: string, place: string): Promise<string> {
-  const path = join(folder, `${namespace}.id`);
+export async function joinOwnFleet(redis: Redis, namespace: string, directory: string, place: string): Promise<string> {
+  const path = join(directory, `${namespace}.id`);
   const kept = await readKept(path);
   const declared =
     kept === undefined ? await joinFleet(redis, namespace, 'host') : await declareFleet(redis, namespace, kept);
-  if (kept === undefined) await keep(folder, path, declared);
+  if (kept === undefined) await keep(directory, path, declared);
   else if (declared !== kept) throw otherFleet({ path, kept, declared, namespace, place });
   return toKeyspace(namespace, declared);
 }
@@ -35,8 +35,8 @@ async function readKept(path: string): Promise<string | undefined> {
   );
 }
 
-async function keep(folder: string, path: string, fleetId: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+async function keep(directory: string, path: string, fleetId: string): Promise<void> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
   await writeFile(`${path}.new`, `${fleetId}\n`, { mode: 0o600, flush: true });
   await rename(`${path}.new`, path);
 }

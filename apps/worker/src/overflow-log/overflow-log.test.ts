@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => rm(parent, { recursive: true }));
 
 function openLog(more: { segmentBytes?: number; quotaBytes?: number } = {}) {
-  return OverflowLog.open({ folder: join(parent, 'log'), segmentBytes: 1000, quotaBytes: 1_000_000, ...more });
+  return OverflowLog.open({ directory: join(parent, 'log'), segmentBytes: 1000, quotaBytes: 1_000_000, ...more });
 }
 
 async function all(log: OverflowLog): Promise<OverflowPiece[]> {

@@ -12,7 +12,7 @@ import { decodeFrames, encodeOverflowFrame, type OverflowFrame } from './overflo
 // OVERFLOW-LOG-3. Both streams are read back in the order of writing.
 
 export interface OverflowLogOptions {
-  folder: string;
+  directory: string;
   /** Size of a segment: at least as many bytes as the Result keeps of a stream. */
   segmentBytes: number;
   /** Quota of both streams together, in bytes. Above it the middle is dropped. */
@@ -38,8 +38,8 @@ export class OverflowLog {
   }
 
   static async open(options: OverflowLogOptions): Promise<OverflowLog> {
-    await mkdir(options.folder, { recursive: true, mode: 0o700 });
-    return new OverflowLog(options, await readFolder(options.folder));
+    await mkdir(options.directory, { recursive: true, mode: 0o700 });
+    return new OverflowLog(options, await readDirectory(options.directory));
   }
 
   /** Raw offset up to which each stream is stored here; 0 without output. */
@@ -60,7 +60,7 @@ export class OverflowLog {
 
   /** Reads all pieces that were not dropped, in order, with at most one segment of each stream in memory. */
   async *read(): AsyncGenerator<OverflowPiece> {
-    const both = STREAM_NAMES.map((stream) => framesOf(this.#options.folder, stream));
+    const both = STREAM_NAMES.map((stream) => framesOf(this.#options.directory, stream));
     const heads = await Promise.all(both.map((frames) => frames.next()));
     for (;;) {
       const next = heads.reduce((least, { value }, index) => {
@@ -76,12 +76,12 @@ export class OverflowLog {
   }
 
   async remove(): Promise<void> {
-    await rm(this.#options.folder, { recursive: true, force: true });
+    await rm(this.#options.directory, { recursive: true, force: true });
   }
 
   async #write(stream: StreamName, parts: readonly Buffer[]): Promise<void> {
     const segment = this.#segmentFor(stream);
-    const path = join(this.#options.folder, fileName(stream, segment.number));
+    const path = join(this.#options.directory, fileName(stream, segment.number));
     const file = await open(path, 'a', 0o600);
     try {
       await writeAll(file, parts);
@@ -114,7 +114,7 @@ export class OverflowLog {
       const largest = candidates.sort((a, b) => this.#segments[b].length - this.#segments[a].length)[0];
       if (!largest) return;
       const [dropped] = this.#segments[largest].splice(1, 1);
-      if (dropped) await rm(join(this.#options.folder, fileName(largest, dropped.number)), { force: true });
+      if (dropped) await rm(join(this.#options.directory, fileName(largest, dropped.number)), { force: true });
     }
   }
 }
@@ -152,15 +152,15 @@ interface Found {
 }
 
 /** Reads what the log's next writer needs. It decodes only the end of each stream: earlier segments do not change. */
-async function readFolder(folder: string): Promise<Found> {
+async function readDirectory(directory: string): Promise<Found> {
   const found: Found = { segments: { stdout: [], stderr: [] }, stored: { stdout: 0, stderr: 0 }, nextOrder: 0 };
   for (const stream of STREAM_NAMES) {
-    const numbers = await segmentsOf(folder, stream);
+    const numbers = await segmentsOf(directory, stream);
     found.segments[stream] = await Promise.all(
-      numbers.map(async (number) => ({ number, bytes: (await stat(join(folder, fileName(stream, number)))).size })),
+      numbers.map(async (number) => ({ number, bytes: (await stat(join(directory, fileName(stream, number)))).size })),
     );
     for (const segment of found.segments[stream].toReversed()) {
-      const path = join(folder, fileName(stream, segment.number));
+      const path = join(directory, fileName(stream, segment.number));
       const { frames, wholeBytes } = decodeFrames(stream, await readFile(path));
       if (wholeBytes < segment.bytes) await truncate(path, wholeBytes);
       segment.bytes = wholeBytes;
@@ -175,14 +175,14 @@ async function readFolder(folder: string): Promise<Found> {
 }
 
 /** Yields the frames of one stream in order, with one segment in memory at a time. */
-async function* framesOf(folder: string, stream: StreamName): AsyncGenerator<OverflowFrame, undefined> {
-  for (const number of await segmentsOf(folder, stream)) {
-    yield* decodeFrames(stream, await readFile(join(folder, fileName(stream, number)))).frames;
+async function* framesOf(directory: string, stream: StreamName): AsyncGenerator<OverflowFrame, undefined> {
+  for (const number of await segmentsOf(directory, stream)) {
+    yield* decodeFrames(stream, await readFile(join(directory, fileName(stream, number)))).frames;
   }
 }
 
-async function segmentsOf(folder: string, stream: StreamName): Promise<number[]> {
-  const numbers = (await readdir(folder)).flatMap((name) => {
+async function segmentsOf(directory: string, stream: StreamName): Promise<number[]> {
+  const numbers = (await readdir(directory)).flatMap((name) => {
     const [, of, number] = /^(stdout|stderr)\.(\d{1,9})$/.exec(name) ?? [];
     return of === stream ? [Number(number)] : [];
   });

@@ -8,23 +8,23 @@ import { sweepLogs } from './sweep-logs.ts';
 
 const HOUR_MS = 3_600_000;
 const keys = sessionKeys('ns', 'acme', 'agent-42');
-let folder: string;
+let directory: string;
 let overflowLogs: OverflowLogs;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'overflow-log-'));
-  overflowLogs = createOverflowLogs(folder, { commandBytes: 64 << 20, hostBytes: 1 << 30, maxAgeMs: 86_400_000 });
+  directory = await mkdtemp(join(tmpdir(), 'overflow-log-'));
+  overflowLogs = createOverflowLogs(directory, { commandBytes: 64 << 20, hostBytes: 1 << 30, maxAgeMs: 86_400_000 });
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(() => rm(directory, { recursive: true }));
 
 async function write(entryId: string, ageMs: number, now = Date.now()): Promise<void> {
   const data = Buffer.alloc(1000, 'x');
   const counters = { bytesBefore: 0, newlinesBefore: 0, redactions: {} };
   const piece = { stream: 'stdout', rawFrom: 0, rawTo: 1000, ...counters, data } as const;
   await overflowLogs.ofCommand(keys, entryId, 10).append([piece]);
-  const name = (await readdir(folder)).find((found) => found.endsWith(entryId)) ?? '';
+  const name = (await readdir(directory)).find((found) => found.endsWith(entryId)) ?? '';
   const at = new Date(now - ageMs);
-  for (const path of [join(folder, name, 'stdout.0'), join(folder, name)]) await utimes(path, at, at);
+  for (const path of [join(directory, name, 'stdout.0'), join(directory, name)]) await utimes(path, at, at);
 }
 
 async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
@@ -34,7 +34,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 async function left(): Promise<string[]> {
-  return (await readdir(folder)).map((name) => name.slice(17)).sort();
+  return (await readdir(directory)).map((name) => name.slice(17)).sort();
 }
 
 describe('the overflow logs of a host', () => {
@@ -57,20 +57,20 @@ describe('the overflow logs of a host', () => {
     await write('b', 3 * HOUR_MS);
     await write('c', 2 * HOUR_MS);
     await write('d', 0);
-    await sweepLogs(folder, { retentionMs: 24 * HOUR_MS, quotaBytes: 1_000_000 });
+    await sweepLogs(directory, { retentionMs: 24 * HOUR_MS, quotaBytes: 1_000_000 });
     expect(await left()).toEqual(['b', 'c', 'd']);
-    await sweepLogs(folder, { retentionMs: 24 * HOUR_MS, quotaBytes: 2_500 });
+    await sweepLogs(directory, { retentionMs: 24 * HOUR_MS, quotaBytes: 2_500 });
     expect(await left()).toEqual(['c', 'd']);
-    await sweepLogs(folder, { retentionMs: 24 * HOUR_MS, quotaBytes: 0 });
+    await sweepLogs(directory, { retentionMs: 24 * HOUR_MS, quotaBytes: 0 });
     expect(await left()).toEqual(['d']);
   });
 
-  test('count the age of a log from its last write, however old its folder is', async () => {
+  test('count the age of a log from its last write, however old its directory is', async () => {
     await write('a', HOUR_MS);
-    const name = (await readdir(folder)).find((found) => found.endsWith('a')) ?? '';
+    const name = (await readdir(directory)).find((found) => found.endsWith('a')) ?? '';
     const longAgo = new Date(Date.now() - 30 * HOUR_MS);
-    await utimes(join(folder, name), longAgo, longAgo);
-    await sweepLogs(folder, { retentionMs: 24 * HOUR_MS, quotaBytes: 1_000_000 });
+    await utimes(join(directory, name), longAgo, longAgo);
+    await sweepLogs(directory, { retentionMs: 24 * HOUR_MS, quotaBytes: 1_000_000 });
     expect(await left()).toEqual(['a']);
   });
 
@@ -81,16 +81,16 @@ describe('the overflow logs of a host', () => {
     await write('b', retentionMs - 1, now);
     await write('c', 300_000, now);
     await write('d', 299_999, now);
-    const sizes = await Promise.all((await readdir(folder)).map((name) => stat(join(folder, name, 'stdout.0'))));
+    const sizes = await Promise.all((await readdir(directory)).map((name) => stat(join(directory, name, 'stdout.0'))));
     const bytesOfThree = 3 * (sizes[0]?.size ?? 0);
-    await sweepLogs(folder, { retentionMs, quotaBytes: 1_000_000 }, now);
+    await sweepLogs(directory, { retentionMs, quotaBytes: 1_000_000 }, now);
     expect(await left()).toEqual(['b', 'c', 'd']);
-    await sweepLogs(folder, { retentionMs, quotaBytes: bytesOfThree }, now);
+    await sweepLogs(directory, { retentionMs, quotaBytes: bytesOfThree }, now);
     expect(await left()).toEqual(['b', 'c', 'd']);
-    await sweepLogs(folder, { retentionMs, quotaBytes: bytesOfThree - 1 }, now);
+    await sweepLogs(directory, { retentionMs, quotaBytes: bytesOfThree - 1 }, now);
     expect(await left()).toEqual(['c', 'd']);
     // A log that was written to within five minutes may be in use.
-    await sweepLogs(folder, { retentionMs, quotaBytes: 0 }, now);
+    await sweepLogs(directory, { retentionMs, quotaBytes: 0 }, now);
     expect(await left()).toEqual(['d']);
   });
 });

@@ -26,7 +26,7 @@ export interface CommandLog {
   restore(): AsyncIterable<OverflowPiece>;
 }
 
-/** Overflow logs of this host: a folder for each command that printed more than its session's stream takes. */
+/** Overflow logs of this host: a directory for each command that printed more than its session's stream takes. */
 export interface OverflowLogs {
   ofCommand(keys: SessionKeys, entryId: string, keptBytes: number): CommandLog;
   /** Reads a page of a command's log, even after the command or the worker process that wrote it has ended. */
@@ -34,26 +34,26 @@ export interface OverflowLogs {
   sweep(): Promise<void>;
 }
 
-export function createOverflowLogs(folder: string, limits: LogLimits): OverflowLogs {
-  const folderOf = (keys: SessionKeys) =>
-    join(folder, createHash('sha256').update(keys.prefix).digest('hex').slice(0, 16));
+export function createOverflowLogs(directory: string, limits: LogLimits): OverflowLogs {
+  const directoryOf = (keys: SessionKeys) =>
+    join(directory, createHash('sha256').update(keys.prefix).digest('hex').slice(0, 16));
   return {
     ofCommand: (keys, entryId, keptBytes) =>
-      createCommandLog(() => `${folderOf(keys)}-${entryId}`, keptBytes, limits.commandBytes),
+      createCommandLog(() => `${directoryOf(keys)}-${entryId}`, keptBytes, limits.commandBytes),
     read: (keys, { entry, streams, from, attached }) =>
-      readLogPage(`${folderOf(keys)}-${entry}`, {
+      readLogPage(`${directoryOf(keys)}-${entry}`, {
         ...{ streams, from },
         maxBytes: attached === undefined ? PAGE_BYTES : ATTACHED_PAGE_BYTES,
       }),
-    sweep: () => sweepLogs(folder, { retentionMs: limits.maxAgeMs, quotaBytes: limits.hostBytes }),
+    sweep: () => sweepLogs(directory, { retentionMs: limits.maxAgeMs, quotaBytes: limits.hostBytes }),
   };
 }
 
-/** Creates the log of a command. Few commands need one, so the name of its folder is computed on first use. */
-function createCommandLog(folderOf: () => string, keptBytes: number, quotaBytes: number): CommandLog {
+/** Creates the log of a command. Few commands need one, so the name of its directory is computed on first use. */
+function createCommandLog(directoryOf: () => string, keptBytes: number, quotaBytes: number): CommandLog {
   let opened: ReturnType<typeof OverflowLog.open> | undefined;
   const open = () => {
-    opened ??= OverflowLog.open({ folder: folderOf(), segmentBytes: Math.max(keptBytes, 1 << 20), quotaBytes });
+    opened ??= OverflowLog.open({ directory: directoryOf(), segmentBytes: Math.max(keptBytes, 1 << 20), quotaBytes });
     return opened;
   };
   return {
@@ -61,7 +61,7 @@ function createCommandLog(folderOf: () => string, keptBytes: number, quotaBytes:
       if (pieces.length > 0) await (await open()).append(pieces);
     },
     async *restore() {
-      const exists = await access(folderOf()).then(
+      const exists = await access(directoryOf()).then(
         () => true,
         () => false,
       );

@@ -8,15 +8,15 @@ import { OverflowLog } from './overflow-log.ts';
 import { readLogPage } from './read-page.ts';
 
 let parent: string;
-let folder: string;
+let directory: string;
 
 beforeEach(async () => {
   parent = await mkdtemp(join(tmpdir(), 'pages-'));
-  folder = join(parent, 'log');
+  directory = join(parent, 'log');
 });
 afterEach(() => rm(parent, { recursive: true }));
 
-const openLog = (quotaBytes = 1_000_000) => OverflowLog.open({ folder, segmentBytes: 1_000, quotaBytes });
+const openLog = (quotaBytes = 1_000_000) => OverflowLog.open({ directory, segmentBytes: 1_000, quotaBytes });
 
 function piece(stream: StreamName, bytesBefore: number, text: string): OverflowPiece {
   const data = Buffer.from(text);
@@ -30,7 +30,7 @@ async function readAll(maxBytes: number, from: Record<StreamName, number>, strea
   let text = '';
   let missing = 0;
   for (;;) {
-    const page = await readLogPage(folder, { streams, from: at, maxBytes });
+    const page = await readLogPage(directory, { streams, from: at, maxBytes });
     for (const { stream, offset, data } of page.pieces) {
       const bytes = Buffer.from(data, 'base64');
       missing += offset - at[stream];
@@ -71,7 +71,7 @@ describe('a page of the overflow log', () => {
     expect(text.length + missing).toBe(50_000);
     expect(missing).toBeGreaterThan(40_000);
     expect(
-      await readLogPage(folder, { streams: BOTH, from: { stdout: 20_000, stderr: 0 }, maxBytes: 10 }),
+      await readLogPage(directory, { streams: BOTH, from: { stdout: 20_000, stderr: 0 }, maxBytes: 10 }),
     ).toMatchObject({
       more: true,
       pieces: [{ stream: 'stdout', offset: expect.any(Number) }],
@@ -80,11 +80,15 @@ describe('a page of the overflow log', () => {
 
   test('excludes an incomplete frame, and is empty for a missing log', async () => {
     const nothing = { pieces: [], more: false };
-    expect(await readLogPage(folder, { streams: BOTH, from: { stdout: 0, stderr: 0 }, maxBytes: 10 })).toEqual(nothing);
+    expect(await readLogPage(directory, { streams: BOTH, from: { stdout: 0, stderr: 0 }, maxBytes: 10 })).toEqual(
+      nothing,
+    );
     const log = await openLog();
     await log.append([piece('stdout', 0, 'whole')]);
-    await appendFile(join(folder, 'stdout.0'), Buffer.alloc(60, 1));
+    await appendFile(join(directory, 'stdout.0'), Buffer.alloc(60, 1));
     expect((await readAll(100, { stdout: 0, stderr: 0 }, BOTH)).text).toBe('whole');
-    expect(await readLogPage(folder, { streams: BOTH, from: { stdout: 5, stderr: 0 }, maxBytes: 10 })).toEqual(nothing);
+    expect(await readLogPage(directory, { streams: BOTH, from: { stdout: 5, stderr: 0 }, maxBytes: 10 })).toEqual(
+      nothing,
+    );
   });
 });

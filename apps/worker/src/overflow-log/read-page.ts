@@ -17,9 +17,9 @@ interface Candidate {
 }
 
 /** Reads about `maxBytes` after `from` in the order of writing, only complete frames. A missing log is empty. */
-export async function readLogPage(folder: string, { streams, from, maxBytes }: PageRequest): Promise<LogPage> {
-  const names = await readdir(folder).catch(() => []);
-  const candidates = await Promise.all(streams.map((stream) => readCandidate(folder, names, stream, from[stream])));
+export async function readLogPage(directory: string, { streams, from, maxBytes }: PageRequest): Promise<LogPage> {
+  const names = await readdir(directory).catch(() => []);
+  const candidates = await Promise.all(streams.map((stream) => readCandidate(directory, names, stream, from[stream])));
   // Frames after the last one that was read of one stream may belong after unread frames of the other.
   const known = Math.min(...candidates.filter(({ isLast }) => !isLast).map(({ frames }) => frames.at(-1)?.order ?? -1));
   const frames = candidates.flatMap((candidate) => candidate.frames).sort((a, b) => a.order - b.order);
@@ -41,18 +41,18 @@ export async function readLogPage(folder: string, { streams, from, maxBytes }: P
 }
 
 /** Reads the frames of one stream that end after `from`, from the first file that has any. */
-async function readCandidate(folder: string, names: string[], stream: StreamName, from: number): Promise<Candidate> {
+async function readCandidate(directory: string, names: string[], stream: StreamName, from: number): Promise<Candidate> {
   const numbers = names
     .flatMap((name) => (name.startsWith(`${stream}.`) ? [Number(name.slice(stream.length + 1))] : []))
     .sort((a, b) => a - b);
-  const begins = await Promise.all(numbers.map((number) => readBegin(join(folder, `${stream}.${number}`))));
+  const begins = await Promise.all(numbers.map((number) => readBegin(join(directory, `${stream}.${number}`))));
   let at = Math.max(
     0,
     begins.findLastIndex((begin) => begin !== undefined && begin <= from),
   );
   for (; at < numbers.length; at += 1) {
     const isLast = at === numbers.length - 1;
-    const bytes = await readFile(join(folder, `${stream}.${numbers[at]}`)).catch(() => Buffer.alloc(0));
+    const bytes = await readFile(join(directory, `${stream}.${numbers[at]}`)).catch(() => Buffer.alloc(0));
     const frames = decodeFrames(stream, bytes).frames.filter((frame) => frame.bytesBefore + frame.data.length > from);
     if (frames.length > 0 || isLast) return { frames, isLast };
   }

@@ -6,12 +6,12 @@ const IN_USE_MS = 300_000;
 
 /** Removes logs by age, then the oldest until the rest is within the quota. */
 export async function sweepLogs(
-  folder: string,
+  directory: string,
   { retentionMs, quotaBytes }: { retentionMs: number; quotaBytes: number },
   now = Date.now(),
 ): Promise<void> {
-  const names = await readdir(folder).catch(() => []);
-  const logs = await Promise.all(names.map((name) => measure(join(folder, name))));
+  const names = await readdir(directory).catch(() => []);
+  const logs = await Promise.all(names.map((name) => measure(join(directory, name))));
   let bytes = logs.reduce((sum, log) => sum + log.bytes, 0);
   for (const log of logs.sort((a, b) => a.writtenAt - b.writtenAt)) {
     const age = now - log.writtenAt;
@@ -21,7 +21,7 @@ export async function sweepLogs(
   }
 }
 
-/** Measures a log. Its time is the latest of its folder (last new segment) and its segments (last write). */
+/** Measures a log. Its time is the latest of its directory (last new segment) and its segments (last write). */
 async function measure(path: string): Promise<{ path: string; bytes: number; writtenAt: number }> {
   const names = await readdir(path).catch(() => []);
   const own = await stat(path).catch(() => undefined);

@@ -22,7 +22,7 @@ export interface HostServices {
   readonly hostId: string;
   /** Id of this process among those that act as this host one after another. */
   readonly boot: string;
-  /** Id of the machine, which its state folder keeps. */
+  /** Id of the machine, which its state directory keeps. */
   readonly machine: string;
   readonly version: string;
   readonly namespace: string;

@@ -1,15 +1,18 @@
 import { EGRESS_PORT } from '@shellfleet/keeper';
-import { EGRESS_FILE } from './session-folder.ts';
+import { EGRESS_FILE } from './session-directory.ts';
 
 /** Proxy address for programs in the sandbox. The keeper relays this port to the proxy's socket. */
 const PROXY = `http://127.0.0.1:${EGRESS_PORT}`;
 const LOCAL = 'localhost,127.0.0.1,::1';
 
-/** Returns the variables of a limited network. `keeperFolder` is the folder with the sockets, seen from the sandbox. */
-export function egressEnv(keeperFolder: string): Record<string, string> {
+/**
+ * Returns the variables of a limited network. `keeperDirectory` is the directory with the sockets, seen from the
+ * sandbox.
+ */
+export function egressEnv(keeperDirectory: string): Record<string, string> {
   const both = (name: string, value: string) => ({ [name]: value, [name.toLowerCase()]: value });
   return {
-    SF_EGRESS: `${keeperFolder}/${EGRESS_FILE}`,
+    SF_EGRESS: `${keeperDirectory}/${EGRESS_FILE}`,
     ...both('HTTP_PROXY', PROXY),
     ...both('HTTPS_PROXY', PROXY),
     ...both('ALL_PROXY', PROXY),

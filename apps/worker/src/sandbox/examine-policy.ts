@@ -11,26 +11,26 @@ import { openBubblewrapHost, openCodexHost, openHost } from './open-policies.ts'
 
 const OPENERS = { host: openHost, bubblewrap: openBubblewrapHost, codex: openCodexHost };
 
-const folder = await mkdtemp(join(tmpdir(), 'sf-'));
+const directory = await mkdtemp(join(tmpdir(), 'sf-'));
 try {
   const open = OPENERS[process.argv[2] as keyof typeof OPENERS];
   const config = readConfig();
   const hostKey = randomBytes(32);
-  const inFolder = (name: string) => join(folder, name);
+  const inDirectory = (name: string) => join(directory, name);
   const sandboxes = await open(config, {
     hostId: 'doctor',
     hostKey,
-    sandboxes: inFolder('s'),
-    hostSandboxes: inFolder('h'),
-    bubblewrapSandboxes: inFolder('b'),
-    codexSandboxes: inFolder('c'),
+    sandboxes: inDirectory('s'),
+    hostSandboxes: inDirectory('h'),
+    bubblewrapSandboxes: inDirectory('b'),
+    codexSandboxes: inDirectory('c'),
   });
   await sandboxes.check().finally(() => sandboxes.close());
   print({ offered: true, detail: sandboxes.description, sharesUid: config.hostUser.sharedUid });
 } catch (error) {
   print({ offered: false, detail: ensureShellfleetError(error).message });
 } finally {
-  await rm(folder, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
 }
 
 function print(report: Record<string, unknown>): void {

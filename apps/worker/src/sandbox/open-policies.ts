@@ -16,7 +16,7 @@ import type { Sandboxes, SandboxTransport } from './sandbox.ts';
 const MOST_PIDS = 32_768;
 const CONTROL_GROUPS = '/sys/fs/cgroup';
 
-export interface SandboxFolders {
+export interface SandboxDirectories {
   hostId: string;
   hostKey: Buffer;
   sandboxes: string;
@@ -33,9 +33,13 @@ type ChosenConfig = Omit<WorkerConfig, 'transport'> & {
 };
 
 /** Opens exactly the policies that the operator lists. Only the docker policy needs an engine. Throws if one fails. */
-export async function openPolicies(config: ChosenConfig, folders: SandboxFolders, logger: Logger): Promise<Sandboxes> {
+export async function openPolicies(
+  config: ChosenConfig,
+  directories: SandboxDirectories,
+  logger: Logger,
+): Promise<Sandboxes> {
   const offered: Partial<Record<PolicyName, Sandboxes>> = {};
-  for (const policy of config.policies) offered[policy] = await OPENERS[policy](config, folders, logger);
+  for (const policy of config.policies) offered[policy] = await OPENERS[policy](config, directories, logger);
   const sandboxes = createPolicySandboxes(offered);
   await sandboxes.check().catch(async (error: unknown) => {
     await sandboxes.close();
@@ -44,7 +48,7 @@ export async function openPolicies(config: ChosenConfig, folders: SandboxFolders
   return sandboxes;
 }
 
-type Opener = (config: ChosenConfig, folders: SandboxFolders, logger: Logger) => Promise<Sandboxes>;
+type Opener = (config: ChosenConfig, directories: SandboxDirectories, logger: Logger) => Promise<Sandboxes>;
 
 const OPENERS: Record<PolicyName, Opener> = {
   docker: openDocker,
@@ -55,14 +59,14 @@ const OPENERS: Record<PolicyName, Opener> = {
 
 export async function openDocker(
   config: ChosenConfig,
-  { hostId, hostKey, sandboxes }: SandboxFolders,
+  { hostId, hostKey, sandboxes }: SandboxDirectories,
   logger: Logger,
 ): Promise<Sandboxes> {
   return createDockerSandboxes({
     namespace: config.namespace,
     hostId,
     hostKey,
-    folder: sandboxes,
+    directory: sandboxes,
     keeperPath: await keeperPath(),
     transport: config.transport,
     socketPath: config.dockerSocketPath,
@@ -85,20 +89,20 @@ export async function openDocker(
   });
 }
 
-export function openHost(config: WorkerConfig, { hostKey, hostSandboxes }: SandboxFolders): Promise<HostSandboxes> {
+export function openHost(config: WorkerConfig, { hostKey, hostSandboxes }: SandboxDirectories): Promise<HostSandboxes> {
   return openOnHost(config, hostKey, hostSandboxes);
 }
 
 export async function openBubblewrapHost(
   config: WorkerConfig,
-  { hostKey, bubblewrapSandboxes }: SandboxFolders,
+  { hostKey, bubblewrapSandboxes }: SandboxDirectories,
 ): Promise<HostSandboxes> {
   return openOnHost(config, hostKey, bubblewrapSandboxes, await openBubblewrap(bubblewrapSandboxes));
 }
 
 export async function openCodexHost(
   config: WorkerConfig,
-  { hostKey, codexSandboxes }: SandboxFolders,
+  { hostKey, codexSandboxes }: SandboxDirectories,
 ): Promise<HostSandboxes> {
   const { configOverrides } = config.file.codex;
   return openOnHost(
@@ -113,14 +117,14 @@ export async function openCodexHost(
 async function openOnHost(
   config: WorkerConfig,
   hostKey: Buffer,
-  folder: string,
+  directory: string,
   wall: Wall = noWall,
 ): Promise<HostSandboxes> {
   const id = createHash('sha256').update(hostKey).digest('hex').slice(0, 12);
   return createHostSandboxes({
     namespace: config.namespace,
     hostKey,
-    folder,
+    directory,
     wall,
     keeperPath: await keeperPath(),
     launcherPath: await launcherPath(),
@@ -133,7 +137,7 @@ async function openOnHost(
       top: CONTROL_GROUPS,
       below: `shellfleet/${id}${wall === noWall ? '' : wall.policy}`,
     },
-    hidden: [config.stateFolder],
+    hidden: [config.stateDirectory],
     sockets: [config.dockerSocketPath],
   });
 }

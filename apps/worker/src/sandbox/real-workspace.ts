@@ -12,7 +12,8 @@ export async function withRealWorkspace(spec: ResolvedSessionSpec): Promise<Reso
 
 async function realPathOf(path: string): Promise<string> {
   const missing: string[] = [];
-  // The loop ends at the root folder at the latest. A '..' behind a missing folder would lead out of the resolved path.
+  // The loop ends at the root directory at the latest. A '..' behind a missing directory would lead out of the resolved
+  // path.
   for (let at = path.replace(/\/+$/, '') || '/'; ; at = dirname(at)) {
     try {
       return join(await realpath(at), ...missing);
@@ -26,6 +27,11 @@ async function realPathOf(path: string): Promise<string> {
 }
 
 function notThere(path: string, cause: unknown): ShellfleetError {
-  const issues = [{ path: 'workspace', message: 'is not a folder of this host' }];
-  return new ShellfleetError('SANDBOX_UNAVAILABLE', `The host has no folder ${path} to mount.`, { issues }, { cause });
+  const issues = [{ path: 'workspace', message: 'is not a directory of this host' }];
+  return new ShellfleetError(
+    'SANDBOX_UNAVAILABLE',
+    `The host has no directory ${path} to mount.`,
+    { issues },
+    { cause },
+  );
 }

@@ -7,7 +7,7 @@ import type { HostOffer, ResolvedSessionSpec } from '@shellfleet/protocol';
 // SANDBOX-1. A sandbox is hardened exactly as its policy's plan requires, or it is not created.
 // SANDBOX-2. No label, name or argument of a sandbox contains a secret or a script.
 // SANDBOX-3. The end of a started sandbox is reported with its reason within 2 s: see `died`.
-// SANDBOX-4. A second sandbox of a session has the files of the first, compared by their folder's identity, or it is
+// SANDBOX-4. A second sandbox of a session has the files of the first, compared by their directory's identity, or it is
 //     not started. Its purpose is stored with it, so that no worker takes it for the session's first.
 
 export interface SessionRef {

@@ -22,9 +22,9 @@ describe('the directory of a command', () => {
   test.each([
     ['where startup commands move the shell, before', {}, true, spec({ startupCommands: ['cd x'] }), NONE],
     ['where startup commands have moved the shell', {}, true, spec({ startupCommands: ['cd x'] }), LIVE],
-    ['in the folder of an image', {}, true, spec({ cwd: 'image' }), NONE],
+    ['in the directory of an image', {}, true, spec({ cwd: 'image' }), NONE],
     ['of a shell that is not connected', {}, true, spec(), { ...NONE, hasState: true }],
-    ['of a shell whose folder is gone', {}, false, spec(), { ...LIVE, directory: async () => undefined }],
+    ['of a shell whose directory is gone', {}, false, spec(), { ...LIVE, directory: async () => undefined }],
   ])('is unknown %s', async (_where, payload, opens, of, shell) => {
     expect(await directoryOf(payload, opens, of, shell)).toEqual({ unknown: expect.any(String) });
   });

@@ -23,4 +23,4 @@ export async function directoryOf(
 
 const NOT_TOLD = 'one that is not there any more, or that its keeper does not tell';
 
-const inWords = (cwd: string) => (cwd === IMAGE_CWD ? 'the folder that its image names' : cwd);
+const inWords = (cwd: string) => (cwd === IMAGE_CWD ? 'the directory that its image names' : cwd);

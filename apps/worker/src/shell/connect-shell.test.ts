@@ -8,13 +8,13 @@ import type { Sandbox } from '../sandbox/sandbox.ts';
 import { connectShell } from './connect-shell.ts';
 
 const token = 'a'.repeat(64);
-let folder: string;
+let directory: string;
 let path: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sf-connect-'));
-  path = join(folder, 'socket');
+  directory = await mkdtemp(join(tmpdir(), 'sf-connect-'));
+  path = join(directory, 'socket');
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(() => rm(directory, { recursive: true }));
 
 const hello = (): Buffer =>
   encodeFrame({

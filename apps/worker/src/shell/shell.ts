@@ -99,7 +99,7 @@ export type RefusalReason =
   | 'busy'
   | 'no-shell'
   | 'invalid'
-  /** The keeper's folder in the sandbox is full. */
+  /** The keeper's directory in the sandbox is full. */
   | 'no-space'
   /** A fresh shell has replaced the one that the command is for. */
   | 'other-shell';

@@ -5,5 +5,7 @@ export const runsFromSource = import.meta.url.endsWith('.ts');
 
 const modules = runsFromSource ? '../../../../node_modules' : '../../node_modules';
 
-/** Folder for the compiled code of the worker and its tool processes. It has the same owner as the code next to it. */
+/**
+ * Directory for the compiled code of the worker and its tool processes. It has the same owner as the code next to it.
+ */
 export const compileCache = fileURLToPath(new URL(`${modules}/.cache/shellfleet-worker`, import.meta.url));

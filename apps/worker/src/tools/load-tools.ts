@@ -12,7 +12,7 @@ export interface Tool extends DescribedTool {
   module: string;
   /** Memory that the runtime itself uses, before the module is loaded. Equal for all tools of a host. */
   dataBytes: number;
-  /** URL of the zod package that the module imports. Undefined when its folder has none. */
+  /** URL of the zod package that the module imports. Undefined when its directory has none. */
   zod: string | undefined;
 }
 

@@ -6,8 +6,8 @@ import { type HostOffer, hostOfferSchema, type SessionSpec, sessionSpecSchema } 
 import { afterAll, describe, expect, test } from 'vitest';
 import { CanServe } from './can-serve.ts';
 
-const folder = realpathSync(mkdtempSync(join(tmpdir(), 'sf-serve-')));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const directory = realpathSync(mkdtempSync(join(tmpdir(), 'sf-serve-')));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 const canServe = (spec: SessionSpec, offer: Partial<HostOffer> = {}) =>
   new CanServe({} as never, { ...hostOfferSchema.parse({}), ...offer }, 'slim').spec(sessionSpecSchema.parse(spec));
@@ -60,8 +60,8 @@ describe('the sessions that a host can serve', () => {
     expect(particular).toBeGreaterThan(500);
   });
 
-  test('include a workspace through a link by the folder that it leads to', async () => {
-    const [listed, other] = [join(folder, 'listed'), join(folder, 'other')];
+  test('include a workspace through a link by the directory that it leads to', async () => {
+    const [listed, other] = [join(directory, 'listed'), join(directory, 'other')];
     for (const path of [listed, other]) mkdirSync(path);
     symlinkSync(listed, join(other, 'link'));
     const offer = { workspaces: [listed] };

@@ -31,7 +31,7 @@ export class CanServe {
   async spec(spec: ResolvedSessionSpec): Promise<boolean> {
     const refused = this.#refused(spec);
     if (refused.length === 0) return true;
-    // A path may lead through a link to a listed folder.
+    // A path may lead through a link to a listed directory.
     if (!refused.every(({ path }) => path === 'workspace')) return false;
     const real = await withRealWorkspace(spec).catch(() => undefined);
     return real !== undefined && this.#refused(real).length === 0;

@@ -20,20 +20,20 @@ export interface HostRoom {
   close(): Promise<void>;
 }
 
-/** Measures free memory and the disk of the state folder until closed. Resolves after the first measurement. */
+/** Measures free memory and the disk of the state directory until closed. Resolves after the first measurement. */
 export async function watchHostRoom(options: {
-  stateFolder: string;
+  stateDirectory: string;
   least: LeastFree;
   logger: Logger;
   /** Is called when the host has room again. */
   onRoom(): void;
   intervalMs?: number;
 }): Promise<HostRoom> {
-  const { stateFolder, least, logger } = options;
+  const { stateDirectory, least, logger } = options;
   let problem: string | undefined;
   const measure = async () => {
     const before = problem;
-    problem = await findShortage(stateFolder, least);
+    problem = await findShortage(stateDirectory, least);
     if (before === undefined && problem !== undefined) logger.warn({ problem }, 'host.short');
     if (before === undefined || problem !== undefined) return;
     logger.info('host.has-room');
@@ -44,12 +44,12 @@ export async function watchHostRoom(options: {
   return { problem: () => problem, close: rounds.close };
 }
 
-async function findShortage(stateFolder: string, least: LeastFree): Promise<string | undefined> {
-  const [disk, memory] = await Promise.all([readDiskSpace(stateFolder), readMemory()]);
+async function findShortage(stateDirectory: string, least: LeastFree): Promise<string | undefined> {
+  const [disk, memory] = await Promise.all([readDiskSpace(stateDirectory), readMemory()]);
   const problems = [
     disk &&
       describeShortage(
-        `The disk of ${stateFolder}`,
+        `The disk of ${stateDirectory}`,
         disk,
         leastFree(disk, least.diskBytes, USUAL_FREE_DISK_BYTES),
         'SHELLFLEET_MIN_FREE_DISK',

@@ -9,7 +9,7 @@ import type { Signatures } from '../admission/create-admission.ts';
 import { openAudit } from '../audit/file-audit.ts';
 import type { WorkerConfig } from '../config/config.ts';
 import { readSessionImages } from '../host/session-image-names.ts';
-import { openStateFolder, readSealKey, type StateFolder } from '../host/state-folder.ts';
+import { openStateDirectory, readSealKey, type StateDirectory } from '../host/state-directory.ts';
 import { openJournal } from '../journal/journal.ts';
 import { watchRedisLosses } from '../journal/redis-losses.ts';
 import { joinOwnFleet } from '../lease/own-fleet.ts';
@@ -27,51 +27,58 @@ export interface OpenServices {
   /** Tools of the modules in the settings. */
   tools: readonly Tool[];
   signatures: Signatures;
-  folder: StateFolder;
+  directory: StateDirectory;
 }
 
-/** Opens the state folder, the connection to Redis, the sandboxes, the logs and the audit of a host. */
+/** Opens the state directory, the connection to Redis, the sandboxes, the logs and the audit of a host. */
 export async function openServices(given: WorkerConfig, version: string, logger: Logger): Promise<OpenServices> {
-  const folder = await openStateFolder(given.stateFolder, given.hostId);
-  const { hostId, hostKey } = folder;
+  const directory = await openStateDirectory(given.stateDirectory, given.hostId);
+  const { hostId, hostKey } = directory;
   const place = describeRedis(given.redisUrl);
   const connected = await connectRedis(given.redisUrl, 'host', `shellfleet-worker:${hostId}`);
   const { redis, history } = connected;
   await refuseMissingPermissions(redis, place, given.namespace, hostId);
-  const namespace = await joinOwnFleet(redis, given.namespace, folder.fleets, place);
+  const namespace = await joinOwnFleet(redis, given.namespace, directory.fleets, place);
   const settings = { ...given, namespace };
   if (!connected.persistent) logger.warn({ setting: 'appendonly' }, 'redis.not-persistent');
   const clockProblem = await connected.clockProblem;
   if (clockProblem !== undefined) logger.warn({ problem: clockProblem }, 'host.clock-off');
-  const sessionImages = await readSessionImages(settings.stateFolder, version);
+  const sessionImages = await readSessionImages(settings.stateDirectory, version);
   const [sandboxes, tools] = await Promise.all([
-    chooseTransport(settings, folder, logger).then((transport) =>
-      openPolicies({ ...settings, transport, sessionImages }, folder, logger),
+    chooseTransport(settings, directory, logger).then((transport) =>
+      openPolicies({ ...settings, transport, sessionImages }, directory, logger),
     ),
     loadTools(settings.tools, settings.toolEnv, toolMark(namespace, hostId), logger),
   ]);
-  const sealKeys = settings.sealKeys ?? [await readSealKey(settings.stateFolder, createSealKey)];
+  const sealKeys = settings.sealKeys ?? [await readSealKey(settings.stateDirectory, createSealKey)];
   const { retentionMs } = settings;
   const audit = await openAudit({
-    ...{ folder: folder.audit, stateFolderId: folder.stateFolderId, namespace, hostId, sealKeys, logger },
+    ...{
+      directory: directory.audit,
+      stateDirectoryId: directory.stateDirectoryId,
+      namespace,
+      hostId,
+      sealKeys,
+      logger,
+    },
     retentionMs: settings.file.audit.retention,
     noted: settings.file.audit.commands,
     anchored: await readAuditHeads(redis, namespace, hostId),
   });
   const { verifier, signatures } = askForSignatures(settings.file.keys, audit, logger);
   // Done before this process begins its own journal file.
-  const redisLosses = watchRedisLosses(folder.journal, history, retentionMs);
+  const redisLosses = watchRedisLosses(directory.journal, history, retentionMs);
   const journal = openJournal({
-    ...{ folder: folder.journal, retentionMs },
+    ...{ directory: directory.journal, retentionMs },
     onWriteFailed: (err) => logger.error({ err }, 'journal.append-failed'),
   });
   const services: HostServices = {
     ...{ settings, hostId, boot: ulid(), machine: digestOf(hostKey), version, namespace, fleet: fleetKeys(namespace) },
     ...{ connected, redis, sandboxes, audit, journal, redisLosses, logger },
     sealer: createSealer(sealKeys, { verifier }),
-    overflowLogs: createOverflowLogs(folder.logs, settings.logs),
+    overflowLogs: createOverflowLogs(directory.logs, settings.logs),
   };
-  return { services, tools, signatures, folder };
+  return { services, tools, signatures, directory };
 }
 
 const digestOf = (hostKey: Buffer) => createHash('sha256').update(hostKey).digest('hex').slice(0, 16);

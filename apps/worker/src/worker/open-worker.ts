@@ -88,7 +88,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
   const stopping = new AbortController();
   const closed = new AbortController();
   const least = settings.leastFree;
-  const room = await watchHostRoom({ stateFolder: settings.stateFolder, least, logger, onRoom: onFree });
+  const room = await watchHostRoom({ stateDirectory: settings.stateDirectory, least, logger, onRoom: onFree });
   const drainRequest = await readDrainRequest(services);
   const isDraining = () => stopping.signal.aborted || drainRequest.isMade;
   const problems = () => [services.sandboxes.problem(), room.problem()].filter((problem) => problem !== undefined);

@@ -24,21 +24,21 @@ export async function buildSessionImage(
   recipe: SessionRecipe,
 ): Promise<void> {
   if (!(await findProgram('mmdebstrap'))) await installPackages(debianPackages.imageTools, report);
-  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-image-'));
+  const directory = await mkdtemp(join(tmpdir(), 'shellfleet-image-'));
   try {
     signal?.throwIfAborted();
     const mirror = await findDebianMirror();
     const minutes = recipe.variant === 'slim' ? 'about a minute' : 'a minute or two';
     report(`Building the session image ${recipe.variant} from Debian's packages (${mirror.suite}; ${minutes})`);
-    const npm = recipe.npmVersion === undefined ? [] : await npmHooks(recipe.npmVersion, folder, signal);
-    const tarball = join(folder, 'root.tar');
+    const npm = recipe.npmVersion === undefined ? [] : await npmHooks(recipe.npmVersion, directory, signal);
+    const tarball = join(directory, 'root.tar');
     const build = ['mmdebstrap', ...mmdebstrapArgs(recipe, mirror, npm, tarball)];
     const [file, ...args] = recipe.variant === 'full' ? ['nice', '-n', '19', ...build] : build;
     await runProgramOrThrow(file as string, args, { timeoutMs, signal });
     report(`Loading the session image ${recipe.variant} into the Docker engine`);
     await importImage(endpoint, recipe.image, createReadStream(tarball), settingsOf(recipe), signal);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   }
 }
 
@@ -48,13 +48,13 @@ function settingsOf({ variant }: SessionRecipe): string[] {
 }
 
 /** Installs npm from its registry, because Debian's npm is old and has four hundred packages. */
-async function npmHooks(version: string, folder: string, signal: AbortSignal | undefined): Promise<string[]> {
+async function npmHooks(version: string, directory: string, signal: AbortSignal | undefined): Promise<string[]> {
   const npm = process.env.npm_execpath;
   const [file, ...before] = npm?.endsWith('.js') ? [process.execPath, npm] : ['npm'];
-  const pack = ['pack', `npm@${version}`, '--pack-destination', folder, '--loglevel=error'];
-  await runProgramOrThrow(file as string, [...before, ...pack], { cwd: folder, timeoutMs, signal });
+  const pack = ['pack', `npm@${version}`, '--pack-destination', directory, '--loglevel=error'];
+  await runProgramOrThrow(file as string, [...before, ...pack], { cwd: directory, timeoutMs, signal });
   const modules = '$1/usr/local/lib/node_modules/npm';
-  const unpack = `mkdir -p "${modules}" && tar -xzf ${folder}/npm-${version}.tgz -C "${modules}" --strip-components=1 --no-same-owner`;
+  const unpack = `mkdir -p "${modules}" && tar -xzf ${directory}/npm-${version}.tgz -C "${modules}" --strip-components=1 --no-same-owner`;
   const link = (name: string) =>
     `ln -s ../lib/node_modules/npm/bin/${name}-cli.js "$1/usr/local/bin/${name}" && chmod 755 "${modules}/bin/${name}-cli.js"`;
   return [unpack, link('npm'), link('npx')].map((command) => `--customize-hook=${command}`);

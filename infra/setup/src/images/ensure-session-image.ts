@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import { canInstallPackages, type Report } from '../debian-packages.ts';
 import type { DockerEndpoint } from '../docker-endpoint.ts';
 import { SetupError } from '../setup-error.ts';
-import { makeUserStateFolder } from '../state-folder.ts';
+import { makeUserStateDirectory } from '../state-directory.ts';
 import { underLock } from '../under-lock.ts';
 import { buildSessionImage, npmPrefix, userPath } from './build-session-image.ts';
 import { buildImage, hasImage, tagImage } from './image-store.ts';
-import { packFolder } from './pack-context.ts';
+import { packDirectory } from './pack-context.ts';
 import { pullReporting } from './pull-image.ts';
 import { recipeHash } from './recipe-hash.ts';
 import { type ImageNames, readPackages, readSessionRecipe, type SessionVariant } from './session-recipe.ts';
@@ -62,7 +62,7 @@ async function findFirst({ endpoint }: Found, images: string[]): Promise<string 
 
 /** IMAGE-2. */
 async function makeInTurn(deps: EnsureImageDeps, variant: SessionVariant, make: () => Promise<string>) {
-  const lock = join(await makeUserStateFolder(deps.env), `session-image-${variant}.lock`);
+  const lock = join(await makeUserStateDirectory(deps.env), `session-image-${variant}.lock`);
   const find = variant === 'slim' ? findSessionImage : findFullImage;
   return underLock(lock, deps.signal, async () => (await find(deps)) ?? make());
 }
@@ -91,7 +91,7 @@ async function makeFull(deps: EnsureImageDeps): Promise<string> {
     NPM_PREFIX: npmPrefix,
   };
   const dockerfile = 'full.Dockerfile';
-  const context = packFolder(join(deps.root, 'infra/images/session'));
+  const context = packDirectory(join(deps.root, 'infra/images/session'));
   await buildImage(deps.endpoint, image, context, { dockerfile, buildArgs, signal: deps.signal });
   return image;
 }

@@ -6,7 +6,7 @@ import { findProgram, runProgramOrThrow } from '../run-program.ts';
 import { SetupError } from '../setup-error.ts';
 import type { EnsureImageDeps } from './ensure-session-image.ts';
 import { buildImage, hasImage, importImage } from './image-store.ts';
-import { packFolder } from './pack-context.ts';
+import { packDirectory } from './pack-context.ts';
 import { pullReporting } from './pull-image.ts';
 import { recipeHash } from './recipe-hash.ts';
 
@@ -25,14 +25,14 @@ export async function ensureTestImages(deps: EnsureImageDeps, sessionImage: stri
 }
 
 async function ensureDerived(deps: EnsureImageDeps, sessionImage: string, name: string): Promise<string> {
-  const folder = join(deps.root, 'infra/images/test');
+  const directory = join(deps.root, 'infra/images/test');
   const dockerfile = `${name}.Dockerfile`;
-  const hash = recipeHash([sessionImage, await readFile(join(folder, dockerfile))]);
+  const hash = recipeHash([sessionImage, await readFile(join(directory, dockerfile))]);
   const image = `shellfleet/test-${name}:${hash}`;
   if (await hasImage(deps.endpoint, image)) return image;
   deps.report(`Building the ${name} test image`);
   const buildArgs = { BASE_IMAGE: sessionImage };
-  await buildImage(deps.endpoint, image, packFolder(folder), { dockerfile, buildArgs });
+  await buildImage(deps.endpoint, image, packDirectory(directory), { dockerfile, buildArgs });
   return image;
 }
 
@@ -53,19 +53,22 @@ async function ensureBusybox(deps: EnsureImageDeps): Promise<string> {
 
 async function importBusybox({ endpoint }: EnsureImageDeps, image: string): Promise<void> {
   const busybox = (await findProgram('busybox')) ?? 'busybox';
-  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-image-'));
+  const directory = await mkdtemp(join(tmpdir(), 'shellfleet-image-'));
   try {
-    await chmod(folder, 0o755);
-    for (const name of ['bin', 'tmp', 'etc']) await mkdir(join(folder, name));
-    await chmod(join(folder, 'tmp'), 0o1777);
-    await copyFile(busybox, join(folder, 'bin/busybox'));
+    await chmod(directory, 0o755);
+    for (const name of ['bin', 'tmp', 'etc']) await mkdir(join(directory, name));
+    await chmod(join(directory, 'tmp'), 0o1777);
+    await copyFile(busybox, join(directory, 'bin/busybox'));
     const applets = await runProgramOrThrow(busybox, ['--list']);
     for (const applet of applets.trim().split('\n')) {
-      if (applet !== 'busybox') await symlink('busybox', join(folder, 'bin', applet));
+      if (applet !== 'busybox') await symlink('busybox', join(directory, 'bin', applet));
     }
-    await writeFile(join(folder, 'etc/passwd'), 'root:x:0:0::/:/bin/sh\nshellfleet:x:1000:1000::/workspace:/bin/sh\n');
-    await importImage(endpoint, image, packFolder(folder), ['CMD ["/bin/sh"]']);
+    await writeFile(
+      join(directory, 'etc/passwd'),
+      'root:x:0:0::/:/bin/sh\nshellfleet:x:1000:1000::/workspace:/bin/sh\n',
+    );
+    await importImage(endpoint, image, packDirectory(directory), ['CMD ["/bin/sh"]']);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   }
 }

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { EnsureImageDeps } from './ensure-session-image.ts';
 import { buildImage, hasImage } from './image-store.ts';
-import { packFolder } from './pack-context.ts';
+import { packDirectory } from './pack-context.ts';
 import { type Closure, findProductionClosure } from './production-closure.ts';
 import { recipeHash } from './recipe-hash.ts';
 
@@ -22,12 +22,12 @@ export async function ensureWorkerImage(deps: EnsureImageDeps, baseImage: string
 }
 
 function packWorker(root: string, { packages, workspaces, links }: Closure) {
-  // A package inside another folder is packed with that folder. Packed twice, it would be a link.
-  const folders = [...workspaces, ...packages];
-  const outermost = packages.filter((path) => !folders.some((folder) => path.startsWith(`${folder}/`)));
+  // A package inside another directory is packed with that directory. Packed twice, it would be a link.
+  const directories = [...workspaces, ...packages];
+  const outermost = packages.filter((path) => !directories.some((directory) => path.startsWith(`${directory}/`)));
   const builds = workspaces.map((path) => `${path}/dist`);
   const paths = ['package.json', dockerfile, ...workspaces, ...links, ...outermost];
-  return packFolder(root, paths, [...notShipped, ...builds]);
+  return packDirectory(root, paths, [...notShipped, ...builds]);
 }
 
 async function hashWorker(root: string, { workspaces }: Closure, baseImage: string): Promise<string> {

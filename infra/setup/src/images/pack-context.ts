@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { PassThrough, type Readable } from 'node:stream';
 
-/** Returns a tar stream of files below a folder, owned by root. The stream fails when tar does. */
-export function packFolder(folder: string, paths: string[] = ['.'], exclude: string[] = []): Readable {
+/** Returns a tar stream of files below a directory, owned by root. The stream fails when tar does. */
+export function packDirectory(directory: string, paths: string[] = ['.'], exclude: string[] = []): Readable {
   const excluded = exclude.map((pattern) => `--exclude=${pattern}`);
   // The owner here means nothing in the image. GNU tar and macOS tar have different options for it.
   const owner =
     process.platform === 'darwin' ? ['--uid', '0', '--gid', '0'] : ['--owner=0', '--group=0', '--sort=name'];
-  const child = spawn('tar', ['-C', folder, ...owner, ...excluded, '-cf', '-', '--', ...paths], {
+  const child = spawn('tar', ['-C', directory, ...owner, ...excluded, '-cf', '-', '--', ...paths], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   return failingWith(child);

@@ -16,14 +16,14 @@ export async function findProductionClosure(root: string, workspace: string): Pr
   const workspaces = new Set<string>();
   const links = new Set<string>();
   const queue = [join(root, workspace)];
-  for (let folder = queue.pop(); folder !== undefined; folder = queue.pop()) {
-    const isWorkspace = !relative(root, folder).includes('node_modules');
+  for (let directory = queue.pop(); directory !== undefined; directory = queue.pop()) {
+    const isWorkspace = !relative(root, directory).includes('node_modules');
     const found = isWorkspace ? workspaces : packages;
-    const path = relative(root, folder);
+    const path = relative(root, directory);
     if (found.has(path)) continue;
     found.add(path);
-    for (const [name, optional] of await readDependencies(folder)) {
-      const link = await resolvePackage(root, folder, name);
+    for (const [name, optional] of await readDependencies(directory)) {
+      const link = await resolvePackage(root, directory, name);
       if (link === undefined) {
         if (optional) continue;
         throw new Error(`${path} needs ${name}, which is not installed. Run npm ci.`);
@@ -36,8 +36,8 @@ export async function findProductionClosure(root: string, workspace: string): Pr
   return { packages: [...packages].sort(), workspaces: [...workspaces].sort(), links: [...links].sort() };
 }
 
-async function readDependencies(folder: string): Promise<Map<string, boolean>> {
-  const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest;
+async function readDependencies(directory: string): Promise<Map<string, boolean>> {
+  const manifest = JSON.parse(await readFile(join(directory, 'package.json'), 'utf8')) as Manifest;
   const names = new Map<string, boolean>();
   for (const name of Object.keys(manifest.dependencies ?? {})) names.set(name, false);
   // In some packages, npm lists an optional dependency among the dependencies too.
@@ -46,13 +46,13 @@ async function readDependencies(folder: string): Promise<Map<string, boolean>> {
 }
 
 async function resolvePackage(root: string, from: string, name: string): Promise<string | undefined> {
-  for (let folder = from; ; folder = dirname(folder)) {
-    const candidate = join(folder, 'node_modules', name);
+  for (let directory = from; ; directory = dirname(directory)) {
+    const candidate = join(directory, 'node_modules', name);
     const exists = await readFile(join(candidate, 'package.json')).then(
       () => true,
       () => false,
     );
     if (exists) return candidate;
-    if (folder === root || folder === dirname(folder)) return undefined;
+    if (directory === root || directory === dirname(directory)) return undefined;
   }
 }

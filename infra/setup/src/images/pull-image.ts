@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Report } from '../debian-packages.ts';
 import type { DockerEndpoint } from '../docker-endpoint.ts';
-import { makeStateFolder } from '../state-folder.ts';
+import { makeStateDirectory } from '../state-directory.ts';
 import { pullImage } from './image-store.ts';
 
 /** Time for which a failed pull is not retried, so that a rerun does not wait for it again. */
@@ -60,5 +60,5 @@ async function readFailures(env: NodeJS.ProcessEnv): Promise<Record<string, numb
 }
 
 async function memoryPath(env: NodeJS.ProcessEnv): Promise<string> {
-  return join(await makeStateFolder(env), 'failed-pulls.json');
+  return join(await makeStateDirectory(env), 'failed-pulls.json');
 }

@@ -6,7 +6,7 @@ import { ownerOf } from './owner-of.ts';
 
 // Finds what fleets have made on an engine, and its owners.
 //
-// LEFTOVER-1. A container has an owner while the state folder of its host keeps the identity of its fleet: that host
+// LEFTOVER-1. A container has an owner while the state directory of its host keeps the identity of its fleet: that host
 //             adopts or removes it.
 // LEFTOVER-2. A thing without a known owner counts as owned.
 
@@ -19,7 +19,7 @@ export interface Leftover {
   fleetId: string | undefined;
   /** True for a container that its host keeps for a post-mortem. */
   isKept: boolean;
-  /** Folder of its host that is mounted into a container. */
+  /** Directory of its host that is mounted into a container. */
   mounted: string | undefined;
   /** Reason why it may be in use, as the end of a sentence. Without one, nobody owns it. */
   owner: string | undefined;

@@ -3,11 +3,11 @@ import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 /**
- * Returns a container's owner as the end of a sentence, if it has one, by the state folder of its host: `mounted` is
- * `<state folder>/hosts/<host>/s/<sandbox>`. Without a fleet id it is of a version without identities.
+ * Returns a container's owner as the end of a sentence, if it has one, by the state directory of its host: `mounted` is
+ * `<state directory>/hosts/<host>/s/<sandbox>`. Without a fleet id it is of a version without identities.
  */
 export async function ownerOf(fleetId: string | undefined, mounted: string | undefined): Promise<string | undefined> {
-  if (mounted === undefined) return 'nothing on it names the state folder of its host';
+  if (mounted === undefined) return 'nothing on it names the state directory of its host';
   const host = dirname(dirname(mounted));
   const code = await access(host).then(
     () => 'there',
@@ -22,16 +22,16 @@ export async function ownerOf(fleetId: string | undefined, mounted: string | und
 }
 
 /** Reads the fleets of a host. Returns undefined for a host of a version without identities. */
-async function readKept(folder: string): Promise<string[] | 'forbidden' | undefined> {
+async function readKept(directory: string): Promise<string[] | 'forbidden' | undefined> {
   try {
-    const names = (await readdir(folder)).filter((name) => name.endsWith('.id'));
-    return await Promise.all(names.map(async (name) => (await readFile(join(folder, name), 'utf8')).trim()));
+    const names = (await readdir(directory)).filter((name) => name.endsWith('.id'));
+    return await Promise.all(names.map(async (name) => (await readFile(join(directory, name), 'utf8')).trim()));
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : 'forbidden';
   }
 }
 
-/** Returns true if a worker has locked the folder of a host, or where flock(1) is missing (LEFTOVER-2). */
+/** Returns true if a worker has locked the directory of a host, or where flock(1) is missing (LEFTOVER-2). */
 export function isHostLocked(host: string): Promise<boolean> {
   return new Promise((resolve) => {
     const child = spawn('flock', ['--nonblock', '--shared', join(host, 'lock'), 'true'], { stdio: 'ignore' });

@@ -8,16 +8,16 @@ import { chooseRedisAddress, parseRedisConfig, renderRedisConfig, writeRedisConf
 const settings = {
   port: 7000,
   password: 'p',
-  dataFolder: '/a b',
+  dataDirectory: '/a b',
   bind: '127.0.0.1',
   maxMemoryBytes: 9,
   persistent: true,
 };
 
 async function makeConfigPath(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-redis-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  return join(folder, 'redis.conf');
+  const directory = await mkdtemp(join(tmpdir(), 'shellfleet-redis-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  return join(directory, 'redis.conf');
 }
 
 describe('the configuration of Redis', () => {

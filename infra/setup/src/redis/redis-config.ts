@@ -6,7 +6,7 @@ import { totalmem } from 'node:os';
 export type RedisConfig = { port: number; password: string };
 
 export type RedisSettings = RedisConfig & {
-  dataFolder: string;
+  dataDirectory: string;
   /** Addresses on which it listens: loopback, or every address of its own container. */
   bind: string;
   maxMemoryBytes: number;
@@ -22,7 +22,7 @@ export function renderRedisConfig(settings: RedisSettings): string {
     `bind ${settings.bind}`,
     `port ${settings.port}`,
     `requirepass ${settings.password}`,
-    `dir ${JSON.stringify(settings.dataFolder)}`,
+    `dir ${JSON.stringify(settings.dataDirectory)}`,
     `maxmemory ${settings.maxMemoryBytes}`,
     'maxmemory-policy noeviction',
     'save ""',

@@ -6,7 +6,7 @@ import { SetupError } from '../setup-error.ts';
 import { waitForRedis } from './ping-redis.ts';
 import { chooseRedisAddress, redisMemoryBytes, redisUrl, writeRedisConfig } from './redis-config.ts';
 
-export type RedisContainerOptions = { endpoint: DockerEndpoint; image: string; folder: string; persistent: boolean };
+export type RedisContainerOptions = { endpoint: DockerEndpoint; image: string; directory: string; persistent: boolean };
 
 const startTimeoutMs = 30_000;
 
@@ -20,17 +20,17 @@ export class RedisContainer implements AsyncDisposable {
     this.url = url;
   }
 
-  static async start({ endpoint, image, folder, persistent }: RedisContainerOptions): Promise<RedisContainer> {
+  static async start({ endpoint, image, directory, persistent }: RedisContainerOptions): Promise<RedisContainer> {
     const docker = await connectDocker(endpoint);
-    await removeRedisContainer(endpoint, folder);
-    const configPath = join(folder, 'redis.conf');
+    await removeRedisContainer(endpoint, directory);
+    const configPath = join(directory, 'redis.conf');
     const address = await chooseRedisAddress(configPath);
     const { port } = address;
     const maxMemoryBytes = redisMemoryBytes();
     // In its own network namespace Redis must listen on every address. The published port is on loopback.
     await writeRedisConfig(configPath, {
       ...address,
-      dataFolder: '/data',
+      dataDirectory: '/data',
       bind: '0.0.0.0',
       maxMemoryBytes,
       persistent,
@@ -41,10 +41,10 @@ export class RedisContainer implements AsyncDisposable {
       Cmd: ['/data/redis.conf'],
       // Only this user can read the configuration, so Redis runs as this user.
       User: `${process.getuid?.() ?? 0}:${process.getgid?.() ?? 0}`,
-      Labels: { [folderLabel]: folder },
+      Labels: { [directoryLabel]: directory },
       ExposedPorts: { [`${port}/tcp`]: {} },
       HostConfig: {
-        Binds: [`${folder}:/data`],
+        Binds: [`${directory}:/data`],
         PortBindings: { [`${port}/tcp`]: [{ HostIp: '127.0.0.1', HostPort: String(port) }] },
         RestartPolicy: { Name: 'on-failure' },
       },
@@ -69,12 +69,12 @@ export class RedisContainer implements AsyncDisposable {
   }
 }
 
-const folderLabel = 'shellfleet.redis.folder';
+const directoryLabel = 'shellfleet.redis.directory';
 
-/** Removes the container of a killed supervisor. Two servers on one folder would overwrite each other's data. */
-export async function removeRedisContainer(endpoint: DockerEndpoint, folder: string): Promise<void> {
+/** Removes the container of a killed supervisor. Two servers on one directory would overwrite each other's data. */
+export async function removeRedisContainer(endpoint: DockerEndpoint, directory: string): Promise<void> {
   const docker = await connectDocker(endpoint);
-  const filters = { label: [`${folderLabel}=${folder}`] };
+  const filters = { label: [`${directoryLabel}=${directory}`] };
   for (const { Id } of await docker.listContainers({ all: true, filters }))
     await stopAndRemove(docker.getContainer(Id));
 }

@@ -12,13 +12,13 @@ import { chooseRedisAddress, type RedisConfig, redisMemoryBytes, redisUrl, write
 
 export type RedisServerOptions = {
   program: string;
-  /** Own folder for configuration, data, log and pid file, which only this user can read. */
-  folder: string;
+  /** Own directory for configuration, data, log and pid file, which only this user can read. */
+  directory: string;
   persistent: boolean;
   report: Report;
 };
 
-// REDIS-1. At most one redis-server runs on a folder: an earlier orphan is stopped before the next one starts.
+// REDIS-1. At most one redis-server runs on a directory: an earlier orphan is stopped before the next one starts.
 // REDIS-2. Address and password stay the same over every restart, so clients reconnect without new settings.
 // REDIS-3. After close() nothing is started any more.
 
@@ -43,14 +43,14 @@ export class RedisServer implements AsyncDisposable {
   }
 
   static async start(options: RedisServerOptions): Promise<RedisServer> {
-    const { folder, persistent } = options;
-    await stopByPidFile(join(folder, 'redis.pid'), 'redis-server');
-    const configPath = join(folder, 'redis.conf');
+    const { directory, persistent } = options;
+    await stopByPidFile(join(directory, 'redis.pid'), 'redis-server');
+    const configPath = join(directory, 'redis.conf');
     const address = await chooseRedisAddress(configPath);
     const maxMemoryBytes = redisMemoryBytes();
     await writeRedisConfig(configPath, {
       ...address,
-      dataFolder: folder,
+      dataDirectory: directory,
       bind: '127.0.0.1',
       maxMemoryBytes,
       persistent,
@@ -72,7 +72,7 @@ export class RedisServer implements AsyncDisposable {
   async close(): Promise<void> {
     this.#closed = true;
     process.off('exit', this.#endChild);
-    await stopByPidFile(join(this.#options.folder, 'redis.pid'), 'redis-server');
+    await stopByPidFile(join(this.#options.directory, 'redis.pid'), 'redis-server');
     if (this.#child && this.#child.exitCode === null && this.#child.signalCode === null)
       await once(this.#child, 'exit');
   }
@@ -82,13 +82,13 @@ export class RedisServer implements AsyncDisposable {
   }
 
   async #launch(): Promise<void> {
-    const { folder, program, report } = this.#options;
-    const log = openSync(join(folder, 'redis.log'), 'a', 0o600);
+    const { directory, program, report } = this.#options;
+    const log = openSync(join(directory, 'redis.log'), 'a', 0o600);
     // REDIS-3: no await between the last check of #closed and the pid file, by which close() ends the child. A Ctrl-C
     // at the terminal must not reach the child, because this process ends the users of Redis first.
-    const child = spawn(program, [join(folder, 'redis.conf')], { detached: true, stdio: ['ignore', log, log] });
+    const child = spawn(program, [join(directory, 'redis.conf')], { detached: true, stdio: ['ignore', log, log] });
     this.#child = child;
-    if (child.pid !== undefined) writePidFile(join(folder, 'redis.pid'), child.pid);
+    if (child.pid !== undefined) writePidFile(join(directory, 'redis.pid'), child.pid);
     closeSync(log);
     let ended = false;
     child.once('error', () => {
@@ -118,14 +118,14 @@ export class RedisServer implements AsyncDisposable {
   }
 
   async #startFailed(): Promise<SetupError> {
-    const logPath = join(this.#options.folder, 'redis.log');
+    const logPath = join(this.#options.directory, 'redis.log');
     this.#child?.kill('SIGKILL');
     const lastWords = (await readFile(logPath, 'utf8').catch(() => '')).trim().split('\n').at(-1);
     return new SetupError(`redis-server did not start: ${lastWords ?? 'it left no log'}`, `read ${logPath}`);
   }
 }
 
-/** Ends the redis-server on a folder whose supervisor has died. Returns true if there was one. */
-export function stopRedisServer(folder: string): Promise<boolean> {
-  return stopByPidFile(join(folder, 'redis.pid'), 'redis-server');
+/** Ends the redis-server on a directory whose supervisor has died. Returns true if there was one. */
+export function stopRedisServer(directory: string): Promise<boolean> {
+  return stopByPidFile(join(directory, 'redis.pid'), 'redis-server');
 }

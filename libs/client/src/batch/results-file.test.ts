@@ -5,16 +5,16 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { ResultsFile, readEarlier } from './results-file.ts';
 import type { TaskResult } from './task.ts';
 
-let folder: string;
+let directory: string;
 let path: string;
 let tests = 0;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sf-results-'));
+  directory = await mkdtemp(join(tmpdir(), 'sf-results-'));
 });
 beforeEach(() => {
-  path = join(folder, `out-${tests++}.jsonl`);
+  path = join(directory, `out-${tests++}.jsonl`);
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterAll(() => rm(directory, { recursive: true }));
 
 const line = (id: string, outcome: TaskResult['outcome'], attempts = 1) => ({ id, outcome, attempts }) as TaskResult;
 const NOTHING = { attempts: new Map<string, number>() };
@@ -25,7 +25,7 @@ test('a file that exists is left as it is, unless it may be replaced', async () 
   await writeFile(path, 'precious');
   await expect(ResultsFile.open(path, 'new', 'n', NOTHING)).rejects.toMatchObject({ code: 'COMMAND_INVALID' });
   expect(await readFile(path, 'utf8')).toBe('precious');
-  expect((await readdir(folder)).filter((name) => name.endsWith('.batch'))).toEqual([]);
+  expect((await readdir(directory)).filter((name) => name.endsWith('.batch'))).toEqual([]);
   await using _file = await ResultsFile.open(path, 'replace', 'n', NOTHING);
   expect(await readFile(path, 'utf8')).toBe('');
 });
@@ -58,7 +58,7 @@ test('FILE-1, FILE-2: a resumed file has no line of a task that runs again; how 
     attempts: new Map([['cancelled', 1]]),
   });
   expect(await idsIn()).toEqual(['done', 'lost']);
-  expect((await readdir(folder)).filter((name) => name.startsWith('out-1'))).toEqual([
+  expect((await readdir(directory)).filter((name) => name.startsWith('out-1'))).toEqual([
     'out-1.jsonl',
     'out-1.jsonl.batch',
   ]);

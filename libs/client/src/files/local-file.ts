@@ -24,7 +24,7 @@ export async function openLocalFile(localPath: string): Promise<LocalFile> {
     return replaceFile(resolve(localPath));
   }
   if (found.isDirectory()) throw localDenied(localPath, 'is a directory', 'FILE_IS_DIRECTORY');
-  // A name in these folders stands for an open file, which a new file would not reach.
+  // A name in these directories stands for an open file, which a new file would not reach.
   if (!found.isFile() || /^\/(dev|proc)\//.test(resolve(localPath))) return writeTo(localPath);
   return replaceFile(await realpath(localPath));
 }

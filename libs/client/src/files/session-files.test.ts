@@ -28,13 +28,13 @@ function filesWith(answers: (FileReply | undefined)[], epochs: number[] = []): S
   return new SessionFiles(context as never, session as never, new CallOrder());
 }
 
-let folder: string;
+let directory: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'shellfleet-files-'));
+  directory = await mkdtemp(join(tmpdir(), 'shellfleet-files-'));
 });
 afterEach(async () => {
   vi.resetAllMocks();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 const ordered = { ordered: true };
@@ -48,11 +48,11 @@ test('a file is its parts, up to the first that is not full', async () => {
 test.each<[string, (files: SessionFiles) => Promise<unknown>, FileReply[]]>([
   ['read whose first answer is gone', (files) => files.read('/f', ordered), []],
   ['read whose later answer is gone', (files) => files.read('/f', ordered), [full]],
-  ['download whose later answer is gone', (files) => files.download('/f', join(folder, 'f'), ordered), [full]],
+  ['download whose later answer is gone', (files) => files.download('/f', join(directory, 'f'), ordered), [full]],
   ['list whose answer is gone', (files) => files.list('/', ordered), []],
 ])('a %s rejects with RESULT_EXPIRED, and is no end of the file', async (_what, act, answers) => {
   await expect(act(filesWith(answers))).rejects.toMatchObject({ code: 'RESULT_EXPIRED' });
-  expect(await readdir(folder)).toEqual([]);
+  expect(await readdir(directory)).toEqual([]);
 });
 
 test('a removal is done whether its answer is there or not', async () => {

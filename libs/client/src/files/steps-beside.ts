@@ -24,7 +24,7 @@ import { type WaitContext, waitForAnswer } from './wait-for-answer.ts';
 // BESIDE-1. All requests of a step have one id, so the host does it at most once in one sandbox.
 // BESIDE-2. A session without a shell gets one by a mailbox entry, unless an entry runs or waits already.
 // BESIDE-3. A step that waits for a person is held here. Others that have to ask wait for it, so that an answer for a
-//     folder answers all of them.
+//     directory answers all of them.
 
 /** Steps that the host does at once. */
 const AT_ONCE = 4;
@@ -173,7 +173,7 @@ export class StepsBeside implements FileSteps {
 function cannotBeShown({ name, path }: FileOperation): ShellfleetError {
   return new ShellfleetError(
     'FILE_DENIED',
-    `The ${name} of ${path} needs an approval, and what it writes cannot be shown before it is there: it is a stream, or changed meanwhile. Write bytes or upload a file, or have a rule allow files.${name} in its folder.`,
+    `The ${name} of ${path} needs an approval, and what it writes cannot be shown before it is there: it is a stream, or changed meanwhile. Write bytes or upload a file, or have a rule allow files.${name} in its directory.`,
     { path, operation: name },
   );
 }

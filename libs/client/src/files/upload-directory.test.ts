@@ -7,11 +7,11 @@ import type { DoneStep, FileSteps } from './file-steps.ts';
 import { Progress } from './progress.ts';
 import { uploadDirectory } from './upload-directory.ts';
 
-let folder: string;
+let directory: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'shellfleet-upload-'));
+  directory = await mkdtemp(join(tmpdir(), 'shellfleet-upload-'));
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(() => rm(directory, { recursive: true }));
 
 /** Returns steps whose sandbox is replaced after so many of them. */
 const stepsUntil = (ahead: number, replacedAfter: number) => {
@@ -28,10 +28,10 @@ const stepsUntil = (ahead: number, replacedAfter: number) => {
 
 // mutants-3: fault 1 of the product, and `upload-check`.
 test.each([1, 4])('with %i steps ahead, a sandbox that is replaced at any step fails the upload', async (ahead) => {
-  for (const name of ['a', 'b']) await writeFile(join(folder, name), Buffer.alloc(600_000));
-  for (let n = 0; n < 5; n++) await writeFile(join(folder, `small${n}`), Buffer.alloc(200_000));
+  for (const name of ['a', 'b']) await writeFile(join(directory, name), Buffer.alloc(600_000));
+  for (let n = 0; n < 5; n++) await writeFile(join(directory, `small${n}`), Buffer.alloc(200_000));
   const upload = (steps: FileSteps) =>
-    uploadDirectory(steps, folder, '/workspace/d', () => 'id', new Progress(undefined), {});
+    uploadDirectory(steps, directory, '/workspace/d', () => 'id', new Progress(undefined), {});
   const whole = stepsUntil(ahead, Number.POSITIVE_INFINITY);
   await upload(whole.steps);
   expect(whole.done.length).toBeGreaterThan(6);

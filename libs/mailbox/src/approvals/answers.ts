@@ -51,7 +51,7 @@ export interface AppliedAnswer {
   scope?: string | undefined;
   /** Sealed grant of an approval. */
   grant?: string;
-  /** True if a grant of the scope `session` covers a folder of the session. */
+  /** True if a grant of the scope `session` covers a directory of the session. */
   covers?: boolean;
   end: ApprovalEnd;
 }

@@ -2,7 +2,7 @@
 -- ARGV 2 id of the answer · 3 id of the question · 4 'approve', 'deny' or 'revoke' · 5 scope or '' ·
 --      6 grant, sealed, or '' · 7 end of the question, JSON · 8 retention ms · 9 most askers in one call ·
 --      10 denials in a row without a pause · 11 first pause, ms · 12 longest pause, ms ·
---      13 '1': with the scope 'session' the grant covers a folder
+--      13 '1': with the scope 'session' the grant covers a directory
 -- Returns {1, askers} applied · {2, askers} call again · {0} applied before ·
 --         {-1} the question or the grant has ended; the answer is removed
 local answer, id, type, scope, retention = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[8]

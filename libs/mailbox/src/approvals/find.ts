@@ -16,30 +16,32 @@ export interface StoredAnswer {
   end: ApprovalEnd | undefined;
   /** Sealed grants for every command of the tenant. */
   prefixes: { id: string; sealed: string }[];
-  /** Sealed grants of the session for folders. */
-  folders: { id: string; sealed: string }[];
+  /** Sealed grants of the session for directories. */
+  directories: { id: string; sealed: string }[];
 }
 
-/** Looks for an answer to an asker's question, and for `prefixes` and `folders` if asked. Throws QUEUE_UNAVAILABLE. */
+/**
+ * Looks for an answer to an asker's question, and for `prefixes` and `directories` if asked. Throws QUEUE_UNAVAILABLE.
+ */
 export async function findAnswer(
   redis: Redis,
   keys: ApprovalKeys,
   asker: Asker,
-  { binding, hash, prefixes, folders }: { binding: string; hash: string; prefixes: boolean; folders: boolean },
+  { binding, hash, prefixes, directories }: { binding: string; hash: string; prefixes: boolean; directories: boolean },
 ): Promise<StoredAnswer> {
   const sameOfSession = `${asker.session} ${asker.generation} ${hash}`;
   const retention = retentionOf(redis, keys.namespace);
-  const which = [prefixes, folders].map((reads) => (reads ? '1' : '0'));
+  const which = [prefixes, directories].map((reads) => (reads ? '1' : '0'));
   const args = [keys.prefix, toAsker(asker), binding, sameOfSession, retention, ...which];
   const reply = asArray(await runScript(redis, script, [keys.questions], args), script.name);
-  const [at, unapplied, id, sealed, ofSession, end, tenantWide, ofFolders] = reply;
+  const [at, unapplied, id, sealed, ofSession, end, tenantWide, ofDirectories] = reply;
   return {
     at: asNumber(at),
     unapplied: asNumber(unapplied),
     grant: id ? { id: asString(id), sealed: asString(sealed), ofSession: ofSession === 1 } : undefined,
     end: approvalEndSchema.safeParse(tryJson(asString(end))).data,
     prefixes: toGrants(tenantWide),
-    folders: toGrants(ofFolders),
+    directories: toGrants(ofDirectories),
   };
 }
 

@@ -1,21 +1,21 @@
 import { type AuditHead, auditHeadSchema, fleetKeys, hostKeys, tryJson } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** Place of a host's audit. The id of its state folder tells the hosts of one machine from those of another. */
+/** Place of a host's audit. The id of its state directory tells the hosts of one machine from those of another. */
 export interface AuditPlace {
   namespace: string;
   host: string;
-  stateFolderId: string;
+  stateDirectoryId: string;
 }
 
 /** Stores the place of a host's audit, and the heads of its chains by tenant. */
 export async function anchorAudit(
   redis: Redis,
-  { namespace, host, stateFolderId }: AuditPlace,
+  { namespace, host, stateDirectoryId }: AuditPlace,
   heads: ReadonlyMap<string, AuditHead>,
 ): Promise<void> {
   const fields = [...heads].flatMap(([tenant, head]) => [tenant, JSON.stringify(head)]);
-  await redis.hset(fleetKeys(namespace).audits, host, stateFolderId);
+  await redis.hset(fleetKeys(namespace).audits, host, stateDirectoryId);
   if (fields.length > 0) await redis.hset(hostKeys(namespace, host).audit, ...fields);
 }
 
@@ -29,7 +29,7 @@ export async function readAuditHeads(redis: Redis, namespace: string, host: stri
   return new Map(heads);
 }
 
-/** Reads every host that ever kept an audit, with the id of its state folder. */
+/** Reads every host that ever kept an audit, with the id of its state directory. */
 export async function readAuditPlaces(redis: Redis, namespace: string): Promise<Map<string, string>> {
   return new Map(Object.entries(await redis.hgetall(fleetKeys(namespace).audits)));
 }

@@ -2,8 +2,8 @@ import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { BULLMQ_NAMES } from './keys.ts';
 
-const folder = import.meta.dirname;
-const scripts = globSync('*.lua', { cwd: folder }).map((path) => readFileSync(`${folder}/${path}`, 'utf8'));
+const directory = import.meta.dirname;
+const scripts = globSync('*.lua', { cwd: directory }).map((path) => readFileSync(`${directory}/${path}`, 'utf8'));
 
 /** Literals that are no names of BullMQ: the name of a session's job, and a key that never exists. */
 const OWN = ['session', ':nothing'];

@@ -13,7 +13,7 @@ export interface RulesDocument {
 
 const hostExecutableSchema = z.strictObject(
   {
-    name: z.string('must be a string').regex(/^[^\s/]+$/, 'must be the name of a program, without a folder'),
+    name: z.string('must be a string').regex(/^[^\s/]+$/, 'must be the name of a program, without a directory'),
     paths: z
       .array(z.string('must be a string').startsWith('/', 'must be an absolute path'), 'must be a list of paths')
       .max(64, 'must hold at most 64 paths'),

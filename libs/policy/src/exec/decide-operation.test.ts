@@ -47,8 +47,10 @@ describe('a decision about file operations and tools', () => {
     ['files.write', '/', false],
     ['files.read', '/workspace', false],
   ])("applies a rule's path to itself and what is below it: %s %s", (name, path, matches) => {
-    for (const folder of ['/workspace', '/workspace/', '/x/../workspace'])
-      expect(requirement(op(name, path), [rule('forbid', 'files.write', folder)])).toBe(matches ? 'forbidden' : 'skip');
+    for (const directory of ['/workspace', '/workspace/', '/x/../workspace'])
+      expect(requirement(op(name, path), [rule('forbid', 'files.write', directory)])).toBe(
+        matches ? 'forbidden' : 'skip',
+      );
   });
 
   test('follows the strictest rule, and names it in the reason', () => {
@@ -78,8 +80,8 @@ describe('a decision about file operations and tools', () => {
 
   test('forbids removals above a forbidden path, but allows none above an allowed one', () => {
     const forbidden = [rule('forbid', ['files.remove', 'files.rename', 'files.write'], '/a/b')];
-    expect(requirement({ ...op('files.remove', '/a'), takesFolder: true }, forbidden)).toBe('forbidden');
-    expect(requirement({ ...op('files.rename', '/a', '/c'), takesFolder: true }, forbidden)).toBe('forbidden');
+    expect(requirement({ ...op('files.remove', '/a'), takesDirectory: true }, forbidden)).toBe('forbidden');
+    expect(requirement({ ...op('files.rename', '/a', '/c'), takesDirectory: true }, forbidden)).toBe('forbidden');
     expect(requirement(op('files.write', '/a'), forbidden)).toBe('skip');
     expect(requirement(op('files.remove', '/a'), [rule('allow', 'files.remove', '/a/b')], 'unless-trusted')).toBe(
       'needs-approval',
@@ -108,7 +110,7 @@ describe('a decision about file operations and tools', () => {
     expect(() => load(['files.write /tmp'], [])).toThrow('the example `files.write /tmp` does not match');
   });
 
-  test('covers what is in a folder, and nothing else', () => {
+  test('covers what is in a directory, and nothing else', () => {
     const covers = (...operations: OperationWords[]) => coversAll([['files.write', 'files.mkdir'], '/a'], operations);
     expect([
       covers(op('files.write', '/a/b'), op('files.mkdir', '/a')),

@@ -68,7 +68,7 @@ function reasonOf(
   return `The rule \`${rule ? patternText(rule) : ''}\` ${verb} \`${text}\`.${because}`;
 }
 
-/** Tells whether a pattern covers every operation: a granted folder covers its contents. */
+/** Tells whether a pattern covers every operation: a granted directory covers its contents. */
 export function coversAll(pattern: PrefixRule['pattern'], operations: readonly OperationWords[]): boolean {
   const sets = pattern.map((element) => new Set(typeof element === 'string' ? [element] : element));
   return operations.every(({ words }) => sets[0]?.has(words[0] ?? '') && matchesAllow(words, sets));

@@ -3,7 +3,7 @@ import type { CompiledRules } from './compiled-rules.ts';
 
 // Words of file operations and tool calls. The first word names the operation; the others are paths, or a tool's name.
 // WORDS-1. A path in a rule stands for itself and everything below it.
-// WORDS-2. `prompt` and `forbid` also match an operation on a folder above their path: removing, renaming, listing.
+// WORDS-2. `prompt` and `forbid` also match an operation on a directory above their path: removing, renaming, listing.
 // WORDS-3. No rule about these words allows a shell command: a session that writes files can replace programs.
 
 export interface OperationWords {
@@ -11,7 +11,7 @@ export interface OperationWords {
   words: readonly string[];
   isSafe?: boolean;
   /** The operation reaches everything below its paths. */
-  takesFolder?: boolean;
+  takesDirectory?: boolean;
   /** Other names of the act, for rules that ask or forbid: a renamed path is also removed there and written here. */
   alsoStrict?: readonly (readonly string[])[];
 }
@@ -23,12 +23,12 @@ export function isOperationName(word: string): boolean {
 /** Returns every rule that an operation matches. */
 export function operationRules(
   { allow, strict }: CompiledRules,
-  { words, takesFolder = false, alsoStrict = [] }: OperationWords,
+  { words, takesDirectory = false, alsoStrict = [] }: OperationWords,
 ): PrefixRule[] {
   const found = new Set<PrefixRule>();
   for (const named of [words, ...alsoStrict])
     for (const { rule, pattern } of strict.get(named[0] ?? '') ?? [])
-      if (matchesStrict(named, pattern, takesFolder)) found.add(rule);
+      if (matchesStrict(named, pattern, takesDirectory)) found.add(rule);
   for (const { rule, pattern } of allow.get(words[0] ?? '') ?? []) if (matchesAllow(words, pattern)) found.add(rule);
   return [...found];
 }
@@ -39,9 +39,9 @@ export function matchesAllow(words: readonly string[], pattern: Pattern): boolea
   return pattern.every((element, index) => index === 0 || isIn(words[index], element));
 }
 
-function matchesStrict(words: readonly string[], pattern: Pattern, takesFolder: boolean): boolean {
+function matchesStrict(words: readonly string[], pattern: Pattern, takesDirectory: boolean): boolean {
   return pattern.every(
-    (element, index) => index === 0 || isIn(words[index], element) || (takesFolder && holds(words[index], element)),
+    (element, index) => index === 0 || isIn(words[index], element) || (takesDirectory && holds(words[index], element)),
   );
 }
 
@@ -57,9 +57,9 @@ function holds(word: string | undefined, element: ReadonlySet<string>): boolean 
   return word !== undefined && [...element].some((path) => path.startsWith('/') && isWithin(normalizePath(path), word));
 }
 
-function isWithin(path: string, folder: string): boolean {
-  if (!folder.startsWith('/')) return false;
-  const top = normalizePath(folder);
+function isWithin(path: string, directory: string): boolean {
+  if (!directory.startsWith('/')) return false;
+  const top = normalizePath(directory);
   return path === top || top === '/' || path.startsWith(`${top}/`);
 }
 

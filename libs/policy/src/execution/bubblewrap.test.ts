@@ -68,7 +68,7 @@ describe('the arguments of bubblewrap', () => {
   const of = (spec: object, more?: object) => bubblewrapArguments(plan(spec, more as never), root).join(' ');
 
   // S2-09
-  test('unshare everything, empty the root folder, and bind only what is listed', () => {
+  test('unshare everything, empty the root directory, and bind only what is listed', () => {
     const words = of({});
     for (const part of ['--unshare-all --die-with-parent', '--cap-drop ALL', '--seccomp 10 --remount-ro /'])
       expect(words).toContain(part);

@@ -1,8 +1,8 @@
 import { type ResolvedSessionSpec, resolveSandbox, workspaceOf } from '@shellfleet/protocol';
 import { type HostAllowances, type HostPolicyPlan, planHost } from './host.ts';
 
-// Plans policy `bubblewrap`: the plan of policy `host` (user, limits, workspace, private folders) with bubblewrap
-// around the shell. The session's root folder contains only what is listed here.
+// Plans policy `bubblewrap`: the plan of policy `host` (user, limits, workspace, private directories) with bubblewrap
+// around the shell. The session's root directory contains only what is listed here.
 
 export interface BubblewrapPlan extends HostPolicyPlan {
   readOnlyWorkspace: boolean;
@@ -10,15 +10,15 @@ export interface BubblewrapPlan extends HostPolicyPlan {
   sharesNetwork: boolean;
 }
 
-/** Parts of the host's root folder in the session: links as they are, folders read-only. */
+/** Parts of the host's root directory in the session: links as they are, directories read-only. */
 export interface HostRoot {
   programs: readonly { path: string; linkTo: string | undefined }[];
   /** The KERNEL_FILES that this kernel has. */
   kernelFiles: readonly string[];
 }
 
-/** Folders with the host's programs. On most systems all but /usr are links into it. */
-export const PROGRAM_FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'] as const;
+/** Directories with the host's programs. On most systems all but /usr are links into it. */
+export const PROGRAM_DIRECTORIES = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'] as const;
 
 /** Parts of /etc that programs need: names of users, libraries, certificates, time zones. No keys. */
 const SETTINGS = toPaths(`

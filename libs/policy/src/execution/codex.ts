@@ -2,8 +2,8 @@ import { type FieldIssue, type ResolvedSessionSpec, resolveSandbox } from '@shel
 import { type HostAllowances, type HostPolicyPlan, planHost } from './host.ts';
 import { refuse } from './refusal.ts';
 
-// Plans policy `codex`: the plan of policy `host` (user, limits, workspace, private folders) with the sandbox of the
-// Codex CLI around the shell. This file decides on Codex's settings; Codex enforces them.
+// Plans policy `codex`: the plan of policy `host` (user, limits, workspace, private directories) with the sandbox of
+// the Codex CLI around the shell. This file decides on Codex's settings; Codex enforces them.
 
 export interface CodexPlan extends HostPolicyPlan {
   /** `-c key=value` of the call, by key. */

@@ -123,7 +123,7 @@ describe('planDocker', () => {
     ['the group of root', { user: '1000:0' }, 'user', /does not allow root/],
     ['a name, which may mean uid 0', { user: 'node' }, 'user', /by name/],
     ["the image's own user", { user: 'image' }, 'user', /by name/],
-    ['34: a cwd that is a descriptor', { cwd: '//proc/self/fd/8' }, 'cwd', /ordinary folder/],
+    ['34: a cwd that is a descriptor', { cwd: '//proc/self/fd/8' }, 'cwd', /ordinary directory/],
     ['a workspace that nobody allowed', { workspace: '/srv/project' }, 'workspace', /lets sessions mount/],
   ])('refuses %s', (_title, spec, path, message) => {
     expect(refusalOf(spec)).toEqual({

@@ -10,7 +10,7 @@ import {
 } from '@shellfleet/protocol';
 import { checkBounds, checkEnforceable, type HostBounds } from '../limits.ts';
 import { checkFormats } from './check-formats.ts';
-import { checkCwd, checkWorkspace } from './folders.ts';
+import { checkCwd, checkWorkspace } from './directories.ts';
 import { isListedImage } from './image-list.ts';
 import { refuse, withSetting } from './refusal.ts';
 import { checkAllowed, DEFAULT_SANDBOX_ALLOWANCES, type SandboxAllowances } from './sandbox-modes.ts';
@@ -33,7 +33,7 @@ export interface DockerAllowances {
   users: readonly ('root' | 'image')[];
   /** Whether each session has a separate uid, which no spec chooses. By default sessions have DEFAULT_USER. */
   ownUids?: boolean;
-  /** Folders of the host below which a session may name its workspace. */
+  /** Directories of the host below which a session may name its workspace. */
   workspaces: readonly string[];
   bounds: HostBounds;
   /** Runtimes that a session may name. Default: none. */
@@ -60,7 +60,7 @@ export interface DockerPlan {
   /** Owner of /workspace when the worker creates it. */
   owner: { uid: number; gid: number };
   readOnlyRootfs: boolean;
-  /** A folder of the host, and where it is mounted. Undefined: an empty /workspace. */
+  /** A directory of the host, and where it is mounted. Undefined: an empty /workspace. */
   workspace: Workspace | undefined;
   /** Runtime, as the engine names it. Undefined: the engine's default. */
   runtime: string | undefined;

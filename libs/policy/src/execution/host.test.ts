@@ -66,7 +66,7 @@ describe('planHost', () => {
     ['more memory than the host', { limits: { memoryBytes: 2 ** 40 } }, without, 'limits.memoryBytes', /asks for/],
     ['a workspace that nobody allowed', { workspace: '/srv/other' }, {}, 'workspace', /lets sessions mount/],
     ['a way out of an allowed one', { workspace: '/srv/projects/../x' }, {}, 'workspace', /lets sessions mount/],
-    ['a cwd that is a descriptor', { cwd: '/proc/self/fd/8' }, {}, 'cwd', /ordinary folder/],
+    ['a cwd that is a descriptor', { cwd: '/proc/self/fd/8' }, {}, 'cwd', /ordinary directory/],
   ])('refuses %s, with the path of the field', (_title, spec, more, path, message) => {
     expect(refusalOf(spec, more)).toEqual({
       code: 'SANDBOX_UNAVAILABLE',

@@ -7,7 +7,7 @@ import {
 } from '@shellfleet/protocol';
 import { checkBounds, checkEnforceable, type HostBounds } from '../limits.ts';
 import { checkFormats } from './check-formats.ts';
-import { checkCwd, checkWorkspace } from './folders.ts';
+import { checkCwd, checkWorkspace } from './directories.ts';
 import { refuse } from './refusal.ts';
 import { checkAllowed, DEFAULT_SANDBOX_ALLOWANCES, type SandboxAllowances } from './sandbox-modes.ts';
 
@@ -15,7 +15,7 @@ import { checkAllowed, DEFAULT_SANDBOX_ALLOWANCES, type SandboxAllowances } from
 // may access. The operator chooses that user; a spec cannot.
 
 export interface HostAllowances {
-  /** Folders below which a session may name its workspace. */
+  /** Directories below which a session may name its workspace. */
   workspaces: readonly string[];
   bounds: HostBounds;
   /** Whether control groups can limit memory, processes and CPU of a session as a whole. */
@@ -27,7 +27,7 @@ export interface HostAllowances {
 }
 
 export interface HostPolicyPlan {
-  /** A folder of the host. Undefined: a temporary one. */
+  /** A directory of the host. Undefined: a temporary one. */
   workspace: string | undefined;
   /** Limits of the whole session. Undefined: this host has no control groups, and the spec asks for no limit. */
   group: { memoryBytes: number; cpus: number; pids: number } | undefined;

@@ -6,13 +6,13 @@ const REPOSITORY = 'shellfleet/session';
 /** Names on a host on which no `up` has run, where an operator has loaded the images. */
 export const SESSION_IMAGES: SessionImages = { full: `${REPOSITORY}:full`, slim: `${REPOSITORY}:slim` };
 
-/** Returns names that no other version or owner uses on the same engine. An owner is a state folder of `up`. */
+/** Returns names that no other version or owner uses on the same engine. An owner is a state directory of `up`. */
 export function ownSessionImages(version: string, owner: string): SessionImages {
   const tag = (variant: keyof SessionImages) => `${REPOSITORY}:${variant}-${version}-${owner}`;
   return { full: tag('full'), slim: tag('slim') };
 }
 
-/** Name of the file in a state folder that holds its owner id. */
+/** Name of the file in a state directory that holds its owner id. */
 export const IMAGE_OWNER_FILE = 'image-owner';
 
 /** Returns the whole name of an image. Every name but the short ones is whole. */

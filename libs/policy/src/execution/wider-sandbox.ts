@@ -10,7 +10,7 @@ import {
   type SandboxMode,
   workspaceOf,
 } from '@shellfleet/protocol';
-import { WORKSPACE_PATH } from './folders.ts';
+import { WORKSPACE_PATH } from './directories.ts';
 import { isWithinPatterns } from './host-patterns.ts';
 import { checkSandbox, type SandboxAllowances } from './sandbox-modes.ts';
 
@@ -117,13 +117,13 @@ export function isPlainShell(spec: Pick<ResolvedSessionSpec, 'shell' | 'workspac
   return readsNoFile(spec.shell, [WORKSPACE_PATH, workspaceOf(spec)?.target ?? WORKSPACE_PATH]);
 }
 
-/** Tells whether the shell reads nothing that the session can write in its `folders`, its program included. */
-function readsNoFile(shell: readonly string[] | undefined, folders: readonly string[]): boolean {
+/** Tells whether the shell reads nothing that the session can write in its `directories`, its program included. */
+function readsNoFile(shell: readonly string[] | undefined, directories: readonly string[]): boolean {
   if (shell === undefined) return true;
   const [program = '', ...words] = shell;
   const names = program.split('/');
   const isRelative = names.length > 1 && names[0] !== '';
-  const isSessions = folders.some((folder) => program.startsWith(`${folder}/`));
+  const isSessions = directories.some((directory) => program.startsWith(`${directory}/`));
   if (isRelative || isSessions || names.slice(1).some((name) => name === '..' || name === '')) return false;
   const name = names.at(-1) ?? '';
   const applet = name === 'busybox' ? words.shift() : name;

@@ -2,17 +2,17 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { compileRedaction } from './compile.ts';
 
-// Counts findings in text without tokens. FOLDER has the logs that bench/collect-logs.sh has collected.
-// node_modules/.bin/node --conditions=@shellfleet/source libs/policy/src/redaction/false-alarms.bench.ts FOLDER
+// Counts findings in text without tokens. DIRECTORY has the logs that bench/collect-logs.sh has collected.
+// node_modules/.bin/node --conditions=@shellfleet/source libs/policy/src/redaction/false-alarms.bench.ts DIRECTORY
 // [--show]
 
-const [folder, show] = process.argv.slice(2);
-if (folder === undefined) throw new Error('say where the collected logs are');
+const [directory, show] = process.argv.slice(2);
+if (directory === undefined) throw new Error('say where the collected logs are');
 const redaction = compileRedaction({ hashKey: Buffer.alloc(32) });
 let bytes = 0;
 let alarms = 0;
-for (const name of readdirSync(folder)) {
-  const text = readFileSync(join(folder, name));
+for (const name of readdirSync(directory)) {
+  const text = readFileSync(join(directory, name));
   const redactor = redaction.redactor();
   const output = Buffer.concat([redactor.push(text), redactor.end()]);
   const found = Object.values(redactor.counts).reduce((sum, count) => sum + count, 0);

@@ -3,17 +3,17 @@ import { join } from 'node:path';
 import { pick, seededRandom } from '../../test-support/token-samples.ts';
 import { compileRedaction } from './compile.ts';
 
-// node_modules/.bin/node --conditions=@shellfleet/source libs/policy/src/redaction/speed.bench.ts FOLDER
-// Measures the throughput of text with few findings. FOLDER has the logs that bench/collect-logs.sh has collected.
+// node_modules/.bin/node --conditions=@shellfleet/source libs/policy/src/redaction/speed.bench.ts DIRECTORY
+// Measures the throughput of text with few findings. DIRECTORY has the logs that bench/collect-logs.sh has collected.
 
 const ALNUM = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const MOST_BYTES = 64 * 2 ** 20;
 const ROUNDS = 5;
 
-const folder = process.argv[2];
-if (folder === undefined) throw new Error('say where the collected logs are');
+const directory = process.argv[2];
+if (directory === undefined) throw new Error('say where the collected logs are');
 const corpus = Buffer.concat(
-  readdirSync(folder).map((name) => readFileSync(join(folder, name)).subarray(0, 4 * 2 ** 20)),
+  readdirSync(directory).map((name) => readFileSync(join(directory, name)).subarray(0, 4 * 2 ** 20)),
 );
 const text = corpus.subarray(0, MOST_BYTES);
 

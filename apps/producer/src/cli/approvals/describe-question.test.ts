@@ -42,7 +42,7 @@ describe('the description of a question', () => {
     );
   });
 
-  test('shows size and digest of a file operation, and the folder of the scope session', () => {
+  test('shows size and digest of a file operation, and the directory of the scope session', () => {
     const covers = { pattern: ['files.write', '/workspace/out'], under: 'u' };
     const content = { files: 1, bytes: 3, sha256: 'abc' };
     const asked = { ...QUESTION, script: 'files.write /workspace/out/a', content, covers };

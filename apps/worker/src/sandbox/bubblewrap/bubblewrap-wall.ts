@@ -6,7 +6,7 @@ import {
   compileSeccomp,
   type HostRoot,
   KERNEL_FILES,
-  PROGRAM_FOLDERS,
+  PROGRAM_DIRECTORIES,
   planBubblewrap,
   sessionSeccompProfile,
 } from '@shellfleet/policy';
@@ -30,12 +30,12 @@ done </proc/net/dev`;
 
 const PROBLEMS = {
   21: 'what it starts has capabilities, or no filter of system calls',
-  22: "the root folder of a session shows or lets change more of the host's than it should",
+  22: "the root directory of a session shows or lets change more of the host's than it should",
   23: 'a session has a network',
 };
 
-/** Opens bubblewrap for sessions with their files in `folder`. Throws SANDBOX_UNAVAILABLE when it is missing. */
-export async function openBubblewrap(folder: string, path = SYSTEM_PATH): Promise<Wall> {
+/** Opens bubblewrap for sessions with their files in `directory`. Throws SANDBOX_UNAVAILABLE when it is missing. */
+export async function openBubblewrap(directory: string, path = SYSTEM_PATH): Promise<Wall> {
   const { arch } = process;
   if (process.platform !== 'linux') throw unavailable('bubblewrap', 'it needs Linux');
   if (arch !== 'x64' && arch !== 'arm64')
@@ -43,8 +43,8 @@ export async function openBubblewrap(folder: string, path = SYSTEM_PATH): Promis
   const bwrap = await findSystemProgram('bwrap', path);
   if (bwrap === undefined) throw unavailable('bubblewrap', 'it has no program bwrap (apt-get install bubblewrap)');
   const root = await readRoot();
-  const descriptor = join(folder, 'filter');
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const descriptor = join(directory, 'filter');
+  await mkdir(directory, { recursive: true, mode: 0o700 });
   await writeFile(`${descriptor}.new`, compileSeccomp(sessionSeccompProfile(), arch));
   await rename(`${descriptor}.new`, descriptor);
   return {
@@ -60,7 +60,7 @@ export async function openBubblewrap(folder: string, path = SYSTEM_PATH): Promis
 
 async function readRoot(): Promise<HostRoot> {
   const programs = await Promise.all(
-    PROGRAM_FOLDERS.filter((path) => existsSync(path)).map(async (path) => ({
+    PROGRAM_DIRECTORIES.filter((path) => existsSync(path)).map(async (path) => ({
       path,
       linkTo: await readlink(path).catch(() => undefined),
     })),

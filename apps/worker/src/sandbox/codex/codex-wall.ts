@@ -9,11 +9,12 @@ import { unavailable } from '../host/unavailable.ts';
 import type { Wall } from '../host/wall.ts';
 
 // Codex keeps files in CODEX_HOME, which it accepts neither below /tmp nor from another user. Each session has one in
-// its private run folder. The kernel removes that folder with the session, and nothing behind the wall can write to it.
+// its private run directory. The kernel removes that directory with the session, and nothing behind the wall can write
+// to it.
 
 const CODEX_HOME = '/.shellfleet-run/codex';
-/** Run folder of a sandbox: its own tmpfs, in every mode. */
-const RUN_FOLDER = '/dev/shm/.shellfleet-run';
+/** Run directory of a sandbox: its own tmpfs, in every mode. */
+const RUN_DIRECTORY = '/dev/shm/.shellfleet-run';
 
 const ENTER = 'mkdir -m 700 "$CODEX_HOME" && exec "$@"';
 
@@ -25,24 +26,24 @@ done </proc/self/status
 
 const PROBLEMS = {
   21: 'what Codex starts has capabilities, or no filter of system calls',
-  22: "Codex's sandbox lets a session write outside of its own folders",
+  22: "Codex's sandbox lets a session write outside of its own directories",
 };
 
 export interface CodexOptions {
-  /** Path of the Codex program. Default: `codex` in one of `folders`. */
+  /** Path of the Codex program. Default: `codex` in one of `directories`. */
   program?: string | undefined;
   /** The operator's settings. Settings of the session override them. Default: none. */
   configOverrides?: Record<string, unknown>;
   platform?: NodeJS.Platform;
-  /** Folders of programs, separated by colons. Default: those of the system. */
-  folders?: string;
+  /** Directories of programs, separated by colons. Default: those of the system. */
+  directories?: string;
 }
 
 /** Opens the sandbox of the Codex CLI. Throws SANDBOX_UNAVAILABLE when this host lacks it. */
 export async function openCodex(options: CodexOptions = {}): Promise<Wall> {
-  const { program, configOverrides, platform = process.platform, folders = SYSTEM_PATH } = options;
+  const { program, configOverrides, platform = process.platform, directories = SYSTEM_PATH } = options;
   if (platform !== 'linux') throw unavailable('codex', `it needs Linux, and this host has ${platform}`);
-  const codex = program ?? (await findSystemProgram('codex', folders));
+  const codex = program ?? (await findSystemProgram('codex', directories));
   if (codex === undefined)
     throw unavailable(
       'codex',
@@ -53,7 +54,7 @@ export async function openCodex(options: CodexOptions = {}): Promise<Wall> {
     policy: 'codex',
     // Nothing behind this wall can open a socket.
     isRelayed: true,
-    runFolder: RUN_FOLDER,
+    runDirectory: RUN_DIRECTORY,
     env: { CODEX_HOME },
     plan(spec, allowances) {
       const plan = planCodex(spec, allowances);

@@ -16,7 +16,7 @@ export class ContainerDisks {
   readonly #watch: DiskWatch;
   /** Watched containers by id, each with the callback that precedes its end. */
   readonly #running = new Map<string, () => void>();
-  #engineFolder: string | undefined;
+  #engineDirectory: string | undefined;
 
   constructor(engine: Engine, bounds: DiskBounds, logger: Logger | undefined) {
     this.#engine = engine;
@@ -51,8 +51,8 @@ export class ContainerDisks {
   /** Returns the space on the engine's disk; undefined when the engine does not reply or is on another machine. */
   async #readSpace(): Promise<Space | undefined> {
     const find = async (docker: Docker): Promise<string> => (await docker.info()).DockerRootDir;
-    this.#engineFolder ??= await this.#engine.call(find).catch(() => undefined);
-    return this.#engineFolder === undefined ? undefined : readDiskSpace(this.#engineFolder);
+    this.#engineDirectory ??= await this.#engine.call(find).catch(() => undefined);
+    return this.#engineDirectory === undefined ? undefined : readDiskSpace(this.#engineDirectory);
   }
 
   async #measure(containerId: string): Promise<number | undefined> {

@@ -1,6 +1,6 @@
 import { type DockerPlan, WORKSPACE_PATH } from '@shellfleet/policy';
 import type { SandboxTransport } from '../sandbox.ts';
-import { HOSTS, KEEPER_FOLDER } from './container-options.ts';
+import { HOSTS, KEEPER_DIRECTORY } from './container-options.ts';
 import type { Engine } from './engine.ts';
 import { createTar, type TarEntry } from './tar.ts';
 
@@ -16,10 +16,10 @@ export async function listFiles(
     entries.push({ path: `${WORKSPACE_PATH.slice(1)}/`, mode: 0o755, ...plan.owner });
   }
   if (!isMounted(plan, transport)) {
-    const folder = `${KEEPER_FOLDER.slice(1)}/`;
+    const directory = `${KEEPER_DIRECTORY.slice(1)}/`;
     const data = await readKeeper();
-    entries.push({ path: folder, mode: 0o755, uid: 0, gid: 0 });
-    entries.push({ path: `${folder}keeper`, mode: 0o555, uid: 0, gid: 0, data });
+    entries.push({ path: directory, mode: 0o755, uid: 0, gid: 0 });
+    entries.push({ path: `${directory}keeper`, mode: 0o555, uid: 0, gid: 0, data });
     entries.push({ path: 'etc/hosts', mode: 0o644, uid: 0, gid: 0, data: Buffer.from(HOSTS) });
     if (passwd !== undefined)
       entries.push({ path: 'etc/passwd', mode: 0o644, uid: 0, gid: 0, data: Buffer.from(passwd) });
@@ -36,7 +36,9 @@ export async function putFiles(engine: Engine, containerId: string, files: reado
   );
 }
 
-/** Tells whether the keeper's folder is mounted. Over attach it is copied, which a read-only root does not accept. */
+/**
+ * Tells whether the keeper's directory is mounted. Over attach it is copied, which a read-only root does not accept.
+ */
 export function isMounted(plan: DockerPlan, transport: SandboxTransport): boolean {
   return transport === 'socket' || plan.readOnlyRootfs;
 }

@@ -8,26 +8,26 @@ import type { SandboxTransport } from '../sandbox.ts';
 
 /** File that defines `localhost`. Without its network code, the engine writes no hosts file. */
 export const HOSTS_FILE = 'hosts';
-/** File of users, in the folder of a session with its own uid. */
+/** File of users, in the directory of a session with its own uid. */
 export const PASSWD_FILE = 'passwd';
 export const HOSTS = '127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n';
-/** Read-only mount point of the host's folder with the keeper. */
-export const KEEPER_FOLDER = '/.shellfleet';
-/** The keeper's folder for scripts of commands and the FIFOs of their output. */
-const RUN_FOLDER = '/run/shellfleet';
+/** Read-only mount point of the host's directory with the keeper. */
+export const KEEPER_DIRECTORY = '/.shellfleet';
+/** The keeper's directory for scripts of commands and the FIFOs of their output. */
+const RUN_DIRECTORY = '/run/shellfleet';
 
-/** Variable with the identity of the workspace folder and its mount point, which the keeper compares. */
+/** Variable with the identity of the workspace directory and its mount point, which the keeper compares. */
 export const WORKSPACE_VARIABLE = 'SF_WORKSPACE';
 
 const MIB = 1024 * 1024;
-/** Size of the run folder. Commands, inputs and file parts take 1 MiB at most; a saved shell state may take more. */
-const RUN_FOLDER_BYTES = 16 * MIB;
+/** Size of the run directory. Commands, inputs and file parts take 1 MiB at most; a saved shell state may take more. */
+const RUN_DIRECTORY_BYTES = 16 * MIB;
 
 export interface ContainerRequest {
   plan: DockerPlan;
   /** Digest of the image (IMAGE-NAME-1). */
   image: string;
-  /** Identity of the folder that is mounted as the workspace, for the keeper. */
+  /** Identity of the directory that is mounted as the workspace, for the keeper. */
   workspaceIdentity: string | undefined;
   transport: SandboxTransport;
   secrets: KeeperSecrets;
@@ -35,12 +35,12 @@ export interface ContainerRequest {
   name: string;
   /** Network mode for the engine: a network id, or `none`. */
   network: string;
-  /** Folder of the host to mount at KEEPER_FOLDER. Without it, the keeper is copied in. */
+  /** Directory of the host to mount at KEEPER_DIRECTORY. Without it, the keeper is copied in. */
   keeperSource: string | undefined;
   /** True when `keeperSource` has a file of users. */
   hasPasswd: boolean;
   shell: string[];
-  /** Mount points of tmpfs folders that replace the image's volumes. */
+  /** Mount points of tmpfs directories that replace the image's volumes. */
   volumes: readonly string[];
   /** Further variables, `NAME=value`, which override those of the image. Default: none. */
   env?: string[] | undefined;
@@ -65,11 +65,11 @@ export function toContainerOptions(request: ContainerRequest): ContainerCreateOp
       ...(workspaceIdentity === undefined
         ? []
         : [`${WORKSPACE_VARIABLE}=${workspaceIdentity}:${plan.workspace?.target}`]),
-      ...(plan.network === 'limited' ? Object.entries(egressEnv(KEEPER_FOLDER)).map((pair) => pair.join('=')) : []),
+      ...(plan.network === 'limited' ? Object.entries(egressEnv(KEEPER_DIRECTORY)).map((pair) => pair.join('=')) : []),
     ],
-    Entrypoint: [`${KEEPER_FOLDER}/keeper`, overAttach ? '-' : `${KEEPER_FOLDER}/socket`],
+    Entrypoint: [`${KEEPER_DIRECTORY}/keeper`, overAttach ? '-' : `${KEEPER_DIRECTORY}/socket`],
     Cmd: shell,
-    // The runtime would create a missing directory as root, in a folder of the host. The shell enters the spec's
+    // The runtime would create a missing directory as root, in a directory of the host. The shell enters the spec's
     // directory later.
     WorkingDir: plan.workspace === undefined ? plan.cwd : WORKSPACE_PATH,
     ...(plan.user === undefined ? {} : { User: plan.user }),
@@ -124,7 +124,7 @@ function toHostConfig({ plan, network, keeperSource, hasPasswd, volumes }: Conta
     Mounts: [
       ...(keeperSource === undefined
         ? []
-        : [bind(keeperSource, KEEPER_FOLDER, true), bind(`${keeperSource}/${HOSTS_FILE}`, '/etc/hosts', true)]),
+        : [bind(keeperSource, KEEPER_DIRECTORY, true), bind(`${keeperSource}/${HOSTS_FILE}`, '/etc/hosts', true)]),
       ...(keeperSource === undefined || !hasPasswd
         ? []
         : [bind(`${keeperSource}/${PASSWD_FILE}`, '/etc/passwd', true)]),
@@ -143,14 +143,14 @@ function toTmpfs(plan: DockerPlan, volumes: readonly string[]): Record<string, s
     `${access},nosuid,nodev,exec,size=${half},mode=0755,uid=${owner.uid},gid=${owner.gid}`;
   const isReadOnly = readOnlyRootfs && readOnlyWorkspace;
   return {
-    ...Object.fromEntries(volumes.map((folder) => [folder, owned(isReadOnly ? 'ro' : 'rw')])),
+    ...Object.fromEntries(volumes.map((directory) => [directory, owned(isReadOnly ? 'ro' : 'rw')])),
     ...(readOnlyRootfs || volumes.includes('/tmp')
       ? { '/tmp': `rw,nosuid,nodev,exec,size=${Math.min(half, 64 * MIB)},mode=1777` }
       : {}),
     ...(readOnlyRootfs && workspace?.target !== WORKSPACE_PATH
       ? { [WORKSPACE_PATH]: owned(readOnlyWorkspace ? 'ro' : 'rw') }
       : {}),
-    [RUN_FOLDER]: `rw,nosuid,nodev,noexec,size=${RUN_FOLDER_BYTES},mode=1777`,
+    [RUN_DIRECTORY]: `rw,nosuid,nodev,noexec,size=${RUN_DIRECTORY_BYTES},mode=1777`,
   };
 }
 

@@ -50,7 +50,7 @@ export function fromCreateReply(answer: EngineReply): ShellfleetError | undefine
   if (!/bind source path does not exist/i.test(answer.message)) return undefined;
   return new ShellfleetError(
     'SANDBOX_UNAVAILABLE',
-    `The Docker engine does not see a folder that this worker wants to mount: ${answer.message}. A worker that runs in a container needs its state folder mounted at the same path as on the host; else set SHELLFLEET_TRANSPORT=attach.`,
+    `The Docker engine does not see a directory that this worker wants to mount: ${answer.message}. A worker that runs in a container needs its state directory mounted at the same path as on the host; else set SHELLFLEET_TRANSPORT=attach.`,
     {},
     { cause: answer },
   );

@@ -24,7 +24,7 @@ import {
   type SessionRef,
 } from '../sandbox.ts';
 import { sandboxName } from '../sandbox-name.ts';
-import { openSessionFolders, type SessionFolders } from '../session-folder.ts';
+import { openSessionDirectories, type SessionDirectories } from '../session-directory.ts';
 import { ContainerDisks } from './container-disks.ts';
 import { isMounted, listFiles, putFiles } from './container-files.ts';
 import { HOSTS, HOSTS_FILE, PASSWD_FILE, toContainerOptions } from './container-options.ts';
@@ -37,7 +37,7 @@ import { Engine, type EngineTimes } from './engine.ts';
 import { type FoundImage, findImage } from './find-image.ts';
 import { type FoundContainer, listContainers, listFleets, removeContainer } from './found-containers.ts';
 import { ensureFullNetwork } from './full-network.ts';
-import { withImageFolder } from './image-folder.ts';
+import { withImageDirectory } from './image-directory.ts';
 import { ImageUsers } from './image-users.ts';
 import { checkVolumes, planVolumes } from './image-volumes.ts';
 import { Images } from './images.ts';
@@ -48,8 +48,8 @@ import { checkOwnWorkspace, type OwnContainer, readOwnContainer, safeEnv } from 
 import { Runtimes } from './runtimes.ts';
 import { SessionPasswd } from './session-passwd.ts';
 import { SessionUids, type UidRange } from './session-uids.ts';
-import { withoutSharedFolder, withoutUid } from './unavailable.ts';
-import { hasVolumes, openWorkspaceFolder } from './workspace-folder.ts';
+import { withoutSharedDirectory, withoutUid } from './unavailable.ts';
+import { hasVolumes, openWorkspaceDirectory } from './workspace-directory.ts';
 
 export interface DockerSandboxesOptions {
   /** Keyspace of the fleet. */
@@ -57,8 +57,8 @@ export interface DockerSandboxesOptions {
   hostId: string;
   /** Secret of this host, from which the tokens of its keepers are derived. */
   hostKey: Buffer;
-  /** Parent of the keepers' folders. Its path must be short, because unix sockets are in it. */
-  folder: string;
+  /** Parent of the keepers' directories. Its path must be short, because unix sockets are in it. */
+  directory: string;
   keeperPath: string;
   transport: SandboxTransport;
   allowances: Omit<DockerAllowances, 'bounds' | 'ownUids'> & { bounds: Omit<DockerAllowances['bounds'], 'diskQuota'> };
@@ -79,13 +79,13 @@ interface PlannedImage {
 
 export async function createDockerSandboxes(options: DockerSandboxesOptions): Promise<Sandboxes> {
   const engine = new Engine(options.socketPath, options.logger, options.engineTimes);
-  const folders = await openSessionFolders(options.folder, options.keeperPath, { [HOSTS_FILE]: HOSTS });
-  return new DockerSandboxes(engine, folders, options);
+  const directories = await openSessionDirectories(options.directory, options.keeperPath, { [HOSTS_FILE]: HOSTS });
+  return new DockerSandboxes(engine, directories, options);
 }
 
 class DockerSandboxes implements Sandboxes {
   readonly #engine: Engine;
-  readonly #folders: SessionFolders;
+  readonly #directories: SessionDirectories;
   readonly #options: DockerSandboxesOptions;
   readonly #images: Images;
   readonly #runtimes: Runtimes;
@@ -97,9 +97,9 @@ class DockerSandboxes implements Sandboxes {
   /** Names, by id, of the sandboxes that this process creates or uses. All others are leftovers. */
   readonly #used = new Map<string, string>();
 
-  constructor(engine: Engine, folders: SessionFolders, options: DockerSandboxesOptions) {
+  constructor(engine: Engine, directories: SessionDirectories, options: DockerSandboxesOptions) {
     this.#engine = engine;
-    this.#folders = folders;
+    this.#directories = directories;
     this.#options = options;
     this.#images = new Images(engine.docker);
     this.#runtimes = new Runtimes(engine);
@@ -130,7 +130,7 @@ class DockerSandboxes implements Sandboxes {
     };
     const plan = planDocker(await withRealWorkspace(spec), allowances);
     await this.#runtimes.require(plan.runtime);
-    if (plan.network === 'limited' && this.#options.transport === 'attach') throw withoutSharedFolder();
+    if (plan.network === 'limited' && this.#options.transport === 'attach') throw withoutSharedDirectory();
     if (beside !== undefined) return this.#createBeside(session, spec, plan, beside, signal);
     const otherwise = plan.otherwiseImage === undefined ? [] : [plan.otherwiseImage];
     const image = await findImage(this.#engine, [plan.image, ...otherwise], options.image);
@@ -164,7 +164,7 @@ class DockerSandboxes implements Sandboxes {
   ): Promise<Sandbox> {
     const { hostId, transport } = this.#options;
     const { image } = asked;
-    const planned = withImageFolder(asked.plan, image);
+    const planned = withImageDirectory(asked.plan, image);
     const sandboxId = randomBytes(6).toString('hex');
     const uid = spec.user === undefined ? (own?.uid ?? this.#takeUid(sandboxId)) : undefined;
     const labels = {
@@ -183,23 +183,23 @@ class DockerSandboxes implements Sandboxes {
     try {
       if (own !== undefined) checkOwnWorkspace(own, plan, workspace);
       if (isCompared && volumes.length > 0) throw hasVolumes(plan.image);
-      const folder = await this.#folders.create(nameOf(labels));
+      const directory = await this.#directories.create(nameOf(labels));
       const request = {
         plan,
         image: image.digest,
         workspaceIdentity: workspace.identity,
         shell: spec.shell ?? [],
         labels,
-        folder: folder.path,
-        passwd: await this.#writePasswd(image.digest, labels, folder.path),
+        directory: directory.path,
+        passwd: await this.#writePasswd(image.digest, labels, directory.path),
         env: own && safeEnv(own, plan.workspace?.target ?? WORKSPACE_PATH),
         volumes,
       };
       const containerId = await this.#createContainer(request);
       const sandbox = this.#toSandbox(containerId, image, labels, Date.now());
       void sandbox.died.then(() => workspace.close());
-      await checkVolumes(this.#engine, containerId, plan.image, { folders: volumes, isCompared })
-        .then(() => listFiles(plan, request.passwd, transport, () => this.#folders.keeper()))
+      await checkVolumes(this.#engine, containerId, plan.image, { directories: volumes, isCompared })
+        .then(() => listFiles(plan, request.passwd, transport, () => this.#directories.keeper()))
         .then((files) => putFiles(this.#engine, containerId, files))
         .then(() => signal?.throwIfAborted())
         .catch(async (error: unknown) => {
@@ -211,13 +211,13 @@ class DockerSandboxes implements Sandboxes {
       this.#used.delete(sandboxId);
       this.#uids?.release(sandboxId);
       await workspace.close();
-      await this.#folders.at(nameOf(labels)).remove();
+      await this.#directories.at(nameOf(labels)).remove();
       if (isMissingImage(error)) throw new MissingImage(plan.image);
       throw error instanceof MissingImage ? error : toShellfleetError(error, 'to make a container', fromCreateReply);
     }
   }
 
-  /** Opens the workspace folder last: a replacement between here and its mount is detected, but fails the start. */
+  /** Opens the workspace directory last: a replacement between here and its mount is detected, but fails the start. */
   async #prepare({ plan: planned, image }: PlannedImage, labels: SandboxLabels, makesWorkspace: boolean) {
     const { allowances } = this.#options;
     const { uid, transport } = labels;
@@ -228,14 +228,14 @@ class DockerSandboxes implements Sandboxes {
     const volumes = planVolumes(plan.image, Object.keys(image.config.Volumes ?? {}), plan.workspace?.target);
     if (plan.workspace !== undefined && transport === 'socket' && makesWorkspace)
       await makeWorkspace(plan.workspace.path, allowances.workspaces, plan.owner);
-    const workspace = await openWorkspaceFolder(plan.workspace?.path, allowances.workspaces, transport);
+    const workspace = await openWorkspaceDirectory(plan.workspace?.path, allowances.workspaces, transport);
     return { plan, volumes, workspace };
   }
 
   async list(): Promise<FoundSandbox[]> {
     const containers = await listContainers(this.#engine, ofHost(this.#options.hostId));
-    // All fleets that this host was ever part of share its folders.
-    await this.#folders.sweep(new Set(containers.map(({ labels }) => nameOf(labels))));
+    // All fleets that this host was ever part of share its directories.
+    await this.#directories.sweep(new Set(containers.map(({ labels }) => nameOf(labels))));
     const own = containers.filter(
       (one) => one.labels.session.namespace === this.#options.namespace && keptAtOf(one) === undefined,
     );
@@ -288,7 +288,7 @@ class DockerSandboxes implements Sandboxes {
     );
     for (const { Id } of leftovers) await this.#removeContainer(Id);
     const staying = (await listContainers(this.#engine, ofHost(hostId))).map(({ labels }) => nameOf(labels));
-    await this.#folders.sweep(new Set([...staying, ...this.#used.values()]));
+    await this.#directories.sweep(new Set([...staying, ...this.#used.values()]));
     return leftovers.length;
   }
 
@@ -333,10 +333,10 @@ class DockerSandboxes implements Sandboxes {
   }
 
   /** Writes the file of users for a session with its own uid, and returns the text. */
-  async #writePasswd(image: string, labels: SandboxLabels, folder: string): Promise<string | undefined> {
+  async #writePasswd(image: string, labels: SandboxLabels, directory: string): Promise<string | undefined> {
     if (labels.uid === undefined) return undefined;
     const text = await this.#passwd.write(image, labels.uid, toReader(labels));
-    await writeFile(join(folder, PASSWD_FILE), text, { mode: 0o444 });
+    await writeFile(join(directory, PASSWD_FILE), text, { mode: 0o444 });
     return text;
   }
 
@@ -347,12 +347,12 @@ class DockerSandboxes implements Sandboxes {
     workspaceIdentity: string | undefined;
     shell: string[];
     labels: SandboxLabels;
-    folder: string;
+    directory: string;
     passwd: string | undefined;
     env: string[] | undefined;
     volumes: string[];
   }): Promise<string> {
-    const { plan, labels, folder, passwd, ...rest } = made;
+    const { plan, labels, directory, passwd, ...rest } = made;
     const request = toContainerOptions({
       ...rest,
       plan,
@@ -361,7 +361,7 @@ class DockerSandboxes implements Sandboxes {
       labels: toLabels(labels),
       name: `shellfleet-${nameOf(labels)}`,
       network: plan.network === 'full' ? await ensureFullNetwork(this.#engine, labels.session.namespace) : 'none',
-      keeperSource: isMounted(plan, labels.transport) ? folder : undefined,
+      keeperSource: isMounted(plan, labels.transport) ? directory : undefined,
       hasPasswd: passwd !== undefined,
     });
     return createContainer(this.#engine, request).catch((error: unknown) => {
@@ -377,7 +377,7 @@ class DockerSandboxes implements Sandboxes {
     isRunning = false,
   ): Sandbox {
     const container = this.#engine.docker.getContainer(containerId);
-    const folder = this.#folders.at(nameOf(labels));
+    const directory = this.#directories.at(nameOf(labels));
     const died = withResolvers<SandboxDeath>();
     const watch = () => {
       this.#disks.add(containerId, () => died.resolve({ reason: 'disk', exitCode: null }));
@@ -395,8 +395,8 @@ class DockerSandboxes implements Sandboxes {
       description: `container ${containerId.slice(0, 12)} of the image ${image.name}`,
       createdAt,
       keeperProtocol: labels.keeperProtocol,
-      link: toKeeperLink(container, folder.socketPath, this.#options.hostKey, labels),
-      ...(labels.transport === 'socket' ? { egressPath: folder.egressPath } : {}),
+      link: toKeeperLink(container, directory.socketPath, this.#options.hostKey, labels),
+      ...(labels.transport === 'socket' ? { egressPath: directory.egressPath } : {}),
       died: died.promise,
       start: async () => {
         watch();
@@ -413,14 +413,14 @@ class DockerSandboxes implements Sandboxes {
         this.#used.delete(labels.sandboxId);
         await this.#removeContainer(containerId);
         this.#uids?.release(labels.sandboxId);
-        await folder.remove();
+        await directory.remove();
         died.resolve({ reason: 'removed', exitCode: null });
       },
       keep: async () => {
         if (!(await keepContainer(this.#engine, containerId, labels.sandboxId))) return false;
         this.#used.delete(labels.sandboxId);
         this.#uids?.release(labels.sandboxId);
-        await this.#folders.empty(nameOf(labels));
+        await this.#directories.empty(nameOf(labels));
         died.resolve({ reason: 'removed', exitCode: null });
         return true;
       },

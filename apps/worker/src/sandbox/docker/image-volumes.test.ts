@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { planVolumes } from './image-volumes.ts';
 
 describe('volumes of an image', () => {
-  test('each volume becomes one folder, unless the workspace is mounted there', () => {
+  test('each volume becomes one directory, unless the workspace is mounted there', () => {
     expect(planVolumes('redis', ['/data', '/data/', '/var//lib/redis/', '/tmp', '/workspace'], undefined)).toEqual([
       '/data',
       '/tmp',
@@ -25,7 +25,7 @@ describe('volumes of an image', () => {
     ['/workspace/cache', '/workspace'],
   ])('refuses an image with the volume %s (workspace at %s)', (volume, workspace) => {
     expect(() => planVolumes('odd', ['/data', volume], workspace)).toThrow(
-      /^The image odd declares the volume .*, which is a folder of/,
+      /^The image odd declares the volume .*, which is a directory of/,
     );
   });
 });

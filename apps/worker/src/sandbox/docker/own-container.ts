@@ -5,14 +5,16 @@ import type { Docker } from '@shellfleet/vendor/dockerode';
 import { WORKSPACE_VARIABLE } from './container-options.ts';
 import type { Engine } from './engine.ts';
 import { parseLabels } from './labels.ts';
-import type { WorkspaceFolder } from './workspace-folder.ts';
+import type { WorkspaceDirectory } from './workspace-directory.ts';
 
-// Reads the container of a session, so that its second container (SANDBOX-4) gets the same image and folder even if
+// Reads the container of a session, so that its second container (SANDBOX-4) gets the same image and directory even if
 // their names now mean others.
 
 /** PATH that runc sets in a container whose image has none. */
 const USUAL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-/** Folders that a container's session can write to, wherever they are mounted. Links in an image are the image's. */
+/**
+ * Directories that a container's session can write to, wherever they are mounted. Links in an image are the image's.
+ */
 const WRITABLE = ['/workspace', '/tmp', '/var/tmp', '/dev', '/proc', '/run', '/var/run'];
 /** Variables with files that a shell reads before its first command. */
 const READ_BY_SHELLS = ['BASH_ENV', 'ENV'];
@@ -20,7 +22,7 @@ const READ_BY_SHELLS = ['BASH_ENV', 'ENV'];
 export interface OwnContainer {
   /** Digest of the image. Its name may mean another image by now. */
   image: string;
-  /** Folder of the host that is mounted as the workspace, and the identity with which it was opened. */
+  /** Directory of the host that is mounted as the workspace, and the identity with which it was opened. */
   workspace: { path: string; identity: string | undefined } | undefined;
   env: readonly string[];
   /** Uid of its processes, where each session has its own. */
@@ -38,24 +40,26 @@ export async function readOwnContainer(engine: Engine, name: string, target: str
   return { image, env, workspace, uid: parseLabels(config.Labels)?.uid };
 }
 
-/** Throws SANDBOX_UNAVAILABLE when the opened folder is not that of the session. */
+/** Throws SANDBOX_UNAVAILABLE when the opened directory is not that of the session. */
 export function checkOwnWorkspace(
   { workspace: own }: OwnContainer,
   { workspace }: DockerPlan,
-  { identity }: WorkspaceFolder,
+  { identity }: WorkspaceDirectory,
 ): void {
   if (own !== undefined && own.path === workspace?.path && own.identity === identity) return;
-  const message = 'is another folder now than the one that the session has';
+  const message = 'is another directory now than the one that the session has';
   throw new ShellfleetError(
     'SANDBOX_UNAVAILABLE',
-    `The folder ${workspace?.path} was replaced while the session has it, so no other sandbox can have the same. Nothing was run.`,
+    `The directory ${workspace?.path} was replaced while the session has it, so no other sandbox can have the same. Nothing was run.`,
     { issues: [{ path: 'workspace', message }] },
   );
 }
 
-/** Returns variables with which a second container (workspace at `target`) loads nothing from the session's folders. */
+/**
+ * Returns variables with which a second container (workspace at `target`) loads nothing from the session's directories.
+ */
 export function safeEnv({ env }: Pick<OwnContainer, 'env'>, target: string): string[] {
-  const isSafe = (folder: string) => isOutside(folder, [target, ...WRITABLE]);
+  const isSafe = (directory: string) => isOutside(directory, [target, ...WRITABLE]);
   const path = (variable(env, 'PATH') ?? '').split(':').filter(isSafe).join(':');
   const names = env.map((pair) => pair.slice(0, pair.indexOf('=')));
   const emptied = names.filter(
@@ -66,9 +70,9 @@ export function safeEnv({ env }: Pick<OwnContainer, 'env'>, target: string): str
   return [`PATH=${path === '' ? USUAL_PATH : path}`, ...emptied.map((name) => `${name}=`)];
 }
 
-function isOutside(folder: string, others: readonly string[]): boolean {
-  if (!folder.startsWith('/')) return false;
-  const path = posix.normalize(`${folder}/`);
+function isOutside(directory: string, others: readonly string[]): boolean {
+  if (!directory.startsWith('/')) return false;
+  const path = posix.normalize(`${directory}/`);
   return !others.some((other) => path.startsWith(`${other}/`));
 }
 

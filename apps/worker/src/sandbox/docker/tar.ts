@@ -1,9 +1,9 @@
 import { buffer } from 'node:stream/consumers';
 import { pack } from 'tar-stream';
 
-/** Folder, or file with `data`, to be put into a container before it starts. */
+/** Directory, or file with `data`, to be put into a container before it starts. */
 export interface TarEntry {
-  /** Relative path. That of a folder ends in '/'. */
+  /** Relative path. That of a directory ends in '/'. */
   path: string;
   mode: number;
   uid: number;

@@ -1,6 +1,6 @@
 import { ShellfleetError } from '@shellfleet/protocol';
 
-export function withoutSharedFolder(): ShellfleetError {
+export function withoutSharedDirectory(): ShellfleetError {
   const message = "this host reaches its containers over attach, so it cannot share the proxy's socket with one";
   return new ShellfleetError(
     'SANDBOX_UNAVAILABLE',

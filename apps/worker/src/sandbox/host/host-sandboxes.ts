@@ -29,7 +29,7 @@ import type {
   SessionRef,
 } from '../sandbox.ts';
 import { sandboxName } from '../sandbox-name.ts';
-import { openSessionFolders, type SessionFolders } from '../session-folder.ts';
+import { openSessionDirectories, type SessionDirectories } from '../session-directory.ts';
 import type { ControlGroups } from './control-groups/control-groups.ts';
 import { openControlGroups } from './control-groups/open-control-groups.ts';
 import { SYSTEM_PATH } from './find-program.ts';
@@ -38,29 +38,29 @@ import { launch } from './launch.ts';
 import { isAlive, killAndWait, type LiveProcess } from './live-process.ts';
 import { probe } from './probe.ts';
 import { ProcessWatch } from './process-watch.ts';
-import { type HostRecord, openRecords, type RecordFolder, type Records } from './records.ts';
+import { type HostRecord, openRecords, type RecordDirectory, type Records } from './records.ts';
 import { checkSameWorkspace } from './same-workspace.ts';
 import { openTemporaryWorkspaces, type TemporaryWorkspaces } from './temporary-workspaces.ts';
 import { unavailable } from './unavailable.ts';
 import { noWall, type Wall } from './wall.ts';
 
 // The policy `host`: the same keeper, on the host itself, as a user that the operator chooses. The parts of a sandbox
-// (a record, a folder with keeper and socket, a control group, a workspace) have its name and are removed with it.
+// (a record, a directory with keeper and socket, a control group, a workspace) have its name and are removed with it.
 //
 // HOST-POLICY-1. The record is written before any other part is created, and removed after all others. Whenever the
 //     worker dies, its next start finds everything.
 // HOST-POLICY-2. A process is killed only by pid and start time. All processes in its pid namespace end with it.
 
-const KEEPER_FOLDER = '/.shellfleet';
-const RUN_FOLDER = '/.shellfleet-run';
+const KEEPER_DIRECTORY = '/.shellfleet';
+const RUN_DIRECTORY = '/.shellfleet-run';
 const KILL_DEADLINE_MS = 5_000;
 const SIGNALLED = 128;
 
 export interface HostSandboxesOptions {
   namespace: string;
   hostKey: Buffer;
-  /** Folder of this host for the policy's files. Its path must be short, because unix sockets are in it. */
-  folder: string;
+  /** Directory of this host for the policy's files. Its path must be short, because unix sockets are in it. */
+  directory: string;
   keeperPath: string;
   launcherPath: string;
   user: HostUserSettings;
@@ -71,7 +71,7 @@ export interface HostSandboxesOptions {
   /** Whether a session may turn off the built-in redaction of formats. Default: no. */
   redactFormats?: boolean;
   controlGroups: { top: string; below: string };
-  /** Folders of the host with its keys, hidden from sessions. */
+  /** Directories of the host with its keys, hidden from sessions. */
   hidden: string[];
   /** Sockets that give their user the rights of root. */
   sockets: string[];
@@ -92,10 +92,11 @@ export async function createHostSandboxes(options: HostSandboxesOptions): Promis
   return new HostSandboxes(options, {
     user,
     wall,
-    records: await openRecords(join(options.folder, 'r')),
-    folders: await openSessionFolders(join(options.folder, 's'), options.keeperPath),
-    workspaces: await openTemporaryWorkspaces(join(options.folder, 'w'), user),
-    // Links are resolved: while the session's root folder is built, an absolute link leads to the host's own folders.
+    records: await openRecords(join(options.directory, 'r')),
+    directories: await openSessionDirectories(join(options.directory, 's'), options.keeperPath),
+    workspaces: await openTemporaryWorkspaces(join(options.directory, 'w'), user),
+    // Links are resolved: while the session's root directory is built, an absolute link leads to the host's own
+    // directories.
     hidden: await Promise.all(options.hidden.map((path) => realpath(path).catch(() => path))),
     ...(typeof groups === 'string' ? { noGroups: groups } : { groups }),
   });
@@ -105,7 +106,7 @@ interface Parts {
   user: HostUser;
   wall: Wall;
   records: Records;
-  folders: SessionFolders;
+  directories: SessionDirectories;
   workspaces: TemporaryWorkspaces;
   hidden: string[];
   groups?: ControlGroups;
@@ -146,7 +147,7 @@ export class HostSandboxes implements Sandboxes {
     given: ResolvedSessionSpec,
     { beside }: Pick<CreateOptions, 'beside'> = {},
   ): Promise<Sandbox> {
-    const { groups, records, folders, wall } = this.#parts;
+    const { groups, records, directories, wall } = this.#parts;
     const spec = await withRealWorkspace(given);
     const { plan, program } = wall.plan(spec, this.#allowancesOf(beside));
     const sandboxId = randomBytes(6).toString('hex');
@@ -157,11 +158,11 @@ export class HostSandboxes implements Sandboxes {
     };
     try {
       await records.at(name).write(record); // HOST-POLICY-1
-      const folder = await folders.create(name);
+      const directory = await directories.create(name);
       const workspace = await this.#workspaceOf(name, plan, record);
       const joined = plan.group === undefined ? [] : ((await groups?.create(name, plan.group)) ?? []);
       const start = () =>
-        this.#launch(name, record, spec, plan, { folder: folder.path, workspace, joined, wall: program });
+        this.#launch(name, record, spec, plan, { directory: directory.path, workspace, joined, wall: program });
       return this.#toSandbox(name, record, { start });
     } catch (error) {
       await this.#remove(name);
@@ -194,7 +195,7 @@ export class HostSandboxes implements Sandboxes {
   }
 
   async list(): Promise<FoundSandbox[]> {
-    const { records, folders, workspaces, groups } = this.#parts;
+    const { records, directories, workspaces, groups } = this.#parts;
     const names = await records.names();
     const found: FoundSandbox[] = [];
     for (const name of names) {
@@ -213,7 +214,7 @@ export class HostSandboxes implements Sandboxes {
       const sandbox = this.#toSandbox(name, record, isRunning ? { running: process_ } : {});
       found.push({ sandbox, state: isRunning ? 'running' : process_ === undefined ? 'created' : 'dead' });
     }
-    await folders.sweep(new Set(names));
+    await directories.sweep(new Set(names));
     for (const name of [...(await workspaces.names()), ...((await groups?.names()) ?? [])]) {
       if (!names.includes(name)) await this.#remove(name);
     }
@@ -258,7 +259,7 @@ export class HostSandboxes implements Sandboxes {
       createdAt,
       keeperProtocol,
       link: this.#toLink(name, record),
-      egressPath: this.#parts.folders.at(name).egressPath,
+      egressPath: this.#parts.directories.at(name).egressPath,
       died: died.promise,
       start: async () => {
         if (process_.start !== undefined) watch(await process_.start());
@@ -272,7 +273,7 @@ export class HostSandboxes implements Sandboxes {
 
   #toLink(name: string, { session, sandboxId }: HostRecord): KeeperLink {
     const { token, syncWord } = deriveKeeperSecrets(this.#options.hostKey, session, sandboxId);
-    const path = this.#parts.folders.at(name).socketPath;
+    const path = this.#parts.directories.at(name).socketPath;
     if (!this.#parts.wall.isRelayed) return { type: 'socket', path, token };
     const open = async () => {
       const socket = connect(path);
@@ -287,20 +288,20 @@ export class HostSandboxes implements Sandboxes {
     { session, sandboxId, beside }: HostRecord,
     spec: ResolvedSessionSpec,
     plan: HostPolicyPlan,
-    made: { folder: string; workspace: string; joined: string[]; wall: string[] },
+    made: { directory: string; workspace: string; joined: string[]; wall: string[] },
   ): Promise<LiveProcess> {
     const { user, wall, records, hidden } = this.#parts;
     const { launcherPath, hostKey } = this.#options;
-    const record: RecordFolder = records.at(name);
+    const record: RecordDirectory = records.at(name);
     const { token, syncWord } = deriveKeeperSecrets(hostKey, session, sandboxId);
-    const path = this.#parts.folders.at(name).socketPath;
+    const path = this.#parts.directories.at(name).socketPath;
     const secrets = { SF_TOKEN: token, ...(wall.isRelayed ? { SF_SYNC: syncWord } : {}) };
     await launch({
       policy: wall.policy,
       launcherPath,
       record,
       user,
-      keeperFolder: made.folder,
+      keeperDirectory: made.directory,
       workspace: made.workspace,
       // Pages of a tmpfs count as memory of the session, so a session can hardly use more than half of the limit.
       scratchBytes: Math.floor(withDefaultLimits(spec.limits).memoryBytes / 2),
@@ -311,17 +312,17 @@ export class HostSandboxes implements Sandboxes {
       ...(wall.isRelayed ? { relay: path } : {}),
       program: [
         ...made.wall,
-        `${KEEPER_FOLDER}/keeper`,
-        wall.isRelayed ? '-' : `${KEEPER_FOLDER}/socket`,
+        `${KEEPER_DIRECTORY}/keeper`,
+        wall.isRelayed ? '-' : `${KEEPER_DIRECTORY}/socket`,
         ...(spec.shell ?? []),
       ],
       env: {
         PATH: SYSTEM_PATH,
         HOME: WORKSPACE_PATH,
-        SF_FOLDER: wall.runFolder ?? RUN_FOLDER,
+        SF_DIRECTORY: wall.runDirectory ?? RUN_DIRECTORY,
         ...wall.env,
         ...secrets,
-        ...(resolveSandbox(spec).network === 'limited' ? egressEnv(KEEPER_FOLDER) : {}),
+        ...(resolveSandbox(spec).network === 'limited' ? egressEnv(KEEPER_DIRECTORY) : {}),
       },
     });
     const process_ = await record.process();
@@ -343,14 +344,14 @@ export class HostSandboxes implements Sandboxes {
   }
 
   async #remove(name: string): Promise<void> {
-    const { records, folders, workspaces, groups } = this.#parts;
+    const { records, directories, workspaces, groups } = this.#parts;
     const record = records.at(name);
     const process_ = await record.process();
     if (process_ !== undefined && !(await killAndWait(process_, KILL_DEADLINE_MS)))
       throw new Error(`process ${process_.pid} of ${name} does not end`);
     await groups?.remove(name);
     await workspaces.remove(name);
-    await folders.at(name).remove();
+    await directories.at(name).remove();
     await record.remove();
   }
 }

@@ -2,21 +2,21 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type PolicyName, ShellfleetError } from '@shellfleet/protocol';
 import type { HostUser } from './host-user.ts';
-import type { RecordFolder } from './records.ts';
+import type { RecordDirectory } from './records.ts';
 
 export interface Launch {
   policy: PolicyName;
   launcherPath: string;
-  record: Pick<RecordFolder, 'processPath' | 'endedPath'>;
+  record: Pick<RecordDirectory, 'processPath' | 'endedPath'>;
   user: HostUser;
-  /** Folder with the keeper and its socket, mounted read-only at /.shellfleet. */
-  keeperFolder?: string;
+  /** Directory with the keeper and its socket, mounted read-only at /.shellfleet. */
+  keeperDirectory?: string;
   workspace: string;
   /** Size of /tmp, and of /dev/shm. */
   scratchBytes: number;
   /** Arguments that the control groups returned. */
   groups: string[];
-  /** Folders of the host that are hidden from sessions, even if their user may read them. */
+  /** Directories of the host that are hidden from sessions, even if their user may read them. */
   hidden: string[];
   addressSpaceBytes: number | undefined;
   cpuTimeSeconds: number | undefined;
@@ -63,10 +63,10 @@ function toArguments(request: Launch): string[] {
   return [
     ...['--process', record.processPath, '--ended', record.endedPath],
     ...['--user', `${user.uid}:${user.gid}`, ...(user.isOurs ? ['--same-user'] : [])],
-    ...optional('--keeper', request.keeperFolder),
+    ...optional('--keeper', request.keeperDirectory),
     ...['--workspace', request.workspace, '--scratch-bytes', String(request.scratchBytes)],
     ...request.groups.flatMap((group) => ['--cgroup', group]),
-    ...request.hidden.flatMap((folder) => ['--hide', folder]),
+    ...request.hidden.flatMap((directory) => ['--hide', directory]),
     ...optional('--address-space', request.addressSpaceBytes),
     ...optional('--cpu-seconds', request.cpuTimeSeconds),
     ...optional('--file-size', request.fileSizeBytes),

@@ -12,7 +12,7 @@ const PROBLEMS: Record<number, string> = {
   11: 'it did not get a pid namespace of its own',
   12: 'its user cannot write to the workspace that was made for it',
   13: 'its user may write to the Docker socket, which makes it root on this host: take it out of that group',
-  14: 'its user can open the state folder of this worker, which has its keys',
+  14: 'its user can open the state directory of this worker, which has its keys',
 };
 
 const SCRIPT = `[ $$ -le 2 ] || exit 11
@@ -22,13 +22,13 @@ while [ $hidden -gt 0 ]; do [ ! -x "$1" ] || exit 14; shift; hidden=$((hidden - 
 for socket in "$@"; do [ ! -w "$socket" ] || exit 13; done`;
 
 /** How a probe is launched. `wall` encloses the shell, and `wallProgram` is its command line. */
-export type ProbeLaunch = Omit<Launch, 'record' | 'workspace' | 'program' | 'env' | 'keeperFolder' | 'policy'> & {
+export type ProbeLaunch = Omit<Launch, 'record' | 'workspace' | 'program' | 'env' | 'keeperDirectory' | 'policy'> & {
   wall: Wall;
   wallProgram: string[];
 };
 
 /**
- * Throws SANDBOX_UNAVAILABLE with the reason. `sockets` give their user the rights of root; `keys` are folders that
+ * Throws SANDBOX_UNAVAILABLE with the reason. `sockets` give their user the rights of root; `keys` are directories that
  * must be out of reach, by all their paths.
  */
 export async function probe(

@@ -4,8 +4,8 @@ import { tryJson } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { LiveProcess } from './live-process.ts';
 
-// Record of each sandbox on this host, for the worker's next start: a folder with data that the worker wrote before it
-// created the sandbox, and the launcher's data about the process. It has ids only; tokens are derived again.
+// Record of each sandbox on this host, for the worker's next start: a directory with data that the worker wrote before
+// it created the sandbox, and the launcher's data about the process. It has ids only; tokens are derived again.
 
 const recordSchema = z.object({
   session: z.object({ namespace: z.string().min(1), tenant: z.string().min(1), session: z.string().min(1) }),
@@ -23,7 +23,7 @@ interface ProcessEnd {
   number: number;
 }
 
-export interface RecordFolder {
+export interface RecordDirectory {
   /** File that the launcher writes before the keeper starts and after it ended. */
   processPath: string;
   endedPath: string;
@@ -37,7 +37,7 @@ export interface RecordFolder {
 }
 
 export interface Records {
-  at(name: string): RecordFolder;
+  at(name: string): RecordDirectory;
   names(): Promise<string[]>;
 }
 
@@ -49,15 +49,15 @@ export async function openRecords(parent: string): Promise<Records> {
   };
 }
 
-function openRecord(folder: string): RecordFolder {
-  const processPath = join(folder, 'process');
-  const endedPath = join(folder, 'ended');
-  const recordPath = join(folder, 'record.json');
+function openRecord(directory: string): RecordDirectory {
+  const processPath = join(directory, 'process');
+  const endedPath = join(directory, 'ended');
+  const recordPath = join(directory, 'record.json');
   return {
     processPath,
     endedPath,
     async write(record) {
-      await mkdir(folder, { mode: 0o700 });
+      await mkdir(directory, { mode: 0o700 });
       await writeFile(`${recordPath}.new`, JSON.stringify(record), { mode: 0o600 });
       await rename(`${recordPath}.new`, recordPath);
     },
@@ -73,7 +73,7 @@ function openRecord(folder: string): RecordFolder {
       return told ? { how: told[1] as ProcessEnd['how'], number: Number(told[2]) } : undefined;
     },
     // The launcher may still be writing how its program ended.
-    remove: () => rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }),
+    remove: () => rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }),
   };
 }
 

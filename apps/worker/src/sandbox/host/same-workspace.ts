@@ -5,8 +5,8 @@ import { isAlive, type LiveProcess } from './live-process.ts';
 import { unavailable } from './unavailable.ts';
 
 /**
- * Throws SANDBOX_UNAVAILABLE unless two processes have the same folder mounted as workspace (SANDBOX-4). No session can
- * change the root of its sandbox, but the path may lead elsewhere by now.
+ * Throws SANDBOX_UNAVAILABLE unless two processes have the same directory mounted as workspace (SANDBOX-4). No session
+ * can change the root of its sandbox, but the path may lead elsewhere by now.
  */
 export async function checkSameWorkspace(
   one: LiveProcess | undefined,
@@ -23,8 +23,8 @@ export async function checkSameWorkspace(
 
 /** Returns device and inode of the process's workspace, or undefined when it has ended or has none. */
 async function identityOf(process_: LiveProcess): Promise<string | undefined> {
-  const folder = await lstat(`/proc/${process_.pid}/root${WORKSPACE_PATH}`, { bigint: true }).catch(() => undefined);
+  const directory = await lstat(`/proc/${process_.pid}/root${WORKSPACE_PATH}`, { bigint: true }).catch(() => undefined);
   // The pid was not reused meanwhile, so the result belongs to this process.
   if (!(await isAlive(process_))) return undefined;
-  return folder?.isDirectory() ? `${folder.dev}:${folder.ino}` : undefined;
+  return directory?.isDirectory() ? `${directory.dev}:${directory.ino}` : undefined;
 }

@@ -31,7 +31,7 @@ describe('temporary workspaces', () => {
     await rm(join(parent, 'kept')); // it was there
   });
 
-  test('removes a workspace with folders that no user may enter', async () => {
+  test('removes a workspace with directories that no user may enter', async () => {
     const workspaces = await open();
     const workspace = await workspaces.create('closed');
     await mkdir(join(workspace, 'closed', 'below'), { recursive: true });

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { HostUser } from './host-user.ts';
 
-// One folder for each session that names no workspace. Its user owns it; it is created and removed with the sandbox.
-// Only the worker can enter the parent folder. Each session has its folder mounted.
+// One directory for each session that names no workspace. Its user owns it; it is created and removed with the sandbox.
+// Only the worker can enter the parent directory. Each session has its directory mounted.
 
 const run = promisify(execFile);
 const PREFIX = 'shellfleet-';
@@ -13,7 +13,7 @@ const PREFIX = 'shellfleet-';
 export interface TemporaryWorkspaces {
   create(name: string): Promise<string>;
   at(name: string): string;
-  /** Removes a folder. Does nothing when it is missing. */
+  /** Removes a directory. Does nothing when it is missing. */
   remove(name: string): Promise<void>;
   names(): Promise<string[]>;
 }
@@ -21,8 +21,8 @@ export interface TemporaryWorkspaces {
 export async function openTemporaryWorkspaces(parent: string, user: HostUser): Promise<TemporaryWorkspaces> {
   await mkdir(parent, { recursive: true, mode: 0o700 });
   // The launcher refuses a path that contains a link.
-  const folder = await realpath(parent);
-  const pathOf = (name: string) => join(folder, PREFIX + name);
+  const directory = await realpath(parent);
+  const pathOf = (name: string) => join(directory, PREFIX + name);
   return {
     at: pathOf,
     async create(name) {
@@ -36,15 +36,15 @@ export async function openTemporaryWorkspaces(parent: string, user: HostUser): P
       await removeTree(pathOf(name));
     },
     async names() {
-      const found = await readdir(folder);
+      const found = await readdir(directory);
       return found.filter((name) => name.startsWith(PREFIX)).map((name) => name.slice(PREFIX.length));
     },
   };
 }
 
 /**
- * Removes the folder with rm(1), because a session can create paths that are too long for any call. Without root, the
- * permissions of folders that it made inaccessible are restored first.
+ * Removes the directory with rm(1), because a session can create paths that are too long for any call. Without root,
+ * the permissions of directories that it made inaccessible are restored first.
  */
 async function removeTree(path: string): Promise<void> {
   const remove = () => run('rm', ['-rf', '--', path]);

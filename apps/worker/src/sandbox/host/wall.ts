@@ -1,7 +1,9 @@
 import { type HostAllowances, type HostPolicyPlan, planHost } from '@shellfleet/policy';
 import type { PolicyName, ResolvedSessionSpec } from '@shellfleet/protocol';
 
-/** Program that confines the keeper further. It starts last, inside the root folder that the policy `host` builds. */
+/**
+ * Program that confines the keeper further. It starts last, inside the root directory that the policy `host` builds.
+ */
 export interface Wall {
   policy: PolicyName;
   /** Returns the plan, and the command line of the wall. Throws SANDBOX_UNAVAILABLE with what it refuses. */
@@ -10,8 +12,8 @@ export interface Wall {
   descriptor?: string;
   /** True when nothing behind the wall can open a socket, so the launcher connects the keeper. */
   isRelayed?: boolean;
-  /** Folder of the keeper's files. Default: that of the policy `host`. */
-  runFolder?: string;
+  /** Directory of the keeper's files. Default: that of the policy `host`. */
+  runDirectory?: string;
   env?: Record<string, string>;
   /** Shell commands that test the wall from behind it. They `exit` with one of the numbers of `problems`. */
   trial?: { script: string; problems: Record<number, string> };

@@ -1,4 +1,4 @@
-// Connects to the keeper by the engine's attach, where no host folder can be mounted. Closing does not end the
+// Connects to the keeper by the engine's attach, where no host directory can be mounted. Closing does not end the
 // container.
 import type { Duplex } from 'node:stream';
 import type { Transport } from './transport.ts';

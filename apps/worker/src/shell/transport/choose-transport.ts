@@ -4,19 +4,19 @@ import { isShellfleetError, sessionSpecSchema, tryJson } from '@shellfleet/proto
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { WorkerConfig } from '../../config/config.ts';
-import { openDocker, type SandboxFolders } from '../../sandbox/open-policies.ts';
+import { openDocker, type SandboxDirectories } from '../../sandbox/open-policies.ts';
 import type { Sandboxes, SandboxTransport } from '../../sandbox/sandbox.ts';
 import { connectShell } from '../connect-shell.ts';
 
 // The socket is faster, but needs containers on the worker's own kernel: those of Docker Desktop cannot connect to a
-// socket in a shared folder. So a container tries the socket, then attach. The state folder remembers the answer.
+// socket in a shared directory. So a container tries the socket, then attach. The state directory remembers the answer.
 
 /** Time for a keeper to connect: normally milliseconds, under load seconds. */
 const CONNECT_WITHIN_MS = 10_000;
 /** Time to create the container. A missing image is not waited for; the next start tries again. */
 const CREATE_WITHIN_MS = 10_000;
 const PROBE_SESSION = 'transport-probe';
-/** A name that the removal of old session folders skips. */
+/** A name that the removal of old session directories skips. */
 const MEMORY_FILE = '.transport.json';
 
 const memorySchema = z.object({ engine: z.string(), transport: z.enum(['socket', 'attach']) });
@@ -24,16 +24,16 @@ const memorySchema = z.object({ engine: z.string(), transport: z.enum(['socket',
 /** Returns the operator's transport, or the first of socket and attach that works with the engine. */
 export async function chooseTransport(
   config: WorkerConfig,
-  folders: SandboxFolders,
+  directories: SandboxDirectories,
   logger: Logger,
 ): Promise<SandboxTransport> {
   if (config.transport !== 'auto') return config.transport;
   if (!config.policies.includes('docker')) return 'socket';
   const engine = await realpath(config.dockerSocketPath).catch(() => config.dockerSocketPath);
-  const path = join(folders.sandboxes, MEMORY_FILE);
+  const path = join(directories.sandboxes, MEMORY_FILE);
   const memory = memorySchema.safeParse(tryJson(await readFile(path, 'utf8').catch(() => ''))).data;
   if (memory?.engine === engine) return memory.transport;
-  const works = await firstThatWorks(config, folders, logger);
+  const works = await firstThatWorks(config, directories, logger);
   if (works === undefined) return 'socket'; // sessions report the reason
   await writeFile(path, JSON.stringify({ engine, transport: works }));
   return works;
@@ -42,12 +42,12 @@ export async function chooseTransport(
 /** Returns the first transport over which a container connects. Undefined if none can be created, for example. */
 async function firstThatWorks(
   config: WorkerConfig,
-  folders: SandboxFolders,
+  directories: SandboxDirectories,
   logger: Logger,
 ): Promise<SandboxTransport | undefined> {
   for (const transport of ['socket', 'attach'] as const) {
     try {
-      await tryOut(await openDocker({ ...config, transport }, folders, logger), config.namespace);
+      await tryOut(await openDocker({ ...config, transport }, directories, logger), config.namespace);
       return transport;
     } catch (error) {
       if (!isShellfleetError(error) || error.code === 'IMAGE_UNAVAILABLE') return undefined;

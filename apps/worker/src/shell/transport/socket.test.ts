@@ -7,14 +7,14 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type KeeperListener, listenForKeeper } from './socket.ts';
 
 const token = 'a'.repeat(64);
-let folder: string;
+let directory: string;
 let path: string;
 let door: KeeperListener;
 let sockets: Socket[];
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sf-door-'));
-  path = join(folder, 'socket');
+  directory = await mkdtemp(join(tmpdir(), 'sf-door-'));
+  path = join(directory, 'socket');
   door = await listenForKeeper({ path, token });
   sockets = [];
 });
@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const socket of sockets) socket.destroy();
   door.close();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 function dial(): Socket {

@@ -1,8 +1,8 @@
 // The worker's end of the unix socket to which the keeper of one session connects.
 // SOCKET-1. A connection is accepted only after a hello with the token. User code in the container can connect too (the
-//           folder is mounted there, read-only), so connections without a hello are limited in number and time.
-// SOCKET-2. Every user may write to the socket, because the container's user has any uid. A folder above it that only
-//           the worker may enter (0700) keeps out other sessions and users of the host.
+//           directory is mounted there, read-only), so connections without a hello are limited in number and time.
+// SOCKET-2. Every user may write to the socket, because the container's user has any uid. A directory above it that
+//           only the worker may enter (0700) keeps out other sessions and users of the host.
 import { timingSafeEqual } from 'node:crypto';
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -25,7 +25,7 @@ export async function listenForKeeper(options: { path: string; token: string }):
   const { path, token } = options;
   if (Buffer.byteLength(path) > MAX_SOCKET_PATH) {
     throw new RangeError(
-      `The socket path ${path} is longer than ${MAX_SOCKET_PATH} bytes; choose a shorter state folder.`,
+      `The socket path ${path} is longer than ${MAX_SOCKET_PATH} bytes; choose a shorter state directory.`,
     );
   }
   await rm(path, { force: true });

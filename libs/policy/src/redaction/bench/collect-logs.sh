@@ -1,8 +1,8 @@
 #!/bin/bash
 # Collects what tools of this machine print in ordinary work: text in which no secret stands.
-# usage: collect-logs.sh FOLDER   (about five minutes and 100 MB; what a machine does not have is left out)
+# usage: collect-logs.sh DIRECTORY   (about five minutes and 100 MB; what a machine does not have is left out)
 set -u
-out=${1:?usage: collect-logs.sh FOLDER}; mkdir -p "$out"; out=$(cd "$out" && pwd)
+out=${1:?usage: collect-logs.sh DIRECTORY}; mkdir -p "$out"; out=$(cd "$out" && pwd)
 checkout=$(cd "$(dirname "$0")/../../../../.." && pwd)
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 log() { name=$1; shift; "$@" >"$out/$name.log" 2>&1 </dev/null || true; }

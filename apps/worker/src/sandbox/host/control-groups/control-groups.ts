@@ -1,19 +1,21 @@
 import type { HostPolicyPlan } from '@shellfleet/policy';
 
 // One control group, of version 1 or 2, for each session on this host. It limits memory, processes and CPU of the
-// session, and counts the processes that the kernel killed for memory. The groups are in a folder at the top: systemd
-// ends all processes in a service's group by default, and sessions must outlive the worker.
+// session, and counts the processes that the kernel killed for memory. The groups are in a directory at the top:
+// systemd ends all processes in a service's group by default, and sessions must outlive the worker.
 
 export type GroupLimits = NonNullable<HostPolicyPlan['group']>;
 
 export interface ControlGroups {
-  /** Creates a group. Returns the launcher's arguments: `controller=folder` each, without a controller in version 2. */
+  /**
+   * Creates a group. Returns the launcher's arguments: `controller=directory` each, without a controller in version 2.
+   */
   create(name: string, limits: GroupLimits): Promise<string[]>;
   /** Returns how many of the group's processes were killed because memory ran out. */
   oomKills(name: string): Promise<number>;
   /** Removes an empty group. Does nothing when it is missing. */
   remove(name: string): Promise<void>;
   names(): Promise<string[]>;
-  /** Removes the empty folders above the groups. */
+  /** Removes the empty directories above the groups. */
   close(): Promise<void>;
 }

@@ -15,9 +15,9 @@ beforeEach(async () => {
 });
 afterEach(() => rm(top, { recursive: true, force: true }));
 
-async function lay(folder: string, files: Record<string, string>): Promise<void> {
-  await mkdir(join(top, folder), { recursive: true });
-  for (const [name, text] of Object.entries(files)) await writeFile(join(top, folder, name), text);
+async function lay(directory: string, files: Record<string, string>): Promise<void> {
+  await mkdir(join(top, directory), { recursive: true });
+  for (const [name, text] of Object.entries(files)) await writeFile(join(top, directory, name), text);
 }
 const read = (path: string) => readFile(join(top, path), 'utf8');
 
@@ -47,7 +47,7 @@ describe('version 2', () => {
 });
 
 describe('version 1', () => {
-  test('has a folder for each controller, and works without a count of swap', async () => {
+  test('has a directory for each controller, and works without a count of swap', async () => {
     for (const controller of ['memory', 'pids', 'cpu']) await lay(controller, { 'cgroup.procs': '' });
     await lay('memory/ours/one', { 'memory.limit_in_bytes': '', 'memory.oom_control': 'under_oom 0\noom_kill 7\n' });
     await lay('pids/ours/one', { 'pids.max': '' });

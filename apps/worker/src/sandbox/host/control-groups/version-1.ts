@@ -9,7 +9,7 @@ import {
   removeGroup,
   setValue,
   setValueIfThere,
-} from './group-folder.ts';
+} from './group-directory.ts';
 
 const CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
 type Controller = (typeof CONTROLLERS)[number];
@@ -25,42 +25,42 @@ export class Version1 implements ControlGroups {
 
   async create(name: string, { memoryBytes, cpus, pids }: GroupLimits): Promise<string[]> {
     for (const controller of CONTROLLERS) {
-      // Where a controller is not mounted, a folder would limit nothing.
+      // Where a controller is not mounted, a directory would limit nothing.
       if (!existsSync(`${this.#top}/${controller}/cgroup.procs`))
         throw new Error(`there is no control group for ${controller} at ${this.#top}`);
-      await makeGroup(this.#folder(controller, name));
+      await makeGroup(this.#directory(controller, name));
     }
-    const memory = this.#folder('memory', name);
+    const memory = this.#directory('memory', name);
     await setValue(memory, 'memory.limit_in_bytes', memoryBytes);
     // Equal to the memory limit: no swap. Some kernels do not count swap.
     await setValueIfThere(memory, 'memory.memsw.limit_in_bytes', memoryBytes);
-    await setValue(this.#folder('pids', name), 'pids.max', pids);
-    const cpu = this.#folder('cpu', name);
+    await setValue(this.#directory('pids', name), 'pids.max', pids);
+    const cpu = this.#directory('cpu', name);
     await setValue(cpu, 'cpu.cfs_period_us', CPU_PERIOD_MICROS);
     await setValue(cpu, 'cpu.cfs_quota_us', Math.round(cpus * CPU_PERIOD_MICROS));
-    return CONTROLLERS.map((controller) => `${controller}=${this.#folder(controller, name)}`);
+    return CONTROLLERS.map((controller) => `${controller}=${this.#directory(controller, name)}`);
   }
 
   oomKills(name: string): Promise<number> {
-    return readOomKills(`${this.#folder('memory', name)}/memory.oom_control`);
+    return readOomKills(`${this.#directory('memory', name)}/memory.oom_control`);
   }
 
   async remove(name: string): Promise<void> {
-    for (const controller of CONTROLLERS) await removeGroup(this.#folder(controller, name));
+    for (const controller of CONTROLLERS) await removeGroup(this.#directory(controller, name));
   }
 
   async names(): Promise<string[]> {
-    const names = await Promise.all(CONTROLLERS.map((controller) => listGroups(this.#folder(controller))));
+    const names = await Promise.all(CONTROLLERS.map((controller) => listGroups(this.#directory(controller))));
     return [...new Set(names.flat())];
   }
 
   async close(): Promise<void> {
     for (const controller of CONTROLLERS) {
-      await removeEmptyParents(this.#folder(controller), `${this.#top}/${controller}`);
+      await removeEmptyParents(this.#directory(controller), `${this.#top}/${controller}`);
     }
   }
 
-  #folder(controller: Controller, name?: string): string {
+  #directory(controller: Controller, name?: string): string {
     const parent = `${this.#top}/${controller}/${this.#below}`;
     return name === undefined ? parent : `${parent}/${name}`;
   }

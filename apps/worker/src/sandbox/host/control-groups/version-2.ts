@@ -9,7 +9,7 @@ import {
   removeGroup,
   setValue,
   setValueIfThere,
-} from './group-folder.ts';
+} from './group-directory.ts';
 
 const CONTROLLERS = ['cpu', 'memory', 'pids'];
 
@@ -26,13 +26,13 @@ export class Version2 implements ControlGroups {
   async create(name: string, { memoryBytes, cpus, pids }: GroupLimits): Promise<string[]> {
     await makeGroup(this.#parent);
     await this.#switchOn();
-    const folder = `${this.#parent}/${name}`;
-    await makeGroup(folder);
-    await setValue(folder, 'memory.max', memoryBytes);
-    await setValueIfThere(folder, 'memory.swap.max', 0);
-    await setValue(folder, 'pids.max', pids);
-    await setValue(folder, 'cpu.max', `${Math.round(cpus * CPU_PERIOD_MICROS)} ${CPU_PERIOD_MICROS}`);
-    return [`=${folder}`];
+    const directory = `${this.#parent}/${name}`;
+    await makeGroup(directory);
+    await setValue(directory, 'memory.max', memoryBytes);
+    await setValueIfThere(directory, 'memory.swap.max', 0);
+    await setValue(directory, 'pids.max', pids);
+    await setValue(directory, 'cpu.max', `${Math.round(cpus * CPU_PERIOD_MICROS)} ${CPU_PERIOD_MICROS}`);
+    return [`=${directory}`];
   }
 
   oomKills(name: string): Promise<number> {
@@ -53,13 +53,13 @@ export class Version2 implements ControlGroups {
 
   /** Enables the controllers from the top down: a group can enable only those that its parent enabled for it. */
   async #switchOn(): Promise<void> {
-    let folder = this.#top;
+    let directory = this.#top;
     for (const step of ['', ...this.#parent.slice(this.#top.length).split('/').filter(Boolean)]) {
-      folder = step === '' ? folder : `${folder}/${step}`;
-      const on = (await readFile(`${folder}/cgroup.subtree_control`, 'utf8')).trim().split(/\s+/);
+      directory = step === '' ? directory : `${directory}/${step}`;
+      const on = (await readFile(`${directory}/cgroup.subtree_control`, 'utf8')).trim().split(/\s+/);
       const off = CONTROLLERS.filter((controller) => !on.includes(controller));
       if (off.length > 0)
-        await setValue(folder, 'cgroup.subtree_control', off.map((controller) => `+${controller}`).join(' '));
+        await setValue(directory, 'cgroup.subtree_control', off.map((controller) => `+${controller}`).join(' '));
     }
   }
 }

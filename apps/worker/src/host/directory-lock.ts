@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { ShellfleetError } from '@shellfleet/protocol';
 
-export interface FolderLock {
+export interface DirectoryLock {
   release(): Promise<void>;
 }
 
@@ -13,16 +13,16 @@ const TAKEN_EXIT_CODE = 10;
 const WAIT_SECONDS = 2;
 
 /**
- * Locks a folder until release or death of this process. flock(1) locks a descriptor that it inherits: the lock belongs
- * to the open file, so it outlives flock.
+ * Locks a directory until release or death of this process. flock(1) locks a descriptor that it inherits: the lock
+ * belongs to the open file, so it outlives flock.
  */
-export async function lockFolder(folder: string): Promise<FolderLock> {
-  const file = await open(join(folder, 'lock'), 'a', 0o600);
+export async function lockDirectory(directory: string): Promise<DirectoryLock> {
+  const file = await open(join(directory, 'lock'), 'a', 0o600);
   const outcome = await flock(file);
   if (outcome === 'locked') return { release: () => file.close() };
   await file.close();
-  if (outcome === 'taken') throw taken(folder);
-  return bindPort(folder);
+  if (outcome === 'taken') throw taken(directory);
+  return bindPort(directory);
 }
 
 function flock(file: FileHandle): Promise<'locked' | 'taken' | 'missing'> {
@@ -40,13 +40,13 @@ function flock(file: FileHandle): Promise<'locked' | 'taken' | 'missing'> {
   });
 }
 
-/** Locks without flock(1): listens on a loopback port that the folder records. The kernel releases that too. */
-async function bindPort(folder: string): Promise<FolderLock> {
-  const path = join(folder, 'lock-port');
+/** Locks without flock(1): listens on a loopback port that the directory records. The kernel releases that too. */
+async function bindPort(directory: string): Promise<DirectoryLock> {
+  const path = join(directory, 'lock-port');
   const known = Number(await readFile(path, 'utf8').catch(() => '0'));
   const server = createServer((socket) => socket.destroy());
   await listen(server, Number.isInteger(known) ? known : 0).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'EADDRINUSE' ? taken(folder) : error;
+    throw error.code === 'EADDRINUSE' ? taken(directory) : error;
   });
   server.unref();
   const address = server.address();
@@ -61,10 +61,10 @@ function listen(server: Server, port: number): Promise<void> {
   });
 }
 
-function taken(folder: string): ShellfleetError {
+function taken(directory: string): ShellfleetError {
   return new ShellfleetError(
     'HOST_ID_TAKEN',
-    `Another worker of this machine has the state folder ${folder}. Stop it, or give this one its own SHELLFLEET_HOST_ID.`,
-    { folder },
+    `Another worker of this machine has the state directory ${directory}. Stop it, or give this one its own SHELLFLEET_HOST_ID.`,
+    { directory },
   );
 }

@@ -2,49 +2,50 @@ import { randomBytes } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hostIdSchema } from '@shellfleet/protocol';
-import { hostFolderName } from '@shellfleet/sealing';
-import { lockFolder } from './folder-lock.ts';
+import { hostDirectoryName } from '@shellfleet/sealing';
+import { lockDirectory } from './directory-lock.ts';
 
-// The state of a host that outlives its worker process: its id, its key, the folders of its sandboxes, and its logs.
+// The state of a host that outlives its worker process: its id, its key, the directories of its sandboxes, and its
+// logs.
 //
-// STATE-1. At most one process holds a folder. However that process dies, the kernel releases the lock.
+// STATE-1. At most one process holds a directory. However that process dies, the kernel releases the lock.
 // STATE-2. A key file is complete or absent, has mode 0600, and never changes.
 
-export interface StateFolder extends AsyncDisposable {
+export interface StateDirectory extends AsyncDisposable {
   hostId: string;
   hostKey: Buffer;
-  /** Id of the folder that all hosts of this user share. It differs on other machines. */
-  stateFolderId: string;
-  /** Folder of keepers and their sockets; a short path. */
+  /** Id of the directory that all hosts of this user share. It differs on other machines. */
+  stateDirectoryId: string;
+  /** Directory of keepers and their sockets; a short path. */
   sandboxes: string;
-  /** Folder of the policy `host`: records, keepers, workspaces. */
+  /** Directory of the policy `host`: records, keepers, workspaces. */
   hostSandboxes: string;
   bubblewrapSandboxes: string;
   codexSandboxes: string;
   logs: string;
-  /** Folder of the ids that this host began. */
+  /** Directory of the ids that this host began. */
   journal: string;
   audit: string;
-  /** Folder of the ids of the fleets that this host belongs to, a file for each namespace. */
+  /** Directory of the ids of the fleets that this host belongs to, a file for each namespace. */
   fleets: string;
   close(): Promise<void>;
 }
 
 /** Opens and locks the directory of a host. `given` is its id, which the operator chose for one of several workers. */
-export async function openStateFolder(stateFolder: string, given: string | undefined): Promise<StateFolder> {
-  const path = join(stateFolder, 'hosts', given === undefined ? 'default' : hostFolderName(given));
+export async function openStateDirectory(stateDirectory: string, given: string | undefined): Promise<StateDirectory> {
+  const path = join(stateDirectory, 'hosts', given === undefined ? 'default' : hostDirectoryName(given));
   await mkdir(path, { recursive: true, mode: 0o700 });
   await chmod(path, 0o700);
-  const lock = await lockFolder(path);
+  const lock = await lockDirectory(path);
   const hostId =
     given ?? hostIdSchema.parse(await readOrCreate(join(path, 'id'), () => `host-${randomBytes(6).toString('hex')}`));
   const hostKey = Buffer.from(await readOrCreate(join(path, 'key'), () => randomBytes(32).toString('hex')), 'hex');
-  const stateFolderId = await readOrCreate(join(stateFolder, 'id'), () => randomBytes(8).toString('hex'));
+  const stateDirectoryId = await readOrCreate(join(stateDirectory, 'id'), () => randomBytes(8).toString('hex'));
   const close = () => lock.release();
   return {
     hostId,
     hostKey,
-    stateFolderId,
+    stateDirectoryId,
     sandboxes: join(path, 's'),
     hostSandboxes: join(path, 'h'),
     bubblewrapSandboxes: join(path, 'b'),
@@ -59,9 +60,9 @@ export async function openStateFolder(stateFolder: string, given: string | undef
 }
 
 /** Returns the seal key that `up` or the first worker created for all processes of this user. */
-export async function readSealKey(stateFolder: string, make: () => string): Promise<string> {
-  await mkdir(stateFolder, { recursive: true, mode: 0o700 });
-  return readOrCreate(join(stateFolder, 'seal-key'), make);
+export async function readSealKey(stateDirectory: string, make: () => string): Promise<string> {
+  await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
+  return readOrCreate(join(stateDirectory, 'seal-key'), make);
 }
 
 /** Reads or creates a file. Of two processes that create it together, both read that of the first. */

@@ -3,9 +3,9 @@ import { chmod, copyFile, link, mkdir, readdir, readFile, rename, rm, writeFile 
 import { join } from 'node:path';
 import { ShellfleetError } from '@shellfleet/protocol';
 
-// One folder of the host for each sandbox, mounted into it read-only, with the keeper's binary and socket. The parent
-// (0700) keeps other users out. The sandbox sees only the mounted folder (0711). Its socket accepts every user, because
-// the session's user is not the worker's.
+// One directory of the host for each sandbox, mounted into it read-only, with the keeper's binary and socket. The
+// parent (0700) keeps other users out. The sandbox sees only the mounted directory (0711). Its socket accepts every
+// user, because the session's user is not the worker's.
 
 const KEEPER_FILE = 'keeper';
 const SOCKET_FILE = 'socket';
@@ -15,17 +15,17 @@ export const EGRESS_FILE = 'egress';
 /** Size of `sun_path` (108 bytes) without its final NUL. */
 const MOST_SOCKET_PATH_BYTES = 107;
 
-export interface SessionFolders {
-  create(name: string): Promise<SessionFolder>;
-  at(name: string): SessionFolder;
-  /** Empties all files in the folder of a stopped sandbox. The files stay, because the sandbox mounts them. */
+export interface SessionDirectories {
+  create(name: string): Promise<SessionDirectory>;
+  at(name: string): SessionDirectory;
+  /** Empties all files in the directory of a stopped sandbox. The files stay, because the sandbox mounts them. */
   empty(name: string): Promise<void>;
   /** Returns the keeper's binary, for containers into which it is copied. */
   keeper(): Promise<Buffer>;
   sweep(names: ReadonlySet<string>): Promise<void>;
 }
 
-interface SessionFolder {
+interface SessionDirectory {
   path: string;
   socketPath: string;
   egressPath: string;
@@ -33,18 +33,18 @@ interface SessionFolder {
 }
 
 /** Checks the path length and that files can be executed. `files` are other files for the sandboxes, by name. */
-export async function openSessionFolders(
+export async function openSessionDirectories(
   parent: string,
   keeperPath: string,
   files: Record<string, string> = {},
-): Promise<SessionFolders> {
+): Promise<SessionDirectories> {
   await mkdir(parent, { recursive: true, mode: 0o700 });
   await chmod(parent, 0o700);
   checkSocketPath(join(parent, 'x'.repeat(25), SOCKET_FILE));
   await checkExecutable(parent);
   const keeper = join(parent, '.keeper');
   await copyKeeper(keeperPath, keeper);
-  const at = (name: string): SessionFolder => {
+  const at = (name: string): SessionDirectory => {
     const path = join(parent, name);
     const remove = () => rm(path, { recursive: true, force: true });
     return { path, socketPath: join(path, SOCKET_FILE), egressPath: join(path, EGRESS_FILE), remove };
@@ -53,18 +53,18 @@ export async function openSessionFolders(
     at,
     keeper: () => readFile(keeper),
     async create(name) {
-      const folder = at(name);
+      const directory = at(name);
       try {
-        await mkdir(folder.path, { mode: 0o711 });
-        await chmod(folder.path, 0o711);
-        await link(keeper, join(folder.path, KEEPER_FILE));
+        await mkdir(directory.path, { mode: 0o711 });
+        await chmod(directory.path, 0o711);
+        await link(keeper, join(directory.path, KEEPER_FILE));
         for (const [file, text] of Object.entries(files))
-          await writeFile(join(folder.path, file), text, { mode: 0o444 });
+          await writeFile(join(directory.path, file), text, { mode: 0o444 });
       } catch (error) {
-        await folder.remove();
+        await directory.remove();
         throw isFull(error) ? diskFull(parent, error) : error;
       }
-      return folder;
+      return directory;
     },
     async empty(name) {
       const { path } = at(name);
@@ -110,7 +110,7 @@ function checkSocketPath(path: string): void {
   if (bytes <= MOST_SOCKET_PATH_BYTES) return;
   throw new ShellfleetError(
     'SANDBOX_UNAVAILABLE',
-    `The state folder's path is too long: a unix socket in it would have ${bytes} bytes, and the kernel takes ${MOST_SOCKET_PATH_BYTES}. Set SHELLFLEET_STATE_DIR to a shorter path.`,
+    `The state directory's path is too long: a unix socket in it would have ${bytes} bytes, and the kernel takes ${MOST_SOCKET_PATH_BYTES}. Set SHELLFLEET_STATE_DIR to a shorter path.`,
     { path, bytes, limit: MOST_SOCKET_PATH_BYTES },
   );
 }
@@ -130,7 +130,7 @@ async function checkExecutable(parent: string): Promise<void> {
   if (!error) return;
   throw new ShellfleetError(
     'SANDBOX_UNAVAILABLE',
-    `Nothing can be executed from ${parent} (is its file system mounted noexec?), so no keeper could start there. Set SHELLFLEET_STATE_DIR to another folder.`,
+    `Nothing can be executed from ${parent} (is its file system mounted noexec?), so no keeper could start there. Set SHELLFLEET_STATE_DIR to another directory.`,
     { path: parent },
     { cause: error },
   );

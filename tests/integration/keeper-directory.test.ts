@@ -12,23 +12,23 @@ const AT_ONCE = 4;
 
 const boxes: [string, string, BoxOptions][] = [
   ['a mount of its own', '/run/shellfleet', {}],
-  ['a folder of a larger mount', '/tmp/own', { env: { SF_FOLDER: '/tmp/own' } }],
+  ['a directory of a larger mount', '/tmp/own', { env: { SF_DIRECTORY: '/tmp/own' } }],
   ...host.map((transport): [string, string, BoxOptions] => ['on the host', '/.shellfleet-run', { transport }]),
 ];
 
 /** Returns other paths to a name in the directory. `prepare` makes the links. */
-const waysTo = (folder: string, name: string): string[] => [
-  `${folder}/${name}`,
-  `${folder}/${name}/`,
-  `${folder}/${name}/.`,
-  `${folder}/./${name}`,
-  `/${folder}//${name}`,
-  `${folder}/../${folder.split('/').at(-1)}/${name}`,
-  `/proc/self/root${folder}/${name}`,
-  `/proc/1/root${folder}/${name}`,
+const waysTo = (directory: string, name: string): string[] => [
+  `${directory}/${name}`,
+  `${directory}/${name}/`,
+  `${directory}/${name}/.`,
+  `${directory}/./${name}`,
+  `/${directory}//${name}`,
+  `${directory}/../${directory.split('/').at(-1)}/${name}`,
+  `/proc/self/root${directory}/${name}`,
+  `/proc/1/root${directory}/${name}`,
   `/proc/self/fd/3/${name}`,
-  `/proc/self/cwd/..${folder}/${name}`,
-  `/tmp/links/folder/${name}`,
+  `/proc/self/cwd/..${directory}/${name}`,
+  `/tmp/links/directory/${name}`,
 ];
 
 const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/', path.length - 2) + 1);
@@ -63,7 +63,7 @@ const throughLink = (path: string) =>
       /read|chmod/.test(operation.type) || (operation.type === 'write' && operation.truncate && !operation.renameTo),
   );
 
-describe.each(boxes)('the directory of a keeper, as %s', (_, folder, options) => {
+describe.each(boxes)('the directory of a keeper, as %s', (_, directory, options) => {
   const it = useBox(options);
 
   const call = (operation: KeeperFileOperation) => it.client.shell.files.call(ulid(), operation, 10_000);
@@ -82,8 +82,8 @@ describe.each(boxes)('the directory of a keeper, as %s', (_, folder, options) =>
   };
   const prepare = async (): Promise<string[]> => {
     const { out } = await it.client.run(
-      `cd ${folder}; rm -rf /tmp/links; mkdir -p /tmp/links; echo echo mine > /tmp/links/mine; ln -s ${folder} /tmp/links/folder
-      for n in *; do ln -s ${folder}/$n /tmp/links/to-$n; ln $n /tmp/links/hard-$n 2>/dev/null; done; cd /; ls ${folder} /tmp/links`,
+      `cd ${directory}; rm -rf /tmp/links; mkdir -p /tmp/links; echo echo mine > /tmp/links/mine; ln -s ${directory} /tmp/links/directory
+      for n in *; do ln -s ${directory}/$n /tmp/links/to-$n; ln $n /tmp/links/hard-$n 2>/dev/null; done; cd /; ls ${directory} /tmp/links`,
     );
     return out.split('\n').filter((name) => name !== '' && !name.endsWith(':'));
   };
@@ -92,7 +92,7 @@ describe.each(boxes)('the directory of a keeper, as %s', (_, folder, options) =>
   const identities = async () =>
     (
       await it.client.run(
-        `{ ls -ind ${folder}; ls -in ${folder}; } | awk '{ print ($2 ~ /^p/ ? "-" : $1), $2, $4, $5, $NF }'`,
+        `{ ls -ind ${directory}; ls -in ${directory}; } | awk '{ print ($2 ~ /^p/ ? "-" : $1), $2, $4, $5, $NF }'`,
       )
     ).out;
 
@@ -101,13 +101,13 @@ describe.each(boxes)('the directory of a keeper, as %s', (_, folder, options) =>
     const isLink = (name: string) => /^(hard|to)-/.test(name);
     // A hard link to the FIFO of an output leads nowhere after that FIFO was made anew.
     const links = found.filter((name) => isLink(name) && !/^hard-std/.test(name));
-    const names = found.filter((name) => !isLink(name) && !['folder', 'mine'].includes(name));
-    expect(links.filter((name) => name.startsWith('hard')).length > 0).toBe(folder.startsWith('/tmp'));
+    const names = found.filter((name) => !isLink(name) && !['directory', 'mine'].includes(name));
+    expect(links.filter((name) => name.startsWith('hard')).length > 0).toBe(directory.startsWith('/tmp'));
     expect(names).toEqual(expect.arrayContaining(['go', 'report', 'state', 'options', 'old', 'stdout', 'stderr']));
     const descriptors = (await it.client.run('for fd in /proc/$$/fd/*; do echo $fd; done')).out.trim().split('\n');
     expect(descriptors.length).toBeGreaterThan(14);
     const every = [
-      ...names.flatMap((name) => waysTo(folder, name)).flatMap(everything),
+      ...names.flatMap((name) => waysTo(directory, name)).flatMap(everything),
       ...links.flatMap((name) => throughLink(`/tmp/links/${name}`)),
       ...descriptors.flatMap(everything),
     ];
@@ -127,33 +127,35 @@ describe.each(boxes)('the directory of a keeper, as %s', (_, folder, options) =>
 
   test('cannot be removed or renamed, and neither can its parents', async () => {
     await prepare();
-    const above = folder.split('/').slice(0, -1).join('/') || folder;
+    const above = directory.split('/').slice(0, -1).join('/') || directory;
     const before = await identities();
     expect(
       await done([
-        ...[folder, `${folder}/`, above, `/proc/self/root${above}`, '/tmp/links/folder/'].flatMap(
+        ...[directory, `${directory}/`, above, `/proc/self/root${above}`, '/tmp/links/directory/'].flatMap(
           (path): KeeperFileOperation[] => [
             { type: 'remove', path, recursive: true },
             { type: 'rename', path, renameTo: '/tmp/links/taken' },
           ],
         ),
-        { type: 'list', path: folder },
-        { type: 'chmod', path: folder, mode: 0o777 },
-        { type: 'write', path: `${folder}/new`, offset: 0, data },
-        { type: 'mkdir', path: `${folder}/new/er` },
+        { type: 'list', path: directory },
+        { type: 'chmod', path: directory, mode: 0o777 },
+        { type: 'write', path: `${directory}/new`, offset: 0, data },
+        { type: 'mkdir', path: `${directory}/new/er` },
       ]),
     ).toEqual([]);
     expect(await identities()).toBe(before);
-    const { stderr } = (await call({ type: 'read', path: `${folder}/state`, offset: 0, length: 1 })) as {
+    const { stderr } = (await call({ type: 'read', path: `${directory}/state`, offset: 0, length: 1 })) as {
       stderr: Buffer;
     };
-    expect(stderr.toString()).toBe(`${folder}/state: the folder of the session's keeper is not for file operations\n`);
+    expect(stderr.toString()).toBe(
+      `${directory}/state: the directory of the session's keeper is not for file operations\n`,
+    );
   });
 
   test('is shown as inaccessible in a list of the whole tree', async () => {
-    const listed = await call({ type: 'list', path: parentOf(folder), depth: 2 });
+    const listed = await call({ type: 'list', path: parentOf(directory), depth: 2 });
     expect(listed).toMatchObject({ type: 'done' });
     const names = parseFileRecords((listed as { stdout: Buffer }).stdout).map(({ name }) => name);
-    expect(names.filter((name) => name.startsWith(nameOf(folder)))).toEqual([nameOf(folder)]);
+    expect(names.filter((name) => name.startsWith(nameOf(directory)))).toEqual([nameOf(directory)]);
   });
 });

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "folder.h"
+#include "run_directory.h"
 #include "free_path.h"
 #include "log.h"
 #include "off_limits.h"
@@ -18,20 +18,20 @@
 enum { SETTLED_MS = 50 };
 enum { ENOUGH_BYTES = 5 << 20, ENOUGH_FILES = 64 }; // for the largest command and for the state of the shell
 
-static const char *folder;
+static const char *directory;
 static int directory = -1;
-static struct timespec looked_at, confirmed_at; // times of the folder's last change; 0: too recent to compare
+static struct timespec looked_at, confirmed_at; // times of the directory's last change; 0: too recent to compare
 static int is_unchanged;
 
-void folder_open(const char *path) {
-  folder = path;
+void run_directory_open(const char *path) {
+  directory = path;
   off_limits_open(path);
   directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC); // on failure every file is checked every time
 }
 
 // Compares the directory's time of change, which no process can set. It has the resolution of the kernel's clock tick,
 // so a recent time may hide a second change.
-void folder_look(void) {
+void run_directory_look(void) {
   struct stat status;
   struct timespec now;
   is_unchanged = 0;
@@ -45,39 +45,39 @@ void folder_look(void) {
   if (age_ms < SETTLED_MS) looked_at = (struct timespec){0};
 }
 
-void folder_confirm(void) { confirmed_at = looked_at; }
+void run_directory_confirm(void) { confirmed_at = looked_at; }
 
-void folder_distrust(void) {
+void run_directory_distrust(void) {
   confirmed_at = (struct timespec){0};
   is_unchanged = 0;
 }
 
-int folder_is_unchanged(void) { return is_unchanged; }
-const char *folder_path(void) { return folder; }
+int run_directory_is_unchanged(void) { return is_unchanged; }
+const char *run_directory_path(void) { return directory; }
 
 const char *path_of(const char *name) {
   static char path[160];
-  snprintf(path, sizeof path, "%s/%s", folder, name);
+  snprintf(path, sizeof path, "%s/%s", directory, name);
   return path;
 }
 
-int folder_has_fifo(const char *path, ino_t inode) {
+int run_directory_has_fifo(const char *path, ino_t inode) {
   struct stat status;
   return !lstat(path, &status) && status.st_ino == inode && status.st_mode == (S_IFIFO | 0600);
 }
 
-int folder_fifo(const char *name, int fd) {
+int run_directory_fifo(const char *name, int fd) {
   struct stat status;
-  if (fd >= 0 && !fstat(fd, &status) && folder_has_fifo(path_of(name), status.st_ino)) return fd;
+  if (fd >= 0 && !fstat(fd, &status) && run_directory_has_fifo(path_of(name), status.st_ino)) return fd;
   free_path(path_of(name));
   if (mkfifo(path_of(name), 0600)) log_failure("mkfifo");
   const int made = open(path_of(name), O_RDWR | O_NONBLOCK | O_CLOEXEC);
-  if (made < 0) log_failure("opening a FIFO of the folder");
+  if (made < 0) log_failure("opening a FIFO of the directory");
   if (fd >= 0) close(fd); // only now, so that the new one has another descriptor
   return made;
 }
 
-int folder_write(const char *name, const void *bytes, size_t n, const char *end) {
+int run_directory_write(const char *name, const void *bytes, size_t n, const char *end) {
   Text text;
   text_open(&text, path_of(name));
   text_add(&text, bytes, n);
@@ -88,7 +88,7 @@ int folder_write(const char *name, const void *bytes, size_t n, const char *end)
 // Makes the files that the shell writes for itself. Made by the shell, the user's umask could make them unreadable.
 static void make_scratch(void) {
   static const char *const NAMES[] = {"state", "options", "aliases", "exported", "old", "names"};
-  for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) folder_write(NAMES[i], "", 0, "");
+  for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) run_directory_write(NAMES[i], "", 0, "");
 }
 
 static void add_arguments(Text *text, char *const *arguments) {
@@ -99,16 +99,16 @@ static void add_arguments(Text *text, char *const *arguments) {
   text_add_string(text, " \"$@\"");
 }
 
-int folder_write_loop(char *const *arguments, int has_saved_state) {
+int run_directory_write_loop(char *const *arguments, int has_saved_state) {
   if (!has_saved_state) {
     make_scratch();
-    folder_write("hooks", "", 0, "");
+    run_directory_write("hooks", "", 0, "");
   }
   Text text;
   char where[128];
   text_collect(&text);
   text_add_string(&text, "__sf_dir=");
-  text_quote(&text, folder, strlen(folder));
+  text_quote(&text, directory, strlen(directory));
   snprintf(where, sizeof where, "\n__sf_fd=/proc/self/fd/ __sf_script=/proc/self/fd/%d __sf_loop=/proc/self/fd/%d",
            sealed_first() / 10, sealed_loop());
   text_add_string(&text, where);
@@ -144,7 +144,7 @@ static const uint8_t *find_exit(const uint8_t *script, size_t n) {
   return 0;
 }
 
-int folder_write_check(const Command *command, Texts *texts) {
+int run_directory_write_check(const Command *command, Texts *texts) {
   const uint8_t *script = command->script, *exit_line = find_exit(script, command->script_bytes);
   if (exit_line) texts->early = put_parsed("{ :\n", script, exit_line - script, "\n}\n");
   texts->check = put_parsed("", script, command->script_bytes, "\n)\n");
@@ -197,7 +197,7 @@ static enum Refusal put_env_and_cwd(const Command *command, Texts *texts) {
 
 static int is_ours(const char *path) {
   static const char *const NAMES[] = {"go", "report", "stdout", "stderr", "exit", "hooks", "input"};
-  const char *name = path + strlen(folder) + 1;
+  const char *name = path + strlen(directory) + 1;
   for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
     if (!strcmp(name, NAMES[i])) return 1;
   return 0;
@@ -210,26 +210,26 @@ static int remove_foreign(const char *path, const struct stat *status, int type,
   return 0;
 }
 
-int folder_make_room(void) {
+int run_directory_make_room(void) {
   struct statfs space;
-  const int failed = directory < 0 ? statfs(folder, &space) : fstatfs(directory, &space);
-  if (failed) return 0; // the user has removed the folder: the write that follows fails
+  const int failed = directory < 0 ? statfs(directory, &space) : fstatfs(directory, &space);
+  if (failed) return 0; // the user has removed the directory: the write that follows fails
   const int is_enough = (uint64_t)space.f_bavail * space.f_bsize >= ENOUGH_BYTES && space.f_ffree >= ENOUGH_FILES;
   if (is_enough) return 0;
   if (space.f_blocks * space.f_bsize < 2 * ENOUGH_BYTES) return 0; // the whole file system is small
   is_unchanged = 0; // even a file that is held open loses its name
-  if (nftw(folder, remove_foreign, 16, FTW_DEPTH | FTW_PHYS)) log_failure("clearing the folder");
+  if (nftw(directory, remove_foreign, 16, FTW_DEPTH | FTW_PHYS)) log_failure("clearing the directory");
   make_scratch();
   return 1;
 }
 
-enum Refusal folder_write_command(const Command *command, Texts *texts) {
+enum Refusal run_directory_write_command(const Command *command, Texts *texts) {
   *texts = (Texts){0};
   if (memchr(command->cwd, 0, command->cwd_bytes)) return REFUSED_INVALID;
   sealed_clear();
   texts->script = sealed_put_command(command->script, command->script_bytes);
   if (texts->script < 0) return REFUSED_NO_SPACE;
   const int has_input = command->input_kind == GIVEN_STDIN;
-  if (has_input && !folder_write("input", command->input, command->input_bytes, "")) return REFUSED_NO_SPACE;
+  if (has_input && !run_directory_write("input", command->input, command->input_bytes, "")) return REFUSED_NO_SPACE;
   return command->env_bytes || command->cwd_bytes ? put_env_and_cwd(command, texts) : 0;
 }

@@ -3,11 +3,11 @@ import { IMAGE_CWD, ShellfleetError } from '@shellfleet/protocol';
 import type { FoundImage } from './find-image.ts';
 
 /** Returns the plan with the image's directory, if asked for. Throws SANDBOX_UNAVAILABLE if unsafe (CVE-2024-21626). */
-export function withImageFolder(plan: DockerPlan, { name, config }: FoundImage): DockerPlan {
+export function withImageDirectory(plan: DockerPlan, { name, config }: FoundImage): DockerPlan {
   if (plan.cwd !== IMAGE_CWD) return plan;
   const cwd = config.WorkingDir || '/';
   if (cwd.startsWith('/') && checkCwd(cwd).length === 0) return { ...plan, cwd };
-  const message = `the image ${name} starts in ${cwd}, which is no ordinary folder`;
+  const message = `the image ${name} starts in ${cwd}, which is no ordinary directory`;
   throw new ShellfleetError(
     'SANDBOX_UNAVAILABLE',
     `The host does not run what the session asks for. cwd: ${message}. Name a directory.`,

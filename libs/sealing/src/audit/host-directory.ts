@@ -1,0 +1,9 @@
+import { createHash } from 'node:crypto';
+
+/**
+ * Returns the directory of a host with a chosen id. It is a hash, because the path of a unix socket has at most 107
+ * bytes.
+ */
+export function hostDirectoryName(hostId: string): string {
+  return createHash('sha256').update(hostId).digest('hex').slice(0, 12);
+}
