@@ -149,7 +149,7 @@ describe('wrong usage of the command line', () => {
     ['an id that nothing is known of', ['wait', 'x.01ARZ3NDEKTSV4RRFFQ69G5FAV'], 125],
     ['a cursor that is none', ['logs', 'x', '--since', '$'], undefined],
     ['a state that is none', ['ps', '--state', 'happy'], 2],
-    ['a batch file that is not there', ['batch', 'run', '/no/such', '--out', '/tmp/x'], 125],
+    ['a batch file that is not there', ['batch', 'run', '/no/such', '--out', '/no/such/results'], 125],
     ['a Redis that is none', ['--redis-url', 'http://x', 'ps'], 2],
     ['a port that is none', ['--redis-url', 'redis://127.0.0.1:99999', 'ps'], 2],
     ['a namespace that is none', ['--namespace', 'a:b', 'ps'], 2],
