@@ -73,7 +73,7 @@ async function audited(): Promise<string> {
   const records = names.filter((name) => name.endsWith('.jsonl')).map((name) => join(stack.stateDirectory, name));
   return (await Promise.all(records.map((path) => readFile(path, 'utf8')))).join('');
 }
-const openBehindWall = (sandbox: SessionSpec['sandbox']): Promise<Session> =>
+const openInEnclosure = (sandbox: SessionSpec['sandbox']): Promise<Session> =>
   fleet.session(`limited-${++count}`, { policy: 'bubblewrap', sandbox });
 
 /** Returns the spec of a session that may reach the registry. */
@@ -188,7 +188,7 @@ describe.runIf(isRoot)('network limited behind bubblewrap', () => {
   let session: Session;
 
   beforeAll(async () => {
-    session = await openBehindWall(limited());
+    session = await openInEnclosure(limited());
   });
 
   test('reaches an allowed name through the proxy without settings, and nothing otherwise', async () => {
@@ -217,12 +217,12 @@ describe.runIf(isRoot)('network limited behind bubblewrap', () => {
     expect((await session.run(`curl -s ${url}`, { network: 'restricted' })).stdout).toContain(
       'the command that runs has no network',
     );
-    const reads = await openBehindWall({ ...limited(), mode: 'read-only' });
+    const reads = await openInEnclosure({ ...limited(), mode: 'read-only' });
     expect((await reads.run(`curl -s ${url}; touch f`)).output).toMatch(/^the registry\n.*Read-only file system\n$/);
   });
 
   test('gives a session with the network full that of the host', async () => {
-    const full = await openBehindWall({ network: 'full' });
+    const full = await openInEnclosure({ network: 'full' });
     expect((await full.run(`curl -s http://127.0.0.1:${registry.port}/; env | grep -ci proxy`)).stdout).toBe(
       'the registry\n0\n',
     );
@@ -260,7 +260,7 @@ describe('network full in a container', () => {
 describe('network limited', () => {
   test('is served again when a killed worker comes back and adopts its sessions', async () => {
     const url = `http://registry.test:${registry.port}/`;
-    const sessions = [await open(limited()), ...(isRoot ? [await openBehindWall(limited())] : [])];
+    const sessions = [await open(limited()), ...(isRoot ? [await openInEnclosure(limited())] : [])];
     const running = await Promise.all(
       sessions.map((session) =>
         session.submit(`touch /tmp/runs; until curl -sf -o /dev/null ${url}after; do sleep 0.1; done`),

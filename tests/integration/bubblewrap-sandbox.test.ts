@@ -7,7 +7,7 @@ import { launcherPath } from '@shellfleet/keeper';
 import { sessionSpecSchema } from '@shellfleet/protocol';
 import { createHostSandboxes, openBubblewrap } from '@shellfleet/worker';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type BoxBehindWall, type BoxesBehindWall, openBoxesBehindWall } from '../support/boxes-behind-wall.ts';
+import { type BoxesInEnclosure, type BoxInEnclosure, openBoxesInEnclosure } from '../support/boxes-in-enclosure.ts';
 import { isRoot, processesOf } from '../support/host-leftovers.ts';
 import { KeeperTerminal } from '../support/keeper-terminal.ts';
 import { until } from '../support/until.ts';
@@ -15,10 +15,10 @@ import { until } from '../support/until.ts';
 const UID = 4719;
 const MIB = 2 ** 20;
 describe.runIf(isRoot)('the bubblewrap policy', () => {
-  let boxes: BoxesBehindWall;
-  let shared: BoxBehindWall;
+  let boxes: BoxesInEnclosure;
+  let shared: BoxInEnclosure;
   beforeAll(async () => {
-    boxes = await openBoxesBehindWall(UID, openBubblewrap);
+    boxes = await openBoxesInEnclosure(UID, openBubblewrap);
     shared = await boxes.start();
   });
   afterAll(() => boxes?.close());
@@ -34,14 +34,14 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
   });
 
   test('is refused with the error of bubblewrap where that cannot make its namespaces', async () => {
-    const wall = boxes.options.wall;
-    if (wall === undefined) throw new Error('there is no wall');
+    const enclosure = boxes.options.enclosure;
+    if (enclosure === undefined) throw new Error('there is no enclosure');
     const blocked = await createHostSandboxes({
       ...boxes.options,
-      wall: {
-        ...wall,
+      enclosure: {
+        ...enclosure,
         plan: (spec, allowances) => {
-          const { plan, program } = wall.plan(spec, allowances);
+          const { plan, program } = enclosure.plan(spec, allowances);
           const [bwrap = '', ...rest] = program;
           return { plan, program: [bwrap, '--bind', '/nonexistent', '/nonexistent', ...rest] };
         },
@@ -158,7 +158,7 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
         timeoutMs: 300,
         killGraceMs: 300,
       });
-      expect(ended.end.reason).toBe('wall');
+      expect(ended.end.reason).toBe('enclosure');
       // Those that have ended may not be reaped yet.
       expect((await client.run('pgrep -r D,R,S,T -x sleep; echo $kept')).out).toBe('yes\n');
     });
@@ -224,12 +224,12 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
     const place = await mkdtemp(join(tmpdir(), 'sf-launch-'));
     const own = (name: string) => join(place, name);
     await copyFile(await launcherPath(), own('launch'));
-    const wall = await openBubblewrap(place);
+    const enclosure = await openBubblewrap(place);
     await mkdir(own('workspace'));
     for (const path of [place, own('launch'), own('filter'), own('workspace')]) await chown(path, UID, UID);
     const bounds = { memoryBytes: 2 ** 40, cpus: 64, pids: 4096, diskQuota: false };
     const spec = sessionSpecSchema.parse({ policy: 'bubblewrap' });
-    const { program } = wall.plan(spec, { workspaces: [], bounds, controlGroups: false });
+    const { program } = enclosure.plan(spec, { workspaces: [], bounds, controlGroups: false });
     const files = ['--process', own('process'), '--ended', own('ended'), '--workspace', own('workspace')];
     const user = ['--user', `${UID}:${UID}`, '--same-user', '--scratch-bytes', '1048576', '--show-errors'];
     const script = `exec > out; id -u; echo $$; ls /home; grep -E '^(CapEff|Seccomp):' /proc/self/status | tr -d '\\t'`;
@@ -245,15 +245,18 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
     await rm(place, { recursive: true });
   });
 
-  test.each(['keeper', 'wall', 'launcher'] as const)('ends the whole session when the %s is killed', async (victim) => {
-    const others = await processesOf(UID);
-    const { sandbox, client } = await boxes.start();
-    await client.run('(setsid sleep 3457 &) ; sleep 3457 & true');
-    const pids = await boxes.processesOf(sandbox);
-    process.kill(victim === 'keeper' ? await childOf(pids.wall) : pids[victim], 'SIGKILL');
-    expect(await sandbox.died).toEqual({ reason: 'killed', exitCode: null });
-    await expect.poll(() => processesOf(UID)).toEqual(others);
-  });
+  test.each(['keeper', 'enclosure', 'launcher'] as const)(
+    'ends the whole session when the %s is killed',
+    async (victim) => {
+      const others = await processesOf(UID);
+      const { sandbox, client } = await boxes.start();
+      await client.run('(setsid sleep 3457 &) ; sleep 3457 & true');
+      const pids = await boxes.processesOf(sandbox);
+      process.kill(victim === 'keeper' ? await childOf(pids.enclosure) : pids[victim], 'SIGKILL');
+      expect(await sandbox.died).toEqual({ reason: 'killed', exitCode: null });
+      await expect.poll(() => processesOf(UID)).toEqual(others);
+    },
+  );
 });
 
 async function childOf(parent: number): Promise<number> {

@@ -9,7 +9,7 @@ import { sessionSpecSchema } from '@shellfleet/protocol';
 import { createHostSandboxes, openCodex } from '@shellfleet/worker';
 import { ulid } from 'ulid';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { type BoxBehindWall, type BoxesBehindWall, openBoxesBehindWall } from '../support/boxes-behind-wall.ts';
+import { type BoxesInEnclosure, type BoxInEnclosure, openBoxesInEnclosure } from '../support/boxes-in-enclosure.ts';
 import { openOutside, promisesOf, tryToEscape } from '../support/escape-probes.ts';
 import { isRoot, processesOf } from '../support/host-leftovers.ts';
 import { installCodex } from '../support/install-codex.ts';
@@ -20,12 +20,12 @@ import { until } from '../support/until.ts';
 
 const UID = 4720;
 describe.runIf(isRoot)('the codex policy', () => {
-  let boxes: BoxesBehindWall;
-  let shared: BoxBehindWall;
+  let boxes: BoxesInEnclosure;
+  let shared: BoxInEnclosure;
   let codex: string;
   beforeAll(async () => {
     codex = await installCodex();
-    boxes = await openBoxesBehindWall(UID, () => openCodex({ program: codex }));
+    boxes = await openBoxesInEnclosure(UID, () => openCodex({ program: codex }));
     shared = await boxes.start();
   }, 300_000);
   afterAll(() => boxes?.close());
@@ -64,7 +64,7 @@ describe.runIf(isRoot)('the codex policy', () => {
     await writeFile(program, `#!/bin/sh\n[ "$2" = --help ] && echo '${help}' && exit\necho '${refusal}' >&2; exit 1\n`);
     await chmod(directory, 0o755);
     await chmod(program, 0o755);
-    const lacking = await createHostSandboxes({ ...boxes.options, wall: await openCodex({ program }) });
+    const lacking = await createHostSandboxes({ ...boxes.options, enclosure: await openCodex({ program }) });
     try {
       await expect(lacking.check()).rejects.toMatchObject({
         code: 'SANDBOX_UNAVAILABLE',
@@ -97,7 +97,7 @@ describe.runIf(isRoot)('the codex policy', () => {
       const { client } = await boxes.start();
       await client.run('kept=yes');
       const script = `trap '' TERM INT; (setsid sleep 8765 &); sh -c 'trap "" TERM INT; sleep 8765 & sleep 8765'`;
-      expect((await client.run(script, { timeoutMs: 300, killGraceMs: 300 })).end.reason).toBe('wall');
+      expect((await client.run(script, { timeoutMs: 300, killGraceMs: 300 })).end.reason).toBe('enclosure');
       expect((await client.run('pgrep -r D,R,S,T -x sleep; echo $kept')).out).toBe('yes\n');
     });
   });
@@ -126,11 +126,14 @@ describe.runIf(isRoot)('the codex policy', () => {
     // S0-21
     test('uses the operator’s settings of Codex, which its own settings override', async () => {
       const exclude = 'sandbox_workspace_write.exclude_slash_tmp';
-      const wall = await openCodex({ program: codex, configOverrides: { [exclude]: false, model: 'of-the-operator' } });
+      const enclosure = await openCodex({
+        program: codex,
+        configOverrides: { [exclude]: false, model: 'of-the-operator' },
+      });
       const programOf = (configOverrides: Record<string, unknown>) => {
         const spec = sessionSpecSchema.parse({ policy: { type: 'codex', configOverrides } });
         const bounds = { ...boxes.options.bounds, diskQuota: false };
-        return wall.plan(spec, { ...boxes.options, bounds, controlGroups: true }).program;
+        return enclosure.plan(spec, { ...boxes.options, bounds, controlGroups: true }).program;
       };
       const common = ['-c', 'model="of-the-operator"', '-c', 'sandbox_mode="workspace-write"'];
       const network = ['-c', 'sandbox_workspace_write.network_access=false', '--'];
@@ -236,15 +239,15 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 17, 40):
     await copyFile(await launcherPath(), own('launch'));
     await mkdir(own('workspace'));
     for (const path of [place, own('launch'), own('workspace')]) await chown(path, UID, UID);
-    const wall = await openCodex({ program: codex });
+    const enclosure = await openCodex({ program: codex });
     const bounds = { memoryBytes: 2 ** 40, cpus: 64, pids: 4096, diskQuota: false };
     const spec = sessionSpecSchema.parse({ policy: 'codex' });
-    const { program } = wall.plan(spec, { workspaces: [], bounds, controlGroups: false });
+    const { program } = enclosure.plan(spec, { workspaces: [], bounds, controlGroups: false });
     const files = ['--process', own('process'), '--ended', own('ended'), '--workspace', own('workspace')];
     const user = ['--user', `${UID}:${UID}`, '--same-user', '--scratch-bytes', '8388608', '--show-errors'];
     const script = `exec > out; id -u; grep -E '^(CapEff|Seccomp):' /proc/self/status | tr -d '\\t'; touch /usr/f || echo refused`;
     const args = [...files, ...user, '--', ...program, '/bin/sh', '-c', script];
-    const env = { PATH: '/usr/bin:/bin', HOME: '/workspace', ...wall.env };
+    const env = { PATH: '/usr/bin:/bin', HOME: '/workspace', ...enclosure.env };
     const child = spawn(own('launch'), args, { uid: UID, gid: UID, env, stdio: ['ignore', 'pipe', 'pipe'] });
     let said = '';
     child.stderr.on('data', (data) => {
@@ -291,7 +294,7 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 17, 40):
     expect(broken).toEqual([]);
   });
 
-  test.each(['wall', 'launcher'] as const)('ends the whole session when the %s is killed', async (victim) => {
+  test.each(['enclosure', 'launcher'] as const)('ends the whole session when the %s is killed', async (victim) => {
     const others = await processesOf(UID);
     const { sandbox, client } = await boxes.start();
     await client.run('(setsid sleep 3457 &) ; sleep 3457 & true');

@@ -1,8 +1,8 @@
 export { ADMIT_EVERYTHING, type Admission, type AdmissionInput, type Verdict } from './admission/admission.ts';
 export { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
 export type { HostServices } from './run/host-services.ts';
-export { openBubblewrap } from './sandbox/bubblewrap/bubblewrap-wall.ts';
-export { openCodex } from './sandbox/codex/codex-wall.ts';
+export { openBubblewrap } from './sandbox/bubblewrap/bubblewrap-enclosure.ts';
+export { openCodex } from './sandbox/codex/codex-enclosure.ts';
 export { createDockerSandboxes, type DockerSandboxesOptions } from './sandbox/docker/docker-sandboxes.ts';
 export { Engine } from './sandbox/docker/engine.ts';
 export { ensureFullNetwork } from './sandbox/docker/full-network.ts';

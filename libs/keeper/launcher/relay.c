@@ -25,7 +25,7 @@ typedef struct {
 static int listener = -1, peer = -1, had_peer, ends[2];
 static Buffer outward, inward;
 
-// Uses a socket instead of a pipe: a pipe could be opened again through /proc behind the wall.
+// Uses a socket instead of a pipe: a pipe could be opened again through /proc inside the sandbox.
 void relay_open(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   if (strlen(path) >= sizeof address.sun_path) fail("the path %s is too long for a socket", path);

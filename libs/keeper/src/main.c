@@ -239,8 +239,8 @@ static int hold(void) {
 
 int main(int argc, char **argv) {
   if (argc == 2 && !strcmp(argv[1], "hold")) return hold();
-  // Without a separate pid namespace the sweeps would reach other processes. A wall may have the first process; then
-  // orphans still come to the keeper.
+  // Without a separate pid namespace the sweeps would reach other processes. Bubblewrap or Codex may be the first
+  // process; then orphans still come to the keeper.
   if (getpid() > 2) refuse_to_start(EXIT_NOT_FIRST, "must be the first process of its own pid namespace");
   if (getpid() == 2) prctl(PR_SET_CHILD_SUBREAPER, 1); // with 1 it cannot fail
   if (argc < 2) refuse_to_start(EXIT_USAGE, "usage: keeper <socket path | -> [shell [argument ...]]");

@@ -21,7 +21,7 @@ typedef struct {
 } Process;
 
 const Moment BEGINNING = {0, 0};
-static int keeper_pid; // 1, or 2 behind a wall that has the first process of the namespace
+static int keeper_pid; // 1, or 2 where Bubblewrap or Codex is the first process of the namespace
 static Process *table;
 static int count, loadavg = -1;
 static pid_t spared[SPARED_LEADERS]; // 0: free

@@ -23,7 +23,7 @@ const enforced = (writes: string, refusals: Partial<Record<NetworkAccess, string
 });
 const refused = (reason: string): ModeRow => ({ writes: '-', restricted: reason, limited: reason, full: reason });
 
-const HOST_HAS_NO_WALL = 'the host policy has no wall around files: use docker or bubblewrap';
+const HOST_HIDES_NO_FILES = 'the policy host does not confine files: use docker or bubblewrap';
 const HOST_SHARES_NETWORK = "the host policy shares the host's network: use docker or bubblewrap";
 const IS_A_SANDBOX = (policy: string) => `the ${policy} policy makes a sandbox of its own: use the host policy`;
 const NO_SOCKETS = "nothing in Codex's sandbox can open a socket, so it cannot reach the proxy";
@@ -42,8 +42,8 @@ export const SANDBOX_TABLE: Record<PolicyName, PolicyTable> = {
   host: {
     usual: { mode: 'external', network: 'full' },
     modes: {
-      'read-only': refused(HOST_HAS_NO_WALL),
-      'workspace-write': refused(HOST_HAS_NO_WALL),
+      'read-only': refused(HOST_HIDES_NO_FILES),
+      'workspace-write': refused(HOST_HIDES_NO_FILES),
       'danger-full-access': enforced('what its user may', {
         restricted: HOST_SHARES_NETWORK,
         limited: HOST_SHARES_NETWORK,

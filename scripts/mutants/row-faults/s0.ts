@@ -125,7 +125,7 @@ export const s0Faults: readonly RowFault[] = [
   },
   {
     row: 'S0-24',
-    file: 'apps/worker/src/sandbox/codex/codex-wall.ts',
+    file: 'apps/worker/src/sandbox/codex/codex-enclosure.ts',
     text: "if (platform !== 'linux') throw",
     change: "if (platform === 'win32') throw",
   },
@@ -137,7 +137,7 @@ export const s0Faults: readonly RowFault[] = [
   },
   {
     row: 'S0-26',
-    file: 'apps/worker/src/sandbox/codex/codex-wall.ts',
+    file: 'apps/worker/src/sandbox/codex/codex-enclosure.ts',
     text: 'npm install --global @openai/codex, or name',
     change: 'name',
   },

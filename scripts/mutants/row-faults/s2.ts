@@ -53,7 +53,7 @@ export const s2Faults: readonly RowFault[] = [
   },
   {
     row: 'S2-10',
-    file: 'apps/worker/src/sandbox/bubblewrap/bubblewrap-wall.ts',
+    file: 'apps/worker/src/sandbox/bubblewrap/bubblewrap-enclosure.ts',
     text: "const bwrap = await findSystemProgram('bwrap', path);\n  if (bwrap === undefined) throw unavailable('bubblewrap', 'it has no program bwrap (apt-get install bubblewrap)');",
     change: "const bwrap = (await findSystemProgram('bwrap', path)) ?? 'bwrap';",
   },

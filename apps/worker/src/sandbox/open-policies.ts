@@ -4,11 +4,11 @@ import type { SessionImages } from '@shellfleet/policy';
 import type { PolicyName } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { WorkerConfig } from '../config/config.ts';
-import { openBubblewrap } from './bubblewrap/bubblewrap-wall.ts';
-import { openCodex } from './codex/codex-wall.ts';
+import { openBubblewrap } from './bubblewrap/bubblewrap-enclosure.ts';
+import { openCodex } from './codex/codex-enclosure.ts';
 import { createDockerSandboxes } from './docker/docker-sandboxes.ts';
+import { type Enclosure, noEnclosure } from './host/enclosure.ts';
 import { createHostSandboxes, type HostSandboxes } from './host/host-sandboxes.ts';
-import { noWall, type Wall } from './host/wall.ts';
 import { createPolicySandboxes } from './policy-sandboxes.ts';
 import type { Sandboxes, SandboxTransport } from './sandbox.ts';
 
@@ -118,14 +118,14 @@ async function openOnHost(
   config: WorkerConfig,
   hostKey: Buffer,
   directory: string,
-  wall: Wall = noWall,
+  enclosure: Enclosure = noEnclosure,
 ): Promise<HostSandboxes> {
   const id = createHash('sha256').update(hostKey).digest('hex').slice(0, 12);
   return createHostSandboxes({
     namespace: config.namespace,
     hostKey,
     directory,
-    wall,
+    enclosure,
     keeperPath: await keeperPath(),
     launcherPath: await launcherPath(),
     user: config.hostUser,
@@ -135,7 +135,7 @@ async function openOnHost(
     redactFormats: config.redactFormats,
     controlGroups: {
       top: CONTROL_GROUPS,
-      below: `shellfleet/${id}${wall === noWall ? '' : wall.policy}`,
+      below: `shellfleet/${id}${enclosure === noEnclosure ? '' : enclosure.policy}`,
     },
     hidden: [config.stateDirectory],
     sockets: [config.dockerSocketPath],

@@ -39,7 +39,7 @@ type Plannable = Pick<ResolvedSessionSpec, 'policy' | 'sandbox'>;
 const BREADTH_OF_MODE: Record<SandboxMode, number> = {
   'read-only': 0,
   'workspace-write': 1,
-  // Under every policy that makes a sandbox, this mode has the same walls.
+  // Under every policy that makes a sandbox, this mode has the same limits.
   'danger-full-access': 1,
   external: 2,
 };

@@ -32,6 +32,7 @@ import { sandboxName } from '../sandbox-name.ts';
 import { openSessionDirectories, type SessionDirectories } from '../session-directory.ts';
 import type { ControlGroups } from './control-groups/control-groups.ts';
 import { openControlGroups } from './control-groups/open-control-groups.ts';
+import { type Enclosure, noEnclosure } from './enclosure.ts';
 import { SYSTEM_PATH } from './find-program.ts';
 import { findHostUser, type HostUser, type HostUserSettings } from './host-user.ts';
 import { launch } from './launch.ts';
@@ -42,7 +43,6 @@ import { type HostRecord, openRecords, type RecordDirectory, type Records } from
 import { checkSameWorkspace } from './same-workspace.ts';
 import { openTemporaryWorkspaces, type TemporaryWorkspaces } from './temporary-workspaces.ts';
 import { unavailable } from './unavailable.ts';
-import { noWall, type Wall } from './wall.ts';
 
 // The policy `host`: the same keeper, on the host itself, as a user that the operator chooses. The parts of a sandbox
 // (a record, a directory with keeper and socket, a control group, a workspace) have its name and are removed with it.
@@ -76,22 +76,22 @@ export interface HostSandboxesOptions {
   /** Sockets that give their user the rights of root. */
   sockets: string[];
   /** Program that encloses the keeper. Default: none, for the policy `host`. */
-  wall?: Wall;
+  enclosure?: Enclosure;
 }
 
 /** Opens the policy `host`, or one built on it. Throws SANDBOX_UNAVAILABLE when the host cannot meet the settings. */
 export async function createHostSandboxes(options: HostSandboxesOptions): Promise<HostSandboxes> {
-  const wall = options.wall ?? noWall;
-  if (process.platform !== 'linux') throw unavailable(wall.policy, 'it needs Linux');
+  const enclosure = options.enclosure ?? noEnclosure;
+  if (process.platform !== 'linux') throw unavailable(enclosure.policy, 'it needs Linux');
   const user = await findHostUser(options.user, process.getuid?.() ?? 0, process.getgid?.() ?? 0).catch(
     (cause: Error) => {
-      throw unavailable(wall.policy, cause.message);
+      throw unavailable(enclosure.policy, cause.message);
     },
   );
   const groups = await openControlGroups(options.controlGroups.top, options.controlGroups.below);
   return new HostSandboxes(options, {
     user,
-    wall,
+    enclosure,
     records: await openRecords(join(options.directory, 'r')),
     directories: await openSessionDirectories(join(options.directory, 's'), options.keeperPath),
     workspaces: await openTemporaryWorkspaces(join(options.directory, 'w'), user),
@@ -104,7 +104,7 @@ export async function createHostSandboxes(options: HostSandboxesOptions): Promis
 
 interface Parts {
   user: HostUser;
-  wall: Wall;
+  enclosure: Enclosure;
   records: Records;
   directories: SessionDirectories;
   workspaces: TemporaryWorkspaces;
@@ -131,15 +131,18 @@ export class HostSandboxes implements Sandboxes {
   }
 
   async check(): Promise<void> {
-    const { user, wall, records, workspaces, hidden } = this.#parts;
+    const { user, enclosure, records, workspaces, hidden } = this.#parts;
     const { launcherPath, sockets } = this.#options;
     const keys = [...new Set([...this.#options.hidden, ...hidden])];
     const request = { launcherPath, user, scratchBytes: 2 ** 20, groups: [], hidden };
     const none = { addressSpaceBytes: undefined, cpuTimeSeconds: undefined, fileSizeBytes: undefined };
-    const spec = sessionSpecSchema.parse({ policy: wall.policy });
-    const { program: wallProgram } = wall.plan(spec, this.#allowances);
-    const opened = wall.descriptor === undefined ? {} : { descriptor: wall.descriptor };
-    await probe({ ...request, ...none, ...opened, wall, wallProgram }, { records, workspaces, sockets, keys });
+    const spec = sessionSpecSchema.parse({ policy: enclosure.policy });
+    const { program: enclosureProgram } = enclosure.plan(spec, this.#allowances);
+    const opened = enclosure.descriptor === undefined ? {} : { descriptor: enclosure.descriptor };
+    await probe(
+      { ...request, ...none, ...opened, enclosure, enclosureProgram },
+      { records, workspaces, sockets, keys },
+    );
   }
 
   async create(
@@ -147,9 +150,9 @@ export class HostSandboxes implements Sandboxes {
     given: ResolvedSessionSpec,
     { beside }: Pick<CreateOptions, 'beside'> = {},
   ): Promise<Sandbox> {
-    const { groups, records, directories, wall } = this.#parts;
+    const { groups, records, directories, enclosure } = this.#parts;
     const spec = await withRealWorkspace(given);
-    const { plan, program } = wall.plan(spec, this.#allowancesOf(beside));
+    const { plan, program } = enclosure.plan(spec, this.#allowancesOf(beside));
     const sandboxId = randomBytes(6).toString('hex');
     const name = sandboxName(session, sandboxId);
     const record: HostRecord = {
@@ -162,7 +165,7 @@ export class HostSandboxes implements Sandboxes {
       const workspace = await this.#workspaceOf(name, plan, record);
       const joined = plan.group === undefined ? [] : ((await groups?.create(name, plan.group)) ?? []);
       const start = () =>
-        this.#launch(name, record, spec, plan, { directory: directory.path, workspace, joined, wall: program });
+        this.#launch(name, record, spec, plan, { directory: directory.path, workspace, joined, enclosure: program });
       return this.#toSandbox(name, record, { start });
     } catch (error) {
       await this.#remove(name);
@@ -255,7 +258,7 @@ export class HostSandboxes implements Sandboxes {
     return {
       id: sandboxId,
       session,
-      description: `${this.#parts.wall.policy} shell ${sandboxId}`,
+      description: `${this.#parts.enclosure.policy} shell ${sandboxId}`,
       createdAt,
       keeperProtocol,
       link: this.#toLink(name, record),
@@ -274,7 +277,7 @@ export class HostSandboxes implements Sandboxes {
   #toLink(name: string, { session, sandboxId }: HostRecord): KeeperLink {
     const { token, syncWord } = deriveKeeperSecrets(this.#options.hostKey, session, sandboxId);
     const path = this.#parts.directories.at(name).socketPath;
-    if (!this.#parts.wall.isRelayed) return { type: 'socket', path, token };
+    if (!this.#parts.enclosure.isRelayed) return { type: 'socket', path, token };
     const open = async () => {
       const socket = connect(path);
       await once(socket, 'connect');
@@ -288,16 +291,16 @@ export class HostSandboxes implements Sandboxes {
     { session, sandboxId, beside }: HostRecord,
     spec: ResolvedSessionSpec,
     plan: HostPolicyPlan,
-    made: { directory: string; workspace: string; joined: string[]; wall: string[] },
+    made: { directory: string; workspace: string; joined: string[]; enclosure: string[] },
   ): Promise<LiveProcess> {
-    const { user, wall, records, hidden } = this.#parts;
+    const { user, enclosure, records, hidden } = this.#parts;
     const { launcherPath, hostKey } = this.#options;
     const record: RecordDirectory = records.at(name);
     const { token, syncWord } = deriveKeeperSecrets(hostKey, session, sandboxId);
     const path = this.#parts.directories.at(name).socketPath;
-    const secrets = { SF_TOKEN: token, ...(wall.isRelayed ? { SF_SYNC: syncWord } : {}) };
+    const secrets = { SF_TOKEN: token, ...(enclosure.isRelayed ? { SF_SYNC: syncWord } : {}) };
     await launch({
-      policy: wall.policy,
+      policy: enclosure.policy,
       launcherPath,
       record,
       user,
@@ -308,19 +311,19 @@ export class HostSandboxes implements Sandboxes {
       groups: made.joined,
       hidden,
       ...plan.process,
-      ...(wall.descriptor === undefined ? {} : { descriptor: wall.descriptor }),
-      ...(wall.isRelayed ? { relay: path } : {}),
+      ...(enclosure.descriptor === undefined ? {} : { descriptor: enclosure.descriptor }),
+      ...(enclosure.isRelayed ? { relay: path } : {}),
       program: [
-        ...made.wall,
+        ...made.enclosure,
         `${KEEPER_DIRECTORY}/keeper`,
-        wall.isRelayed ? '-' : `${KEEPER_DIRECTORY}/socket`,
+        enclosure.isRelayed ? '-' : `${KEEPER_DIRECTORY}/socket`,
         ...(spec.shell ?? []),
       ],
       env: {
         PATH: SYSTEM_PATH,
         HOME: WORKSPACE_PATH,
-        SF_DIRECTORY: wall.runDirectory ?? RUN_DIRECTORY,
-        ...wall.env,
+        SF_DIRECTORY: enclosure.runDirectory ?? RUN_DIRECTORY,
+        ...enclosure.env,
         ...secrets,
         ...(resolveSandbox(spec).network === 'limited' ? egressEnv(KEEPER_DIRECTORY) : {}),
       },
@@ -329,14 +332,14 @@ export class HostSandboxes implements Sandboxes {
     if (process_ === undefined) throw new Error(`the launcher of ${name} did not record its process`);
     if (beside !== undefined) {
       const own = await records.at(sandboxName(session, beside)).process();
-      await checkSameWorkspace(own, process_, wall.policy);
+      await checkSameWorkspace(own, process_, enclosure.policy);
     }
     return process_;
   }
 
   async #deathOf(name: string): Promise<SandboxDeath> {
     const end = await this.#parts.records.at(name).end();
-    // A wall exits with such a number when its program was killed.
+    // An enclosure exits with such a number when its program was killed.
     const isKilled = end?.how === 'killed' || (end?.number ?? 0) > SIGNALLED;
     if (end !== undefined && !isKilled) return { reason: 'exited', exitCode: end.number };
     const oomKills = await this.#parts.groups?.oomKills(name).catch(() => 0);

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import type { Enclosure } from './enclosure.ts';
 import { SYSTEM_PATH } from './find-program.ts';
 import { type Launch, launch } from './launch.ts';
 import type { Records } from './records.ts';
 import type { TemporaryWorkspaces } from './temporary-workspaces.ts';
 import { unavailable } from './unavailable.ts';
-import type { Wall } from './wall.ts';
 
 // Tests whether this host can enforce the policy: runs one shell under it that checks its environment and ends.
 
@@ -21,10 +21,10 @@ hidden=$1; shift
 while [ $hidden -gt 0 ]; do [ ! -x "$1" ] || exit 14; shift; hidden=$((hidden - 1)); done
 for socket in "$@"; do [ ! -w "$socket" ] || exit 13; done`;
 
-/** How a probe is launched. `wall` encloses the shell, and `wallProgram` is its command line. */
+/** How a probe is launched. `enclosure` encloses the shell, and `enclosureProgram` is its command line. */
 export type ProbeLaunch = Omit<Launch, 'record' | 'workspace' | 'program' | 'env' | 'keeperDirectory' | 'policy'> & {
-  wall: Wall;
-  wallProgram: string[];
+  enclosure: Enclosure;
+  enclosureProgram: string[];
 };
 
 /**
@@ -32,7 +32,7 @@ export type ProbeLaunch = Omit<Launch, 'record' | 'workspace' | 'program' | 'env
  * must be out of reach, by all their paths.
  */
 export async function probe(
-  { wall, wallProgram, ...request }: ProbeLaunch,
+  { enclosure, enclosureProgram, ...request }: ProbeLaunch,
   {
     records,
     workspaces,
@@ -50,21 +50,21 @@ export async function probe(
       createdAt: Date.now(),
     });
     const workspace = await workspaces.create(name);
-    const script = `${SCRIPT}\n${wall.trial?.script ?? ''}`;
-    const program = [...wallProgram, '/bin/sh', '-c', script, 'sh', String(keys.length), ...keys, ...sockets];
-    const { policy } = wall;
+    const script = `${SCRIPT}\n${enclosure.trial?.script ?? ''}`;
+    const program = [...enclosureProgram, '/bin/sh', '-c', script, 'sh', String(keys.length), ...keys, ...sockets];
+    const { policy } = enclosure;
     const { ended } = await launch({
       ...request,
       policy,
       record,
       workspace,
       program,
-      env: { PATH: SYSTEM_PATH, HOME: '/workspace', ...wall.env },
+      env: { PATH: SYSTEM_PATH, HOME: '/workspace', ...enclosure.env },
       showsErrors: true,
     });
     const { code, said } = await ended;
     if (code === 0) return;
-    const problem = { ...PROBLEMS, ...wall.trial?.problems }[code ?? -1];
+    const problem = { ...PROBLEMS, ...enclosure.trial?.problems }[code ?? -1];
     throw unavailable(policy, problem ?? `a shell ended with ${code}${said === '' ? '' : ` (${said})`}`);
   } finally {
     await workspaces.remove(name);

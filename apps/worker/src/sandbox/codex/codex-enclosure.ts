@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type CodexForm, codexArguments, planCodex, readCodexForm } from '@shellfleet/policy';
+import type { Enclosure } from '../host/enclosure.ts';
 import { findSystemProgram, SYSTEM_PATH } from '../host/find-program.ts';
 import { unavailable } from '../host/unavailable.ts';
-import type { Wall } from '../host/wall.ts';
 
 // Codex keeps files in CODEX_HOME, which it accepts neither below /tmp nor from another user. Each session has one in
-// its private run directory. The kernel removes that directory with the session, and nothing behind the wall can write
+// its private run directory. The kernel removes that directory with the session, and nothing in the enclosure can write
 // to it.
 
 const CODEX_HOME = '/.shellfleet-run/codex';
@@ -40,7 +40,7 @@ export interface CodexOptions {
 }
 
 /** Opens the sandbox of the Codex CLI. Throws SANDBOX_UNAVAILABLE when this host lacks it. */
-export async function openCodex(options: CodexOptions = {}): Promise<Wall> {
+export async function openCodex(options: CodexOptions = {}): Promise<Enclosure> {
   const { program, configOverrides, platform = process.platform, directories = SYSTEM_PATH } = options;
   if (platform !== 'linux') throw unavailable('codex', `it needs Linux, and this host has ${platform}`);
   const codex = program ?? (await findSystemProgram('codex', directories));
@@ -52,7 +52,7 @@ export async function openCodex(options: CodexOptions = {}): Promise<Wall> {
   const form = await formOf(codex);
   return {
     policy: 'codex',
-    // Nothing behind this wall can open a socket.
+    // Nothing in this enclosure can open a socket.
     isRelayed: true,
     runDirectory: RUN_DIRECTORY,
     env: { CODEX_HOME },

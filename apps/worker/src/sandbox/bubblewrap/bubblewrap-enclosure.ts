@@ -10,9 +10,9 @@ import {
   planBubblewrap,
   sessionSeccompProfile,
 } from '@shellfleet/policy';
+import type { Enclosure } from '../host/enclosure.ts';
 import { findSystemProgram, SYSTEM_PATH } from '../host/find-program.ts';
 import { unavailable } from '../host/unavailable.ts';
-import type { Wall } from '../host/wall.ts';
 
 const TRIAL = `while read -r name value; do
   case $name in
@@ -35,7 +35,7 @@ const PROBLEMS = {
 };
 
 /** Opens bubblewrap for sessions with their files in `directory`. Throws SANDBOX_UNAVAILABLE when it is missing. */
-export async function openBubblewrap(directory: string, path = SYSTEM_PATH): Promise<Wall> {
+export async function openBubblewrap(directory: string, path = SYSTEM_PATH): Promise<Enclosure> {
   const { arch } = process;
   if (process.platform !== 'linux') throw unavailable('bubblewrap', 'it needs Linux');
   if (arch !== 'x64' && arch !== 'arm64')

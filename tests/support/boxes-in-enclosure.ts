@@ -1,4 +1,4 @@
-// Sandboxes of a policy that runs the keeper on this machine behind a wall, for the tests of that wall.
+// Sandboxes of a policy that runs the keeper on this machine behind an enclosure, for the tests of that enclosure.
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,33 +9,33 @@ import { attachTransport, listenForKeeper, openKeeperShell } from '@shellfleet/w
 import { filesIn, processesOf } from './host-leftovers.ts';
 import { ShellClient } from './shell-client.ts';
 
-export interface BoxBehindWall {
+export interface BoxInEnclosure {
   sandbox: Sandbox;
   client: ShellClient;
 }
 
-export interface BoxesBehindWall {
+export interface BoxesInEnclosure {
   readonly options: HostSandboxesOptions;
   readonly sandboxes: Sandboxes;
-  start(spec?: SessionSpec): Promise<BoxBehindWall>;
+  start(spec?: SessionSpec): Promise<BoxInEnclosure>;
   /** Connects to a running shell, as the next worker does. */
   connect(sandbox: Sandbox, fence: number, start?: boolean): Promise<ShellClient>;
   /** All files of the host that are named after the sandbox. */
   filesOf(sandbox: Sandbox): Promise<string[]>;
-  /** The pids of the wall and of the launcher, which is its parent. */
-  processesOf(sandbox: Sandbox): Promise<{ wall: number; launcher: number }>;
+  /** The pids of the enclosure and of the launcher, which is its parent. */
+  processesOf(sandbox: Sandbox): Promise<{ enclosure: number; launcher: number }>;
   /** Removes all sandboxes. Fails when a process of their user is left. */
   close(): Promise<void>;
 }
 
-export async function openBoxesBehindWall(
+export async function openBoxesInEnclosure(
   uid: number,
-  openWall: (directory: string) => Promise<NonNullable<HostSandboxesOptions['wall']>>,
-): Promise<BoxesBehindWall> {
+  openEnclosure: (directory: string) => Promise<NonNullable<HostSandboxesOptions['enclosure']>>,
+): Promise<BoxesInEnclosure> {
   const namespace = `test-${uid}-${process.pid}`;
   const parent = await mkdtemp(join(tmpdir(), 'sf-wall-'));
   const directory = join(parent, 'h');
-  const wall = await openWall(directory);
+  const enclosure = await openEnclosure(directory);
   const options: HostSandboxesOptions = {
     namespace,
     hostKey: Buffer.alloc(32, 7),
@@ -48,13 +48,13 @@ export async function openBoxesBehindWall(
     controlGroups: { top: '/sys/fs/cgroup', below: `shellfleet/${namespace}` },
     hidden: [parent],
     sockets: [],
-    wall,
+    enclosure,
   };
   const sandboxes = await createHostSandboxes(options);
   const made: Sandbox[] = [];
   const files = () => filesIn(parent, options.controlGroups.below);
 
-  const connect: BoxesBehindWall['connect'] = async (sandbox, fence, start = false) => {
+  const connect: BoxesInEnclosure['connect'] = async (sandbox, fence, start = false) => {
     const { link } = sandbox;
     const signal = AbortSignal.timeout(20_000);
     if (link.type === 'attach') {
@@ -84,12 +84,12 @@ export async function openBoxesBehindWall(
     },
     async processesOf({ id }) {
       const record = (await files()).find((path) => path.includes('/r/') && path.includes(id));
-      const [wall, , launcher] = (await readFile(join(record ?? '', 'process'), 'utf8')).split(' ').map(Number);
-      return { wall: wall ?? -1, launcher: launcher ?? -1 };
+      const [enclosure, , launcher] = (await readFile(join(record ?? '', 'process'), 'utf8')).split(' ').map(Number);
+      return { enclosure: enclosure ?? -1, launcher: launcher ?? -1 };
     },
     async start(spec = {}) {
       const session = { namespace, tenant: 'acme', session: `s${sessions++}` };
-      const sandbox = await sandboxes.create(session, sessionSpecSchema.parse({ policy: wall.policy, ...spec }));
+      const sandbox = await sandboxes.create(session, sessionSpecSchema.parse({ policy: enclosure.policy, ...spec }));
       made.push(sandbox);
       return { sandbox, client: await connect(sandbox, 1, true) };
     },
