@@ -158,7 +158,7 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
         timeoutMs: 300,
         killGraceMs: 300,
       });
-      expect(ended.end.reason).toBe('enclosure');
+      expect(ended.end.reason).toBe('wall');
       // Those that have ended may not be reaped yet.
       expect((await client.run('pgrep -r D,R,S,T -x sleep; echo $kept')).out).toBe('yes\n');
     });

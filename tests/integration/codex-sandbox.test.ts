@@ -97,7 +97,7 @@ describe.runIf(isRoot)('the codex policy', () => {
       const { client } = await boxes.start();
       await client.run('kept=yes');
       const script = `trap '' TERM INT; (setsid sleep 8765 &); sh -c 'trap "" TERM INT; sleep 8765 & sleep 8765'`;
-      expect((await client.run(script, { timeoutMs: 300, killGraceMs: 300 })).end.reason).toBe('enclosure');
+      expect((await client.run(script, { timeoutMs: 300, killGraceMs: 300 })).end.reason).toBe('wall');
       expect((await client.run('pgrep -r D,R,S,T -x sleep; echo $kept')).out).toBe('yes\n');
     });
   });

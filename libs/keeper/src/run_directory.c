@@ -19,14 +19,14 @@ enum { SETTLED_MS = 50 };
 enum { ENOUGH_BYTES = 5 << 20, ENOUGH_FILES = 64 }; // for the largest command and for the state of the shell
 
 static const char *directory;
-static int directory = -1;
+static int descriptor = -1;
 static struct timespec looked_at, confirmed_at; // times of the directory's last change; 0: too recent to compare
 static int is_unchanged;
 
 void run_directory_open(const char *path) {
   directory = path;
   off_limits_open(path);
-  directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC); // on failure every file is checked every time
+  descriptor = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC); // on failure every file is checked every time
 }
 
 // Compares the directory's time of change, which no process can set. It has the resolution of the kernel's clock tick,
@@ -36,7 +36,7 @@ void run_directory_look(void) {
   struct timespec now;
   is_unchanged = 0;
   looked_at = (struct timespec){0};
-  if (directory < 0 || fstat(directory, &status) || !status.st_nlink) return;
+  if (descriptor < 0 || fstat(descriptor, &status) || !status.st_nlink) return;
   looked_at = status.st_ctim;
   is_unchanged = looked_at.tv_sec == confirmed_at.tv_sec && looked_at.tv_nsec == confirmed_at.tv_nsec;
   if (is_unchanged) return;
@@ -212,7 +212,7 @@ static int remove_foreign(const char *path, const struct stat *status, int type,
 
 int run_directory_make_room(void) {
   struct statfs space;
-  const int failed = directory < 0 ? statfs(directory, &space) : fstatfs(directory, &space);
+  const int failed = descriptor < 0 ? statfs(directory, &space) : fstatfs(descriptor, &space);
   if (failed) return 0; // the user has removed the directory: the write that follows fails
   const int is_enough = (uint64_t)space.f_bavail * space.f_bsize >= ENOUGH_BYTES && space.f_ffree >= ENOUGH_FILES;
   if (is_enough) return 0;
