@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { validateRedaction } from '@shellfleet/policy';
 import { parseOrThrow, sessionSpecSchema } from '@shellfleet/protocol';
 import { fuzz, fuzzAsync, fuzzText, refusalOf, refusalOfAsync } from '@shellfleet/protocol/test-support';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { checkTask } from './batch/check-task.ts';
 import { readEarlier } from './batch/results-file.ts';
 import { batchOptionsSchema } from './batch/task.ts';
@@ -17,93 +17,98 @@ import { checkCommand } from './submit/parse-command.ts';
 
 const any = (value: unknown) => value as never;
 
-test('a script is accepted, or refused by its name', () => {
-  fuzz(['true', 'echo ä'], (script) => {
-    const refusal = refusalOf(() => checkCommand(script, {}));
-    if (refusal !== undefined)
-      expect(refusal).toMatchObject({ code: 'COMMAND_INVALID', context: { issues: [{ path: 'script' }] } });
+describe('checks of outside input', () => {
+  test('accept a script, or name its field in the refusal', () => {
+    fuzz(['true', 'echo ä'], (script) => {
+      const refusal = refusalOf(() => checkCommand(script, {}));
+      if (refusal !== undefined)
+        expect(refusal).toMatchObject({ code: 'COMMAND_INVALID', context: { issues: [{ path: 'script' }] } });
+    });
   });
-});
 
-test('options of a command are accepted, or refused by the name of the field', () => {
-  const valid = [
-    { timeoutMs: 5, env: { A: 'x' }, cwd: '/', stdin: 'in', idempotencyKey: 'k', onOutput: () => {} },
-    { stdin: [new Uint8Array(3)], retry: 'never', durable: true, signal: new AbortController().signal },
-  ];
-  fuzz(valid, (options) => {
-    const refusal = refusalOf(() => checkCommand('true', any(options)));
-    const paths = ((refusal?.context.issues ?? []) as { path: string }[]).map(({ path }) => path);
-    for (const path of paths) expect(path).toMatch(/^options/);
+  test('accept options of a command, or name the refused field', () => {
+    const valid = [
+      { timeoutMs: 5, env: { A: 'x' }, cwd: '/', stdin: 'in', idempotencyKey: 'k', onOutput: () => {} },
+      { stdin: [new Uint8Array(3)], retry: 'never', durable: true, signal: new AbortController().signal },
+    ];
+    fuzz(valid, (options) => {
+      const refusal = refusalOf(() => checkCommand('true', any(options)));
+      const paths = ((refusal?.context.issues ?? []) as { path: string }[]).map(({ path }) => path);
+      for (const path of paths) expect(path).toMatch(/^options/);
+    });
   });
-});
 
-test.each([[[]], [['timeoutMs']], [5], ['timeoutMs'], [() => 5]])(
-  'options that are no object are refused: %o',
-  (options) => {
-    expect(refusalOf(() => checkCommand('true', any(options)))?.context.issues).toEqual([
-      { path: 'options', message: expect.stringContaining('expected object') },
-    ]);
-  },
-);
-
-test('options of connect, and the environment beside them, are accepted or refused', async () => {
-  const options = { redisUrl: 'redis://h:1', namespace: 'n', tenant: 't', sealKeys: ['k'], interceptors: [() => {}] };
-  const nowhere = { SHELLFLEET_STATE_DIR: '/nonexistent' };
-  await fuzzAsync([options], async (given) => void (await refusalOfAsync(() => resolveSettings(any(given), nowhere))));
-  const env = { SHELLFLEET_REDIS_URL: 'redis://h:1', SHELLFLEET_NAMESPACE: 'n', SHELLFLEET_SEAL_KEY: 'a,b' };
-  await fuzzAsync([env], async (given) => {
-    const texts = Object.entries(given ?? {}).map(([name, value]) => [name, typeof value === 'string' ? value : 'x']);
-    await refusalOfAsync(() => resolveSettings({}, { ...Object.fromEntries(texts), ...nowhere }));
-  });
-});
-
-test('a task and the options of a batch are accepted, or refused by the name of the field', () => {
-  const tasks = [
-    { id: 'a', script: 'true', spec: { env: {} }, files: { '/x': 'x' }, timeoutMs: 5 },
-    { id: 'b', script: ['true'] },
-  ];
-  fuzz(tasks, (task) => void refusalOf(() => checkTask(task)));
-  fuzz(tasks, (task) => void refusalOf(() => checkTask(task, { spec: { env: { A: 'a' } }, timeoutMs: 5 })));
-  const options = [{ concurrency: 5, resumeFrom: '/x', retries: { infra: 1, command: 2 } }];
-  fuzz(
-    options,
-    (given) => void refusalOf(() => parseOrThrow(batchOptionsSchema, given, 'COMMAND_INVALID', 'The batch')),
+  test.each([[[]], [['timeoutMs']], [5], ['timeoutMs'], [() => 5]])(
+    'refuse options that are no object: %o',
+    (options) => {
+      expect(refusalOf(() => checkCommand('true', any(options)))?.context.issues).toEqual([
+        { path: 'options', message: expect.stringContaining('expected object') },
+      ]);
+    },
   );
-});
 
-test('lines of an earlier batch, whatever they hold, give the ids of tasks that ended', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'sf-fuzz-'));
-  try {
-    const lines: string[] = [];
-    fuzzText(['{"id":"a","outcome":"success"}', '{"id":"b","outcome":"lost"}'], (text) => void lines.push(text));
-    const path = join(directory, 'out.jsonl');
-    await writeFile(path, `${lines.join('\n')}\n{"id":"last","outcome":"failure"}\n{"id":"torn","outc`);
-    const { finished } = await readEarlier(path);
-    expect(finished.has('last')).toBe(true);
-    expect(finished.has('torn')).toBe(false);
-    for (const id of finished) expect(typeof id).toBe('string');
-  } finally {
-    await rm(directory, { recursive: true });
-  }
-});
+  test('accept options of connect and its environment, or refuse them', async () => {
+    const options = { redisUrl: 'redis://h:1', namespace: 'n', tenant: 't', sealKeys: ['k'], interceptors: [() => {}] };
+    const nowhere = { SHELLFLEET_STATE_DIR: '/nonexistent' };
+    await fuzzAsync(
+      [options],
+      async (given) => void (await refusalOfAsync(() => resolveSettings(any(given), nowhere))),
+    );
+    const env = { SHELLFLEET_REDIS_URL: 'redis://h:1', SHELLFLEET_NAMESPACE: 'n', SHELLFLEET_SEAL_KEY: 'a,b' };
+    await fuzzAsync([env], async (given) => {
+      const texts = Object.entries(given ?? {}).map(([name, value]) => [name, typeof value === 'string' ? value : 'x']);
+      await refusalOfAsync(() => resolveSettings({}, { ...Object.fromEntries(texts), ...nowhere }));
+    });
+  });
 
-test('a position and a path are accepted, or refused', () => {
-  fuzz(['1-0', '123456-7'], (after) => {
-    if (refusalOf(() => parseCursor(after)) === undefined && after !== undefined) expect(after).toMatch(/^\d+-\d+$/);
+  test('accept a task and the options of a batch, or refuse them', () => {
+    const tasks = [
+      { id: 'a', script: 'true', spec: { env: {} }, files: { '/x': 'x' }, timeoutMs: 5 },
+      { id: 'b', script: ['true'] },
+    ];
+    fuzz(tasks, (task) => void refusalOf(() => checkTask(task)));
+    fuzz(tasks, (task) => void refusalOf(() => checkTask(task, { spec: { env: { A: 'a' } }, timeoutMs: 5 })));
+    const options = [{ concurrency: 5, resumeFrom: '/x', retries: { infra: 1, command: 2 } }];
+    fuzz(
+      options,
+      (given) => void refusalOf(() => parseOrThrow(batchOptionsSchema, given, 'COMMAND_INVALID', 'The batch')),
+    );
   });
-  fuzz(['/x', '/workspace/ä'], (path) => {
-    if (refusalOf(() => parseSandboxPath(path)) === undefined) expect(path).toMatch(/^\//);
-  });
-});
 
-test('rules of redaction that parse are compiled, or refused by their field', () => {
-  const rule = (pattern: string) => ({ redaction: [{ type: 'own', strategy: 'redact', pattern }] });
-  fuzz([{ redaction: [{ type: 'email', strategy: 'mask' }] }, rule('a+b'), rule('(x|y){3}')], (spec) => {
-    const parsed = sessionSpecSchema.safeParse(spec);
-    if (parsed.success) refusalOf(() => validateRedaction(parsed.data));
+  test('read the ids of ended tasks from any lines of an earlier batch', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'sf-fuzz-'));
+    try {
+      const lines: string[] = [];
+      fuzzText(['{"id":"a","outcome":"success"}', '{"id":"b","outcome":"lost"}'], (text) => void lines.push(text));
+      const path = join(directory, 'out.jsonl');
+      await writeFile(path, `${lines.join('\n')}\n{"id":"last","outcome":"failure"}\n{"id":"torn","outc`);
+      const { finished } = await readEarlier(path);
+      expect(finished.has('last')).toBe(true);
+      expect(finished.has('torn')).toBe(false);
+      for (const id of finished) expect(typeof id).toBe('string');
+    } finally {
+      await rm(directory, { recursive: true });
+    }
   });
-  fuzzText(['a+b', '(?:x|[^y]{1,9})$', '\\d{3}-\\w*'], (pattern) => {
-    const parsed = sessionSpecSchema.safeParse(rule(pattern));
-    if (parsed.success) refusalOf(() => validateRedaction(parsed.data));
+
+  test('accept a position and a path, or refuse them', () => {
+    fuzz(['1-0', '123456-7'], (after) => {
+      if (refusalOf(() => parseCursor(after)) === undefined && after !== undefined) expect(after).toMatch(/^\d+-\d+$/);
+    });
+    fuzz(['/x', '/workspace/ä'], (path) => {
+      if (refusalOf(() => parseSandboxPath(path)) === undefined) expect(path).toMatch(/^\//);
+    });
+  });
+
+  test('compile redaction rules that parse, or refuse them', () => {
+    const rule = (pattern: string) => ({ redaction: [{ type: 'own', strategy: 'redact', pattern }] });
+    fuzz([{ redaction: [{ type: 'email', strategy: 'mask' }] }, rule('a+b'), rule('(x|y){3}')], (spec) => {
+      const parsed = sessionSpecSchema.safeParse(spec);
+      if (parsed.success) refusalOf(() => validateRedaction(parsed.data));
+    });
+    fuzzText(['a+b', '(?:x|[^y]{1,9})$', '\\d{3}-\\w*'], (pattern) => {
+      const parsed = sessionSpecSchema.safeParse(rule(pattern));
+      if (parsed.success) refusalOf(() => validateRedaction(parsed.data));
+    });
   });
 });

@@ -1,6 +1,6 @@
 import { type SessionKeys, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { DrivenSessions } from './driven-sessions.ts';
 
 let renewed: string[] = [];
@@ -23,19 +23,21 @@ function renewedBy(driven: DrivenSessions): string[] {
 
 const [a, b] = ['a', 'b'].map((id) => sessionKeys('n', 't', id)) as [SessionKeys, SessionKeys];
 
-test('a session that two of this process drive is driven until both are done, however often each says so', () => {
-  const driven = new DrivenSessions(redis as unknown as Redis);
-  opened.push(driven);
-  const [one, other, beside] = [driven.drive(a), driven.drive(a), driven.drive(b)];
-  const [ofA, ofB] = renewedBy(driven);
-  expect([ofA, ofB]).toEqual([expect.stringContaining(a.prefix), expect.stringContaining(b.prefix)]);
-  one[Symbol.dispose]();
-  one[Symbol.dispose]();
-  expect(renewedBy(driven)).toEqual([ofA, ofB]);
-  other[Symbol.dispose]();
-  expect(renewedBy(driven)).toEqual([ofB]);
-  driven.drive(a);
-  expect(renewedBy(driven)).toEqual([ofB, ofA]);
-  beside[Symbol.dispose]();
-  expect(renewedBy(driven)).toEqual([ofA]);
+describe('driven sessions', () => {
+  test('are renewed until every handle is disposed; disposing a handle twice changes nothing', () => {
+    const driven = new DrivenSessions(redis as unknown as Redis);
+    opened.push(driven);
+    const [one, other, beside] = [driven.drive(a), driven.drive(a), driven.drive(b)];
+    const [ofA, ofB] = renewedBy(driven);
+    expect([ofA, ofB]).toEqual([expect.stringContaining(a.prefix), expect.stringContaining(b.prefix)]);
+    one[Symbol.dispose]();
+    one[Symbol.dispose]();
+    expect(renewedBy(driven)).toEqual([ofA, ofB]);
+    other[Symbol.dispose]();
+    expect(renewedBy(driven)).toEqual([ofB]);
+    driven.drive(a);
+    expect(renewedBy(driven)).toEqual([ofB, ofA]);
+    beside[Symbol.dispose]();
+    expect(renewedBy(driven)).toEqual([ofA]);
+  });
 });

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { DurabilityOfRedis } from './durability.ts';
 
 interface Settings {
@@ -25,39 +25,44 @@ function fakeRedis(settings: Settings) {
 
 const always: Settings = { version: '7.0.15', aof: true, appendfsync: 'always', onDisk: 1 };
 
-test.each([
-  ['an append-only file that is synced always', always, 'always'],
-  ['one that is synced every second, in Redis 7.2', { ...always, version: '7.2.0', appendfsync: 'everysec' }, 'wait'],
-  ['one that is synced every second, in Redis 7.0', { ...always, appendfsync: 'everysec' }, 'none'],
-  ['no append-only file', { ...always, version: '8.0.0', aof: false }, 'none'],
-])('%s', async (_what, settings, mode) => {
-  expect((await DurabilityOfRedis.open(fakeRedis(settings).redis, { changes: 0 })).mode).toBe(mode);
-});
+describe('durability of Redis', () => {
+  test.each([
+    ['an append-only file that is synced always', always, 'always'],
+    [
+      'a file that is synced every second, in Redis 7.2',
+      { ...always, version: '7.2.0', appendfsync: 'everysec' },
+      'wait',
+    ],
+    ['a file that is synced every second, in Redis 7.0', { ...always, appendfsync: 'everysec' }, 'none'],
+    ['no append-only file', { ...always, version: '8.0.0', aof: false }, 'none'],
+  ])('has the right mode for %s', async (_what, settings, mode) => {
+    expect((await DurabilityOfRedis.open(fakeRedis(settings).redis, { changes: 0 })).mode).toBe(mode);
+  });
 
-test.each<[string, Partial<Settings>, string | undefined, number]>([
-  ['syncs always too', {}, undefined, 0],
-  ['confirms by WAITAOF', { version: '7.2.0', appendfsync: 'everysec' }, undefined, 1],
-  ['does not write in time', { version: '7.2.0', appendfsync: 'everysec', onDisk: 0 }, 'QUEUE_UNAVAILABLE', 1],
-  ['cannot confirm', { aof: false }, 'DURABLE_UNSUPPORTED', 0],
-])(
-  'a write that was sent under another Redis than the one that %s is confirmed by what that one can do',
-  async (_what, change, code, waits) => {
-    const settings = { ...always };
-    const history = { changes: 0 };
-    const { redis, calls } = fakeRedis(settings);
-    const durability = await DurabilityOfRedis.open(redis, history);
-    Object.assign(settings, change);
-    await durability.confirm('s.X', 0);
-    history.changes = 1;
-    // A reconnection refreshes before the reply arrives.
-    await durability.refresh();
-    // A reconnection refreshes before the reply arrives.
-    await durability.refresh();
-    const confirmed = durability.confirm('s.X', 0).then(
-      () => undefined,
-      (error) => error.code,
-    );
-    expect(await confirmed).toBe(code);
-    expect(calls).toEqual(Array(waits).fill(['WAITAOF', '1', '0', '1500']));
-  },
-);
+  test.each<[string, Partial<Settings>, string | undefined, number]>([
+    ['also syncs always', {}, undefined, 0],
+    ['confirms by WAITAOF', { version: '7.2.0', appendfsync: 'everysec' }, undefined, 1],
+    ['does not write in time', { version: '7.2.0', appendfsync: 'everysec', onDisk: 0 }, 'QUEUE_UNAVAILABLE', 1],
+    ['cannot confirm', { aof: false }, 'DURABLE_UNSUPPORTED', 0],
+  ])(
+    'applies the settings of a replacement to earlier writes: the new Redis %s',
+    async (_what, change, code, waits) => {
+      const settings = { ...always };
+      const history = { changes: 0 };
+      const { redis, calls } = fakeRedis(settings);
+      const durability = await DurabilityOfRedis.open(redis, history);
+      Object.assign(settings, change);
+      await durability.confirm('s.X', 0);
+      history.changes = 1;
+      // Two reconnections refresh before the reply arrives.
+      await durability.refresh();
+      await durability.refresh();
+      const confirmed = durability.confirm('s.X', 0).then(
+        () => undefined,
+        (error) => error.code,
+      );
+      expect(await confirmed).toBe(code);
+      expect(calls).toEqual(Array(waits).fill(['WAITAOF', '1', '0', '1500']));
+    },
+  );
+});

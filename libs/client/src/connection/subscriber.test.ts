@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { type Resolvers, withResolvers } from '@shellfleet/concurrency';
 import type { Redis } from 'ioredis';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Inboxes, Subscriber } from './subscriber.ts';
 
 class FakeRedis extends EventEmitter {
@@ -32,62 +32,67 @@ afterEach(() => {
 const newReceiver = () => ({ onMessage: vi.fn(), onGap: vi.fn() });
 const settle = () => vi.advanceTimersByTimeAsync(0);
 
-test('SUBSCRIBER-2: after a reconnection every receiver learns of the gap, when the subscription is active again and not before', async () => {
-  const [first, second] = [newReceiver(), newReceiver()];
-  const added = [subscriber.add('a', first), subscriber.add('b', second)];
-  for (const { reply } of redis.calls) reply.resolve();
-  await Promise.all(added);
-  redis.emit('ready');
-  await settle();
-  expect([redis.calls.at(-1)?.names, first.onGap.mock.calls.length]).toEqual([['a', 'b'], 0]);
-  // The connection breaks before the reply, and is made again.
-  redis.calls.at(-1)?.reply.reject(new Error('broken'));
-  await settle();
-  expect(first.onGap).not.toHaveBeenCalled();
-  redis.emit('ready');
-  redis.calls.at(-1)?.reply.resolve();
-  await settle();
-  expect([first.onGap, second.onGap].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
+describe('subscriber', () => {
+  // SUBSCRIBER-2
+  test('reports a gap to every receiver only when the reconnected subscription is active', async () => {
+    const [first, second] = [newReceiver(), newReceiver()];
+    const added = [subscriber.add('a', first), subscriber.add('b', second)];
+    for (const { reply } of redis.calls) reply.resolve();
+    await Promise.all(added);
+    redis.emit('ready');
+    await settle();
+    expect([redis.calls.at(-1)?.names, first.onGap.mock.calls.length]).toEqual([['a', 'b'], 0]);
+    // The connection breaks before the reply, and is made again.
+    redis.calls.at(-1)?.reply.reject(new Error('broken'));
+    await settle();
+    expect(first.onGap).not.toHaveBeenCalled();
+    redis.emit('ready');
+    redis.calls.at(-1)?.reply.resolve();
+    await settle();
+    expect([first.onGap, second.onGap].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
+  });
+
+  test('makes no connection after it was closed', async () => {
+    const connect = vi.fn();
+    const closed = new Subscriber(connect);
+    closed.close();
+    await closed.add('a', newReceiver());
+    expect([connect.mock.calls, vi.getTimerCount()]).toEqual([[], 0]);
+  });
+
+  test('subscribes again at intervals, and keeps no timer without receivers', async () => {
+    const receiver = newReceiver();
+    void subscriber.add('a', receiver);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(redis.calls.map(({ names }) => names)).toEqual([['a'], ['a']]);
+    subscriber.remove('a', receiver);
+    expect(vi.getTimerCount()).toBe(0);
+  });
 });
 
-test('after its end it makes no connection', async () => {
-  const connect = vi.fn();
-  const closed = new Subscriber(connect);
-  closed.close();
-  await closed.add('a', newReceiver());
-  expect([connect.mock.calls, vi.getTimerCount()]).toEqual([[], 0]);
-});
-
-test('the subscriptions are made again from time to time, and no timer stays behind', async () => {
-  const receiver = newReceiver();
-  void subscriber.add('a', receiver);
-  await vi.advanceTimersByTimeAsync(10_000);
-  expect(redis.calls.map(({ names }) => names)).toEqual([['a'], ['a']]);
-  subscriber.remove('a', receiver);
-  expect(vi.getTimerCount()).toBe(0);
-});
-
-test('what ended before the inbox was open is looked up when it is open; its messages reach their receiver as what they are', async () => {
-  const inboxes = new Inboxes(subscriber, 'p1');
-  const receiver = { onEnded: vi.fn(), onReply: vi.fn(), onGap: vi.fn() };
-  const opened = inboxes.open('ns', receiver);
-  await settle();
-  expect(receiver.onGap).not.toHaveBeenCalled();
-  redis.calls[0]?.reply.resolve();
-  await opened;
-  expect(receiver.onGap).toHaveBeenCalledTimes(1);
-  for (const message of ['e t:s entry 5-0 {"a": 1}', 'e t:s entry 5-1 ', 'a request sealed', 'a request ', 'none'])
-    redis.emit('message', 'ns:inbox:p1', message);
-  redis.emit('message', 'other:inbox:p1', 'a request sealed');
-  expect(receiver.onEnded.mock.calls).toEqual([
-    [expect.objectContaining({ tenant: 't', session: 's', entryId: 'entry', event: '5-0', result: '{"a": 1}' })],
-    [expect.objectContaining({ entryId: 'entry', event: '5-1', result: '' })],
-  ]);
-  expect(receiver.onReply.mock.calls).toEqual([
-    ['request', 'sealed'],
-    ['request', ''],
-  ]);
-  inboxes.remove('ns');
-  redis.emit('message', 'ns:inbox:p1', 'a request sealed');
-  expect(receiver.onReply).toHaveBeenCalledTimes(2);
+describe('inboxes', () => {
+  test('report a gap on opening, and pass ends and replies to their receivers', async () => {
+    const inboxes = new Inboxes(subscriber, 'p1');
+    const receiver = { onEnded: vi.fn(), onReply: vi.fn(), onGap: vi.fn() };
+    const opened = inboxes.open('ns', receiver);
+    await settle();
+    expect(receiver.onGap).not.toHaveBeenCalled();
+    redis.calls[0]?.reply.resolve();
+    await opened;
+    expect(receiver.onGap).toHaveBeenCalledTimes(1);
+    for (const message of ['e t:s entry 5-0 {"a": 1}', 'e t:s entry 5-1 ', 'a request sealed', 'a request ', 'none'])
+      redis.emit('message', 'ns:inbox:p1', message);
+    redis.emit('message', 'other:inbox:p1', 'a request sealed');
+    expect(receiver.onEnded.mock.calls).toEqual([
+      [expect.objectContaining({ tenant: 't', session: 's', entryId: 'entry', event: '5-0', result: '{"a": 1}' })],
+      [expect.objectContaining({ entryId: 'entry', event: '5-1', result: '' })],
+    ]);
+    expect(receiver.onReply.mock.calls).toEqual([
+      ['request', 'sealed'],
+      ['request', ''],
+    ]);
+    inboxes.remove('ns');
+    redis.emit('message', 'ns:inbox:p1', 'a request sealed');
+    expect(receiver.onReply).toHaveBeenCalledTimes(2);
+  });
 });

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FileOperation, FileRecord, FileReply } from '@shellfleet/protocol';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { downloadDirectory } from './download-directory.ts';
 import type { FileSteps } from './file-steps.ts';
 import { Progress } from './progress.ts';
@@ -21,7 +21,7 @@ const file = (name: string): FileRecord => ({ ...plain, name, type: 'file' });
 const directory = (name: string): FileRecord => ({ ...plain, name, type: 'directory', mode: 0o755 });
 const link = (name: string, to: string): FileRecord => ({ ...plain, name, type: 'symlink', target: to });
 
-/** Returns a hostile sandbox: these records, and `evil` as the content of every file. */
+/** Returns the steps of a hostile sandbox, which lists these records and has `evil` as the content of every file. */
 function hostile(records: FileRecord[], epochs: number[] = []): FileSteps {
   let step = 0;
   const answerOf = (operation: FileOperation): FileReply => {
@@ -43,58 +43,57 @@ function hostile(records: FileRecord[], epochs: number[] = []): FileSteps {
 const copy = (records: FileRecord[], epochs?: number[]) =>
   downloadDirectory(hostile(records, epochs), '/tree', target, new Progress(undefined), {});
 
-test.each(['../evil', '/etc/evil', 'a/../../evil', 'a/./evil', 'a//evil', '.', '..', '', 'a/', 'nul\0name'])(
-  'the name %j is refused, and nothing is written outside',
-  async (name) => {
-    await expect(copy([directory('a'), file(name)])).rejects.toMatchObject({ code: 'FILE_DENIED' });
+describe('download of a directory', () => {
+  test.each(['../evil', '/etc/evil', 'a/../../evil', 'a/./evil', 'a//evil', '.', '..', '', 'a/', 'nul\0name'])(
+    'refuses the name %j, and writes nothing outside the target',
+    async (name) => {
+      await expect(copy([directory('a'), file(name)])).rejects.toMatchObject({ code: 'FILE_DENIED' });
+      expect(await readdir(outside)).toEqual(['target']);
+    },
+  );
+
+  test('writes nothing through a symbolic link that the sandbox sent', async () => {
+    await expect(copy([link('way', '..'), file('way/evil')])).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' });
+    await expect(copy([link('way', '..'), directory('way'), file('way/evil')])).rejects.toMatchObject({
+      code: 'FILE_DENIED',
+      message: expect.stringContaining('in the way of a symbolic link'),
+    });
     expect(await readdir(outside)).toEqual(['target']);
-  },
-);
-
-test('a link of the sandbox is no way out: nothing is written below its name', async () => {
-  await expect(copy([link('way', '..'), file('way/evil')])).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' });
-  await expect(copy([link('way', '..'), directory('way'), file('way/evil')])).rejects.toMatchObject({
-    code: 'FILE_DENIED',
-    message: expect.stringContaining('in the way of a symbolic link'),
   });
-  expect(await readdir(outside)).toEqual(['target']);
-});
 
-test('a link that is here already is not followed', async () => {
-  await symlink('..', join(target, 'way'));
-  await expect(copy([directory('way'), file('way/evil')])).rejects.toMatchObject({
-    code: 'FILE_DENIED',
-    message: expect.stringContaining('which is not followed'),
+  test('does not follow a symbolic link that exists in the target', async () => {
+    await symlink('..', join(target, 'way'));
+    await expect(copy([directory('way'), file('way/evil')])).rejects.toMatchObject({
+      code: 'FILE_DENIED',
+      message: expect.stringContaining('which is not followed'),
+    });
+    await expect(copy([file('way/evil')])).rejects.toMatchObject({ code: 'FILE_DENIED' });
+    expect(await readdir(outside)).toEqual(['target']);
   });
-  await expect(copy([file('way/evil')])).rejects.toMatchObject({ code: 'FILE_DENIED' });
-  expect(await readdir(outside)).toEqual(['target']);
-});
 
-test('a link with the name of a file is replaced, and what it names stays', async () => {
-  await writeFile(join(outside, 'mine'), 'mine');
-  await symlink('../mine', join(target, 'f'));
-  await copy([file('f')]);
-  expect(await readFile(join(outside, 'mine'), 'utf8')).toBe('mine');
-  expect(await readFile(join(target, 'f'), 'utf8')).toBe('evil');
-});
+  test('replaces a symbolic link by a file of its name, and keeps the linked file', async () => {
+    await writeFile(join(outside, 'mine'), 'mine');
+    await symlink('../mine', join(target, 'f'));
+    await copy([file('f')]);
+    expect(await readFile(join(outside, 'mine'), 'utf8')).toBe('mine');
+    expect(await readFile(join(target, 'f'), 'utf8')).toBe('evil');
+  });
 
-test('links keep their targets, names may have newlines, and no file is setuid', async () => {
-  await copy([link('out', '/etc/passwd'), file('new\nline')]);
-  expect(await readlink(join(target, 'out'))).toBe('/etc/passwd');
-  const { lstat } = await import('node:fs/promises');
-  expect((await lstat(join(target, 'new\nline'))).mode & 0o7777).toBe(0o755);
-});
+  test('keeps link targets and newlines in names, and removes setuid bits', async () => {
+    await copy([link('out', '/etc/passwd'), file('new\nline')]);
+    expect(await readlink(join(target, 'out'))).toBe('/etc/passwd');
+    const { lstat } = await import('node:fs/promises');
+    expect((await lstat(join(target, 'new\nline'))).mode & 0o7777).toBe(0o755);
+  });
 
-const large = (name: string): FileRecord => ({ ...file(name), size: 600_000 });
+  const large = (name: string): FileRecord => ({ ...file(name), size: 600_000 });
 
-test.each<[string, FileRecord[]]>([
-  ['small files', [file('a'), file('b')]],
-  ['large files', [large('a'), large('b')]],
-  ['both', [large('a'), file('b'), large('c')]],
-])(
-  'a directory of %s is not put together from two sandboxes, at whichever step the other one came',
-  async (_what, records) => {
-    // Besides files, the directory itself and its list are read. Small files take one step.
+  test.each<[string, FileRecord[]]>([
+    ['small files', [file('a'), file('b')]],
+    ['large files', [large('a'), large('b')]],
+    ['large and small files', [large('a'), file('b'), large('c')]],
+  ])('fails for %s when the sandbox is replaced at any step', async (_what, records) => {
+    // The directory and its list take a step each, a large file takes one, and all small files together take one.
     const steps = 2 + records.filter(({ size }) => size > 4).length + (records.some(({ size }) => size === 4) ? 1 : 0);
     await copy(records, Array(steps).fill(1));
     for (let replacedAfter = 1; replacedAfter < steps; replacedAfter++) {
@@ -103,5 +102,5 @@ test.each<[string, FileRecord[]]>([
         code: 'CONTAINER_LOST',
       });
     }
-  },
-);
+  });
+});

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { CallOrder } from '@shellfleet/concurrency';
 import { readSealedReply } from '@shellfleet/mailbox';
 import { type FileReply, newResult, sessionKeys } from '@shellfleet/protocol';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { sendEntry } from '../submit/send-entry.ts';
 import { SessionFiles } from './session-files.ts';
 
 vi.mock(import('@shellfleet/mailbox'), async (original) => ({ ...(await original()), readSealedReply: vi.fn() }));
 vi.mock(import('../submit/send-entry.ts'), async (original) => ({ ...(await original()), sendEntry: vi.fn() }));
 
-/** Returns a session whose steps succeed with the next reply (undefined: gone) under the next epoch. */
+/** Returns files whose steps succeed with the next reply under the next epoch. An undefined reply is gone. */
 function filesWith(answers: (FileReply | undefined)[], epochs: number[] = []): SessionFiles {
   let step = 0;
   vi.mocked(sendEntry).mockImplementation(async () => {
@@ -41,30 +41,32 @@ const ordered = { ordered: true };
 const full = { data: Buffer.alloc(524_288, 'x').toString('base64') };
 const rest = { data: Buffer.from('end').toString('base64') };
 
-test('a file is its parts, up to the first that is not full', async () => {
-  expect(await filesWith([full, rest]).readText('/f', ordered)).toBe(`${'x'.repeat(524_288)}end`);
-});
+describe('file access of a session', () => {
+  test('reads a file in parts until one is not full', async () => {
+    expect(await filesWith([full, rest]).readText('/f', ordered)).toBe(`${'x'.repeat(524_288)}end`);
+  });
 
-test.each<[string, (files: SessionFiles) => Promise<unknown>, FileReply[]]>([
-  ['read whose first answer is gone', (files) => files.read('/f', ordered), []],
-  ['read whose later answer is gone', (files) => files.read('/f', ordered), [full]],
-  ['download whose later answer is gone', (files) => files.download('/f', join(directory, 'f'), ordered), [full]],
-  ['list whose answer is gone', (files) => files.list('/', ordered), []],
-])('a %s rejects with RESULT_EXPIRED, and is no end of the file', async (_what, act, answers) => {
-  await expect(act(filesWith(answers))).rejects.toMatchObject({ code: 'RESULT_EXPIRED' });
-  expect(await readdir(directory)).toEqual([]);
-});
+  test.each<[string, (files: SessionFiles) => Promise<unknown>, FileReply[]]>([
+    ['read whose first reply is gone', (files) => files.read('/f', ordered), []],
+    ['read whose later reply is gone', (files) => files.read('/f', ordered), [full]],
+    ['download whose later reply is gone', (files) => files.download('/f', join(directory, 'f'), ordered), [full]],
+    ['list whose reply is gone', (files) => files.list('/', ordered), []],
+  ])('rejects a %s with RESULT_EXPIRED, and leaves no partial file', async (_what, act, answers) => {
+    await expect(act(filesWith(answers))).rejects.toMatchObject({ code: 'RESULT_EXPIRED' });
+    expect(await readdir(directory)).toEqual([]);
+  });
 
-test('a removal is done whether its answer is there or not', async () => {
-  await filesWith([undefined]).remove('/f', ordered);
-});
+  test('reports a removal as done even when its reply is gone', async () => {
+    await filesWith([undefined]).remove('/f', ordered);
+  });
 
-test('a file is not put together from parts of two sandboxes', async () => {
-  const read = filesWith([full, rest], [1, 2]).read('/f', ordered);
-  await expect(read).rejects.toMatchObject({ code: 'CONTAINER_LOST', context: { path: '/f' } });
-});
+  test('refuses to join the parts of a file from two sandboxes', async () => {
+    const read = filesWith([full, rest], [1, 2]).read('/f', ordered);
+    await expect(read).rejects.toMatchObject({ code: 'CONTAINER_LOST', context: { path: '/f' } });
+  });
 
-test('a file over the limit of read is refused at its first part', async () => {
-  const read = filesWith([{ ...full, size: 2 ** 40 }]).read('/f', ordered);
-  await expect(read).rejects.toMatchObject({ code: 'FILE_TOO_LARGE', context: { path: '/f', limit: 268_435_456 } });
+  test('refuses a file over the limit of read at its first part', async () => {
+    const read = filesWith([{ ...full, size: 2 ** 40 }]).read('/f', ordered);
+    await expect(read).rejects.toMatchObject({ code: 'FILE_TOO_LARGE', context: { path: '/f', limit: 268_435_456 } });
+  });
 });

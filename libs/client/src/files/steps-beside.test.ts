@@ -1,7 +1,7 @@
 import { CallOrder } from '@shellfleet/concurrency';
 import { readStoredSession } from '@shellfleet/mailbox';
 import { type FileOperation, type HostReply, sessionKeys } from '@shellfleet/protocol';
-import { beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { requestFromHost } from '../hosts/request-from-host.ts';
 import { StepsBeside } from './steps-beside.ts';
 
@@ -33,16 +33,18 @@ async function idsOf(operation: FileOperation): Promise<string[]> {
   return ids;
 }
 
-// mutants-3: `beside-id`. BESIDE-1.
-test.each<FileOperation>([
-  { name: 'rename', path: '/a', to: '/b' },
-  { name: 'remove', path: '/a', recursive: true },
-  { name: 'mkdir', path: '/a' },
-  { name: 'chmod', path: '/a', mode: 0o600 },
-])('a $name of which the host cannot say whether it was done keeps its id', async (operation) => {
-  expect(await idsOf(operation)).toEqual(['id1', 'id1', 'id1']);
-});
+describe('file steps beside commands', () => {
+  // mutants-3: `beside-id`. BESIDE-1.
+  test.each<FileOperation>([
+    { name: 'rename', path: '/a', to: '/b' },
+    { name: 'remove', path: '/a', recursive: true },
+    { name: 'mkdir', path: '/a' },
+    { name: 'chmod', path: '/a', mode: 0o600 },
+  ])('repeat a $name under the same id while its outcome is unknown', async (operation) => {
+    expect(await idsOf(operation)).toEqual(['id1', 'id1', 'id1']);
+  });
 
-test('a read of which the host has lost the reply is another step each time', async () => {
-  expect(await idsOf({ name: 'stat', path: '/a' })).toEqual(['id1', 'id2', 'id3']);
+  test('repeat a read under a new id when its reply was lost', async () => {
+    expect(await idsOf({ name: 'stat', path: '/a' })).toEqual(['id1', 'id2', 'id3']);
+  });
 });

@@ -1,5 +1,5 @@
 import { ShellfleetError } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { SendWindow } from './send-window.ts';
 
 function stage(room: number) {
@@ -18,28 +18,30 @@ function stage(room: number) {
   return { sent, answers, calls };
 }
 
-test('calls that find room are sent in the same step, the others in call order as answers come', async () => {
-  const { sent, answers, calls } = stage(2);
-  const replies = calls(5);
-  expect(sent).toEqual([0, 1]);
-  answers[1]?.resolve(11);
-  expect(await replies[1]).toBe(11);
-  expect(sent).toEqual([0, 1, 2]);
-  for (const [number, answer] of answers.entries()) answer.resolve(number + 10);
-  expect(await Promise.all(replies)).toEqual([10, 11, 12, 13, 14]);
-  expect(sent).toEqual([0, 1, 2, 3, 4]);
-});
+describe('send window', () => {
+  test('sends calls that fit at once, and the others in call order as replies arrive', async () => {
+    const { sent, answers, calls } = stage(2);
+    const replies = calls(5);
+    expect(sent).toEqual([0, 1]);
+    answers[1]?.resolve(11);
+    expect(await replies[1]).toBe(11);
+    expect(sent).toEqual([0, 1, 2]);
+    for (const [number, answer] of answers.entries()) answer.resolve(number + 10);
+    expect(await Promise.all(replies)).toEqual([10, 11, 12, 13, 14]);
+    expect(sent).toEqual([0, 1, 2, 3, 4]);
+  });
 
-test('a refusal concerns its own call; no answer at all, everybody who waits', async () => {
-  const { sent, answers, calls } = stage(1);
-  const replies = calls(4);
-  const full = new Error('OOM command not allowed');
-  full.name = 'ReplyError';
-  answers[0]?.reject(new ShellfleetError('QUEUE_UNAVAILABLE', 'full', {}, { cause: full }));
-  await expect(replies[0]).rejects.toThrow('full');
-  expect(sent).toEqual([0, 1]);
-  answers[1]?.reject(new ShellfleetError('QUEUE_UNAVAILABLE', 'away', {}, { cause: new Error('Command timed out') }));
-  const ends = await Promise.allSettled(replies.slice(1));
-  expect(ends.map((end) => end.status === 'rejected' && end.reason.message)).toEqual(['away', 'away', 'away']);
-  expect(sent).toEqual([0, 1]);
+  test('rejects one call on a refusal, and all waiting calls on a missing reply', async () => {
+    const { sent, answers, calls } = stage(1);
+    const replies = calls(4);
+    const full = new Error('OOM command not allowed');
+    full.name = 'ReplyError';
+    answers[0]?.reject(new ShellfleetError('QUEUE_UNAVAILABLE', 'full', {}, { cause: full }));
+    await expect(replies[0]).rejects.toThrow('full');
+    expect(sent).toEqual([0, 1]);
+    answers[1]?.reject(new ShellfleetError('QUEUE_UNAVAILABLE', 'away', {}, { cause: new Error('Command timed out') }));
+    const ends = await Promise.allSettled(replies.slice(1));
+    expect(ends.map((end) => end.status === 'rejected' && end.reason.message)).toEqual(['away', 'away', 'away']);
+    expect(sent).toEqual([0, 1]);
+  });
 });

@@ -1,5 +1,5 @@
 import { type CommandPayload, LIMITS } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { SubmitBudget } from './send-window.ts';
 
 const command = (rest: Partial<CommandPayload> = {}): CommandPayload => ({
@@ -7,37 +7,41 @@ const command = (rest: Partial<CommandPayload> = {}): CommandPayload => ({
   ...rest,
 });
 
-test('BUDGET-1: so many entries are taken and no more, until one is given back', () => {
-  const budget = new SubmitBudget();
-  const releases = Array.from({ length: LIMITS.producerPending }, () => budget.take(command()));
-  expect(() => budget.take(command())).toThrow(expect.objectContaining({ code: 'QUOTA_EXCEEDED', retryable: true }));
-  releases[0]?.();
-  releases[0]?.();
-  budget.take(command());
-  expect(() => budget.take({ type: 'restart' })).toThrow(`This process waits for ${LIMITS.producerPending} commands`);
-});
+describe('submit budget', () => {
+  // BUDGET-1
+  test('refuses entries over its count until an earlier one is released', () => {
+    const budget = new SubmitBudget();
+    const releases = Array.from({ length: LIMITS.producerPending }, () => budget.take(command()));
+    expect(() => budget.take(command())).toThrow(expect.objectContaining({ code: 'QUOTA_EXCEEDED', retryable: true }));
+    releases[0]?.();
+    releases[0]?.();
+    budget.take(command());
+    expect(() => budget.take({ type: 'restart' })).toThrow(`This process waits for ${LIMITS.producerPending} commands`);
+  });
 
-test.each<[string, Parameters<SubmitBudget['take']>[0]]>([
-  ['scripts', command({ script: 'x'.repeat(1 << 20) })],
-  ['stdins', command({ stdin: 'x'.repeat(1 << 20) })],
-  ['variables', command({ env: { A: 'x'.repeat(1 << 20) } })],
-  [
-    'parts of files',
-    {
-      type: 'file',
-      operation: { name: 'write', path: '/f', offset: 0, last: true, transfer: 't', data: 'x'.repeat(1 << 20) },
-    },
-  ],
-])('BUDGET-1: the size of %s counts', (_what, payload) => {
-  const budget = new SubmitBudget();
-  let taken = 0;
-  const takeAll = () => {
-    for (;;) {
-      budget.take(payload);
-      taken++;
-    }
-  };
-  expect(takeAll).toThrow('Wait for some of their results');
-  expect(taken).toBeGreaterThan((LIMITS.producerPendingChars >> 20) * 0.99 - 1);
-  expect(taken).toBeLessThanOrEqual(LIMITS.producerPendingChars >> 20);
+  // BUDGET-1
+  test.each<[string, Parameters<SubmitBudget['take']>[0]]>([
+    ['scripts', command({ script: 'x'.repeat(1 << 20) })],
+    ['stdins', command({ stdin: 'x'.repeat(1 << 20) })],
+    ['variables', command({ env: { A: 'x'.repeat(1 << 20) } })],
+    [
+      'parts of files',
+      {
+        type: 'file',
+        operation: { name: 'write', path: '/f', offset: 0, last: true, transfer: 't', data: 'x'.repeat(1 << 20) },
+      },
+    ],
+  ])('counts the size of %s', (_what, payload) => {
+    const budget = new SubmitBudget();
+    let taken = 0;
+    const takeAll = () => {
+      for (;;) {
+        budget.take(payload);
+        taken++;
+      }
+    };
+    expect(takeAll).toThrow('Wait for some of their results');
+    expect(taken).toBeGreaterThan((LIMITS.producerPendingChars >> 20) * 0.99 - 1);
+    expect(taken).toBeLessThanOrEqual(LIMITS.producerPendingChars >> 20);
+  });
 });

@@ -9,11 +9,12 @@ function entry(rawFrom: number, data: Uint8Array, rest: Partial<OutputEntry> = {
   return { stream: 'stdout', seq: 0, rawFrom, rawTo, omittedBytes: 0, lines: 0, offset: rawFrom, data, ...rest };
 }
 
-describe('text', () => {
+describe('assembled text', () => {
   const whole = 'a€😀\ufeffz\n';
   const bytes = encode(whole);
+  // CHUNK-1
   test.each(Array.from({ length: bytes.byteLength + 1 }, (_, at) => at))(
-    'is the same when cut at byte %i (CHUNK-1)',
+    'is the same when the output is cut at byte %i',
     (at) => {
       const assembler = new ChunkAssembler();
       const chunks = [
@@ -25,7 +26,7 @@ describe('text', () => {
     },
   );
 
-  test('of one stream is not mixed up with the other', () => {
+  test('keeps a split character of stdout apart from stderr', () => {
     const assembler = new ChunkAssembler();
     const euro = encode('€');
     assembler.push('1-0', entry(0, euro.subarray(0, 1)));
@@ -33,7 +34,7 @@ describe('text', () => {
     expect(assembler.push('3-0', entry(1, euro.subarray(1))).text).toBe('€');
   });
 
-  test('says half a character when the command has ended', () => {
+  test('ends with a replacement character when the output ended within a character', () => {
     const assembler = new ChunkAssembler();
     assembler.push('1-0', entry(0, encode('€').subarray(0, 2), { seq: 4 }));
     expect(assembler.end('2-0', { stdout: 2, stderr: 0 })).toEqual([
@@ -41,15 +42,15 @@ describe('text', () => {
     ]);
   });
 
-  test('goes on in the middle of a character for a reader that resumes', () => {
+  test('continues within a character for a reader that resumes', () => {
     const assembler = new ChunkAssembler({ stdout: undefined, stderr: undefined });
     assembler.resumeAfter(entry(0, encode('€').subarray(0, 2)));
     expect(assembler.push('2-0', entry(2, encode('€').subarray(2))).text).toBe('€');
   });
 });
 
-describe('what is missing', () => {
-  test('has its reason: trimmed, over the budget, or withheld by a rule', () => {
+describe('missing output', () => {
+  test('is reported as trimmed, over the budget, or withheld by a rule', () => {
     const reasonOf = (entries: OutputEntry[]) => {
       const assembler = new ChunkAssembler();
       return entries.map((each, index) => assembler.push(`${index + 1}-0`, each).omittedBecause);
@@ -72,17 +73,19 @@ describe('what is missing', () => {
     expect(trimmed.map(({ omittedBytes, omittedBecause }) => [omittedBytes, omittedBecause])).toEqual([[4, 'trimmed']]);
   });
 
-  test('before the first chunk is counted in it (CHUNK-2)', () => {
+  // CHUNK-2
+  test('is counted in the first chunk when the beginning is missing', () => {
     expect(new ChunkAssembler().push('1-0', entry(7, encode('x'))).omittedBytes).toBe(7);
   });
 
-  test('between two chunks is counted in the later one, with what the stream never carried (CHUNK-2)', () => {
+  // CHUNK-2
+  test('is counted in the later of two chunks, with bytes omitted from the stream', () => {
     const assembler = new ChunkAssembler();
     assembler.push('1-0', entry(0, encode('abc')));
     expect(assembler.push('2-0', entry(10, encode('x'), { omittedBytes: 5 })).omittedBytes).toBe(12);
   });
 
-  test('at the end is said in a chunk without data', () => {
+  test('is reported in a chunk without data at the end of the command', () => {
     const assembler = new ChunkAssembler();
     assembler.push('1-0', entry(0, encode('abc')));
     expect(
@@ -93,7 +96,7 @@ describe('what is missing', () => {
     ]);
   });
 
-  test('is nothing for a reader that resumed and has the rest', () => {
+  test('is not reported to a reader that resumed and has the rest', () => {
     const assembler = new ChunkAssembler({ stdout: undefined, stderr: undefined });
     expect(assembler.push('1-0', entry(100, encode('x'))).omittedBytes).toBeUndefined();
     expect(assembler.end('2-0', { stdout: 101, stderr: 50 })).toEqual([]);

@@ -1,5 +1,5 @@
 import { type OutputEntry, sessionKeys } from '@shellfleet/protocol';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { requestFromHost } from '../hosts/request-from-host.ts';
 import { readLog } from './command-log.ts';
 import { type EntryStep, followEntries } from './command-output.ts';
@@ -20,38 +20,40 @@ function output(id: string, offset: number, text: string): EntryStep {
   return { type: 'output', id, entry: { stream: 'stdout', offset, data, omittedBytes: 0 } as OutputEntry };
 }
 
-test('bytes that reach the stream while the host is asked are read from it, and not counted as missing', async () => {
-  const reads: unknown[] = [];
-  const stored = [[output('1-0', 0, 'abc')], [output('2-0', 3, 'de')]];
-  vi.mocked(followEntries).mockImplementation(async function* (_context, _keys, _entry, { after }) {
-    reads.push(after);
-    yield* stored.shift() ?? [];
+describe('log of a command', () => {
+  test('includes bytes that reach the stream during a request to the host', async () => {
+    const reads: unknown[] = [];
+    const stored = [[output('1-0', 0, 'abc')], [output('2-0', 3, 'de')]];
+    vi.mocked(followEntries).mockImplementation(async function* (_context, _keys, _entry, { after }) {
+      reads.push(after);
+      yield* stored.shift() ?? [];
+    });
+    const data = Buffer.from('fghij').toString('base64');
+    vi.mocked(requestFromHost).mockImplementation(
+      async () => ({ pieces: [{ stream: 'stdout', offset: 5, data }], more: false }) as never,
+    );
+    const chunks = await Array.fromAsync(readLog({} as never, keys, ENTRY, {}));
+    expect(chunks.map(({ text, omittedBytes }) => [text, omittedBytes])).toEqual([
+      ['abc', undefined],
+      ['de', undefined],
+      ['fghij', undefined],
+    ]);
+    expect(reads).toEqual([undefined, '1-0']);
   });
-  const data = Buffer.from('fghij').toString('base64');
-  vi.mocked(requestFromHost).mockImplementation(
-    async () => ({ pieces: [{ stream: 'stdout', offset: 5, data }], more: false }) as never,
-  );
-  const chunks = await Array.fromAsync(readLog({} as never, keys, ENTRY, {}));
-  expect(chunks.map(({ text, omittedBytes }) => [text, omittedBytes])).toEqual([
-    ['abc', undefined],
-    ['de', undefined],
-    ['fghij', undefined],
-  ]);
-  expect(reads).toEqual([undefined, '1-0']);
-});
 
-test('bytes that neither the stream nor the host has are counted once', async () => {
-  const stored = [[output('1-0', 0, 'abc')]];
-  vi.mocked(followEntries).mockImplementation(async function* () {
-    yield* stored.shift() ?? [];
+  test('counts bytes once when neither the stream nor the host has them', async () => {
+    const stored = [[output('1-0', 0, 'abc')]];
+    vi.mocked(followEntries).mockImplementation(async function* () {
+      yield* stored.shift() ?? [];
+    });
+    const data = Buffer.from('fghij').toString('base64');
+    vi.mocked(requestFromHost).mockImplementation(
+      async () => ({ pieces: [{ stream: 'stdout', offset: 5, data }], more: false }) as never,
+    );
+    const chunks = await Array.fromAsync(readLog({} as never, keys, ENTRY, {}));
+    expect(chunks.map(({ text, omittedBytes }) => [text, omittedBytes])).toEqual([
+      ['abc', undefined],
+      ['fghij', 2],
+    ]);
   });
-  const data = Buffer.from('fghij').toString('base64');
-  vi.mocked(requestFromHost).mockImplementation(
-    async () => ({ pieces: [{ stream: 'stdout', offset: 5, data }], more: false }) as never,
-  );
-  const chunks = await Array.fromAsync(readLog({} as never, keys, ENTRY, {}));
-  expect(chunks.map(({ text, omittedBytes }) => [text, omittedBytes])).toEqual([
-    ['abc', undefined],
-    ['fghij', 2],
-  ]);
 });

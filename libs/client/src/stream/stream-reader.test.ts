@@ -1,6 +1,6 @@
 import { readStream, type StreamEntry } from '@shellfleet/mailbox';
 import { sessionKeys } from '@shellfleet/protocol';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { StreamReader } from './stream-reader.ts';
 
 vi.mock(import('@shellfleet/mailbox'), async (original) => ({ ...(await original()), readStream: vi.fn() }));
@@ -15,27 +15,29 @@ const entries = (count: number, bytes: number): StreamEntry[] =>
     data: Buffer.alloc(bytes),
   }));
 
-test('a thousand readers of one connection read a few pages at a time, and each gets its own', async () => {
-  let [reading, most] = [0, 0];
-  vi.mocked(readStream).mockImplementation(async () => {
-    most = Math.max(most, ++reading);
-    await new Promise(setImmediate);
-    reading -= 1;
-    return entries(1, 10);
+describe('stream reader', () => {
+  test('reads at most 8 pages at once for a thousand readers of one connection', async () => {
+    let [reading, most] = [0, 0];
+    vi.mocked(readStream).mockImplementation(async () => {
+      most = Math.max(most, ++reading);
+      await new Promise(setImmediate);
+      reading -= 1;
+      return entries(1, 10);
+    });
+    const redis = {} as never;
+    const pages = await Promise.all(Array.from({ length: 1_000 }, () => new StreamReader(redis, keys, '0-0').page()));
+    expect(pages.map((page) => page.length)).toEqual(Array(1_000).fill(1));
+    expect(most).toBe(8);
   });
-  const redis = {} as never;
-  const pages = await Promise.all(Array.from({ length: 1_000 }, () => new StreamReader(redis, keys, '0-0').page()));
-  expect(pages.map((page) => page.length)).toEqual(Array(1_000).fill(1));
-  expect(most).toBe(8);
-});
 
-test('the first page of a reader is small, because it may leave; later ones have about the same size in bytes', async () => {
-  const counts: number[] = [];
-  vi.mocked(readStream).mockImplementation(async (_redis, _keys, _from, count) => {
-    counts.push(count);
-    return entries(count, counts.length < 3 ? 65_536 : 4_096);
+  test('begins with a small page, and keeps later pages near one size in bytes', async () => {
+    const counts: number[] = [];
+    vi.mocked(readStream).mockImplementation(async (_redis, _keys, _from, count) => {
+      counts.push(count);
+      return entries(count, counts.length < 3 ? 65_536 : 4_096);
+    });
+    const reader = new StreamReader({} as never, keys, '0-0');
+    for (let page = 0; page < 4; page += 1) await reader.page();
+    expect(counts).toEqual([16, 32, 32, 512]);
   });
-  const reader = new StreamReader({} as never, keys, '0-0');
-  for (let page = 0; page < 4; page += 1) await reader.page();
-  expect(counts).toEqual([16, 32, 32, 512]);
 });

@@ -1,5 +1,5 @@
 import { type LogPage, newResult, type OutputEntry, sessionKeys, toWireResult } from '@shellfleet/protocol';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { requestFromHost } from '../hosts/request-from-host.ts';
 import { type EntryStep, followEntries } from './command-output.ts';
 import { followWholeOutput } from './whole-output.ts';
@@ -41,7 +41,7 @@ function give(steps: EntryStep[], log = '') {
     if (request.type !== 'log') throw new Error('another request');
     asked.push([request.attached, request.from.stdout]);
     const from = Math.max(5, request.from.stdout);
-    // Two bytes a page, of a log that begins at 5.
+    // The host returns two bytes per page, of a log that begins at byte 5.
     const data = Buffer.from(log.slice(from - 5, from - 3));
     const page: LogPage = { pieces: [], more: from + 2 < log.length + 5 };
     if (data.length > 0) page.pieces.push({ stream: 'stdout', offset: from, data: data.toString('base64') });
@@ -57,47 +57,58 @@ async function read(reportAfterBytes: number) {
   );
 }
 
-test('WHOLE-1: what the stream does not have comes from the host, once and in order', async () => {
-  const asked = give(
-    [output('1-0', 0, 'abcde'), idle, idle, idle, closing('2-0', 5, 10), completed, ended(10)],
-    'fghij',
-  );
-  expect((await read(2)).join('')).toBe('abcdefghij');
-  expect(asked[0]).toEqual(['reads', 5]);
-});
+describe('whole output', () => {
+  // WHOLE-1
+  test('takes bytes that the stream lacks from the host, once and in order', async () => {
+    const asked = give(
+      [output('1-0', 0, 'abcde'), idle, idle, idle, closing('2-0', 5, 10), completed, ended(10)],
+      'fghij',
+    );
+    expect((await read(2)).join('')).toBe('abcdefghij');
+    expect(asked[0]).toEqual(['reads', 5]);
+  });
 
-test('WHOLE-1: a page of the host that overtakes the end of the stream waits for it', async () => {
-  give(
-    [output('1-0', 0, 'abc'), idle, output('2-0', 3, 'de'), idle, idle, closing('3-0', 5, 10), completed, ended(10)],
-    'fghij',
-  );
-  expect((await read(2)).join('')).toBe('abcdefghij');
-});
+  // WHOLE-1
+  test('holds a page of the host until the stream has reached its position', async () => {
+    give(
+      [output('1-0', 0, 'abc'), idle, output('2-0', 3, 'de'), idle, idle, closing('3-0', 5, 10), completed, ended(10)],
+      'fghij',
+    );
+    expect((await read(2)).join('')).toBe('abcdefghij');
+  });
 
-test('WHOLE-2: a command that prints little asks its host nothing', async () => {
-  const asked = give([output('1-0', 0, 'abcde'), idle, idle, completed, ended(5)]);
-  expect(await read(5)).toEqual(['abcde']);
-  expect(asked).toEqual([]);
-});
+  // WHOLE-2
+  test('sends no request to the host for a command that prints little', async () => {
+    const asked = give([output('1-0', 0, 'abcde'), idle, idle, completed, ended(5)]);
+    expect(await read(5)).toEqual(['abcde']);
+    expect(asked).toEqual([]);
+  });
 
-test('the host is asked at the end for what a reader missed that was no reader of the running command', async () => {
-  const asked = give([output('1-0', 0, 'abcde'), closing('2-0', 5, 8), completed, ended(8)], 'fgh');
-  expect((await read(Number.POSITIVE_INFINITY)).join('')).toBe('abcdefgh');
-  expect(asked).toEqual([
-    ['reads', 5],
-    ['reads', 7],
-  ]);
-});
+  test('requests missed bytes from the host at the end for an unattached reader', async () => {
+    const asked = give([output('1-0', 0, 'abcde'), closing('2-0', 5, 8), completed, ended(8)], 'fgh');
+    expect((await read(Number.POSITIVE_INFINITY)).join('')).toBe('abcdefgh');
+    expect(asked).toEqual([
+      ['reads', 5],
+      ['reads', 7],
+    ]);
+  });
 
-test('WHOLE-3: what neither has is counted where it is missing', async () => {
-  give([output('1-0', 0, 'abc'), closing('2-0', 3, 10), completed, ended(10)], 'fghi');
-  expect(await read(Number.POSITIVE_INFINITY)).toEqual(['abc', ['fg', 2, 'over-budget'], 'hi', ['', 1, 'over-budget']]);
-});
+  // WHOLE-3
+  test('counts bytes in their place when neither stream nor host has them', async () => {
+    give([output('1-0', 0, 'abc'), closing('2-0', 3, 10), completed, ended(10)], 'fghi');
+    expect(await read(Number.POSITIVE_INFINITY)).toEqual([
+      'abc',
+      ['fg', 2, 'over-budget'],
+      'hi',
+      ['', 1, 'over-budget'],
+    ]);
+  });
 
-test('what a rule has withheld is counted as that', async () => {
-  const blocked = { type: 'email', reason: 'matched' } as const;
-  const match = output('2-0', 5, '', { rawFrom: 5, rawTo: 9, omittedBytes: 4, blocked });
-  const asked = give([output('1-0', 0, 'abcde'), match, completed, ended(9)]);
-  expect(await read(Number.POSITIVE_INFINITY)).toEqual(['abcde', ['', 4, 'withheld']]);
-  expect(asked).toEqual([]);
+  test('reports output that a rule withheld as withheld', async () => {
+    const blocked = { type: 'email', reason: 'matched' } as const;
+    const match = output('2-0', 5, '', { rawFrom: 5, rawTo: 9, omittedBytes: 4, blocked });
+    const asked = give([output('1-0', 0, 'abcde'), match, completed, ended(9)]);
+    expect(await read(Number.POSITIVE_INFINITY)).toEqual(['abcde', ['', 4, 'withheld']]);
+    expect(asked).toEqual([]);
+  });
 });

@@ -8,7 +8,7 @@ afterEach(() => vi.useRealTimers());
 
 const keys: SessionKeys = sessionKeys('ns:aaaaaaaaaaaa', 't', 's');
 
-/** Sets up a Redis without sessions. `changedAt` and `wasRestoring` tell how it was lost. */
+/** Sets up a Redis without sessions. `changedAt` and `wasRestoring` describe how it lost its data. */
 function setUp(changedAt?: number, wasRestoring = false) {
   const state = {
     stored: [null, null, null] as (string | null)[],
@@ -45,22 +45,22 @@ async function msUntil(promise: Promise<void>): Promise<number> {
   return at ?? Number.NaN;
 }
 
-describe('A generation', () => {
+describe('generation', () => {
   test.each([
     ['was never replaced', undefined],
     ['was replaced 5 s ago', 995_000],
-  ])('begins without a call where Redis %s', async (_when, changedAt) => {
+  ])('begins without a call to Redis that %s', async (_when, changedAt) => {
     const { lost, calls } = setUp(changedAt);
     expect([await msUntil(lost.beforeGeneration(keys)), calls]).toEqual([0, []]);
   });
 
-  test('begins at once where Redis was replaced and has lost nothing', async () => {
+  test('begins at once when Redis was replaced without a loss', async () => {
     const { lost, calls } = setUp(999_000);
     expect([await msUntil(lost.beforeGeneration(keys)), calls]).toEqual([0, ['mget']]);
   });
 
   test.each(['identity', 'mark'] as const)(
-    'waits until 5 s after Redis was replaced, by the %s of the fleet',
+    'waits until 5 s after a replacement that the %s of the fleet shows',
     async (by) => {
       const { lost, state } = setUp(999_000);
       if (by === 'identity') state.identity = null;
@@ -78,7 +78,7 @@ describe('A generation', () => {
   test.each([
     ['open', '7', 200],
     ['closed', '7', 5_000],
-  ])('of an id whose %s generation appears goes on after that', async (phase, generation, ms) => {
+  ])('whose id appears as %s (generation %s) begins after %i ms', async (phase, generation, ms) => {
     const { lost, state } = setUp(1_000_000);
     state.mark = true;
     setTimeout(() => Object.assign(state, { stored: [phase, generation, 'h1'] }), 150);
@@ -86,19 +86,19 @@ describe('A generation', () => {
   });
 });
 
-describe('An entry whose generation Redis lost', () => {
+describe('entry whose generation Redis lost', () => {
   test.each([
     ['7', 200],
     ['8', 200],
     ['6', 5_000],
-  ])('is submitted again when generation %s is there, for 7', async (generation, ms) => {
+  ])('of generation 7, with generation %s in Redis, is submitted after %i ms', async (generation, ms) => {
     const { lost, state, calls } = setUp(1_000_000);
     setTimeout(() => Object.assign(state, { stored: ['open', generation, 'h1'] }), 150);
     expect(await msUntil(lost.noticed(keys, '7'))).toBe(ms);
     expect(calls[0]).toBe('set');
   });
 
-  test('keeps its place: waits of one generation end in the order in which they began', async () => {
+  test('is submitted in the order in which the waits of its generation began', async () => {
     const { lost } = setUp(1_000_000);
     const order: number[] = [];
     const first = lost.noticed(keys, '7').then(() => order.push(1));
@@ -109,7 +109,7 @@ describe('An entry whose generation Redis lost', () => {
     expect(order).toEqual([1, 2]);
   });
 
-  test('waits no longer after the wall clock was set back', async () => {
+  test('waits no longer than 5 s when the wall clock was set back', async () => {
     const { lost } = setUp(5_000_000);
     expect(await msUntil(lost.noticed(keys, '7'))).toBe(5_000);
   });

@@ -9,7 +9,7 @@ import {
 } from '@shellfleet/protocol';
 import { createSealer } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createIds } from '../connection/connection.ts';
 import { SendWindow, SubmitBudget } from '../queue/send-window.ts';
 import { PendingResults } from '../results/pending-results.ts';
@@ -74,114 +74,122 @@ function contextWith(
 
 const submittedIds = () => vi.mocked(submit).mock.calls.map(([, , { entryId }]) => entryId);
 
-test('SUBMIT-1: without interceptors an entry is sent in the step of its call', () => {
-  vi.mocked(submit).mockResolvedValue(accepted);
-  const context = contextWith();
-  void sendEntry(context, session, payload);
-  void sendEntry(context, session, payload);
-  expect(submittedIds()).toHaveLength(2);
-  expect(submittedIds()).toEqual(submittedIds().toSorted());
-});
-
-test('After five submits under one idempotency key have their Results, nothing is pending and no timer is left', async () => {
-  const context = contextWith();
-  vi.mocked(submit).mockImplementation(async (_redis, _keys, { entryId }) => {
-    const [first = entryId] = submittedIds();
-    return entryId === first ? accepted : { type: 'deduplicated', entryId: first };
+describe('sendEntry', () => {
+  // SUBMIT-1
+  test('submits in the step of its call when there are no interceptors', () => {
+    vi.mocked(submit).mockResolvedValue(accepted);
+    const context = contextWith();
+    void sendEntry(context, session, payload);
+    void sendEntry(context, session, payload);
+    expect(submittedIds()).toHaveLength(2);
+    expect(submittedIds()).toEqual(submittedIds().toSorted());
   });
-  const options = { idempotencyKey: 'key' };
-  const sent = await Promise.all(Array.from({ length: 5 }, () => sendEntry(context, session, payload, options)));
-  expect(sent.map(({ deduplicated }) => deduplicated)).toEqual([false, true, true, true, true]);
-  expect(new Set(sent.map(({ pending: entry }) => entry)).size).toBe(1);
-  const [entryId = ''] = submittedIds();
-  await pending.notice({ tenant: 'tenant', session: 's', entryId, event: '1-1', result: wire });
-  await Promise.all(sent.map(({ pending: entry }) => entry.result()));
-  expect(vi.getTimerCount()).toBe(0);
-});
 
-test('BUDGET-1: a submit beyond the budget is refused before anything is sent; a Result, a refusal and a deduplicated entry give their room back', async () => {
-  const context = contextWith();
-  for (let index = 1; index < LIMITS.producerPending; index++) context.budget.take(payload);
-  vi.mocked(submit)
-    .mockResolvedValueOnce({ type: 'closed' })
-    .mockResolvedValueOnce({ type: 'deduplicated', entryId: 'other' })
-    .mockResolvedValue(accepted);
-  await expect(sendEntry(context, session, payload)).rejects.toMatchObject({ code: 'SESSION_CLOSED' });
-  await sendEntry(context, session, payload);
-  const { pending: entry } = await sendEntry(context, session, payload);
-  await expect(sendEntry(context, session, payload)).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED', retryable: true });
-  expect(submittedIds()).toHaveLength(3);
-  await pending.notice({ tenant: 'tenant', session: 's', entryId: entry.entryId, event: '1-1', result: wire });
-  await sendEntry(context, session, payload);
-  expect(submittedIds()).toHaveLength(4);
-});
-
-test('an entry that waits for room in the window is pending, not accepted, and not sent', async () => {
-  const answer = Promise.withResolvers<Submitted>();
-  vi.mocked(submit).mockReturnValueOnce(answer.promise).mockResolvedValue(accepted);
-  const context = contextWith({ room: 1 });
-  const first = sendEntry(context, session, payload);
-  const second = sendEntry(context, session, payload);
-  expect(submittedIds()).toHaveLength(1);
-  await pending.look();
-  expect(submittedIds()).toHaveLength(1);
-  answer.resolve(accepted);
-  expect((await Promise.all([first, second])).map(({ pending: entry }) => entry.accepted)).toEqual([true, true]);
-});
-
-test.each<[string, Submitted, string]>([
-  ['closed', { type: 'closed' }, 'SESSION_CLOSED'],
-  ['unknown', { type: 'unknown-session' }, 'SESSION_NOT_FOUND'],
-  ['full', { type: 'too-many', waiting: 100_000 }, 'QUOTA_EXCEEDED'],
-  ['full of large commands', { type: 'too-large', waiting: 200, bytes: 268_000_000 }, 'QUOTA_EXCEEDED'],
-  ['given another payload under the key', { type: 'key-conflict', entryId: 'other' }, 'IDEMPOTENCY_CONFLICT'],
-])('a session that is %s refuses the entry, and nothing stays pending', async (_what, answer, code) => {
-  vi.mocked(submit).mockResolvedValue(answer);
-  await expect(sendEntry(contextWith(), session, payload)).rejects.toMatchObject({ code });
-  expect(vi.getTimerCount()).toBe(0);
-});
-
-test('an entry that Redis did not accept is not pending', async () => {
-  vi.mocked(submit).mockRejectedValue(new Error('Command timed out'));
-  await expect(sendEntry(contextWith(), session, payload)).rejects.toThrow('Command timed out');
-  expect(vi.getTimerCount()).toBe(0);
-});
-
-test('SUBMIT-2: the session gets a job when it needs one; a job that cannot be added is no failure of the entry', async () => {
-  vi.mocked(submit)
-    .mockResolvedValueOnce({ ...accepted, needsJob: false })
-    .mockResolvedValue(accepted);
-  const context = contextWith();
-  await sendEntry(context, session, payload);
-  expect(ensureJob).not.toHaveBeenCalled();
-  ensureJob.mockRejectedValueOnce(new Error('away'));
-  const { pending: entry } = await sendEntry(context, session, payload);
-  expect(ensureJob).toHaveBeenCalledTimes(1);
-  expect(entry.accepted).toBe(true);
-});
-
-test('durable is refused before anything is sent where Redis cannot promise it', async () => {
-  await expect(sendEntry(contextWith(), session, payload, { durable: true })).rejects.toMatchObject({
-    code: 'DURABLE_UNSUPPORTED',
+  test('keeps no timer after five submits under one idempotency key have their Result', async () => {
+    const context = contextWith();
+    vi.mocked(submit).mockImplementation(async (_redis, _keys, { entryId }) => {
+      const [first = entryId] = submittedIds();
+      return entryId === first ? accepted : { type: 'deduplicated', entryId: first };
+    });
+    const options = { idempotencyKey: 'key' };
+    const sent = await Promise.all(Array.from({ length: 5 }, () => sendEntry(context, session, payload, options)));
+    expect(sent.map(({ deduplicated }) => deduplicated)).toEqual([false, true, true, true, true]);
+    expect(new Set(sent.map(({ pending: entry }) => entry)).size).toBe(1);
+    const [entryId = ''] = submittedIds();
+    await pending.notice({ tenant: 'tenant', session: 's', entryId, event: '1-1', result: wire });
+    await Promise.all(sent.map(({ pending: entry }) => entry.result()));
+    expect(vi.getTimerCount()).toBe(0);
   });
-  expect(submit).not.toHaveBeenCalled();
-});
 
-test('a durable submit rejects when its Redis was replaced meanwhile by one that cannot promise it; the command goes on', async () => {
-  vi.mocked(submit).mockResolvedValue(accepted);
-  const confirm = vi.fn(async () => {
-    throw new Error('another Redis');
+  // BUDGET-1
+  test('refuses a submit beyond the budget, to which ended and refused entries return room', async () => {
+    const context = contextWith();
+    for (let index = 1; index < LIMITS.producerPending; index++) context.budget.take(payload);
+    vi.mocked(submit)
+      .mockResolvedValueOnce({ type: 'closed' })
+      .mockResolvedValueOnce({ type: 'deduplicated', entryId: 'other' })
+      .mockResolvedValue(accepted);
+    await expect(sendEntry(context, session, payload)).rejects.toMatchObject({ code: 'SESSION_CLOSED' });
+    await sendEntry(context, session, payload);
+    const { pending: entry } = await sendEntry(context, session, payload);
+    await expect(sendEntry(context, session, payload)).rejects.toMatchObject({
+      code: 'QUOTA_EXCEEDED',
+      retryable: true,
+    });
+    expect(submittedIds()).toHaveLength(3);
+    await pending.notice({ tenant: 'tenant', session: 's', entryId: entry.entryId, event: '1-1', result: wire });
+    await sendEntry(context, session, payload);
+    expect(submittedIds()).toHaveLength(4);
   });
-  const context = contextWith({ durability: { mode: 'always', readAt: 0, confirm } });
-  await sendEntry(context, session, payload);
-  expect(confirm).not.toHaveBeenCalled();
-  await expect(sendEntry(context, session, payload, { durable: true })).rejects.toThrow('another Redis');
-  expect(submittedIds()).toHaveLength(2);
-});
 
-test('an entry that an interceptor refuses is neither sent nor pending', async () => {
-  const context = contextWith({ interceptors: [() => Promise.reject(new Error('no'))] });
-  await expect(sendEntry(context, session, payload)).rejects.toMatchObject({ code: 'INTERCEPTOR_FAILED' });
-  expect(submit).not.toHaveBeenCalled();
-  expect(vi.getTimerCount()).toBe(0);
+  test('keeps an entry pending, unaccepted and unsent while the window is full', async () => {
+    const answer = Promise.withResolvers<Submitted>();
+    vi.mocked(submit).mockReturnValueOnce(answer.promise).mockResolvedValue(accepted);
+    const context = contextWith({ room: 1 });
+    const first = sendEntry(context, session, payload);
+    const second = sendEntry(context, session, payload);
+    expect(submittedIds()).toHaveLength(1);
+    await pending.look();
+    expect(submittedIds()).toHaveLength(1);
+    answer.resolve(accepted);
+    expect((await Promise.all([first, second])).map(({ pending: entry }) => entry.accepted)).toEqual([true, true]);
+  });
+
+  test.each<[string, Submitted, string]>([
+    ['closed', { type: 'closed' }, 'SESSION_CLOSED'],
+    ['unknown', { type: 'unknown-session' }, 'SESSION_NOT_FOUND'],
+    ['full', { type: 'too-many', waiting: 100_000 }, 'QUOTA_EXCEEDED'],
+    ['full of large commands', { type: 'too-large', waiting: 200, bytes: 268_000_000 }, 'QUOTA_EXCEEDED'],
+    ['given another payload under the key', { type: 'key-conflict', entryId: 'other' }, 'IDEMPOTENCY_CONFLICT'],
+  ])('refuses the entry and keeps nothing pending when the session is %s', async (_what, answer, code) => {
+    vi.mocked(submit).mockResolvedValue(answer);
+    await expect(sendEntry(contextWith(), session, payload)).rejects.toMatchObject({ code });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('keeps nothing pending when Redis did not accept the entry', async () => {
+    vi.mocked(submit).mockRejectedValue(new Error('Command timed out'));
+    await expect(sendEntry(contextWith(), session, payload)).rejects.toThrow('Command timed out');
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  // SUBMIT-2
+  test('adds a job only when necessary, and succeeds even when adding fails', async () => {
+    vi.mocked(submit)
+      .mockResolvedValueOnce({ ...accepted, needsJob: false })
+      .mockResolvedValue(accepted);
+    const context = contextWith();
+    await sendEntry(context, session, payload);
+    expect(ensureJob).not.toHaveBeenCalled();
+    ensureJob.mockRejectedValueOnce(new Error('away'));
+    const { pending: entry } = await sendEntry(context, session, payload);
+    expect(ensureJob).toHaveBeenCalledTimes(1);
+    expect(entry.accepted).toBe(true);
+  });
+
+  test('refuses a durable submit before sending when Redis cannot promise durability', async () => {
+    await expect(sendEntry(contextWith(), session, payload, { durable: true })).rejects.toMatchObject({
+      code: 'DURABLE_UNSUPPORTED',
+    });
+    expect(submit).not.toHaveBeenCalled();
+  });
+
+  test('rejects a durable submit when a replaced Redis cannot confirm the write', async () => {
+    vi.mocked(submit).mockResolvedValue(accepted);
+    const confirm = vi.fn(async () => {
+      throw new Error('another Redis');
+    });
+    const context = contextWith({ durability: { mode: 'always', readAt: 0, confirm } });
+    await sendEntry(context, session, payload);
+    expect(confirm).not.toHaveBeenCalled();
+    await expect(sendEntry(context, session, payload, { durable: true })).rejects.toThrow('another Redis');
+    expect(submittedIds()).toHaveLength(2);
+  });
+
+  test('neither sends nor keeps an entry that an interceptor refuses', async () => {
+    const context = contextWith({ interceptors: [() => Promise.reject(new Error('no'))] });
+    await expect(sendEntry(context, session, payload)).rejects.toMatchObject({ code: 'INTERCEPTOR_FAILED' });
+    expect(submit).not.toHaveBeenCalled();
+    expect(vi.getTimerCount()).toBe(0);
+  });
 });

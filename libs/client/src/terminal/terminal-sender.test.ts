@@ -4,7 +4,7 @@ import { createSealer, createSealKey } from '@shellfleet/sealing';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { TerminalSender } from './terminal-sender.ts';
 
-// The mailbox replies on command. tests/e2e/terminals.test.ts has the real one.
+// Each test decides when the mailbox replies. tests/e2e/terminals.test.ts uses the real mailbox.
 
 vi.mock(import('@shellfleet/mailbox'), async (original) => ({ ...(await original()), appendTerminalInput: vi.fn() }));
 afterEach(() => void vi.mocked(appendTerminalInput).mockReset());
@@ -32,8 +32,8 @@ function open() {
   return { sender, calls };
 }
 
-describe('a write to a terminal', () => {
-  test('a write resolves when its own bytes are stored, however many of earlier writes are on their way', async () => {
+describe('write to a terminal', () => {
+  test('resolves when its bytes are stored, even while other writes are pending', async () => {
     const { sender, calls } = open();
     const stored: string[] = [];
     const write = (name: string, text: string) => sender.write(Buffer.from(text)).then(() => stored.push(name));
@@ -50,7 +50,7 @@ describe('a write to a terminal', () => {
     ]);
   });
 
-  test('a write that waits resolves when the terminal ends', async () => {
+  test('resolves when the terminal ends before the bytes are stored', async () => {
     const { sender } = open();
     const written = sender.write(Buffer.from('x'));
     sender.end();
