@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { findFragments, findWideLines } from './comments.ts';
+import { findFragments, findInRepository, findWideLines } from './comments.ts';
 
 describe('the check of comments', () => {
   test.each([
@@ -30,5 +30,9 @@ describe('the check of comments', () => {
       { at: 'a.lua:2', problem: '153 columns, 120 at most' },
     ]);
     expect(findWideLines('a.ts', `// https://example.com/${'a'.repeat(150)}\n`)).toEqual([]);
+  });
+
+  test('finds nothing in this repository', async () => {
+    expect(await findInRepository()).toEqual([]);
   });
 });

@@ -45,7 +45,7 @@ function docstrings(path: string, text: string): { line: number; words: string }
 }
 
 /** Returns every finding in this checkout, or below the paths. */
-async function findInRepository(below: readonly string[] = []): Promise<Finding[]> {
+export async function findInRepository(below: readonly string[] = []): Promise<Finding[]> {
   const files = await repositoryFiles(
     (path) =>
       /\.(?:ts|c|h|lua|sh)$/.test(path) && (below.length === 0 || below.some((place) => path.startsWith(place))),

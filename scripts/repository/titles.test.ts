@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { findTitles } from './titles.ts';
+import { findInRepository, findTitles } from './titles.ts';
 
 const long = 'a title that goes on and on until nobody who reads a report knows what it said';
 const withId = 'S2-10: runs';
@@ -25,5 +25,9 @@ describe('the check of test titles', () => {
 
   test('accepts an id in a comment', () => {
     expect(findTitles('a.test.ts', `describe('x', () => {\n  // S2-10\n  test('runs', f);`)).toEqual([]);
+  });
+
+  test('finds nothing in this repository', async () => {
+    expect(await findInRepository()).toEqual([]);
   });
 });
