@@ -1,4 +1,4 @@
-import { decodeOutputEntry, type OutputEntry, type SessionKeys, type StreamName } from '@shellfleet/protocol';
+import { decodeStoredChunk, type SessionKeys, type StoredChunk, type StreamName } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
 /**
@@ -93,7 +93,7 @@ export function outputGaps(events: StreamEvent[]): string[] {
     next.set(entryId, known);
     if (type === 'command.started') Object.assign(known, { seq: 0, stdout: 0, stderr: 0 });
     if (type !== 'command.output') continue;
-    const entry = decodeOutputEntry(data);
+    const entry = decodeStoredChunk(data);
     if (entry === undefined) {
       problems.push(`${entryId} has output that does not decode`);
       continue;
@@ -114,8 +114,8 @@ export function outputOf(events: StreamEvent[], entryId: string): Record<StreamN
   const entries = own
     .slice(lastStart + 1)
     .filter((event) => event.type === 'command.output')
-    .map((event) => decodeOutputEntry(event.data))
-    .filter((entry): entry is OutputEntry => entry !== undefined);
+    .map((event) => decodeStoredChunk(event.data))
+    .filter((entry): entry is StoredChunk => entry !== undefined);
   const of = (stream: StreamName) =>
     Buffer.concat(entries.filter((entry) => entry.stream === stream).map((entry) => entry.data));
   return { stdout: of('stdout'), stderr: of('stderr') };

@@ -3,8 +3,8 @@ import { acquire, sessionJobLockKey } from '@shellfleet/placement';
 import {
   fleetKeys,
   type Outcome,
-  type OutputEntry,
   type SessionKeys,
+  type StoredChunk,
   sessionJobId,
   sessionKeys,
 } from '@shellfleet/protocol';
@@ -114,8 +114,8 @@ export const finishAs = (outcome: Outcome, takeNext = false) => ({ result: resul
 export function pieceAfter(
   stored: Pick<Entry, 'offsets' | 'seq'>,
   data: string | Uint8Array,
-  rest: Partial<OutputEntry> = {},
-): OutputEntry {
+  rest: Partial<StoredChunk> = {},
+): StoredChunk {
   const bytes = typeof data === 'string' ? Buffer.from(data) : data;
   const stream = rest.stream ?? 'stdout';
   const rawFrom = stored.offsets[stream];

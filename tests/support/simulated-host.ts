@@ -10,7 +10,7 @@ import {
   type Taken,
   take,
 } from '@shellfleet/mailbox';
-import type { Outcome, OutputEntry } from '@shellfleet/protocol';
+import type { Outcome, StoredChunk } from '@shellfleet/protocol';
 import { resultOf } from './mailbox-session.ts';
 import type { Random } from './random.ts';
 import { planOutput } from './simulated-output.ts';
@@ -127,7 +127,7 @@ async function finishEntry(
   world: World,
   entry: Entry,
   outcome: Outcome,
-  output: OutputEntry[],
+  output: StoredChunk[],
   cancelReason?: string,
 ): Promise<Taken | { type: 'fenced' }> {
   const takeNext = world.random.chance(0.7);

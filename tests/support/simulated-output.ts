@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { OutputEntry, StreamName } from '@shellfleet/protocol';
+import type { StoredChunk, StreamName } from '@shellfleet/protocol';
 
 /**
  * The output of an entry follows from its id, so any host can compute the expected bytes. All 256 byte values, some of
@@ -15,10 +15,10 @@ export function plannedBytes(entryId: string): Record<StreamName, Buffer> {
 const PIECE_BYTES = 48;
 
 /** The pieces that are not stored yet, streams alternating, and then one that covers no raw byte. */
-export function planOutput(entryId: string, from: Record<StreamName, number>, seq: number): OutputEntry[] {
+export function planOutput(entryId: string, from: Record<StreamName, number>, seq: number): StoredChunk[] {
   const planned = plannedBytes(entryId);
   const at = { ...from };
-  const pieces: OutputEntry[] = [];
+  const pieces: StoredChunk[] = [];
   const push = (stream: StreamName, length: number) => {
     const [rawFrom, rawTo] = [at[stream], at[stream] + length];
     const data = planned[stream].subarray(rawFrom, rawTo);

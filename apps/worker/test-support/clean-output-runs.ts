@@ -1,4 +1,4 @@
-import type { OutputEntry, StreamName } from '@shellfleet/protocol';
+import type { StoredChunk, StreamName } from '@shellfleet/protocol';
 import { CleanOutput, type CleanOutputOptions } from '../src/output/clean-output.ts';
 import type { OverflowPiece } from '../src/output/output-queue.ts';
 import type { ResultTextsOptions } from '../src/output/result-texts.ts';
@@ -25,13 +25,13 @@ export function feed(output: CleanOutput, steps: Step[]): void {
   for (const [stream, data] of steps) output.push(stream, output.received[stream], Buffer.from(data));
 }
 
-export function drain(output: CleanOutput): { entries: OutputEntry[]; overflow: OverflowPiece[] } {
-  const entries: OutputEntry[] = [];
+export function drain(output: CleanOutput): { chunks: StoredChunk[]; overflow: OverflowPiece[] } {
+  const chunks: StoredChunk[] = [];
   const overflow: OverflowPiece[] = [];
   for (;;) {
     const released = output.release();
-    if (released.entries.length + released.overflow.length === 0) return { entries, overflow };
-    entries.push(...released.entries);
+    if (released.chunks.length + released.overflow.length === 0) return { chunks, overflow };
+    chunks.push(...released.chunks);
     overflow.push(...released.overflow);
   }
 }
@@ -41,7 +41,7 @@ export function run(steps: Step[], options: Partial<Options> = {}) {
   feed(output, steps);
   output.end();
   const released = drain(output);
-  return { ...released, closing: output.closingEntries(), texts: output.texts() };
+  return { ...released, closing: output.closingChunks(), texts: output.texts() };
 }
 
 export function textOf(pieces: { stream: StreamName; data: Uint8Array }[], stream: StreamName): string {
@@ -52,7 +52,7 @@ export function entryOf(
   stream: StreamName,
   seq: number,
   [rawFrom, rawTo]: [number, number],
-  { data = '', ...rest }: Partial<Omit<OutputEntry, 'data'>> & { data?: string },
-): OutputEntry {
+  { data = '', ...rest }: Partial<Omit<StoredChunk, 'data'>> & { data?: string },
+): StoredChunk {
   return { stream, seq, rawFrom, rawTo, omittedBytes: 0, lines: 0, offset: 0, ...rest, data: Buffer.from(data) };
 }

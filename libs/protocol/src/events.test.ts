@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeOutputEntry, encodeOutputEntry, type OutputEntry } from './events.ts';
+import { decodeStoredChunk, encodeStoredChunk, type StoredChunk } from './events.ts';
 
 const count = fc.nat({ max: 999_999_999_999_999 });
 const ruleType = fc.string({ maxLength: 12 }).filter((type) => type !== '__proto__');
-const entry: fc.Arbitrary<OutputEntry> = fc.record(
+const entry: fc.Arbitrary<StoredChunk> = fc.record(
   {
     stream: fc.constantFrom('stdout', 'stderr'),
     seq: count,
@@ -24,7 +24,7 @@ describe('an output entry', () => {
   test('keeps all its fields and bytes when it is encoded and decoded', () => {
     fc.assert(
       fc.property(entry, (given) => {
-        expect(decodeOutputEntry(encodeOutputEntry(given))).toEqual(given);
+        expect(decodeStoredChunk(encodeStoredChunk(given))).toEqual(given);
       }),
     );
   });
@@ -32,8 +32,8 @@ describe('an output entry', () => {
   test('is not decoded from a text that ends within the header, or from other text', () => {
     fc.assert(
       fc.property(entry, fc.nat(), (given, at) => {
-        const bytes = encodeOutputEntry({ ...given, data: new Uint8Array() });
-        expect(decodeOutputEntry(bytes.subarray(0, at % bytes.byteLength))).toBeUndefined();
+        const bytes = encodeStoredChunk({ ...given, data: new Uint8Array() });
+        expect(decodeStoredChunk(bytes.subarray(0, at % bytes.byteLength))).toBeUndefined();
       }),
     );
     for (const text of [
@@ -49,13 +49,13 @@ describe('an output entry', () => {
       '1 0 0 0 0 0 0 {"more":1}\n',
       '1 0 0 0 0 0 0 {"redactions":{"email":"1"}}\n',
     ])
-      expect(decodeOutputEntry(Buffer.from(text)), text).toBeUndefined();
+      expect(decodeStoredChunk(Buffer.from(text)), text).toBeUndefined();
   });
 
   test('is decoded from any bytes, or refused without a throw', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
-        const decoded = decodeOutputEntry(bytes);
+        const decoded = decodeStoredChunk(bytes);
         if (decoded !== undefined) expect(decoded.data.byteLength).toBeLessThan(bytes.byteLength);
       }),
     );

@@ -50,7 +50,7 @@ export interface OutputChunk {
 export type OmittedBecause = 'over-budget' | 'withheld' | 'trimmed';
 
 /** One chunk in the session's stream. `data` represents the raw bytes `rawFrom` to `rawTo` of its output stream. */
-export interface OutputEntry {
+export interface StoredChunk {
   stream: StreamName;
   /** Number of the chunk, from 0, over both streams of the command. */
   seq: number;
@@ -80,7 +80,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder('latin1');
 
 /** Encodes a chunk: `<1 2> <seq> <rawFrom> <rawTo> <omittedBytes> <lines> <offset>[ <notes>]\n`, then the bytes. */
-export function encodeOutputEntry(entry: OutputEntry): Uint8Array {
+export function encodeStoredChunk(entry: StoredChunk): Uint8Array {
   const { seq, rawFrom, rawTo, omittedBytes, lines, offset, redactions, blocked, data } = entry;
   const stream = entry.stream === 'stdout' ? 1 : 2;
   const notes = redactions === undefined && blocked === undefined ? '' : ` ${toAscii({ redactions, blocked })}`;
@@ -92,7 +92,7 @@ export function encodeOutputEntry(entry: OutputEntry): Uint8Array {
 }
 
 /** Decodes a chunk. Returns undefined for other bytes, since the stream is untrusted input. */
-export function decodeOutputEntry(bytes: Uint8Array): OutputEntry | undefined {
+export function decodeStoredChunk(bytes: Uint8Array): StoredChunk | undefined {
   const end = bytes.subarray(0, MOST_HEADER_BYTES).indexOf(10);
   if (end < 0) return undefined;
   const fields = /^([12]) (\d{1,15}) (\d{1,15}) (\d{1,15}) (\d{1,15}) (\d{1,15}) (\d{1,15})(?: (\{.*\}))?$/.exec(
@@ -123,7 +123,7 @@ function toAscii(value: unknown): string {
   );
 }
 
-function parseNotes(json: string): Pick<OutputEntry, 'redactions' | 'blocked'> | undefined {
+function parseNotes(json: string): Pick<StoredChunk, 'redactions' | 'blocked'> | undefined {
   try {
     const { redactions, blocked } = notesSchema.parse(JSON.parse(json));
     return { ...(redactions === undefined ? {} : { redactions }), ...(blocked === undefined ? {} : { blocked }) };

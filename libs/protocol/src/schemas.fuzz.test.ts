@@ -4,7 +4,7 @@ import { fuzz, fuzzBytes, fuzzText, refusalOf } from '../test-support/fuzz.ts';
 import { parseDurationText } from './duration-text.ts';
 import { entryPayloadSchema } from './entry-payload.ts';
 import { ERRORS, ensureShellfleetError, fromWireError, parseOrThrow, wireErrorSchema } from './errors.ts';
-import { decodeOutputEntry, encodeOutputEntry } from './events.ts';
+import { decodeStoredChunk, encodeStoredChunk } from './events.ts';
 import { fileReplySchema } from './file.ts';
 import { hostBeatSchema, hostCallSchema, hostReplySchemas, sealedReplySchema } from './host.ts';
 import { parseCommandId, toCommandId } from './ids.ts';
@@ -227,8 +227,8 @@ describe('input from outside', () => {
   test('gives an output entry that is encoded to the same bytes, or nothing', () => {
     const counts = { seq: 1, rawFrom: 0, rawTo: 3, omittedBytes: 0, lines: 1, offset: 0, data: Buffer.from('abc') };
     const valid = [
-      encodeOutputEntry({ stream: 'stdout', ...counts }),
-      encodeOutputEntry({
+      encodeStoredChunk({ stream: 'stdout', ...counts }),
+      encodeStoredChunk({
         stream: 'stderr',
         ...counts,
         redactions: { email: 1 },
@@ -236,8 +236,8 @@ describe('input from outside', () => {
       }),
     ];
     fuzzBytes(valid, (bytes) => {
-      const entry = decodeOutputEntry(bytes);
-      if (entry !== undefined) expect(decodeOutputEntry(encodeOutputEntry(entry))).toEqual(entry);
+      const entry = decodeStoredChunk(bytes);
+      if (entry !== undefined) expect(decodeStoredChunk(encodeStoredChunk(entry))).toEqual(entry);
     });
   });
 

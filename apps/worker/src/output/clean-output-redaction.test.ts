@@ -1,4 +1,4 @@
-import { decodeOutputEntry, encodeOutputEntry } from '@shellfleet/protocol';
+import { decodeStoredChunk, encodeStoredChunk } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 import { create, drain, entryOf, feed, OPTIONS, run, type Step } from '../../test-support/clean-output-runs.ts';
 import type { CleanOutputOptions } from './clean-output.ts';
@@ -61,8 +61,8 @@ describe('CleanOutput with a redactor', () => {
       ['stderr', 'b SECRET\n'],
       ['stdout', 'RET c\n'],
     ];
-    const { entries, texts } = run(steps, { ...redacted, maxBytes: 12 });
-    expect(entries.map(({ stream, rawTo, offset, redactions }) => ({ stream, rawTo, offset, redactions }))).toEqual([
+    const { chunks, texts } = run(steps, { ...redacted, maxBytes: 12 });
+    expect(chunks.map(({ stream, rawTo, offset, redactions }) => ({ stream, rawTo, offset, redactions }))).toEqual([
       { stream: 'stdout', rawTo: 2, offset: 0, redactions: undefined },
       { stream: 'stderr', rawTo: 9, offset: 0, redactions: { secret: 1 } },
       { stream: 'stdout', rawTo: 11, offset: 2, redactions: { secret: 1 } },
@@ -80,9 +80,9 @@ describe('CleanOutput with a redactor', () => {
   test('OUTPUT-2: no chunk covers pending bytes, and the end releases them', () => {
     const output = create({ ...OPTIONS, ...redacted });
     output.push('stdout', 0, Buffer.from('quiet SEC'));
-    expect(drain(output).entries).toMatchObject([{ rawFrom: 0, rawTo: 6 }]);
+    expect(drain(output).chunks).toMatchObject([{ rawFrom: 0, rawTo: 6 }]);
     output.end();
-    expect(drain(output).entries).toMatchObject([{ rawFrom: 6, rawTo: 9, data: Buffer.from('SEC') }]);
+    expect(drain(output).chunks).toMatchObject([{ rawFrom: 6, rawTo: 9, data: Buffer.from('SEC') }]);
   });
 
   test('OUTPUT-5: pending bytes of both streams do not form a secret when merged', () => {
@@ -109,7 +109,7 @@ describe('CleanOutput with a redactor', () => {
       before.push('stdout', 0, bytes.subarray(0, at));
       const stored = drain(before);
       const after = create({ ...OPTIONS, ...options });
-      for (const entry of stored.entries) after.restoreEntry(decodeOutputEntry(encodeOutputEntry(entry))!);
+      for (const chunk of stored.chunks) after.restoreChunk(decodeStoredChunk(encodeStoredChunk(chunk))!);
       for (const piece of stored.overflow) after.restoreOverflow(piece);
       after.push('stdout', after.received.stdout, bytes.subarray(after.received.stdout));
       after.end();
@@ -129,7 +129,7 @@ describe('CleanOutput with a redactor', () => {
     ]);
     const released = output.release();
     expect(released).toEqual({
-      entries: [
+      chunks: [
         entryOf('stdout', 0, [0, 6], { lines: 1, data: 'shown\n' }),
         entryOf('stderr', 1, [0, 14], {
           omittedBytes: 14,
@@ -142,10 +142,10 @@ describe('CleanOutput with a redactor', () => {
     });
     output.push('stdout', 11, Buffer.alloc(3_000_000));
     expect([output.isWaiting, output.waitingBytes]).toEqual([true, 0]);
-    expect(output.release()).toEqual({ entries: [], overflow: [], upTo: { stdout: 3_000_011, stderr: 19 } });
+    expect(output.release()).toEqual({ chunks: [], overflow: [], upTo: { stdout: 3_000_011, stderr: 19 } });
     expect(output.isWaiting).toBe(false);
     output.end();
-    expect(output.closingEntries()).toMatchObject([
+    expect(output.closingChunks()).toMatchObject([
       { stream: 'stdout', seq: 2, rawFrom: 6, rawTo: 3_000_011, omittedBytes: 3_000_005 },
       { stream: 'stderr', seq: 3, rawFrom: 14, rawTo: 19, omittedBytes: 5 },
     ]);
@@ -163,11 +163,11 @@ describe('CleanOutput with a redactor', () => {
     const before = create({ ...OPTIONS, ...redacted });
     feed(before, [['stdout', 'x BLOCK']]);
     const after = create({ ...OPTIONS, ...redacted });
-    for (const entry of drain(before).entries) after.restoreEntry(entry);
+    for (const chunk of drain(before).chunks) after.restoreChunk(chunk);
     feed(after, [['stderr', 'more']]);
     after.lose('stdout', 50);
     after.end();
-    expect(after.release()).toEqual({ entries: [], overflow: [], upTo: { stdout: 50, stderr: 4 } });
+    expect(after.release()).toEqual({ chunks: [], overflow: [], upTo: { stdout: 50, stderr: 4 } });
     expect(after.blocked).toEqual({ type: 'block', reason: 'matched' });
     expect(after.texts()).toMatchObject({ stdout: '', stderr: '', redactions: { block: 1 } });
   });
@@ -179,8 +179,8 @@ describe('CleanOutput with a redactor', () => {
       Array.from({ length: 21 }, () => ['stdout', 'x'.repeat(10_000)]),
     );
     expect(output.waitingBytes).toBe(210_000);
-    const { entries } = output.release();
-    expect(entries.map(({ data }) => data.length)).toEqual([60_000, 60_000, 60_000, 30_000]);
+    const { chunks } = output.release();
+    expect(chunks.map(({ data }) => data.length)).toEqual([60_000, 60_000, 60_000, 30_000]);
     expect([output.waitingBytes, output.isWaiting]).toEqual([0, false]);
   });
 
@@ -188,6 +188,6 @@ describe('CleanOutput with a redactor', () => {
     const swallow = { push: () => Buffer.alloc(0), end: () => Buffer.alloc(0), pendingBytes: 0, counts: {} };
     const output = create({ ...OPTIONS, createRedactor: () => ({ ...swallow, blocked: undefined }) });
     output.push('stdout', 0, Buffer.alloc(500_000, 'x'));
-    expect(output.release()).toMatchObject({ entries: [{ rawFrom: 0, rawTo: 500_000 }], upTo: { stdout: 500_000 } });
+    expect(output.release()).toMatchObject({ chunks: [{ rawFrom: 0, rawTo: 500_000 }], upTo: { stdout: 500_000 } });
   });
 });

@@ -3,13 +3,13 @@ import { create, drain, feed, OPTIONS, run, type Step, textOf } from '../../test
 
 describe('CleanOutput', () => {
   test('joins adjacent output of a stream, and keeps the order of the streams', () => {
-    const { entries, texts } = run([
+    const { chunks, texts } = run([
       ['stdout', 'a\n'],
       ['stdout', 'b\n'],
       ['stderr', 'oops\n'],
       ['stdout', 'c'],
     ]);
-    expect(entries.map((entry) => ({ ...entry, data: Buffer.from(entry.data).toString() }))).toEqual([
+    expect(chunks.map((chunk) => ({ ...chunk, data: Buffer.from(chunk.data).toString() }))).toEqual([
       { stream: 'stdout', seq: 0, rawFrom: 0, rawTo: 4, omittedBytes: 0, lines: 2, offset: 0, data: 'a\nb\n' },
       { stream: 'stderr', seq: 1, rawFrom: 0, rawTo: 5, omittedBytes: 0, lines: 1, offset: 0, data: 'oops\n' },
       { stream: 'stdout', seq: 2, rawFrom: 4, rawTo: 5, omittedBytes: 0, lines: 2, offset: 4, data: 'c' },
@@ -29,12 +29,12 @@ describe('CleanOutput', () => {
     for (let at = 0; at <= bytes.length; at += 1) {
       const output = create(OPTIONS);
       output.push('stdout', 0, bytes.subarray(0, at));
-      const first = drain(output).entries;
+      const first = drain(output).chunks;
       output.push('stdout', 0, bytes);
       output.push('stdout', Math.max(0, at - 3), bytes.subarray(Math.max(0, at - 3)));
       output.end();
-      const entries = [...first, ...drain(output).entries];
-      expect(textOf(entries, 'stdout')).toBe(bytes.toString());
+      const chunks = [...first, ...drain(output).chunks];
+      expect(textOf(chunks, 'stdout')).toBe(bytes.toString());
       expect(output.texts().stdout).toBe(bytes.toString());
     }
   });
@@ -47,23 +47,23 @@ describe('CleanOutput', () => {
   test('OUTPUT-2: a chunk does not cover the bytes of an unfinished character', () => {
     const output = create(OPTIONS);
     output.push('stdout', 0, Buffer.from('ab\u20ac').subarray(0, 4));
-    expect(drain(output).entries.map(({ rawTo, data }) => [rawTo, Buffer.from(data).toString()])).toEqual([[2, 'ab']]);
+    expect(drain(output).chunks.map(({ rawTo, data }) => [rawTo, Buffer.from(data).toString()])).toEqual([[2, 'ab']]);
     output.push('stdout', 4, Buffer.from('ab\u20ac').subarray(4));
     expect(
-      drain(output).entries.map(({ rawFrom, rawTo, data }) => [rawFrom, rawTo, Buffer.from(data).toString()]),
+      drain(output).chunks.map(({ rawFrom, rawTo, data }) => [rawFrom, rawTo, Buffer.from(data).toString()]),
     ).toEqual([[2, 5, '€']]);
   });
 
   test('limits each chunk, and keeps binary output exact', () => {
     const bytes = Buffer.from(Array.from({ length: 300_000 }, (_unused, at) => (at * 31) % 256));
-    const { entries, texts } = run([['stdout', bytes]], { encoding: 'base64', maxBytes: 1_000_000, maxLines: 100_000 });
-    expect(entries.every(({ data }) => data.byteLength <= 65_536)).toBe(true);
-    expect(Buffer.concat(entries.map(({ data }) => data)).equals(bytes)).toBe(true);
+    const { chunks, texts } = run([['stdout', bytes]], { encoding: 'base64', maxBytes: 1_000_000, maxLines: 100_000 });
+    expect(chunks.every(({ data }) => data.byteLength <= 65_536)).toBe(true);
+    expect(Buffer.concat(chunks.map(({ data }) => data)).equals(bytes)).toBe(true);
     expect(Buffer.from(texts.stdout, 'base64').equals(bytes)).toBe(true);
   });
 
   test('OUTPUT-3: the stream takes exactly its budget, and one closing chunk counts the rest', () => {
-    const { entries, overflow, closing, texts } = run(
+    const { chunks, overflow, closing, texts } = run(
       [
         ['stdout', 'x\n'.repeat(40)],
         ['stderr', 'e'.repeat(50)],
@@ -71,7 +71,7 @@ describe('CleanOutput', () => {
       ],
       { streamBytes: 100 },
     );
-    expect(textOf(entries, 'stdout') + textOf(entries, 'stderr')).toBe('x\n'.repeat(40) + 'e'.repeat(20));
+    expect(textOf(chunks, 'stdout') + textOf(chunks, 'stderr')).toBe('x\n'.repeat(40) + 'e'.repeat(20));
     expect(overflow.map(({ data, ...piece }) => ({ ...piece, data: data.toString() }))).toEqual([
       {
         stream: 'stderr',
@@ -122,16 +122,16 @@ describe('CleanOutput', () => {
       feed(before, steps.slice(0, at));
       const stored = drain(before);
       const after = create({ ...OPTIONS, ...options });
-      for (const entry of stored.entries) after.restoreEntry(entry);
+      for (const chunk of stored.chunks) after.restoreChunk(chunk);
       for (const piece of stored.overflow) after.restoreOverflow(piece);
       expect(after.received).toEqual(before.received);
       feed(after, steps.slice(at));
       after.end();
       const rest = drain(after);
-      const entries = [...stored.entries, ...rest.entries];
-      expect(textOf(entries, 'stdout')).toBe(textOf(whole.entries, 'stdout'));
-      expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_entry, index) => index));
-      expect(after.closingEntries().map(({ rawTo, lines }) => [rawTo, lines])).toEqual(
+      const chunks = [...stored.chunks, ...rest.chunks];
+      expect(textOf(chunks, 'stdout')).toBe(textOf(whole.chunks, 'stdout'));
+      expect(chunks.map(({ seq }) => seq)).toEqual(chunks.map((_chunk, index) => index));
+      expect(after.closingChunks().map(({ rawTo, lines }) => [rawTo, lines])).toEqual(
         whole.closing.map(({ rawTo, lines }) => [rawTo, lines]),
       );
       expect(after.texts()).toEqual(whole.texts);
@@ -141,7 +141,7 @@ describe('CleanOutput', () => {
   test('OUTPUT-4: counts output that the overflow log has dropped as omitted', () => {
     const whole = run([['stdout', 'y\n'.repeat(5000)]], { streamBytes: 100, maxBytes: 50 });
     const output = create({ ...OPTIONS, streamBytes: 100, maxBytes: 50 });
-    for (const entry of whole.entries) output.restoreEntry(entry);
+    for (const chunk of whole.chunks) output.restoreChunk(chunk);
     const [piece] = whole.overflow;
     const last = {
       ...piece!,
@@ -153,7 +153,7 @@ describe('CleanOutput', () => {
     output.restoreOverflow(last);
     output.end();
     expect(output.texts()).toEqual(whole.texts);
-    expect(output.closingEntries()).toMatchObject([{ rawFrom: 100, rawTo: 10_000, omittedBytes: 9900, lines: 5000 }]);
+    expect(output.closingChunks()).toMatchObject([{ rawFrom: 100, rawTo: 10_000, omittedBytes: 9900, lines: 5000 }]);
   });
 
   test('counts the output that a removed overflow log lost', () => {
@@ -162,7 +162,7 @@ describe('CleanOutput', () => {
     output.lose('stdout', 100);
     feed(output, [['stdout', 'two\n']]);
     output.end();
-    expect(drain(output).entries).toMatchObject([
+    expect(drain(output).chunks).toMatchObject([
       { rawFrom: 0, rawTo: 4, omittedBytes: 0 },
       { rawFrom: 4, rawTo: 104, omittedBytes: 96 },
     ]);

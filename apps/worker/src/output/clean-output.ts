@@ -1,4 +1,4 @@
-import { type OutputEntry, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
+import { STREAM_NAMES, type StoredChunk, type StreamName } from '@shellfleet/protocol';
 import { countNewlines } from './lines.ts';
 import { MOST_ENTRY_BYTES, OutputQueue, type OverflowPiece, type Released } from './output-queue.ts';
 import { addCounts, type Blocked, type CreateRedactor } from './redactor.ts';
@@ -112,15 +112,15 @@ export class CleanOutput {
 
   /** Returns about `maxBytes` of the waiting output, in order; empty lists when there is none. */
   release(maxBytes = 4 * MOST_ENTRY_BYTES): Released {
-    const released = this.#queue?.release(maxBytes) ?? { entries: [], overflow: [], upTo: {} };
+    const released = this.#queue?.release(maxBytes) ?? { chunks: [], overflow: [], upTo: {} };
     if (this.#blocked === undefined || this.#queue?.isEmpty === false) return released;
     this.#withheld = false;
     return { ...released, upTo: this.received };
   }
 
   /** Returns a chunk for each stream that ends in the overflow log or withheld. Called after `end` and `release`. */
-  closingEntries(): OutputEntry[] {
-    return STREAM_NAMES.flatMap((stream) => this.#queue?.toClosingEntry(stream, this.#pipelines[stream]) ?? []);
+  closingChunks(): StoredChunk[] {
+    return STREAM_NAMES.flatMap((stream) => this.#queue?.toClosingChunk(stream, this.#pipelines[stream]) ?? []);
   }
 
   /** Returns the texts of the Result. To be called after `end`. */
@@ -136,17 +136,17 @@ export class CleanOutput {
   }
 
   /** Restores, in order, a chunk that the session's stream has. To be called after a restart, before any push. */
-  restoreEntry(entry: OutputEntry): void {
+  restoreChunk(entry: StoredChunk): void {
     const { stream } = entry;
     const pipeline = this.#pipelines[stream];
     const data = Buffer.from(entry.data.buffer, entry.data.byteOffset, entry.data.byteLength);
     this.#skip(stream, entry.offset - pipeline.bytes, 0);
     pipeline.restore(entry.rawTo, data, this.#addText(stream, data), entry.redactions ?? {});
-    this.#queue?.restoreEntry(entry);
+    this.#queue?.restoreChunk(entry);
     this.#blocked ??= entry.blocked;
   }
 
-  /** Restores a piece of the overflow log, after restoreEntry(). Dropped pieces are counted as omitted. */
+  /** Restores a piece of the overflow log, after restoreChunk(). Dropped pieces are counted as omitted. */
   restoreOverflow(piece: OverflowPiece): void {
     const pipeline = this.#pipelines[piece.stream];
     if (piece.rawTo <= pipeline.rawReceived) return;

@@ -16,7 +16,7 @@ function run(parts: readonly Uint8Array[], between = '', encoding: 'utf8' | 'bas
   const data: Uint8Array[] = [];
   const take = () => {
     while (clean.isWaiting) {
-      for (const entry of clean.release().entries) if (entry.stream === 'stdout') data.push(entry.data);
+      for (const chunk of clean.release().chunks) if (chunk.stream === 'stdout') data.push(chunk.data);
     }
   };
   for (const [index, part] of parts.entries()) {

@@ -1,11 +1,11 @@
-import type { OutputEntry, StreamName } from '@shellfleet/protocol';
+import type { StoredChunk, StreamName } from '@shellfleet/protocol';
 import { type Blocked, totalOf } from './redactor.ts';
 import type { StreamPipeline } from './stream-pipeline.ts';
 
 export const MOST_ENTRY_BYTES = 64 * 1024;
 
 export interface Released {
-  entries: OutputEntry[];
+  chunks: StoredChunk[];
   overflow: OverflowPiece[];
   /** Raw offset of each stream up to which the keeper gets an acknowledgement once this is stored. */
   upTo: Partial<Record<StreamName, number>>;
@@ -60,7 +60,7 @@ export class OutputQueue {
 
   /** Returns about `maxBytes` of the waiting output, in order. */
   release(maxBytes: number): Released {
-    const released: Released = { entries: [], overflow: [], upTo: {} };
+    const released: Released = { chunks: [], overflow: [], upTo: {} };
     let bytes = 0;
     let count = 0;
     for (; count < this.#pieces.length && bytes < maxBytes; count += 1) {
@@ -68,7 +68,7 @@ export class OutputQueue {
       bytes += piece.bytes;
       if (piece.stream === 'stdout') released.upTo.stdout = piece.rawTo;
       else released.upTo.stderr = piece.rawTo;
-      if (piece.inBudget) released.entries.push(this.#toEntry(piece));
+      if (piece.inBudget) released.chunks.push(this.#toChunk(piece));
       else released.overflow.push(toOverflow(piece));
     }
     this.#pieces = this.#pieces.slice(count);
@@ -77,7 +77,7 @@ export class OutputQueue {
   }
 
   /** Returns a chunk for raw bytes at the end of a stream that no chunk covers, or undefined without such a gap. */
-  toClosingEntry(stream: StreamName, pipeline: StreamPipeline): OutputEntry | undefined {
+  toClosingChunk(stream: StreamName, pipeline: StreamPipeline): StoredChunk | undefined {
     const { rawReceived: rawTo, newlines: lines, bytes: offset, counts } = pipeline;
     const rawFrom = this.#rawInEntries[stream];
     if (rawTo === rawFrom) return undefined;
@@ -86,7 +86,7 @@ export class OutputQueue {
   }
 
   /** Restores, after a restart, a chunk that the session's stream has. */
-  restoreEntry({ stream, seq, rawTo, data }: OutputEntry): void {
+  restoreChunk({ stream, seq, rawTo, data }: StoredChunk): void {
     this.#nextSeq = seq + 1;
     this.bytesLeft -= data.byteLength;
     this.#rawInEntries[stream] = rawTo;
@@ -97,7 +97,7 @@ export class OutputQueue {
     this.bytesLeft = 0;
   }
 
-  #toEntry(piece: Piece): OutputEntry {
+  #toChunk(piece: Piece): StoredChunk {
     const { stream, rawTo, bytesBefore: offset, redactions, blocked } = piece;
     const rawFrom = this.#rawInEntries[stream];
     this.#rawInEntries[stream] = rawTo;

@@ -15,8 +15,8 @@ describe('the pipeline of a stream', () => {
     clean.lose('stdout', line.length + 50);
     clean.push('stdout', line.length + 50, line);
     clean.end();
-    const { entries } = clean.release();
-    expect(entries.at(-1)?.redactions).toEqual({ secret: 2 });
+    const { chunks } = clean.release();
+    expect(chunks.at(-1)?.redactions).toEqual({ secret: 2 });
     expect(clean.texts().redactions).toEqual({ secret: 2 });
   });
 

@@ -94,11 +94,11 @@ describe('the overflow log of a command', () => {
         );
       }
       const released = before.release();
-      entries.push(...released.entries);
+      entries.push(...released.chunks);
       await log.append(released.overflow);
     }
     const adopted = await openLog({ quotaBytes: 4000 });
-    for (const entry of entries) after.restoreEntry(entry);
+    for (const entry of entries) after.restoreChunk(entry);
     for await (const found of adopted.read()) after.restoreOverflow(found);
     expect(after.received).toEqual(before.received);
     for (let at = 300; at < 400; at += 1) {

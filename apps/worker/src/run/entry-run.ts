@@ -1,5 +1,5 @@
 import type { Entry, StoredOutput } from '@shellfleet/mailbox';
-import type { OutputEntry, WireResult } from '@shellfleet/protocol';
+import type { StoredChunk, WireResult } from '@shellfleet/protocol';
 import type { AttachedReader } from './attached-reader.ts';
 
 /** One entry on this host, from started to finished. */
@@ -54,7 +54,7 @@ export class EntryRun {
 export interface EntryResult {
   result: WireResult;
   /** Output that is not stored yet. */
-  output: OutputEntry[];
+  output: StoredChunk[];
   /** Returns the redacted end of a command's output, independently of what the Result keeps. */
   lastOutput?: () => string;
   /** Answer of a file operation, as JSON. */

@@ -1,8 +1,8 @@
-import type { OutputEntry, StreamName } from '@shellfleet/protocol';
+import type { StoredChunk, StreamName } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 import { unstoredOutput } from './finish-entry.ts';
 
-const piece = (stream: StreamName, rawFrom: number, rawTo: number) => ({ stream, rawFrom, rawTo }) as OutputEntry;
+const piece = (stream: StreamName, rawFrom: number, rawTo: number) => ({ stream, rawFrom, rawTo }) as StoredChunk;
 const first = piece('stdout', 0, 5);
 const second = piece('stdout', 5, 9);
 const error = piece('stderr', 0, 3);

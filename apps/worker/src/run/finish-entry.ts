@@ -3,8 +3,8 @@ import { type Entry, type Fenced, type Finished, notify, type OwnedCalls, type O
 import {
   ATTRIBUTES,
   ensureShellfleetError,
-  type OutputEntry,
   SPANS,
+  type StoredChunk,
   type StreamName,
   toCommandId,
   type WireResult,
@@ -131,9 +131,9 @@ function describe(entry: Entry, result: WireResult, { owner, logger }: SessionCo
 
 /** Returns the pieces that Redis lacks after an append without a reply. Undefined if it has none of them. */
 export function unstoredOutput(
-  output: readonly OutputEntry[],
+  output: readonly StoredChunk[],
   offsets: Readonly<Record<StreamName, number>>,
-): OutputEntry[] | undefined {
+): StoredChunk[] | undefined {
   const unstored = output.filter(({ stream, rawFrom }) => rawFrom >= offsets[stream]);
   return unstored.length < output.length ? unstored : undefined;
 }

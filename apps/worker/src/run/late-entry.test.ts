@@ -1,5 +1,5 @@
 import type { LatePosition } from '@shellfleet/mailbox';
-import type { OutputEntry } from '@shellfleet/protocol';
+import type { StoredChunk } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 import { CleanOutput } from '../output/clean-output.ts';
 import { LateOutputOfEntry } from './late-entry.ts';
@@ -8,15 +8,15 @@ const bytes = (text: string) => Buffer.from(text);
 const chain = (streamBytes = 1_000) => new CleanOutput({ streamBytes });
 const position: LatePosition = { offsets: { stdout: 10, stderr: 0 }, seq: 3, carriedBytes: 10, outcome: 'success' };
 
-/** Returns the position after the entries. */
-function after(position: LatePosition, entries: OutputEntry[]): LatePosition {
+/** Returns the position after the chunks. */
+function after(position: LatePosition, chunks: StoredChunk[]): LatePosition {
   const offsets = { ...position.offsets };
-  for (const { stream, rawTo } of entries) offsets[stream] = rawTo;
-  return { ...position, offsets, seq: position.seq + entries.length };
+  for (const { stream, rawTo } of chunks) offsets[stream] = rawTo;
+  return { ...position, offsets, seq: position.seq + chunks.length };
 }
 
-const shown = (entries: OutputEntry[]) =>
-  entries.map(({ data, ...entry }) => ({ ...entry, text: Buffer.from(data).toString() }));
+const shown = (chunks: StoredChunk[]) =>
+  chunks.map(({ data, ...entry }) => ({ ...entry, text: Buffer.from(data).toString() }));
 const gap = (seq: number, rawFrom: number, rawTo: number) => ({
   stream: 'stdout',
   seq,

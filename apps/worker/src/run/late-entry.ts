@@ -1,5 +1,5 @@
 import type { LatePosition } from '@shellfleet/mailbox';
-import { type OutputEntry, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
+import { STREAM_NAMES, type StoredChunk, type StreamName } from '@shellfleet/protocol';
 import type { CleanOutput } from '../output/clean-output.ts';
 
 /** Late output of one entry (printed by its processes after its end) until it is stored. */
@@ -72,16 +72,16 @@ export class LateOutputOfEntry {
   }
 
   /** Returns the pieces to store next. */
-  release(): OutputEntry[] {
+  release(): StoredChunk[] {
     if (this.#clean === undefined) return [];
     if (this.#ended) this.#clean.end();
-    const { entries, overflow } = this.#clean.release();
+    const { chunks, overflow } = this.#clean.release();
     if (overflow.length > 0) this.#clean = undefined;
-    return entries;
+    return chunks;
   }
 
   /** Returns pieces without data that count the bytes over the budget. */
-  gaps(): OutputEntry[] {
+  gaps(): StoredChunk[] {
     const position = this.#position;
     if (position === undefined) return [];
     const gaps = STREAM_NAMES.filter((stream) => this.#received[stream] > position.offsets[stream]);
@@ -117,5 +117,5 @@ function feed(clean: CleanOutput, stream: StreamName, offset: number, bytes: Uin
 function goOnAt(clean: CleanOutput, stream: StreamName, { offsets, seq }: LatePosition): void {
   const { [stream]: rawTo } = offsets;
   const nothing = { omittedBytes: 0, lines: 0, offset: rawTo, data: new Uint8Array() };
-  clean.restoreEntry({ stream, seq: seq - 1, rawFrom: 0, rawTo, ...nothing });
+  clean.restoreChunk({ stream, seq: seq - 1, rawFrom: 0, rawTo, ...nothing });
 }

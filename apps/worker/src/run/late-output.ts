@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HostMailbox } from '@shellfleet/mailbox';
-import type { OutputEntry, StreamName } from '@shellfleet/protocol';
+import type { StoredChunk, StreamName } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { CleanOutput } from '../output/clean-output.ts';
 import type { CreateRedactor } from '../output/redactor.ts';
@@ -131,7 +131,7 @@ export class LateOutput {
     return true;
   }
 
-  async #addAll(entryId: string, entry: LateOutputOfEntry, entries: OutputEntry[]): Promise<boolean> {
+  async #addAll(entryId: string, entry: LateOutputOfEntry, entries: StoredChunk[]): Promise<boolean> {
     if (entries.length === 0) return true;
     const added = await this.#deps.mailbox.addLate(entryId, entries);
     // An earlier call with a lost reply has stored these pieces.

@@ -1,6 +1,6 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import type { Appended, Fenced } from '@shellfleet/mailbox';
-import type { OutputEntry } from '@shellfleet/protocol';
+import type { StoredChunk } from '@shellfleet/protocol';
 import { describe, expect, test, vi } from 'vitest';
 import { CleanOutput } from '../output/clean-output.ts';
 import { AttachedReader } from './attached-reader.ts';
@@ -10,7 +10,7 @@ const MIB = 1 << 20;
 const STORED: Appended = { type: 'stored', offsets: { stdout: 0, stderr: 0 } };
 
 function createStore(
-  append: (entries: readonly OutputEntry[]) => Promise<Appended | Fenced>,
+  append: (entries: readonly StoredChunk[]) => Promise<Appended | Fenced>,
   streamBytes = 64 * MIB,
   othersRun = true,
   reader?: AttachedReader,

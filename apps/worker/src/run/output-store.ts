@@ -1,5 +1,5 @@
 import type { Appended, Fenced, OwnedCalls } from '@shellfleet/mailbox';
-import { type OutputEntry, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
+import { STREAM_NAMES, type StoredChunk, type StreamName } from '@shellfleet/protocol';
 import { isRedisFull } from '@shellfleet/redis';
 import type { CleanOutput } from '../output/clean-output.ts';
 import { freeBytes } from '../output/free-bytes.ts';
@@ -35,7 +35,7 @@ export interface OutputStoreDeps {
   /** Reports that the log cannot be written. Its bytes are omitted, as the stream has counted them. */
   onLogFailed(error: unknown): void;
   /** Retries while Redis is down. */
-  append(entries: readonly OutputEntry[]): Promise<Appended | Fenced>;
+  append(chunks: readonly StoredChunk[]): Promise<Appended | Fenced>;
   ack(stream: StreamName, offset: number): void;
   pause(): void;
   resume(): void;
@@ -99,7 +99,7 @@ export class OutputStore {
   }
 
   /** Stores output until a finish can carry the rest, which it returns. Throws the error that prevented storing. */
-  async end(): Promise<OutputEntry[]> {
+  async end(): Promise<StoredChunk[]> {
     this.#ending = true;
     clearTimeout(this.#settling);
     if (this.#flushing !== undefined) await this.#flushing;
@@ -107,16 +107,16 @@ export class OutputStore {
     const { clean } = this.#deps;
     clean.end();
     while (clean.waitingBytes > MOST_IN_FINISH_BYTES && !this.#lost) await this.#store(clean.release());
-    let entries: OutputEntry[] = [];
+    let chunks: StoredChunk[] = [];
     while (clean.isWaiting) {
       const released = clean.release();
-      entries.push(...released.entries);
+      chunks.push(...released.chunks);
       // Not acknowledged, as the keeper holds nothing of an entry that has ended.
       if (released.overflow.length === 0) continue;
-      await this.#store({ ...released, entries });
-      entries = [];
+      await this.#store({ ...released, chunks });
+      chunks = [];
     }
-    return [...entries, ...clean.closingEntries()];
+    return [...chunks, ...clean.closingChunks()];
   }
 
   #countInSlice(bytes: number): void {
@@ -160,9 +160,9 @@ export class OutputStore {
   }
 
   async #store(released: Released): Promise<void> {
-    if (released.entries.length > 0) {
-      const stored = await this.#deps.append(released.entries);
-      if (!isStored(stored, released.entries)) {
+    if (released.chunks.length > 0) {
+      const stored = await this.#deps.append(released.chunks);
+      if (!isStored(stored, released.chunks)) {
         if (stored.type === 'misplaced') throw new OutputForgotten();
         this.#lose(stored.type);
         return;
@@ -196,9 +196,9 @@ export class OutputStore {
 }
 
 /** Returns whether this call stored the pieces, or an earlier one whose reply was lost. */
-function isStored(stored: Appended | Fenced, entries: readonly OutputEntry[]): boolean {
+function isStored(stored: Appended | Fenced, chunks: readonly StoredChunk[]): boolean {
   if (stored.type === 'stored') return true;
-  return stored.type === 'misplaced' && entries.every((entry) => entry.rawTo <= stored.offsets[entry.stream]);
+  return stored.type === 'misplaced' && chunks.every((entry) => entry.rawTo <= stored.offsets[entry.stream]);
 }
 
 /** Time that output waits for room in a full Redis. The blocked commands may be those whose end would make room. */
@@ -208,22 +208,22 @@ const WAIT_FOR_ROOM_MS = 5_000;
 export function createAppend(
   entryId: string,
   clock: () => number = () => performance.now(),
-): (entries: readonly OutputEntry[]) => (once: Pick<OwnedCalls, 'append'>) => Promise<Appended | Fenced> {
+): (chunks: readonly StoredChunk[]) => (once: Pick<OwnedCalls, 'append'>) => Promise<Appended | Fenced> {
   let fullSince: number | undefined;
-  return (entries) => async (once) => {
+  return (chunks) => async (once) => {
     try {
-      const appended = await once.append(entryId, entries);
+      const appended = await once.append(entryId, chunks);
       fullSince = undefined;
       return appended;
     } catch (error) {
       if (!isRedisFull(error)) throw error;
       fullSince ??= clock();
       if (clock() - fullSince < WAIT_FOR_ROOM_MS) throw error;
-      return once.append(entryId, entries.map(toGap), { whenFull: true });
+      return once.append(entryId, chunks.map(toGap), { whenFull: true });
     }
   };
 }
 
-function toGap(entry: OutputEntry): OutputEntry {
+function toGap(entry: StoredChunk): StoredChunk {
   return { ...entry, omittedBytes: entry.rawTo - entry.rawFrom, data: new Uint8Array(0) };
 }

@@ -1,5 +1,5 @@
 import { createHostMailbox, type Entry } from '@shellfleet/mailbox';
-import { encodeOutputEntry, type OutputEntry, sessionKeys } from '@shellfleet/protocol';
+import { encodeStoredChunk, type StoredChunk, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { CleanOutput } from '../output/clean-output.ts';
@@ -39,20 +39,20 @@ const logOf = (pieces: OverflowPiece[]) => ({
 describe('a restored chain', () => {
   test('continues like the chain that stored the output', async () => {
     const before = createClean();
-    const stored: OutputEntry[] = [];
+    const stored: StoredChunk[] = [];
     const overflow: OverflowPiece[] = [];
     // 300 entries: more than one page. The last go over the budget of the stream, into the log.
     for (let line = 0; line < 300; line += 1) {
       before.push('stdout', before.received.stdout, Buffer.from(`line ${line}\n`));
       const released = before.release();
-      stored.push(...released.entries);
+      stored.push(...released.chunks);
       overflow.push(...released.overflow);
     }
     expect(overflow.length).toBeGreaterThan(0);
-    const foreign = { type: 'command.output', command: '01OTHER', data: encodeOutputEntry({ ...stored[0]! }) };
+    const foreign = { type: 'command.output', command: '01OTHER', data: encodeStoredChunk({ ...stored[0]! }) };
     const events = stored.flatMap((output, index) => [
       ...(index % 50 === 0 ? [foreign, { type: 'command.started', command: entry.id }] : []),
-      { type: 'command.output', command: entry.id, data: encodeOutputEntry(output) },
+      { type: 'command.output', command: entry.id, data: encodeStoredChunk(output) },
     ]);
     const { mailbox, reads } = streamOf(events);
     const after = createClean();
@@ -65,7 +65,7 @@ describe('a restored chain', () => {
       chain.end();
     }
     expect(after.release()).toEqual(before.release());
-    expect(after.closingEntries()).toEqual(before.closingEntries());
+    expect(after.closingChunks()).toEqual(before.closingChunks());
     expect(after.texts()).toEqual(before.texts());
   });
 

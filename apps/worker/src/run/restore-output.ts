@@ -1,5 +1,5 @@
 import type { Entry, HostMailbox } from '@shellfleet/mailbox';
-import { decodeOutputEntry } from '@shellfleet/protocol';
+import { decodeStoredChunk } from '@shellfleet/protocol';
 import type { CleanOutput } from '../output/clean-output.ts';
 import type { CommandLog } from '../overflow-log/overflow-logs.ts';
 import type { AttachedReader } from './attached-reader.ts';
@@ -21,8 +21,8 @@ export async function restoreOutput(
     const page = await mailbox.readStream(`(${after}`, PAGE);
     for (const { type, entryId, data } of page) {
       if (type !== 'command.output' || entryId !== entry.id) continue;
-      const output = decodeOutputEntry(data);
-      if (output !== undefined) clean.restoreEntry(output);
+      const output = decodeStoredChunk(data);
+      if (output !== undefined) clean.restoreChunk(output);
     }
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE) break;

@@ -1,10 +1,10 @@
-import type { OutputEntry } from '@shellfleet/protocol';
+import type { StoredChunk } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 import { ChunkAssembler } from './chunk-assembler.ts';
 
 const encode = (text: string) => new TextEncoder().encode(text);
 
-function entry(rawFrom: number, data: Uint8Array, rest: Partial<OutputEntry> = {}): OutputEntry {
+function entry(rawFrom: number, data: Uint8Array, rest: Partial<StoredChunk> = {}): StoredChunk {
   const rawTo = rawFrom + data.byteLength;
   return { stream: 'stdout', seq: 0, rawFrom, rawTo, omittedBytes: 0, lines: 0, offset: rawFrom, data, ...rest };
 }
@@ -51,7 +51,7 @@ describe('assembled text', () => {
 
 describe('missing output', () => {
   test('is reported as trimmed, over the budget, or withheld by a rule', () => {
-    const reasonOf = (entries: OutputEntry[]) => {
+    const reasonOf = (entries: StoredChunk[]) => {
       const assembler = new ChunkAssembler();
       return entries.map((each, index) => assembler.push(`${index + 1}-0`, each).omittedBecause);
     };

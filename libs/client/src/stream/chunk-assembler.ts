@@ -2,8 +2,8 @@ import { TextDecoder } from 'node:util';
 import {
   type OmittedBecause,
   type OutputChunk,
-  type OutputEntry,
   STREAM_NAMES,
+  type StoredChunk,
   type StreamName,
 } from '@shellfleet/protocol';
 
@@ -29,7 +29,7 @@ export class ChunkAssembler {
     this.#next = { ...known };
   }
 
-  push(id: string, entry: OutputEntry): OutputChunk {
+  push(id: string, entry: StoredChunk): OutputChunk {
     const { stream, seq, data } = entry;
     const jumped = Math.max(0, entry.rawFrom - (this.#next[stream] ?? entry.rawFrom));
     const omittedBytes = entry.omittedBytes + jumped;
@@ -45,7 +45,7 @@ export class ChunkAssembler {
   }
 
   /** Continues after an event that the reader already has. */
-  resumeAfter(entry: OutputEntry): void {
+  resumeAfter(entry: StoredChunk): void {
     this.#next[entry.stream] = entry.rawTo;
     this.#decoders[entry.stream].decode(entry.data, { stream: true });
   }

@@ -1,4 +1,4 @@
-import { type OutputEntry, sessionKeys } from '@shellfleet/protocol';
+import { type StoredChunk, sessionKeys } from '@shellfleet/protocol';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { requestFromHost } from '../hosts/request-from-host.ts';
 import { readLog } from './command-log.ts';
@@ -17,7 +17,7 @@ const keys = sessionKeys('ns' as never, 'tenant' as never, 's' as never);
 
 function output(id: string, offset: number, text: string): EntryStep {
   const data = new TextEncoder().encode(text);
-  return { type: 'output', id, entry: { stream: 'stdout', offset, data, omittedBytes: 0 } as OutputEntry };
+  return { type: 'output', id, entry: { stream: 'stdout', offset, data, omittedBytes: 0 } as StoredChunk };
 }
 
 describe('log of a command', () => {

@@ -2,11 +2,11 @@ import { readRecord } from '@shellfleet/mailbox';
 import {
   entryIdSchema,
   type LogChunk,
-  type OutputEntry,
   parseOrThrow,
   type SessionKeys,
   ShellfleetError,
   STREAM_NAMES,
+  type StoredChunk,
   toCommandId,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
@@ -52,7 +52,7 @@ export async function* readLog(
   const commandId = toCommandId(keys.session, entryId);
   const ask = { context, keys, entryId, window, signal };
   /** Closing events of output streams that are not complete in the session's stream. */
-  let ends: OutputEntry[] = [];
+  let ends: StoredChunk[] = [];
   let hasEnded = false;
   let printedBytes = 0;
   let lastId: string | undefined;

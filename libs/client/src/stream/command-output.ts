@@ -1,9 +1,9 @@
 import { type EntryRecord, readRecord, readStreamEntry } from '@shellfleet/mailbox';
 import {
-  decodeOutputEntry,
+  decodeStoredChunk,
   type OutputChunk,
-  type OutputEntry,
   type SessionKeys,
+  type StoredChunk,
   toCommandId,
 } from '@shellfleet/protocol';
 import { retryWhileRedisIsDown } from '@shellfleet/redis';
@@ -36,9 +36,9 @@ export async function* followOutput(
 
 export type EntryStep =
   /** The reader resumes after the event `last`; undefined if it is gone, null if it is no output of the command. */
-  | { type: 'resumed'; last: OutputEntry | null | undefined }
+  | { type: 'resumed'; last: StoredChunk | null | undefined }
   | { type: 'restarted' }
-  | { type: 'output'; id: string; entry: OutputEntry }
+  | { type: 'output'; id: string; entry: StoredChunk }
   /** The command's terminal event, with the Result as JSON. Later output is late output. */
   | { type: 'completed'; result: string }
   /** The command runs, and everything stored was read. `wake` makes another step of this type come. */
@@ -68,7 +68,7 @@ export async function* followEntries(
 
   const start = `${record.startedAt}-0`;
   const resumes = after !== undefined && !isBefore(after, start);
-  if (resumes) yield { type: 'resumed', last: await read(() => readOutputEntry(context.redis, keys, entryId, after)) };
+  if (resumes) yield { type: 'resumed', last: await read(() => readStoredChunk(context.redis, keys, entryId, after)) };
   const reader = new StreamReader(context.redis, keys, resumes ? `(${after}` : start);
   let lastId = resumes ? after : start;
   let ended = false;
@@ -83,7 +83,7 @@ export async function* followEntries(
         yield { type: 'completed', result: entry.data.toString('utf8') };
         if (late === undefined) return yield { type: 'ended', id: entry.id, stored: (await look()).stored };
       }
-      const output = entry.type === 'command.output' ? decodeOutputEntry(entry.data) : undefined;
+      const output = entry.type === 'command.output' ? decodeStoredChunk(entry.data) : undefined;
       if (output !== undefined) yield { type: 'output', id: entry.id, entry: output };
       if (entry.id === late?.id) return yield { type: 'ended', id: entry.id, stored: late.stored };
     }
@@ -103,15 +103,15 @@ export async function* followEntries(
 }
 
 /** Reads the event of a chunk. Returns undefined when it is gone, null when it is no output of this command. */
-async function readOutputEntry(redis: Redis, keys: SessionKeys, entryId: string, id: string) {
+async function readStoredChunk(redis: Redis, keys: SessionKeys, entryId: string, id: string) {
   const entry = await readStreamEntry(redis, keys, id);
   if (entry === undefined) return undefined;
   if (entry.entryId !== entryId || entry.type !== 'command.output') return null;
-  return decodeOutputEntry(entry.data) ?? null;
+  return decodeStoredChunk(entry.data) ?? null;
 }
 
 /** Returns the assembler of a reader that has everything up to `last`. */
-function toAssembler(last: OutputEntry | null | undefined): ChunkAssembler {
+function toAssembler(last: StoredChunk | null | undefined): ChunkAssembler {
   // The position of the reader is unknown. The gap counts from the beginning, so it is never too small.
   if (last === undefined) return new ChunkAssembler();
   const assembler = new ChunkAssembler({ stdout: undefined, stderr: undefined });

@@ -1,6 +1,6 @@
 import { readGeneration, type StreamEntry } from '@shellfleet/mailbox';
 import {
-  decodeOutputEntry,
+  decodeStoredChunk,
   type EventType,
   eventDataSchemas,
   eventTypeSchema,
@@ -85,7 +85,7 @@ function toData(
 ): unknown {
   const { id, entryId } = entry;
   if (type === 'command.output') {
-    const output = decodeOutputEntry(entry.data);
+    const output = decodeStoredChunk(entry.data);
     return output === undefined ? undefined : assemblers.of(entryId).push(id, output);
   }
   const json = entry.data.toString('utf8');

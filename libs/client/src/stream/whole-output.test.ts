@@ -1,4 +1,4 @@
-import { type LogPage, newResult, type OutputEntry, sessionKeys, toWireResult } from '@shellfleet/protocol';
+import { type LogPage, newResult, type StoredChunk, sessionKeys, toWireResult } from '@shellfleet/protocol';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { requestFromHost } from '../hosts/request-from-host.ts';
 import { type EntryStep, followEntries } from './command-output.ts';
@@ -17,10 +17,10 @@ const keys = sessionKeys('ns' as never, 'tenant' as never, 's' as never);
 const encode = (text: string) => new TextEncoder().encode(text);
 const result = JSON.stringify(toWireResult(newResult({ outcome: 'lost' }, { hostId: 'h1' })));
 
-function output(id: string, offset: number, text: string, rest: Partial<OutputEntry> = {}): EntryStep {
+function output(id: string, offset: number, text: string, rest: Partial<StoredChunk> = {}): EntryStep {
   const data = encode(text);
   const entry = { stream: 'stdout', seq: 0, rawFrom: offset, rawTo: offset + data.length, omittedBytes: 0, lines: 0 };
-  return { type: 'output', id, entry: { ...entry, offset, data, ...rest } as OutputEntry };
+  return { type: 'output', id, entry: { ...entry, offset, data, ...rest } as StoredChunk };
 }
 /** Returns the event that counts bytes which the stream does not have. */
 const closing = (id: string, rawFrom: number, rawTo: number) =>

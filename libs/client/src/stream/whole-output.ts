@@ -1,4 +1,4 @@
-import { type OutputChunk, type OutputEntry, type SessionKeys, STREAM_NAMES, toCommandId } from '@shellfleet/protocol';
+import { type OutputChunk, type SessionKeys, STREAM_NAMES, type StoredChunk, toCommandId } from '@shellfleet/protocol';
 import type { RequestContext } from '../hosts/request-from-host.ts';
 import { parseWireResult } from '../results/read-result.ts';
 import { AttachedReading, type LogPiece, type ReadOffsets } from './attached-reading.ts';
@@ -91,7 +91,7 @@ class WholeOutput {
   readonly #fromHost: ReadOffsets = { stdout: 0, stderr: 0 };
   #assembler = new ChunkAssembler();
   /** Events without data, which count bytes that the host may have. */
-  #gaps: { id: string; entry: OutputEntry }[] = [];
+  #gaps: { id: string; entry: StoredChunk }[] = [];
   #lastId = '0-0';
 
   get lacksPieces(): boolean {
@@ -111,7 +111,7 @@ class WholeOutput {
     this.#gaps = [];
   }
 
-  *addEntry(id: string, entry: OutputEntry, isLate: boolean): Generator<OutputChunk> {
+  *addEntry(id: string, entry: StoredChunk, isLate: boolean): Generator<OutputChunk> {
     this.#lastId = id;
     if (entry.data.byteLength === 0 && !isLate) {
       this.#gaps.push({ id, entry });
@@ -145,7 +145,7 @@ class WholeOutput {
     return this.#assembler.end(id, stored);
   }
 
-  #missing({ stream, offset, omittedBytes, blocked }: OutputEntry): number {
+  #missing({ stream, offset, omittedBytes, blocked }: StoredChunk): number {
     const missing = Math.max(0, offset - this.at[stream]);
     // Withheld bytes have no offset. Only their raw size is known.
     const isWithheld = blocked !== undefined || this.#assembler.isBlocked;

@@ -1,4 +1,4 @@
-import { encodeOutputEntry, type OutputEntry } from '@shellfleet/protocol';
+import { encodeStoredChunk, type StoredChunk } from '@shellfleet/protocol';
 import { asArray, asNumber, type ScriptArgument } from '@shellfleet/redis';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
@@ -15,7 +15,7 @@ export type Appended =
 export async function append(
   owner: Owner,
   entryId: string,
-  entries: readonly OutputEntry[],
+  entries: readonly StoredChunk[],
   { whenFull = false }: { whenFull?: boolean } = {},
 ): Promise<Appended | Fenced> {
   const args = [owner.fence, owner.host, entryId, whenFull ? '1' : '0', ...toOutputArguments(entries)];
@@ -27,12 +27,12 @@ export async function append(
 }
 
 /** Output entries as the scripts take them: stream, seq, raw from, raw to, entry. */
-export function toOutputArguments(entries: readonly OutputEntry[]): ScriptArgument[] {
+export function toOutputArguments(entries: readonly StoredChunk[]): ScriptArgument[] {
   return entries.flatMap((entry) => [
     entry.stream === 'stdout' ? 1 : 2,
     entry.seq,
     entry.rawFrom,
     entry.rawTo,
-    Buffer.from(encodeOutputEntry(entry)),
+    Buffer.from(encodeStoredChunk(entry)),
   ]);
 }

@@ -1,4 +1,4 @@
-import { inboxChannel, type OutputEntry, toWireResult, type WireResult } from '@shellfleet/protocol';
+import { inboxChannel, type StoredChunk, toWireResult, type WireResult } from '@shellfleet/protocol';
 import { asArray, asNumber, asString, retentionOf } from '@shellfleet/redis';
 import { INLINE_RESULT_BYTES } from '../producer/inbox.ts';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
@@ -14,7 +14,7 @@ export interface FinishOptions {
   takeNext: boolean;
   /** Reason of a cancellation as its caller gave it, before redaction. */
   cancelReason?: string;
-  output?: readonly OutputEntry[];
+  output?: readonly StoredChunk[];
   answer?: string;
   /** Inbox to notify in the same step, which saves the round trip of notify(), unless the entry had ended before. */
   inbox?: string;

@@ -1,4 +1,4 @@
-import type { OutputEntry } from '@shellfleet/protocol';
+import type { StoredChunk } from '@shellfleet/protocol';
 import { asArray, asNumber, asString } from '@shellfleet/redis';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import { toOutputArguments } from './append.ts';
@@ -27,7 +27,7 @@ export type LateAdded =
 export async function addLate(
   owner: Owner,
   entryId: string,
-  entries: readonly OutputEntry[],
+  entries: readonly StoredChunk[],
 ): Promise<LateAdded | Fenced> {
   const withheld = entries.some(({ blocked }) => blocked !== undefined) ? '1' : '';
   const args = [owner.fence, owner.host, entryId, withheld, ...toOutputArguments(entries)];

@@ -1,4 +1,4 @@
-import { fieldsOf, type OutputEntry, toWireResult, type WireResult } from '@shellfleet/protocol';
+import { fieldsOf, type StoredChunk, toWireResult, type WireResult } from '@shellfleet/protocol';
 import { asArray, asNumber } from '@shellfleet/redis';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import { toOutputArguments } from './append.ts';
@@ -11,7 +11,7 @@ export interface AttemptToRepeat {
   sealed: string;
   /** Result of the entry if there is no second attempt. */
   result: Extract<WireResult, { outcome: 'failure' }>;
-  output: readonly OutputEntry[];
+  output: readonly StoredChunk[];
 }
 
 /** Makes the running entry the head again after its first attempt, unless it was cancelled or has an open stdin. */

@@ -2,7 +2,7 @@ import { type DockerPlan, WORKSPACE_PATH } from '@shellfleet/policy';
 import type { SandboxTransport } from '../sandbox.ts';
 import { HOSTS, KEEPER_DIRECTORY } from './container-options.ts';
 import type { Engine } from './engine.ts';
-import { createTar, type TarEntry } from './tar.ts';
+import { createTar, type TarItem } from './tar.ts';
 
 /** Lists the files that the container needs before its start. The engine would create the workspace as root. */
 export async function listFiles(
@@ -10,8 +10,8 @@ export async function listFiles(
   passwd: string | undefined,
   transport: SandboxTransport,
   readKeeper: () => Promise<Buffer>,
-): Promise<TarEntry[]> {
-  const entries: TarEntry[] = [];
+): Promise<TarItem[]> {
+  const entries: TarItem[] = [];
   if (!plan.readOnlyRootfs && plan.workspace?.target !== WORKSPACE_PATH) {
     entries.push({ path: `${WORKSPACE_PATH.slice(1)}/`, mode: 0o755, ...plan.owner });
   }
@@ -28,7 +28,7 @@ export async function listFiles(
 }
 
 /** Copies files into a container that has not started. */
-export async function putFiles(engine: Engine, containerId: string, files: readonly TarEntry[]): Promise<void> {
+export async function putFiles(engine: Engine, containerId: string, files: readonly TarItem[]): Promise<void> {
   if (files.length === 0) return;
   const archive = await createTar(files);
   await engine.call((docker, abortSignal) =>

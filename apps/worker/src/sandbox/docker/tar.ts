@@ -2,7 +2,7 @@ import { buffer } from 'node:stream/consumers';
 import { pack } from 'tar-stream';
 
 /** Directory, or file with `data`, to be put into a container before it starts. */
-export interface TarEntry {
+export interface TarItem {
   /** Relative path. That of a directory ends in '/'. */
   path: string;
   mode: number;
@@ -11,7 +11,7 @@ export interface TarEntry {
   data?: Buffer;
 }
 
-export async function createTar(entries: readonly TarEntry[]): Promise<Buffer> {
+export async function createTar(entries: readonly TarItem[]): Promise<Buffer> {
   const archive = pack();
   for (const { path, mode, uid, gid, data } of entries) {
     // Ids above 262,143 do not fit in the header.
