@@ -287,7 +287,7 @@ describe('cp', () => {
     expect(JSON.parse(copied.stdout)).toEqual({
       from: join(local, 'directory'),
       to: 'beside:/workspace/directory',
-      bytes: 9,
+      bytes: 'in directory'.length,
       files: 1,
     });
     expect((await cli.run(['cp', '-r', 'beside:/workspace/directory', local])).exitCode).toBe(0);
