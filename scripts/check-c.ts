@@ -28,7 +28,7 @@ async function main(write: boolean): Promise<number> {
     if (write) await writeFile(join(root, path), formatted);
     else problems.push(`${path}: not formatted (npm run format does it)`);
   }
-  // Only the keeper's files are many.
+  // Order is checked for the keeper only, because the other directories have few files.
   const keeper = directories[0] ?? [];
   const pathOf = (name: string) => keeper.find(({ path }) => nameOf(path) === name)?.path ?? name;
   const circle = findCircle(toGraph(keeper));
@@ -78,7 +78,7 @@ function toGraph(sources: Source[]): Map<string, Set<string>> {
   return graph;
 }
 
-/** Returns the names in a cycle with the first one repeated at the end, if there is a cycle. */
+/** Returns the names in a cycle, with the first name repeated at the end, or undefined if there is no cycle. */
 function findCircle(graph: Map<string, Set<string>>): string[] | undefined {
   const done = new Set<string>();
   const visit = (name: string, way: string[]): string[] | undefined => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from './steps.ts';
 import { copyCheckout, toolEnvironment } from './testing/copy-checkout.ts';
 
-// Proves that each check can fail, in a copy of this checkout with a violation of each kind. lint/lint.test.ts tests
+// Proves that each check can fail, in a copy of this checkout with a violation for each check. lint/lint.test.ts tests
 // the import rules.
 
 const violations = {

@@ -15,7 +15,7 @@ export type Tally = { passed: number; failed: number };
 /** `notRun` has the full names of the skipped tests. */
 export type Count = Tally & { notRun: string[] };
 
-/** Reads a report. A missing one has no tests. */
+/** Reads a report. A missing report counts as one without tests. */
 export async function readReport(path: string): Promise<TestReport> {
   const text = await readFile(path, 'utf8').catch(() => '{"testResults":[]}');
   return JSON.parse(text) as TestReport;

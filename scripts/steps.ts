@@ -10,7 +10,7 @@ export type Step = [file: string, ...args: string[]];
 export function runStep([file, ...args]: Step, cwd: string): Promise<boolean> {
   return new Promise((resolve) => {
     const child = spawn(file, args, { cwd, stdio: 'inherit' });
-    // A terminal sends Ctrl-C to the child as well. Signals to this process alone are forwarded.
+    // SIGINT needs no forwarding, because a terminal sends Ctrl-C to the child as well.
     const passOn = (): void => void child.kill();
     process.once('SIGTERM', passOn);
     child.on('error', (error) => {

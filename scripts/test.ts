@@ -17,10 +17,10 @@ import { recordRun } from './testing/test-record.ts';
 
 // `npm test`: checks, unit tests, and the tests on a real engine and a real Redis. The last line has the counts.
 
-/** A part that did not run is a failure, because nothing is skipped silently. */
+/** Tally of a part that did not run, which counts as a failure, so that nothing is skipped silently. */
 const notRun: Tally = { passed: 0, failed: 1 };
 
-/** Limit of failures that may be due to the machine. */
+/** Most failures after which they are tried again. More failures are not due to a slow machine. */
 const triedAgainAtMost = 8;
 
 async function main(filters: string[]): Promise<number> {
@@ -30,7 +30,7 @@ async function main(filters: string[]): Promise<number> {
     process.on(signal, () => {
       interrupted = true;
     });
-  // In parallel, because set-up waits for downloads and disks, and checks and unit tests use the processor.
+  // Set-up and checks run in parallel, because set-up waits for downloads and disks, and checks use the processor.
   await using record = recordRun();
   const settingUp = record.part('set-up', setUp);
   const all = filters.length === 0;
@@ -48,7 +48,7 @@ async function main(filters: string[]): Promise<number> {
   }
 }
 
-// Before vitest, so that one line reports a missing prerequisite instead of every test.
+// Runs before vitest, so that one line, and not every test, reports a missing prerequisite.
 async function setUp(): Promise<Machine | undefined> {
   try {
     return await ensureMachine(process.env, (line) => console.error(line));
@@ -75,8 +75,8 @@ function makeFullImage(settingUp: Promise<Machine | undefined>): AsyncDisposable
 }
 
 /**
- * Runs the tests that Nx does not, or with filters those that match, of every project. Retries a few failures alone and
- * names them, because a machine that stands still for seconds fails tests of times.
+ * Runs the tests that Nx does not run, or with filters all matching tests. Retries a few failures alone
+ * and names them, because a machine that stands still for seconds fails tests of times.
  */
 async function runTests(filters: string[]): Promise<Tally> {
   const { report, endedWell } = await runVitest('vitest', filters.length === 0 ? ['--project=!unit'] : filters);

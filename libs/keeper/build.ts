@@ -50,7 +50,7 @@ export async function buildKeeper(): Promise<Programs> {
   return programs;
 }
 
-/** Builds both programs with the first of the compilers that is installed. */
+/** Builds both programs with the first candidate that is installed. */
 export async function buildInto(directory: string, candidates: readonly string[]): Promise<void> {
   await mkdir(directory, { recursive: true });
   const header = join(directory, `shell_script.${process.pid}`);
@@ -120,7 +120,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Removes builds of older sources. A session that still runs one has the file open. */
+/** Removes builds of older sources. A session that still runs an old build keeps its file open. */
 async function removeOthers(keep: string): Promise<void> {
   for (const name of await readdir(buildDirectory)) {
     if (join(buildDirectory, name) !== keep) await rm(join(buildDirectory, name), { recursive: true, force: true });

@@ -16,7 +16,7 @@ for (const [name, cross] of Object.entries(compilers)) {
   try {
     await prebuild(join(prebuilt, `linux-${name}`), isOwn ? ['musl-gcc', 'cc', 'gcc', 'clang', ...cross] : cross);
   } catch (error) {
-    // A private build may lack the other architecture, and a release may not.
+    // A private build may lack the other architecture; a release must have both.
     if (!(error instanceof MissingCompiler) || isOwn) throw error;
     console.error(`The keeper is not built for ${name}: none of ${cross.join(', ')} is installed.`);
   }

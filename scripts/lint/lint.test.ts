@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../steps.ts';
 
-// Tests each import rule in a directory with only the rules and violations, with one run of Biome.
+// Tests every import rule with one run of Biome, in a directory with only the rules and violations.
 
 type Seed = [path: string, text: string];
 

@@ -11,7 +11,7 @@ import { rowFaults } from './row-faults.ts';
 /**
  * Puts each fault of `rowFaults` into a copy of the checkout and runs the tests that docs/behaviours.md names for its
  * row. `only`: ids or beginnings of ids; none means all. Prints a line a row. Returns the rows whose fault no test
- * notices, and those whose tests fail without it.
+ * notices, and the rows whose tests fail without the fault.
  */
 export async function checkRows(root: string, only: readonly string[], timeoutMs: number): Promise<string[]> {
   const { rows } = await readBehavioursPage();
@@ -38,7 +38,7 @@ export async function checkRows(root: string, only: readonly string[], timeoutMs
   return survivors;
 }
 
-/** Test files that fail without a fault: they notice nothing. */
+/** Test files that fail without a fault, so that their failure with a fault proves nothing. */
 class BrokenTests {
   readonly #copy: CheckoutCopy;
   readonly #timeoutMs: number;
@@ -49,7 +49,7 @@ class BrokenTests {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Runs each file that it has not run yet. Returns the message of the first that fails. */
+  /** Runs the files that have not run yet. Returns the message of the first file that fails. */
   async among(tests: readonly string[]): Promise<string | undefined> {
     for (const test of tests) {
       if (!this.#known.has(test)) this.#known.set(test, await this.#failureOf(test));
@@ -67,7 +67,7 @@ class BrokenTests {
   }
 }
 
-/** Tests beside the source come first: they are the quick ones. */
+/** Puts tests next to the source first, because they are quick. */
 function partOf(tests: readonly string[]): Part {
   const beside = tests.filter((path) => !path.startsWith('tests/'));
   const above = tests.filter((path) => path.startsWith('tests/'));

@@ -15,8 +15,8 @@ export interface CheckoutCopy {
 
 /**
  * Copies the files that git knows or would add. The copy is in the checkout, so that packages are found in the
- * directory above it; the workspaces' own packages are linked to the copy, and what is installed in a workspace is
- * linked to the checkout. `name` keeps the copies of runs at the same time apart.
+ * directory above it; the workspaces' own packages are linked to the copy, and packages installed in a workspace
+ * are linked to the checkout. `name` keeps the copies of runs at the same time apart.
  */
 export async function copyCheckout(root: string, name: string): Promise<CheckoutCopy> {
   const directory = join(root, `.cache/mutants/copy-${name}`);
@@ -43,7 +43,7 @@ export async function copyCheckout(root: string, name: string): Promise<Checkout
 
 async function copyFile(root: string, directory: string, path: string): Promise<void> {
   await mkdir(dirname(join(directory, path)), { recursive: true });
-  // A file that was deleted and not yet committed is still listed.
+  // Git still lists a file whose deletion is not committed.
   await cp(join(root, path), join(directory, path), { verbatimSymlinks: true }).catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;
@@ -65,7 +65,7 @@ async function linkWorkspaces(directory: string, paths: readonly string[]): Prom
   }
 }
 
-/** A workspace has a node_modules of its own where it needs another version than the root has. */
+/** Links the node_modules of workspaces, which exist where a workspace needs another version than the root has. */
 async function linkInstalled(root: string, directory: string, paths: readonly string[]): Promise<void> {
   for (const path of paths.filter((one) => one.endsWith('/package.json'))) {
     const installed = join(dirname(path), 'node_modules');

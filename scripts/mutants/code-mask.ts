@@ -2,7 +2,7 @@ import { stripTypeScriptTypes } from 'node:module';
 
 export type Language = 'typescript' | 'c' | 'lua' | 'shell';
 
-/** Stands for each character of a string in a mask. No operator matches it. */
+/** Placeholder for each character of a string in a mask. No operator matches it. */
 const IN_STRING = '\uE000';
 
 /**
@@ -13,10 +13,10 @@ export function maskCode(source: string, language: Language): string {
   return maskLiterals(language === 'typescript' ? withoutTypes(source) : source, language);
 }
 
-/** Throws where the source is not valid TypeScript. */
+/** Replaces types by spaces. Throws if the source is not valid TypeScript. */
 export function withoutTypes(source: string): string {
   const stripped = stripTypeScriptTypes(source, { mode: 'strip' });
-  // Offsets agree as long as every type is replaced by as many spaces.
+  // If the lengths differ, the offsets would not agree, so the types stay.
   return stripped.length === source.length ? stripped : source;
 }
 
@@ -68,7 +68,7 @@ function endOfTypeScriptLiteral(source: string, at: number, language: Language):
   return source[at] === '`' ? endOfTemplate(source, at) : endOf(REGULAR_EXPRESSION, source, at);
 }
 
-/** The end of the template literal that begins at `from`; templates within its expressions are part of it. */
+/** Returns the end of the template literal that begins at `from`, including templates within its expressions. */
 function endOfTemplate(source: string, from: number): number {
   let at = from + 1;
   let depth = 0;

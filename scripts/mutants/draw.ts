@@ -6,7 +6,7 @@ import { languageOf, type Part } from './parts.ts';
 
 export interface Mutant extends Edit {
   /**
-   * Depends only on the line, the number of equal lines above it
+   * Id that depends only on the line, the number of equal lines above it
    * and the seed, so that edits elsewhere do not change a draw.
    */
   id: string;
@@ -17,8 +17,8 @@ export interface Mutant extends Edit {
 }
 
 /**
- * All mutants of a part in the order in which they are drawn:
- * one of each line first, so that no long line is preferred.
+ * Returns all mutants of a part in the order in which they are drawn:
+ * first a mutant of each line, so that no long line is preferred.
  */
 export async function drawMutants(root: string, part: Part, seed: number): Promise<Mutant[]> {
   const paths: string[] = [];

@@ -1,6 +1,6 @@
 import { type Language, maskCode } from './code-mask.ts';
 
-/** One change of a file: the characters from `from` to `to` become `text`. */
+/** Change of a file: the characters from `from` to `to` become `text`. */
 export interface Edit {
   operator: string;
   from: number;
@@ -8,7 +8,7 @@ export interface Edit {
   text: string;
 }
 
-/** Every change that an operator of the language can make to `source`. None lies in a comment, a type or a string. */
+/** Returns every change that the language's operators can make to `source` outside of comments, types and strings. */
 export function editsOf(source: string, language: Language): Edit[] {
   const mask = maskCode(source, language);
   return [
@@ -80,7 +80,7 @@ function replaceTokens(mask: string, { operator, pattern, to }: TokenRule): Edit
   });
 }
 
-/** Small numbers become their neighbours. Large ones are halved, because a neighbour seldom changes the behaviour. */
+/** Changes small numbers to their neighbours. Halves large ones, because a neighbour seldom changes the behaviour. */
 function numbers(mask: string): Edit[] {
   return [...mask.matchAll(/(?<![\w.$#])\d[\d_]*(?![\w.])/g)].flatMap(({ 0: digits, index }) => {
     const value = Number(digits.replaceAll('_', ''));
@@ -115,7 +115,7 @@ function swappedArguments(source: string, mask: string): Edit[] {
   );
 }
 
-/** A statement alone on its line: a call, an assignment to an existing variable, an early return with its condition. */
+/** Statements alone on a line: a call, an assignment to an existing variable, an early return with its condition. */
 const STATEMENTS: Record<Language, RegExp> = {
   typescript:
     /^(?:(?:await |void )?[\w.#![\]?]+(?:\(.*\)|\+\+| [-+*/|&?]*= .*)|(?:else )?if \(.*\) .*|(?:return|break|continue)\b.*);$/,
@@ -136,7 +136,7 @@ function droppedLines(mask: string, language: Language): Edit[] {
   });
 }
 
-/** `redis.call('HSET', key, field, value, …)` without one of its fields. */
+/** Drops one field from `redis.call('HSET', key, field, value, …)`. */
 function droppedFields(source: string, mask: string): Edit[] {
   return [...source.matchAll(/redis\.call\('(?:HSET|XADD)'/g)].flatMap(({ 0: { length }, index }) => {
     const open = index + 'redis.call'.length;
@@ -148,7 +148,7 @@ function droppedFields(source: string, mask: string): Edit[] {
       : 1;
     const edits: Edit[] = [];
     for (let field = first; field > 0 && field + 1 < commas.length; field += 2) {
-      // The last pair of a write stays, because Redis rejects the call without any pair.
+      // The last pair of a write stays, because Redis rejects a call without pairs.
       if (commas.length - first <= 2) break;
       edits.push({ operator: 'field', from: commas[field]!, to: commas[field + 2] ?? end, text: '' });
     }

@@ -2,15 +2,15 @@ import type { Language } from './code-mask.ts';
 
 /** Code that is mutated together, and the tests that must detect the mutants. */
 export interface Part {
-  /** Paths from the root of the repository, as patterns of `fs.glob`. Tests among them are left out. */
+  /** Paths from the root of the repository, as patterns of `fs.glob`. Matching test files are left out. */
   files: readonly string[];
-  /** Its share of 200 mutants. */
+  /** Number of mutants that the part gets of 200. */
   share: number;
-  /** Arguments of vitest for each step, cheapest first: a mutant that one step detects does not reach the next. */
+  /** Arguments of vitest for each step, cheapest first. A mutant that a step detects skips the later steps. */
   tests: readonly (readonly string[])[];
 }
 
-/** For tests without processes or shared state: modules are loaded once for all of them. */
+/** Arguments for tests without processes or shared state, which load modules once for all files. */
 const quick = ['--no-isolate', '--maxWorkers=1'];
 
 export const parts: Record<string, Part> = {

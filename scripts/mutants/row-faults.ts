@@ -5,5 +5,5 @@ import { s2Faults } from './row-faults/s2.ts';
 import { s3Faults } from './row-faults/s3.ts';
 import { s4Faults } from './row-faults/s4.ts';
 
-/** One fault a row. Rows without one are about documents, or about what cannot be taken away by a small change. */
+/** Faults, at most one a row. Rows about documents, or about behaviour that no small change removes, have none. */
 export const rowFaults: readonly RowFault[] = [...s0Faults, ...s1Faults, ...s2Faults, ...s3Faults, ...s4Faults];

@@ -14,7 +14,7 @@ const statusesPath = '.cache/nx-tasks.json';
 
 /** Runs the checks and unit tests of every project, or takes results from Nx's cache. Each check counts as one test. */
 export async function runChecksAndUnitTests(directory = root): Promise<Tally> {
-  // Nx restores these files for cached tasks. All other files are from an earlier run.
+  // Removes files of an earlier run. Nx restores those of cached tasks.
   for (const path of ['.cache/unit', statusesPath]) await rm(join(directory, path), { recursive: true, force: true });
   const command = ['run-many', '-t', targets.join(','), '--outputStyle=static', '--nxBail=false'];
   const endedWell = await runStep(['node_modules/.bin/nx', ...command], directory);

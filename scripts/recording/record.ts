@@ -13,7 +13,7 @@ import { type Chunk, renderRecording, toLines } from './render.ts';
 
 const run = promisify(execFile);
 
-/** A typed line, and the output after which the next line follows (by default the next prompt). */
+/** Line to type, and the output (by default the next prompt) after which the next line is typed. */
 type Step = { line: string; until?: RegExp };
 
 const PROMPT = /\n\$ $/;

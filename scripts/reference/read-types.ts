@@ -8,7 +8,7 @@ export interface TypeEntry {
   text: string;
   /** Fields of an object type. Empty for every other type. */
   fields: FieldEntry[];
-  /** Type in TypeScript, unless it is an object type. */
+  /** Text of the type in TypeScript, unless it is an object type. */
   is: string;
 }
 
@@ -24,7 +24,7 @@ export interface FieldEntry {
 
 type MemberNode = Node & { name?: Node; body?: Node };
 
-/** Default at the end of a docstring, which has no tag for it. */
+/** Default at the end of a docstring. Docstrings here have no tag for defaults. */
 const DEFAULT_AT_END = /(?<=^|\s)Default: ([^\n]+)\.$/;
 
 /** Returns every type that the SDK exports, with the docstrings that the compiler reads. */

@@ -17,7 +17,7 @@ interface PagePlan {
   types: string[];
 }
 
-/** Pages with their types in order. Other types are on the last page. */
+/** Pages with their types in order. All types that are not listed are on the last page. */
 const PLANS: PagePlan[] = [
   {
     path: 'session.md',
@@ -97,7 +97,7 @@ const ELSEWHERE = new Set([
   'StreamName',
 ]);
 
-/** Part of the defaults that each type has. */
+/** Types with defaults, and the part of DEFAULTS that has them. */
 export const DEFAULTS_OF: Record<string, keyof typeof DEFAULTS> = {
   SessionSpec: 'session',
   OutputOptions: 'output',

@@ -8,10 +8,10 @@ import type { Manifest } from './published-manifest.ts';
 import { collectLicences, packagesOf, readManifest } from './third-party.ts';
 import { toAscii } from './to-ascii.ts';
 
-/** Packages outside the bundle: two start programs in their directories, and few calls need the third. */
+/** Packages outside the bundle: two of them start programs in their directories, and few calls need the third. */
 const external = ['@shellfleet/setup', '@shellfleet/vendor', '@shellfleet/worker'];
 
-/** Modules that most verbs load. With their imports they become one module of the bundle. */
+/** Modules that most verbs load. With all modules that they import, they become one module of the bundle. */
 const common = ['producer/dist/start.js', 'cli/exec.js', 'client/dist/index.js'];
 
 /**
@@ -25,7 +25,7 @@ export async function bundleCli(manifest: Manifest, compiled: string, to: string
     plugins: [lazySchemas(), loadBuiltins(), quickCommander()],
     resolve: { alias: { 'supports-color': false } },
     external: (id) => external.some((name) => id === name || id.startsWith(`${name}/`)),
-    // Modules of the libraries only define things.
+    // Unused modules of the libraries can go, because a library's module only defines things when it loads.
     treeshake: { moduleSideEffects: (id) => !id.startsWith(join(root, 'libs')) },
     onLog: (level, log) => {
       // Some dynamic imports help only a checkout. In the bundle their modules are combined.
@@ -40,7 +40,7 @@ export async function bundleCli(manifest: Manifest, compiled: string, to: string
       format: 'esm',
       // Names without a hash, so that Node's cache replaces the code of an older version.
       chunkFileNames: '[name].js',
-      // A third of the bytes for Node to read and hash at each call. Names of functions stay, for the stack of a bug.
+      // Leaves a third of the bytes for Node to read and hash at each call. Functions keep their names, for stacks.
       minify: {
         compress: { keepNames: { function: true, class: true } },
         mangle: { toplevel: false, keepNames: true },
@@ -77,7 +77,7 @@ function quickCommander(): Plugin {
 
 const chunksOf = ({ output }: RolldownOutput): OutputChunk[] => output.filter((part) => part.type === 'chunk');
 
-/** Returns the modules of chunks with the named modules, and of the chunks that these import. */
+/** Returns the modules of the chunks that contain the named modules, and of all chunks that these import. */
 function modulesFor(chunks: readonly OutputChunk[], names: readonly string[]): ReadonlySet<string> {
   const wanted = new Set<OutputChunk>();
   const want = (chunk: OutputChunk) => {

@@ -8,8 +8,8 @@ import { collectLicences, packagesOf, readManifest } from './third-party.ts';
 import { toAscii } from './to-ascii.ts';
 
 // VENDOR-1. The bundle imports only modules of Node, so the published package has no dependency.
-// VENDOR-2. No package in the bundle has an install script, as those with native modules have.
-// VENDOR-3. The bundle had each module of `replaced`. A library version that requires others stops the release.
+// VENDOR-2. No package in the bundle has an install script, as packages with native modules have.
+// VENDOR-3. Every module in `replaced` was met. A library version that requires other modules stops the release.
 
 /** Returns the code of a module that is only required where it is used, which never happens. */
 const absent = (id: string) => `throw new Error('Shellfleet is published without ${id}.');`;
@@ -21,10 +21,10 @@ const replaced: Readonly<Record<string, Readonly<Record<string, (id: string) => 
   'docker-modem': {
     // Engines behind SSH. Its ssh2 has native modules. Shellfleet uses sockets and TCP.
     './ssh': absentFunction,
-    // split-ca has no text of its licence, so it cannot be shipped. Node's TLS splits such a file itself.
+    // split-ca lacks the text of its licence, so it cannot be shipped. Node's TLS splits a file of certificates itself.
     'split-ca': () => "module.exports = (path) => require('node:fs').readFileSync(path);",
   },
-  // Builds by BuildKit, which need gRPC and protobuf. Shellfleet builds without it.
+  // Builds by BuildKit, which need gRPC and protobuf. Shellfleet builds without BuildKit.
   dockerode: { './session': absentFunction, './buildkit': absent },
   // Drivers of databases. Shellfleet gives BullMQ a connection.
   bullmq: { ioredis: absent, pg: absent, '@valkey/valkey-glide': absent },
@@ -35,7 +35,7 @@ const replaced: Readonly<Record<string, Readonly<Record<string, (id: string) => 
 };
 
 const source = join(root, 'libs/vendor/src');
-/** Replaces a module of the checkout that omits others when it loads dockerode. */
+/** Replaces the checkout's own module that loads dockerode and omits the same modules. */
 const dockerode = "import Docker from 'dockerode';\nexport const loadDockerode = () => Docker;";
 
 /** Writes each library as one module to `to`. Returns the remaining dependencies: none. */
@@ -67,7 +67,7 @@ export async function bundleVendor({ name }: Manifest, _compiled: string, to: st
   return {};
 }
 
-/** Replaces the modules in `replaced`, and removes each that it meets from `left`. */
+/** Replaces the modules in `replaced`, and removes each replaced module from `left`. */
 function replaceModules(left: Set<string>): Plugin {
   const prefix = '\0replaced:';
   return {

@@ -4,10 +4,10 @@ import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import type { PackedPackage } from './pack-packages.ts';
 
-/** Kinds of resolution that cannot load modules, which all packages are. */
+/** Kinds of resolution that cannot load ES modules. All packages are ES modules. */
 const notServed = ['node10', 'node16-cjs'];
 
-/** Returns findings of publint and Are the types wrong. Packages of programs have no types. */
+/** Returns the findings of publint and of "Are the types wrong". Packages of programs lack types. */
 export async function findFaults({ tarball }: PackedPackage): Promise<string[]> {
   const bytes = new Uint8Array(await readFile(tarball));
   return [...(await lint(bytes)), ...(await checkTypes(bytes))];

@@ -21,7 +21,7 @@ const isOurs = (path: string) => ['libs/', 'apps/'].some((directory) => path.sta
 /** Wraps each call that makes a constant named `…Schema`. Returns undefined when the module has none. */
 export function toLazy(code: string): string | undefined {
   let text = code;
-  // From the end, so that the positions of earlier statements stay valid.
+  // Begins at the end, so that the positions of earlier statements stay valid.
   for (const statement of parseAst(code).body.toReversed()) {
     const declaration = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement;
     if (declaration?.type !== 'VariableDeclaration') continue;

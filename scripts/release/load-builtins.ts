@@ -2,9 +2,9 @@ import type { Plugin } from 'rolldown';
 
 // Modules of Node are a large part of what a short call loads, so the bundle loads few of them.
 //
-// BUILTINS-1. None is imported: an `import` reads every export, and some of `fs`, `crypto` and `util` load more
-//             modules. `process.getBuiltinModule` reads nothing.
-// BUILTINS-2. The first call loads modules that are only called.
+// BUILTINS-1. The bundle has no `import` of them, which would read every export: some of `fs`, `crypto` and `util` load
+//             more modules. `process.getBuiltinModule` reads nothing.
+// BUILTINS-2. A module of which only functions are used is loaded at their first call.
 // BUILTINS-3. The global `performance` loads `perf_hooks`. `process.uptime` reads the same clock.
 
 /** Modules whose exports the bundle uses only by calling them. */

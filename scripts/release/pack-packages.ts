@@ -11,7 +11,7 @@ import { shipDocs } from './ship-docs.ts';
 
 const run = promisify(execFile);
 const CLI = 'shellfleet';
-/** Packages that are published as bundles. Each function returns the dependencies that its bundle leaves. */
+/** Packages that are published as bundles. The functions return the dependencies that are not in the bundle. */
 const bundles: Record<string, typeof bundleCli> = { [CLI]: bundleCli, '@shellfleet/vendor': bundleVendor };
 
 /** Package that is ready for a registry. */
@@ -47,8 +47,8 @@ export async function packPackages(to: string): Promise<PackedPackage[]> {
 }
 
 /**
- * Compiles the command line and bundles it for publication without packing it. `to` must be in the checkout, where
- * other packages are found. Returns the program.
+ * Compiles the command line and bundles it for publication without packing it. `to` must be in the checkout, so
+ * that the program finds other packages. Returns the program.
  */
 export async function stageCli(to: string): Promise<string> {
   const directory = join(root, 'apps/producer');
@@ -111,7 +111,7 @@ async function copyFiles(directory: string, manifest: Manifest, to: string): Pro
   }
 }
 
-/** Removes the compiled code of modules that are gone. */
+/** Returns true for the compiled code of a module that no longer exists. */
 function isLeftover(path: string, directory: string): boolean {
   const [, module] = /^dist\/(.*)\.(?:js|d\.ts)$/.exec(relative(directory, path)) ?? [];
   return module !== undefined && !['src', '.'].some((source) => existsSync(join(directory, source, `${module}.ts`)));

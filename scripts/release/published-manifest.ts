@@ -14,8 +14,8 @@ export interface Manifest {
 const ownFields = ['private', 'scripts', 'nx', 'devDependencies'];
 
 /**
- * Returns the published package.json: entry points of `publishConfig`, and none for development. Throws when a
- * dependency has no version.
+ * Returns the published package.json: its entry points are those of `publishConfig`, not those for development.
+ * Throws when a dependency has no version.
  */
 export function toPublished(manifest: Manifest): Record<string, unknown> {
   const { exports, bin, ...publishConfig } = manifest.publishConfig;

@@ -12,7 +12,7 @@ export async function packagesOf(chunks: readonly OutputChunk[]): Promise<string
   return [...directories].sort();
 }
 
-/** Finds the nearest package.json that names a package. Others only name the kind of their modules. */
+/** Finds the nearest package.json that names a package. A package.json without a name only sets the kind of modules. */
 async function packageDirectory(directory: string): Promise<string> {
   const text = await readFile(join(directory, 'package.json'), 'utf8').catch(() => '{}');
   return 'name' in JSON.parse(text) ? realpath(directory) : packageDirectory(dirname(directory));
@@ -20,7 +20,7 @@ async function packageDirectory(directory: string): Promise<string> {
 
 /**
  * Returns THIRD-PARTY-NOTICES.txt with the licences of the packages from npm, which are part of `whole`. Throws for a
- * package without one.
+ * package without a licence.
  */
 export async function collectLicences(whole: string, directories: readonly string[]): Promise<string> {
   const notices = directories.filter((directory) => directory.includes('/node_modules/')).map(toNotice);

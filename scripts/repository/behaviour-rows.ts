@@ -10,7 +10,7 @@ interface BehaviourRow {
 
 export interface BehavioursPage {
   rows: BehaviourRow[];
-  /** Ids of rows without a test, as listed by the page. */
+  /** Ids of the rows that the page lists as having no test. */
   unshown: string[];
 }
 

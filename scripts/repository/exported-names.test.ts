@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { repositoryFiles } from './repository-files.ts';
 
-// A name that two files export has two meanings in a search.
+// A search for a name finds two meanings if two files export it.
 
 const declaration = /^export (?:abstract |async )?(?:interface|type|class|function\*?|const|enum) (?<name>\w+)/gm;
 

@@ -1,7 +1,7 @@
 import type { Finding } from './comments.ts';
 import { repositoryFiles } from './repository-files.ts';
 
-// `node scripts/repository/titles.ts [PATH …]`: finds titles of tests that a report does not explain.
+// `node scripts/repository/titles.ts [PATH …]`: finds titles of tests that a reader of a report would not understand.
 
 const MAX_WORDS = 15;
 

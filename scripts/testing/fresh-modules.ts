@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, expect, vi } from 'vitest';
 
-// Runs before each test file. Files of a process share evaluated modules, which halves the time of most. Files that use
-// vi.mock, also in their support, begin and end with none, so support registers hooks in functions.
+// Runs before each test file. Files of a process share evaluated modules, which halves the time of most. Before and
+// after files that use vi.mock, also in their support, all are dropped, so support registers hooks in functions.
 
 const replacesModules = /\bvi\.mock\(|\/support\/(client-stage|fake-shell-workers)\.ts'/;
 

@@ -11,7 +11,7 @@ const SAMPLE_MS = 1_000;
 /** Clock ticks of /proc in a second, equal on every processor that Node supports. */
 const TICKS = 100;
 
-/** Causes with patterns. The first that matches the command line of a process is its cause. */
+/** Causes with patterns. A process has the first cause whose pattern matches its command line. */
 const causes: [cause: string, commandLine: RegExp][] = [
   ['workers', /\/worker\.mjs|apps\/worker\/(src|dist|bin)\/main/],
   ['tool calls', /apps\/worker\/src\/tools\//],

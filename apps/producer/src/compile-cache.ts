@@ -12,7 +12,7 @@ type Enable = ((directory: string) => unknown) | undefined;
  */
 export function useCompileCache(env: NodeJS.ProcessEnv): void {
   const enable = module.enableCompileCache as Enable;
-  // With NODE_COMPILE_CACHE the user has already enabled it.
+  // If NODE_COMPILE_CACHE is set, the user has already enabled a cache.
   if (enable === undefined || env.NODE_COMPILE_CACHE || env.NODE_DISABLE_COMPILE_CACHE) return;
   const directory = privateDirectory(env);
   if (directory !== undefined) enable(directory);

@@ -1,7 +1,7 @@
 import { isOn } from '@shellfleet/protocol';
 import { VERSION } from './program-file.ts';
 
-/** Settings of the command line itself. Flags and the client read their own variables. */
+/** Settings of the command line itself. Flags and the client read other variables. */
 export interface Config {
   version: string;
   /** Shows errors with their stack. SHELLFLEET_DEBUG; default: no. */

@@ -4,6 +4,6 @@ import { exitWhenWritten } from './end-process.ts';
 import './plain-schemas.ts';
 
 useCompileCache(process.env);
-// Imported after the cache is enabled, which then serves it.
+// Imported only after the cache is enabled, so that the cache serves this module too.
 const { start } = await import('./start.ts');
 await exitWhenWritten(await start(process.argv.slice(2), process.env));

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-// This module is next to the program in the source, the compiled code and the published bundle.
+// The path holds in the source, the compiled code and the bundle: this module is next to the program in each.
 
 const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 

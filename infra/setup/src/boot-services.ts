@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { findProgram, runProgram } from './run-program.ts';
 
 /**
- * Does the work, then disables services that it enabled at boot: Debian's redis-server would listen without a password,
- * for example. Set-up starts and stops them with the fleet. `root` is the root of the file system.
+ * Does the work, then disables the services that the work enabled at boot: Debian's redis-server, for example, would
+ * listen without a password. Set-up starts and stops them with the fleet. `root` is the root of the file system.
  */
 export async function withoutEnablingServices(work: () => Promise<void>, root = '/'): Promise<void> {
   const before = new Set(await listEnabled(root));

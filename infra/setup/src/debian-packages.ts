@@ -40,8 +40,8 @@ export interface DebianSystem {
 }
 
 /**
- * Installs packages without starting their services now or at boot, and without removing any. Signals that ask this
- * process to end wait for apt, which would otherwise leave packages half installed.
+ * Installs packages without starting their services now or at boot, and without removing packages. Signals that ask
+ * this process to end wait for apt, which would otherwise leave packages half installed.
  */
 export async function installPackages(
   names: readonly string[],
@@ -57,7 +57,7 @@ async function installOrThrow(names: readonly string[], report: Report): Promise
   const first = await aptInstall(names);
   if (first.exitCode === 0) return;
   if (wouldRemove(first)) throw removalRefused(names);
-  // The install fails with missing or stale package lists.
+  // The first install fails if package lists are missing or stale.
   report("Fetching Debian's package lists");
   await runProgramOrThrow('apt-get', ['update', '-qq'], { env: aptEnv(), detached: true });
   const second = await aptInstall(names);

@@ -5,7 +5,7 @@ import { findDocker } from './ensure-docker.ts';
 import { findFullImage, findSessionImage } from './images/ensure-session-image.ts';
 import { findProgram } from './run-program.ts';
 
-/** A part of the fleet on this machine. `absent` is the state of an optional part and no fault; `missing` has a fix. */
+/** Part of the fleet on this machine. An optional part may be `absent`, without a fault; a `missing` one has a fix. */
 export type MachinePart = {
   name: string;
   state: 'present' | 'installable' | 'missing' | 'absent';

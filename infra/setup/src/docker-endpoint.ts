@@ -1,4 +1,4 @@
-/** Address of an engine: a socket, or a host and a port. `dockerHost` is the same address as one text. */
+/** Address of an engine: a socket, or a host and a port. `dockerHost` is that address in the form of DOCKER_HOST. */
 export type DockerEndpoint = { dockerHost: string; socketPath?: string; host?: string; port?: number };
 
 /** Parses the value of a DOCKER_HOST. Returns undefined for an unusable protocol such as ssh. */

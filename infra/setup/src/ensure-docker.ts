@@ -33,7 +33,7 @@ export async function ensureDocker(
   return startDocker(env, report, signal);
 }
 
-/** Returns the first engine that answers, without starting any. */
+/** Returns the first engine that answers. Does not start an engine. */
 export async function findDocker(env: NodeJS.ProcessEnv): Promise<Omit<DockerEngine, 'startedHere'> | undefined> {
   for (const dockerHost of candidateDockerHosts(env, homedir())) {
     const endpoint = parseDockerHost(dockerHost);

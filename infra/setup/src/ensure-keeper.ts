@@ -9,8 +9,8 @@ import { SetupError } from './setup-error.ts';
 export type EnsureKeeperDeps = { endpoint: DockerEndpoint; sessionImage: string; root: string; report: Report };
 
 /**
- * Builds the keeper for containers, unless the package has one that is up to date. Linux uses this machine's compiler,
- * and other systems the compiler in the public session image.
+ * Builds the keeper for containers, unless the package has one that is up to date. Uses this machine's compiler on
+ * Linux, and the compiler in the public session image on other systems.
  */
 export async function ensureKeeper({ endpoint, sessionImage, root, report }: EnsureKeeperDeps): Promise<void> {
   if (isPrebuilt || process.platform === 'linux') return ensureOwnKeeper(report);
@@ -21,7 +21,7 @@ export async function ensureKeeper({ endpoint, sessionImage, root, report }: Ens
   await runInContainer(endpoint, { image: sessionImage, command, binds: [`${root}:/checkout`] });
 }
 
-/** Builds the keeper for this machine with its own compiler, unless its package holds it. */
+/** Builds the keeper for this machine with its own compiler, unless the package has one. */
 export async function ensureOwnKeeper(report: Report): Promise<void> {
   if (!isPrebuilt) await ensureCompiler(report);
   try {

@@ -39,7 +39,7 @@ export async function ensureMachine(
   return { engine, sessionImage, imageNames };
 }
 
-/** Returns the operator's default image, with which ours are needed only to compile the keeper. */
+/** Returns the operator's default image. If there is one, our images are needed only to compile the keeper. */
 function ownDefaultImage({ SHELLFLEET_DEFAULT_IMAGE: image }: NodeJS.ProcessEnv): string | undefined {
   if (!image || (process.platform !== 'linux' && !isPrebuilt)) return undefined;
   const isOurs = ['full', 'slim'].some((variant) => image === variant || image === `shellfleet/session:${variant}`);

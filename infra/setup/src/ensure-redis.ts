@@ -17,7 +17,7 @@ export type EnsureRedisOptions = {
   signal?: AbortSignal;
 };
 
-/** Redis that can be used until close(), which stops it if it was started here. */
+/** Redis that can be used until close(). A Redis that ensureRedis has started is stopped by close(). */
 export type Redis = AsyncDisposable & { readonly url: string; close(): Promise<void> };
 
 const publicRedisImage = 'redis:7-bookworm';
@@ -35,7 +35,7 @@ export async function ensureRedis(options: EnsureRedisOptions): Promise<Redis> {
   return startContainer(options);
 }
 
-/** Ends the Redis on a directory whose supervisor has died, as a process or as a container. */
+/** Ends the Redis that a dead supervisor has left on a directory: a process or a container. */
 export async function stopRedis(directory: string, env: NodeJS.ProcessEnv): Promise<void> {
   await stopRedisServer(directory);
   const engine = await findDocker(env);

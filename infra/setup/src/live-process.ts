@@ -21,7 +21,7 @@ const POLL_MS = 50;
 /** Length of a date that `ps` prints for `lstart` in the C locale: `Sun Nov 22 15:34:00 2026`. */
 const LSTART_LENGTH = 24;
 
-/** Records a process that was started in this turn of the event loop, so that no process is unrecorded. */
+/** Records a process that was started in this turn of the event loop. Synchronous, so no process is missed. */
 export function recordProcess(pid: number): RecordedProcess {
   return { pid, startedAt: readProcess(pid)?.startedAt ?? 'unknown' };
 }
@@ -45,7 +45,7 @@ export async function endProcess(
   return true;
 }
 
-/** Reads a process. Returns undefined for no process, a zombie, or one that cannot be read for certain. */
+/** Reads a process. Returns undefined if there is none, if it is a zombie, or if it cannot be read for certain. */
 export function readProcess(pid: number, platform: NodeJS.Platform = process.platform): FoundProcess | undefined {
   if (!Number.isSafeInteger(pid) || pid < 1) return undefined;
   return platform === 'linux' ? readFromProc(pid) : askPs(pid);

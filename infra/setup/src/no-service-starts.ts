@@ -1,9 +1,9 @@
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { isRunning, readProcess } from './live-process.ts';
 
-// Debian starts a service when its package is installed, unless /usr/sbin/policy-rc.d forbids it. Ours has the pid of
-// its process as a signature, and a later set-up removes it once that process is gone. A file without one is the
-// administrator's and stays.
+// Debian starts a service when its package is installed, unless /usr/sbin/policy-rc.d forbids it. Set-up's file has
+// the pid of its process as a signature, and a later set-up removes it once that process is gone. A file without a
+// signature is the administrator's and stays.
 
 const POLICY_PATH = '/usr/sbin/policy-rc.d';
 const SIGNATURE = /^# Of shellfleet's set-up, while process (\d+), started at (.+), installs packages\.$/m;
@@ -27,7 +27,7 @@ export async function withoutStartingServices(work: () => Promise<void>, path = 
   }
 }
 
-/** Removes the file of a set-up that was killed. */
+/** Removes the policy file that a killed set-up has left. */
 export async function removeStalePolicy(path = POLICY_PATH): Promise<void> {
   const text = await readFile(path, 'utf8').catch(() => '');
   const [, pid, startedAt] = SIGNATURE.exec(text) ?? [];

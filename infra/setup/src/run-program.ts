@@ -10,7 +10,7 @@ export type RunProgramOptions = {
   detached?: boolean;
   /**
    * Ends the program and its children with SIGTERM; the call rejects after their end. The program gets its own process
-   * session, because some wait for children that a terminal would have interrupted.
+   * session, because some programs wait for children that a terminal would have interrupted.
    */
   signal?: AbortSignal | undefined;
   /** Receives the lines of stdout and stderr as they arrive. */

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { findProgram } from './run-program.ts';
 
 /**
- * Does work under the lock of a file, which ends with this process. Without `flock` (macOS) there is no lock, so work
- * that two processes do at once must be wasteful at most.
+ * Does work while this process holds the lock of a file. The lock ends with the process. Without `flock` (macOS) there
+ * is no lock, so work that two processes do at once must be no worse than wasteful.
  */
 export async function underLock<T>(path: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
   const flock = await findProgram('flock');

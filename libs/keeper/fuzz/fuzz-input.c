@@ -1,5 +1,5 @@
-// Feeds an open stdin with random frames and reads it in random pieces, under the sanitizers. Byte n of the stream is a
-// function of n, so every byte can be checked. usage: fuzz-input <seed> <milliseconds>
+// Feeds an open stdin with random frames and reads the pipe in random pieces, under the sanitizers. Byte n of the
+// stream is a function of n, so every byte can be checked. usage: fuzz-input <seed> <milliseconds>
 #define _GNU_SOURCE
 #include "../src/clock.h"
 #include "../src/events.h"
@@ -67,7 +67,7 @@ static uint64_t send_frame(uint64_t from, uint64_t end_at) {
   return header.length;
 }
 
-// One command: returns how many bytes it read.
+// Runs a command with this many random frames. Returns how many bytes it read.
 static uint64_t run(int frames) {
   static uint8_t bytes[70000];
   const uint64_t end_at = next_random() % MOST_BYTES,

@@ -1,4 +1,4 @@
-// Prints what cgroup.c reads under the root that is named, as JSON.
+// Prints as JSON the values that cgroup.c reads under the root in the argument.
 #include "../src/cgroup.h"
 #include <inttypes.h>
 #include <stdio.h>

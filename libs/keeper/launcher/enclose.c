@@ -1,7 +1,7 @@
-// Builds the root directory of one session: the host's files under the same names, but for directories that are
-// private.
+// Builds the root directory of one session: the host's files under the same names, except for private
+// directories.
 //
-//   private   /workspace  /tmp (also as /var/tmp)  /dev/shm  /dev/pts  /proc  /sys/fs/cgroup (its own, to be read)
+//   private   /workspace  /tmp (also as /var/tmp)  /dev/shm  /dev/pts  /proc  /sys/fs/cgroup (the session's, read-only)
 // ours      /.shellfleet (keeper and socket, read-only)  /.shellfleet-run (the keeper's directory)   hidden    the
 // directories of --hide
 #define _GNU_SOURCE
@@ -19,8 +19,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// Directory in which the root directory is built. The files that it hides are reached by descriptors that were opened
-// before.
+// Directory in which the root directory is built. Files that this hides are reached by descriptors that were opened
+// before the build.
 static const char ROOT[] = "/tmp";
 static const uint64_t RUN_BYTES = 16 << 20;
 
@@ -79,7 +79,7 @@ static void bind_source(int fd, const char *target) {
   bind(path, target);
 }
 
-// Adds restrictions to a mount and keeps those it has, which the kernel requires in a user namespace.
+// Adds restrictions to a mount. Keeps its present restrictions, because the kernel requires that in a user namespace.
 static void restrict_mount(const char *target, unsigned long flags) {
   struct statvfs now;
   if (statvfs(target, &now)) fail("looking at %s", target);

@@ -1,10 +1,10 @@
 #ifndef FAIL_H
 #define FAIL_H
 
-// Reports the failed step, with the description of errno where that is set, and ends this process.
+// Reports the failed step, with the description of errno if errno is set, and ends this process.
 void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-// Sets where failures are reported: by default stderr, in the child a pipe to the parent.
+// Sets the descriptor to which failures are reported, by default stderr. The child uses a pipe to the parent.
 void report_failures_to(int fd);
 
 #endif

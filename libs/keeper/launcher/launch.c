@@ -8,13 +8,13 @@
 //
 // Prints `ready` once the program runs, or one line on stderr with the reason why it does not. The program gets its
 // environment, FILE open for reading as descriptor 10, and with --show-errors the launcher's stderr. With --relay its
-// stdin and stdout are a connection to whoever connects to SOCKET, and its first line of stdin is `SF_TOKEN SF_SYNC`,
-// which are not in its environment then.
+// stdin and stdout are connected to the process that connects to SOCKET. The first line of stdin is then
+// `SF_TOKEN SF_SYNC`, and the environment lacks both.
 //
 // LAUNCHER-1. All limits are in force before the program's first instruction.
 // LAUNCHER-2. The launcher outlives the process that started it: it has a session of its own, no descriptors, and gets
 //             no signal when that process dies.
-// LAUNCHER-3. The pids are on disk before the program starts, so the next worker finds it.
+// LAUNCHER-3. The pids are on disk before the program starts, so the next worker finds the program.
 #define _GNU_SOURCE
 #include "fail.h"
 #include "launch.h"

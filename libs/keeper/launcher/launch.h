@@ -29,7 +29,7 @@ typedef struct {
 
 // Builds the file system of the session. Called in the new namespaces.
 void enclose(const Plan *plan);
-// Sets the limits, then the user. Afterwards the process has no privilege left to undo any of it.
+// Sets the limits, then the user. Afterwards the process lacks the privileges to undo this.
 void confine(const Plan *plan);
 
 #endif

@@ -41,7 +41,7 @@ void relay_open(const char *path) {
 void relay_enter(void) {
   unsetenv("SF_TOKEN");
   unsetenv("SF_SYNC");
-  // Kills the program with its relay, without which it is unreachable. A launcher that died earlier has closed its end.
+  // Kills the program when the launcher, its relay, dies. A launcher that is already dead has closed its end.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL)) fail("tying the program to its relay");
   if (dup2(ends[PROGRAMS], 0) < 0 || dup2(ends[PROGRAMS], 1) < 0) fail("connecting stdin and stdout");
 }
@@ -62,7 +62,7 @@ static int fill(Buffer *buffer, int fd) {
   return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-// Returns 0 when nobody reads any more.
+// Returns 0 when the other end no longer reads.
 static int drain(Buffer *buffer, int fd) {
   const ssize_t n = send(fd, buffer->bytes + buffer->from, buffer->to - buffer->from, MSG_NOSIGNAL);
   if (n > 0) buffer->from += n;

@@ -2,7 +2,7 @@
 #define RELAY_H
 
 // Connects the stdin and stdout of a program that can open no socket to a socket of this host. A new connection
-// replaces the last. Output waits for the first connection, and is later dropped without one.
+// replaces the last. Output waits for the first connection, and is dropped if a later connection is missing.
 
 // Opens the socket, in the launcher, before the program starts.
 void relay_open(const char *path);

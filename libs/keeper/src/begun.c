@@ -6,8 +6,8 @@
 
 enum { REMEMBERED = 65536, BLOCK = 64 /* a divisor of REMEMBERED */ };
 
-// A look-up compares short marks of all ids, and whole ids only where marks are equal: 128 KB for a full list. An index
-// would cost memory in every session for the sake of a few.
+// A look-up compares short marks of all ids (128 KB for a full list), and whole ids only where marks are equal. An
+// index would cost memory in every session, and only the few sessions with long lists would gain.
 static uint8_t (*ids)[ID_BYTES];
 static uint16_t *marks;
 static uint32_t count;

@@ -94,7 +94,7 @@ static ssize_t read_whole(int fd, char *bytes, size_t room) {
   return used;
 }
 
-// Reads the file at the current path into `bytes`. Reads nothing of a file that does not fit.
+// Reads the file at the current path into `bytes`. Reads nothing if the file does not fit.
 static int pack(char *bytes, size_t room, struct stat *status, size_t *n) {
   int fd;
   int error = open_file(path, O_RDONLY | O_NOFOLLOW, &fd);

@@ -1,4 +1,4 @@
-// Operations on many small files at a time, so that a directory does not cost a round trip for each.
+// Operations on many small files at a time, because a round trip for each file would be slow.
 #ifndef BUNDLE_H
 #define BUNDLE_H
 #include "file_operation.h"

@@ -8,7 +8,7 @@ void cgroup_open(const char *root);
 // Returns the limit of processes, or 0 for none.
 long cgroup_pids_max(void);
 long cgroup_pids_current(void);
-// Returns whether at most two more processes can be made.
+// Returns whether the limit leaves room for at most two more processes when there are `pids`.
 int cgroup_is_full_with(long pids);
 // Returns how many forks the limit has refused so far; always 0 where the kernel does not count them.
 uint64_t cgroup_pids_refused(void);

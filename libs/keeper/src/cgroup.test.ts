@@ -1,4 +1,4 @@
-// A machine has one version of control groups; the files of both were recorded, and the keeper's C reads them here.
+// A machine has only one version of control groups, so recorded files of both versions are read by the keeper's C.
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -19,7 +19,7 @@ void clocks_confirm(void);
 void clocks_forget(void);
 
 enum Alarm { NO_ALARM, WALL_ALARM, NO_OUTPUT_ALARM };
-// Returns the limit that has passed. Sets `wake` to the milliseconds until the next call, or -1.
+// Returns the limit that has passed. Sets `wake` to the milliseconds until the next call, or -1 if none is due.
 enum Alarm clocks_alarm(int *wake);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 void closing_begin(uint32_t termination_ms);
-// Ends this process when everything has ended or the time is up. Returns the milliseconds until the next call, or -1.
+// Ends this process when all is over or the time is up. Returns the ms until the next call, or -1 if none is due.
 int closing_tick(void);
 
 #endif

@@ -1,2 +1,2 @@
-/** Port on its loopback at which a sandbox with a limited network reaches its proxy, as in egress.h. */
+/** Port on the loopback of a network-limited sandbox, at which its proxy is reached. Equal to that of egress.h. */
 export const EGRESS_PORT = 61_080;

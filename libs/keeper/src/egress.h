@@ -2,7 +2,7 @@
 // relays bytes to a unix socket, behind which the worker's proxy decides.
 //
 // FORWARD-1. The port is bound before the shell starts, and stays bound while a forwarder that was killed is replaced.
-// FORWARD-2. A connection waits a few seconds for a proxy that is away, and is then answered with an error.
+// FORWARD-2. A connection waits a few seconds for a proxy that is away, and then gets an error as its answer.
 #ifndef EGRESS_H
 #define EGRESS_H
 
@@ -11,7 +11,7 @@ enum { EGRESS_PORT = 61080 }; // above the ports that the kernel gives to outgoi
 // Starts the forwarder if SF_EGRESS names the proxy's socket. Returns 0, with a message in the log, on failure.
 int egress_open(void);
 int egress_is_on(void);
-// Replaces a forwarder that has ended. Returns the milliseconds until the next call, or -1.
+// Replaces a forwarder that has ended. Returns the milliseconds until the next call, or -1 if none is due.
 int egress_tick(void);
 
 #endif

@@ -7,7 +7,7 @@
 
 enum { PAYLOAD_BYTES = 512 };
 
-// The payload of END, but for the text after it.
+// The payload of END without the text that follows.
 typedef struct {
   int32_t code;
   uint8_t reason, state, signal, zero;

@@ -1,7 +1,7 @@
 // The END message of the entry, and the changes of the shell that it reports.
 //
 // ENDING-1. The end is kept, and sent again to each worker that resumes, until the next entry begins.
-// ENDING-2. A change of the shell between two entries is reported with the next END; of several, the worst.
+// ENDING-2. The next END reports a change of the shell between two entries; if there are several, the worst of them.
 #ifndef ENDING_H
 #define ENDING_H
 #include "wire.h"
@@ -16,13 +16,13 @@ typedef struct {
   uint32_t run_ms;
 } Ending;
 
-// Called when an entry begins: there is no end to send.
+// Called when an entry begins. Until that entry ends, no END is sent.
 void ending_clear(void);
 // Sets how the entry has ended, with the noted change of the shell.
 void ending_set(const Ending *ending);
-// Makes ending_send send the end again: a worker has claimed the keeper or resumed the entry.
+// Called when a worker has claimed the keeper or resumed the entry: ending_send then sends the END again.
 void ending_repeat(void);
-// Puts END for this entry on the link. Returns 0 when the link has no room now.
+// Sends the END of this entry. Returns 0 when the link has no room now.
 int ending_send(const uint8_t *id);
 int ending_is_sent(void);
 

@@ -1,7 +1,7 @@
 // Entries are named by ULIDs; on the wire an id is the 128 bits that a ULID spells.
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
-/** Values of a ULID's characters by character code, in either case. -1 for others. */
+/** Values of a ULID's characters (upper and lower case) by character code. -1 for all other characters. */
 const VALUES = new Int8Array(128).fill(-1);
 for (const [value, character] of [...ALPHABET].entries()) {
   VALUES[character.charCodeAt(0)] = value;

@@ -50,7 +50,7 @@ Moment entry_since(void) { return entry.phase == RUNNING ? entry.since : moment_
 
 static int is_entry(const Header *header) { return entry.phase != NOTHING && !memcmp(header->id, entry.id, ID_BYTES); }
 
-// Ends the entry. The bytes that are in its pipes now are the last of its output.
+// Ends the entry. Its output ends with the bytes that are in its pipes now.
 static void conclude(int code, enum EndReason reason, int signal) {
   if (ladder_is_on()) {
     reason = ladder_reason();
@@ -157,7 +157,7 @@ void entry_start(const Header *header, const uint8_t *payload) {
     if (refusal) input_end();
   }
   if (refusal) {
-    // Without room the refusal is lost, and the worker starts the entry again.
+    // If the link has no room, the refusal is lost, and the worker starts the entry again.
     link_put(REFUSED, 0, refusal, header->id, shell_number(), 0, 0);
     return;
   }
@@ -233,7 +233,7 @@ void entry_on_report(void) {
   if (!was_ready && shell_is_ready()) ending_note_shell(entry.report.state, entry.report.state_reason);
   if (has_ended && entry.phase == RUNNING && entry.kind == COMMAND_ENTRY) {
     entry.has_report = 1;
-    // A command that is being stopped ends only when its whole tree has.
+    // A command that is being stopped ends only when its whole process tree has ended.
     if (!ladder_is_on()) conclude_report();
   }
   proceed();
@@ -271,7 +271,7 @@ void entry_on_children(void) {
   if (reaper_take(shell_pid(), &status)) on_shell_end(status);
 }
 
-// Applies the deadlines. A restart has no ladder: the old shell has had its time, and all processes are to end anyway.
+// Applies the deadlines. A restart has no stop ladder: all processes end anyway, and the old shell had its time to end.
 static int tick_running(void) {
   int wake;
   switch (clocks_alarm(&wake)) {

@@ -10,29 +10,29 @@ void entry_start(const Header *header, const uint8_t *payload);
 void entry_ack(const Header *header);
 void entry_resume(const Header *header, const uint8_t *payload);
 void entry_stop(const Header *header, const uint8_t *payload);
-// Called when a worker has claimed the keeper: nothing of the entry is sent before it resumes.
+// Called when a worker has claimed the keeper: nothing of the entry is sent until that worker resumes the entry.
 void entry_on_claim(void);
-// Stops the entry and lets no other begin, because the keeper is to end.
+// Stops the entry and lets no other begin, because the keeper will end.
 void entry_begin_closing(uint32_t termination_ms);
 
 void entry_on_report(void);
 // Called when children were reaped: the shell may be among them.
 void entry_on_children(void);
-// Applies deadlines and the stop ladder. Returns the milliseconds until the next call, or -1.
+// Applies deadlines and the stop ladder. Returns the milliseconds until the next call, or -1 if none is due.
 int entry_tick(void);
-// Puts output, then the end, on the link. Returns 1 when there is more than the link has room for.
+// Sends the output, and then the END message. Returns 1 if the link had no room for all of them.
 int entry_send(void);
 
-// Returns the milliseconds until output has to be read, or -1. Output of a short command is read at its end.
+// Returns the ms until output must be read, or -1 if none must. Output of a short command is read when that ends.
 int entry_output_after(void);
 
 // Returns the entry's id, or null when none has begun.
 const uint8_t *entry_id(void);
 int entry_is_busy(void);
 int entry_has_ended(void);
-// Returns whether the worker has received the entry's end, or does not follow the entry.
+// Returns whether the worker has received the entry's END, or does not follow the entry.
 int entry_is_delivered(void);
-// Returns when the running command began: newer processes that do not descend from older ones belong to it.
+// Returns when the running command began. Newer processes belong to the command, unless they descend from older ones.
 Moment entry_since(void);
 
 #endif

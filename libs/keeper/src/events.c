@@ -36,7 +36,7 @@ void events_remove(int fd) { control(epoll, EPOLL_CTL_DEL, fd, 0, 0); }
 
 static int wait_for(int epoll_fd, struct epoll_event *events, int most, int timeout_ms) {
   const int n = epoll_wait(epoll_fd, events, most, timeout_ms);
-  // SIGCONT after a stop causes EINTR. Any other error would come back at once, so the ticks go on as planned.
+  // SIGCONT after a stop causes EINTR. After any other error the loop continues, as after a wait without events.
   if (n < 0 && errno != EINTR) log_failure("epoll_wait");
   return n < 0 ? 0 : n;
 }

@@ -1,4 +1,4 @@
-// The events that the keeper waits for, each with a tag for its source. A wait can leave out output.
+// The events that the keeper waits for, each with a tag for its source. A wait can ignore the events of output.
 #ifndef EVENTS_H
 #define EVENTS_H
 #include "wire.h"
@@ -18,7 +18,7 @@ enum Tag {
   OTHERS = 1 << 20, // used in events.c only
 };
 
-// Each returns 0, with a message in the log, on failure.
+// These functions return 0, with a message in the log, on failure.
 int events_open(void);
 int events_add(int fd, uint32_t events, uint64_t tag);
 int events_change(int fd, uint32_t events, uint64_t tag);

@@ -10,7 +10,7 @@ export interface ListedFile {
   name: string;
   /** Target of a symbolic link. */
   target?: string;
-  /** Set on a directory that should be entered and that the user may not enter. */
+  /** Set on a directory that the listing should enter and the user may not. */
   unreadable?: true;
 }
 
@@ -46,7 +46,7 @@ export function parseFileRecords(stdout: Uint8Array): ListedFile[] {
   return records;
 }
 
-/** Entry of a directory that is written. The kind `mode` changes only the mode of an existing file. */
+/** Entry of a directory that `unpack` writes. The kind `mode` changes only the mode of an existing file. */
 export interface PackedEntry {
   kind: 'directory' | 'file' | 'symlink' | 'mode';
   /** Name relative to the directory. */
@@ -81,7 +81,7 @@ export interface PackedFile {
 
 const PACKED_FILE_BYTES = 16;
 
-/** Parses the output of `pack`: as many files as were asked for. */
+/** Parses the output of `pack`, which has every requested file. */
 export function parsePackedFiles(stdout: Buffer): PackedFile[] {
   const files: PackedFile[] = [];
   for (let at = 0; at < stdout.length; ) {

@@ -85,7 +85,7 @@ static void refuse(const Header *header, enum Refusal refusal, int error, int si
   link_put(FILE_ENDED, 0, 0, header->id, 0, &end, sizeof end); // without room the worker waits until it connects again
 }
 
-// A fork that fails while no entry runs is refused because of background processes: those are killed, as for a command.
+// If a fork fails while no entry runs, background processes fill the limit. They are killed, as before a command.
 static pid_t spawn(const FileOperation *file, const int *streams) {
   const pid_t helper = file_spawn(file, streams[0], streams[1]);
   if (helper >= 0 || entry_is_busy()) return helper;
@@ -183,7 +183,7 @@ int file_calls_tick(void) {
   return wake;
 }
 
-// Puts the rest of a reply on the link. Returns 0 when there was no room.
+// Sends the rest of a reply. Returns 0 when the link had no room.
 static int send_call(Call *call) {
   static uint8_t piece[PIECE_BYTES];
   for (int s = 0; s < STREAMS; s++) {

@@ -15,7 +15,7 @@ enum FileOperationType {
   FILE_UNPACK = 9,
   FILE_PACK = 10,
 };
-// With FILE_MODE a write sets the mode in `length`. With FILE_EXACT a symbolic link or `..` on a path is refused.
+// With FILE_MODE, a write sets the mode in `length`. With FILE_EXACT, a path with a symbolic link or `..` is refused.
 enum FileFlags { FILE_TRUNCATE = 1, FILE_PARENTS = 2, FILE_RECURSIVE = 4, FILE_MODE = 8, FILE_EXACT = 16 };
 
 typedef struct {

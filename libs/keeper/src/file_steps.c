@@ -26,7 +26,7 @@ int write_all(int fd, const void *bytes, size_t n) {
   return 0;
 }
 
-// Opens without blocking, so that a FIFO or a device is refused and not waited for.
+// Opens without blocking, so that a FIFO or a device is refused at once.
 int open_regular(int directory, const char *path, int flags, int *fd) {
   struct stat status;
   *fd = openat(directory, path, flags | unless_links_are_followed(O_NOFOLLOW) | O_NONBLOCK | O_CLOEXEC, 0644);
@@ -53,7 +53,7 @@ static int open_directory(int directory, const char *path, int *fd) {
   return error;
 }
 
-// Opens the directories of a path from the root on, each in the one before, and makes missing ones.
+// Opens the directories of a path from the root on, each in its parent. Makes missing directories if it should.
 static int walk_to(char *path, int makes_parents, int *fd) {
   int error = open_directory(AT_FDCWD, "/", fd);
   for (char *name = path; !error && name;) {
@@ -72,7 +72,7 @@ static int walk_to(char *path, int makes_parents, int *fd) {
   return error;
 }
 
-// The last name keeps the slashes behind it: with them it must be a directory.
+// The last name keeps its trailing slashes, which require a directory.
 int place_open(const char *path, int makes_parents, Place *place) {
   char parent[sizeof place->name];
   size_t end = strlen(path);

@@ -69,14 +69,14 @@ static int read_range(const FileOperation *file) {
   return 0;
 }
 
-// Opens the file that parts are written to. An existing file is checked before it is emptied.
+// Opens the file to which the parts are written. Checks an existing file before it is emptied.
 static int open_part(const Place *place, const FileOperation *file, int *fd) {
   const int is_later_part = file->offset > 0;
   int error = open_regular(place->directory, place->name, O_WRONLY, fd);
   if (error == ENOENT && is_later_part) return ESTALE;
   if (error == ENOENT) error = open_regular(place->directory, place->name, O_WRONLY | O_CREAT | O_EXCL, fd);
   if (error) return error;
-  // A later part continues a file that ends where the part begins. After a failure or in a fresh sandbox there is none.
+  // A later part continues a file that ends where the part begins. After a failure or in a new sandbox no file does.
   struct stat part;
   if (fstat(*fd, &part)) return errno;
   if (is_later_part && (uint64_t)part.st_size != file->offset) return ESTALE;

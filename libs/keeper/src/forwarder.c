@@ -46,7 +46,7 @@ static Connection *find_free(void) {
   return 0;
 }
 
-// Replies that the proxy is away. Unread input is read first: it would make the kernel drop the reply.
+// Replies that the proxy is away. Reads the input first, because unread input would make the kernel drop the reply.
 static void reply_away(Connection *connection) {
   if (read(connection->inside, connection->out.bytes, sizeof connection->out.bytes) < 0) errno = 0;
   if (send(connection->inside, AWAY, sizeof AWAY - 1, MSG_NOSIGNAL) < 0) errno = 0; // its client has gone
@@ -79,7 +79,7 @@ static void accept_one(void) {
 
 static int is_temporary(void) { return errno == EAGAIN || errno == EINTR; }
 
-// Each returns 0 when the connection is broken.
+// Returns 0 when the connection is broken, as `give` does.
 static int take(Way *way, int source) {
   if (way->has_ended || way->from < way->to) return 1;
   const ssize_t n = read(source, way->bytes, sizeof way->bytes);
@@ -112,7 +112,7 @@ static void relay(Connection *c, short inside, short outside) {
   if (!is_whole || (c->out.is_shut && c->in.is_shut)) release(c);
 }
 
-// Reads a direction while its buffer is empty, else writes it. An end whose bytes wait for the other is not polled,
+// Polls a source while its buffer is empty, else the target. Does not poll an end whose bytes wait for the other end,
 // because poll() always reports a closed end.
 static void want(struct pollfd *fd, int descriptor, const Way *from_it, const Way *to_it) {
   fd->events = 0;

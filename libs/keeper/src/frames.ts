@@ -11,7 +11,7 @@ export const KEEPER_PROTOCOL_VERSION = 5;
 export const HEADER_BYTES = 40;
 export const SYNC_BYTES = 8;
 const CRC_BYTES = 4;
-/** Most bytes of a payload to the keeper: a START's script, env and stdin, or the bytes of a FILE_CALL. */
+/** Most bytes of a payload to the keeper, such as the script, env and stdin of a START, or the bytes of a FILE_CALL. */
 export const MAX_TO_KEEPER = 4 << 20;
 export const MAX_FROM_KEEPER = 64 << 10;
 
@@ -92,9 +92,9 @@ export class FrameDecoder {
   readonly #sync: Buffer | undefined;
   readonly #maxPayload: number;
   #rest: Buffer = NOTHING;
-  /** Frame whose header has arrived, and its first `length` bytes (unix socket). */
+  /** Frame whose header has arrived, with the first `length` bytes of it (only on the unix socket). */
   #partial: { bytes: Buffer; length: number } | undefined;
-  /** Number of bytes that were part of no frame (attach). */
+  /** Number of skipped bytes, which were part of no frame (only over attach). */
   skipped = 0;
 
   constructor(options: { maxPayload: number; sync?: Uint8Array }) {

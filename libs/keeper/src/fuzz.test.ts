@@ -1,5 +1,5 @@
 // Tests the frame parser and the open stdin, in C, under AddressSanitizer and UBSan. Without libasan and libubsan (gcc)
-// or compiler-rt (clang) the tests fail, because a fuzzer finds next to nothing without them.
+// or compiler-rt (clang) the tests fail, because a fuzzer finds almost nothing without them.
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -17,8 +17,8 @@ static void take(const char *name, char *value, size_t size) {
   unsetenv(name);
 }
 
-// Reads the first line of stdin, for a keeper whose environment the session can see. Reads single bytes, because the
-// worker's frames follow.
+// Reads the first line of stdin, for a keeper whose environment the session can see. Reads single bytes, to leave the
+// worker's frames that follow in stdin.
 static void read_line(char *hex) {
   char line[sizeof token + 2 * SYNC_BYTES + 2], *space;
   size_t n = 0;

@@ -39,8 +39,8 @@ static void close_pipe(void) {
   own.fd = -1;
 }
 
-// Only the keeper has a writing end, so closing it ends the file for the reader. A reading end that is opened for this
-// is closed, so that the pipe shows whether the shell has opened its own.
+// Only the keeper has a writing end, so the reader's file ends when that is closed. To open it, a reading end is opened
+// first, and closed afterwards, so that the pipe shows whether the shell has opened its own reading end.
 int input_begin(const uint8_t *id) {
   input_end();
   free_path(path_of("input"));
@@ -74,7 +74,7 @@ void input_end(void) {
 
 static size_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-// The reader has closed its end for good: the rest is dropped, and so is everything that still comes.
+// Called when the reader has closed its end for good. Drops the rest, and all input that still comes.
 static void drop_rest(void) {
   own.reader_closed = 1;
   own.written = own.received;
@@ -91,7 +91,7 @@ static void write_to_pipe(void) {
     else if (n < 0 && errno == EAGAIN) break;
     else drop_rest();
   }
-  // A larger pipe is faster, but pipes of a user share one budget on the host: only those that stream get one.
+  // A larger pipe is faster, but a user's pipes share one budget on the host, so only pipes that stream are enlarged.
   if (!own.is_grown && own.written > GROW_AFTER && own.fd >= 0) {
     fcntl(own.fd, F_SETPIPE_SZ, GROWN_PIPE); // refused beyond the budget: then it keeps its size
     own.is_grown = 1;
@@ -130,7 +130,7 @@ void input_on_writable(void) {
   if (own.is_open) write_to_pipe();
 }
 
-// No event reports that the shell has opened the pipe: before that, writing fails as it does after a reader has gone.
+// Polls, because no event reports that the shell has opened the pipe. Before, a write fails as if the reader had gone.
 int input_tick(void) {
   if (!own.is_open || own.has_reader || own.fd < 0) return -1;
   struct pollfd p = {.fd = own.fd, .events = POLLOUT};

@@ -18,11 +18,11 @@ int input_begin(const uint8_t *id);
 void input_end(void);
 void input_on_frame(const Header *header, const uint8_t *payload);
 void input_on_writable(void);
-// Checks whether the shell has opened the pipe. Returns the milliseconds until the next call, or -1.
+// Checks whether the shell has opened the pipe. Returns the milliseconds until the next call, or -1 if none is due.
 int input_tick(void);
-// Makes input_send report again how much was written: a worker has resumed the entry.
+// Called when a worker has resumed the entry: input_send then reports again how much was written.
 void input_resume(void);
-// Reports on the link how much was written, when that has changed. Returns 0 when there is no room now.
+// Reports how much was written, if that has changed. Returns 0 when the link has no room now.
 int input_send(void);
 
 #endif

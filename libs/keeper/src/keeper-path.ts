@@ -3,7 +3,7 @@ import { arch } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { Programs } from '../build.ts';
 
-/** True if this package has the programs. A checkout builds them on first use. */
+/** True in a published package, which has the built programs. A checkout builds them on first use. */
 export const isPrebuilt = !import.meta.url.endsWith('.ts');
 
 let programs: Promise<Programs> | undefined;

@@ -43,7 +43,7 @@ static int climb(uint64_t passed) {
     own.step = TERMINATED;
     if (own.grace && left) return sweep(SIGTERM, own.since, shell_pid());
   }
-  // Repeated until none is left: a process that was just starting may be seen only now.
+  // Repeated until no process is left, because a process that was just starting may be seen only now.
   if (own.step == TERMINATED && passed >= (uint64_t)own.grace * 3 / 5 && left)
     return sweep_kill(own.since, shell_pid());
   return left;
@@ -53,7 +53,7 @@ int ladder_tick(int shell_is_back) {
   const uint64_t passed = now_ms() - own.began_at;
   const int left = climb(passed);
   if (shell_is_back && (!left || passed > (uint64_t)own.grace + LEAST_SAVE_MS)) return LADDER_DONE;
-  // A trap of the user's that runs, or a builtin that is not interrupted, may have swallowed the first signal.
+  // The first signal may be lost in a running trap of the user's, or in a builtin that signals do not interrupt.
   if (!shell_is_back && now_ms() - own.asked_at >= ASK_AGAIN_MS) {
     own.asked_at = now_ms();
     shell_interrupt();

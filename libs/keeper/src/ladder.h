@@ -1,7 +1,7 @@
 // The stop ladder ends the running command: interrupt, terminate, kill; the shell itself last. No step forks.
 //
-// The steps are at 0, 20 and 60 % of the grace; at its end a shell that has not come back is killed. Even without a
-// grace the shell gets the time that it needs to save its state.
+// The steps are at 0, 20 and 60 % of the grace; when it is over, a shell that has not come back is killed. Even if the
+// grace is 0, the shell gets the time that it needs to save its state.
 #ifndef LADDER_H
 #define LADDER_H
 #include "processes.h"

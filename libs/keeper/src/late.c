@@ -34,7 +34,7 @@ static void free_pipe(LatePipe *pipe) {
   count--;
 }
 
-// Finds a slot, if need be by closing the oldest pipe, which the limit of processes makes rare.
+// Finds a slot. Closes the oldest pipe if all are in use, which is rare, because the limit of processes limits pipes.
 static int free_slot(void) {
   for (int i = 0; i < MAX_LATE; i++)
     if (late[i].fd < 0) return i;

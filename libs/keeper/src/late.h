@@ -8,10 +8,10 @@
 void late_open(void);
 // Returns whether a background process holds a pipe.
 int late_is_open(void);
-// Takes over a pipe. Its output is sent with this id, from this offset on.
+// Takes over a pipe, whose output is sent with this id, from this offset on.
 void late_add(int fd, int stream, const uint8_t *id, uint64_t offset);
 void late_on_readable(int index);
-// Sends a piece from each pipe. Returns the milliseconds until the next call, or -1.
+// Sends a piece from each pipe. Returns the milliseconds until the next call, or -1 if none is due.
 int late_send(void);
 
 #endif

@@ -70,7 +70,7 @@ int link_tick(void) {
   return now - own.away_since < RETRY_OFTEN_FOR_MS ? RETRY_MS : RETRY_LATER_MS;
 }
 
-// Drops the connection, or only its queue if it is not renewable: the next worker finds the next sync word.
+// Drops the connection. Of one that is not renewable, drops only the queue: the next worker looks for a sync word.
 void link_drop(void) {
   parser_reset(&parser);
   queue_clear();

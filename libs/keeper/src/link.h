@@ -1,9 +1,9 @@
 // The one connection to the worker, over one of the transports.
 //
 // LINK-1. Before a CLAIM no frame has an effect. Afterwards a frame whose fence is not that of the last CLAIM is
-//     ignored: its sender does not own this session any more, or never did.
-// LINK-2. A malformed frame ends the connection if that can be renewed, and is skipped otherwise. The shell is not
-//     affected.
+//     ignored: its sender no longer owns this session, or never did.
+// LINK-2. A malformed frame ends a connection that can be renewed. Over any other connection it is skipped. The shell
+//     is not affected.
 #ifndef LINK_H
 #define LINK_H
 #include "transport.h"
@@ -16,8 +16,8 @@ typedef void Greeter(void);
 
 // Opens the link. Returns 0 when it cannot work at all. The sync word is used where the transport needs it.
 int link_open(const Transport *transport, const uint8_t *sync, Greeter *greet);
-// Connects when there is no connection and an attempt is due. Returns the milliseconds until the next call, or -1.
-// Called after everything that may have found the connection broken.
+// Connects if there is no connection and an attempt is due. Returns the ms until the next call, or -1 if none is due.
+// In a turn of the loop, called after all code that may find the connection broken.
 int link_tick(void);
 void link_read(FrameSink *sink);
 void link_flush(void);

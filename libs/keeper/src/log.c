@@ -17,7 +17,7 @@ static struct {
 
 static char *slot(uint32_t number) { return own.text[number % MESSAGES]; }
 
-// Returns whether the text is the last message again within 10 s: a failure may come back many times a second.
+// Returns whether the text repeats the last message within 10 s, because a failure may recur many times a second.
 static int is_repeated(const char *text) {
   return own.written && !strcmp(text, slot(own.written)) && now_ms() - own.last_at < REPEAT_AFTER_MS;
 }
@@ -28,7 +28,7 @@ static void add(const char *text) {
   own.last_at = now_ms();
   snprintf(slot(own.written), MESSAGE_BYTES, "%s", text);
   if (own.written - own.sent > MESSAGES) own.sent = own.written - MESSAGES;
-  // For a person who runs the keeper by hand. If this fails there is no other place to report that.
+  // Also goes to stderr, for a person who runs the keeper by hand. A failure of this write can be reported nowhere.
   char line[MESSAGE_BYTES + 16];
   const int n = snprintf(line, sizeof line, "keeper: %s\n", slot(own.written));
   if (write(2, line, n) < 0) return;

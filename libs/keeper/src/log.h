@@ -13,7 +13,7 @@ void log_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 // Returns the oldest unsent message, or null. `number` counts all messages from 1, so a gap shows overwritten ones.
 const char *log_unsent(uint32_t *number);
-// Marks that message as sent.
+// Marks the message of the last log_unsent as sent.
 void log_sent(void);
 
 #endif

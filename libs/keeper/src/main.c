@@ -7,7 +7,7 @@
 //     for - without SF_TOKEN both are the first line of stdin
 //   keeper hold: what the keeper starts when its shell has closed descriptors
 //
-// One thread, one loop. Every file is one part of it; a file includes only files of lines below its own.
+// One thread, one loop. Every file is one part of it; a file includes only files that are listed below it.
 //   closing                     the end of the keeper       hello       the HELLO message
 //   file_calls                  file operations
 //   entry                       the entry that runs
@@ -70,7 +70,7 @@ static void send_log(void) {
   }
 }
 
-// In one write with the HELLO, so that a worker that looks later still finds the messages of a keeper that has ended.
+// A keeper that gives up sends its log with the HELLO, so that a worker that reads after its end still finds the log.
 static void greet(void) {
   hello_put();
   if (is_giving_up) send_log();
@@ -84,7 +84,7 @@ static void pong(const Header *ping, const uint8_t *payload) {
   link_put(PONG, 0, ping->flags, 0, ping->offset, text, n); // without room the worker asks again
 }
 
-// The messages go first: a worker that gives up because of the HELLO has them.
+// The log goes before the HELLO, so that a worker that gives up at the HELLO has already received it.
 static void on_claim(void) {
   terminals_claimed();
   file_calls_claimed();
@@ -128,7 +128,7 @@ static void on_frame(const Header *header, const uint8_t *payload) {
 static void on_signals(void) {
   struct signalfd_siginfo signal;
   while (read(signals, &signal, sizeof signal) > 0) {
-    // Only one from outside this pid namespace (docker stop) comes without a sender.
+    // Only a SIGTERM from outside this pid namespace (docker stop) has no sender.
     if (signal.ssi_signo == SIGTERM && signal.ssi_pid == 0) closing_begin(STOP_MS);
   }
   reap_children();
@@ -170,7 +170,7 @@ static void send_all(void) {
 
 static void loop(void) {
   for (;;) {
-    // Before anything else that was received with it: the report of a shell that has ended is read at its death.
+    // Handles ended children before other events, because the last report of an ended shell is read here.
     entry_on_children();
     terminals_on_children();
     file_calls_on_children();
@@ -186,7 +186,7 @@ static void loop(void) {
   }
 }
 
-// The keeper cannot start. Its messages are for whoever reads stderr, and for the worker if that can be reached.
+// Ends a keeper that cannot start. Its messages go to stderr, and to the worker if that can be reached.
 static void give_up(enum ExitCode code) {
   is_giving_up = 1;
   for (int ms = 0; ms < LAST_MESSAGES_MS && !link_is_connected(); ms++) {
@@ -231,7 +231,7 @@ static void refuse_to_start(enum ExitCode code, const char *reason) {
   exit(code);
 }
 
-// Holds the descriptors that it has, until the keeper kills it.
+// Holds the inherited descriptors open until the keeper kills this process.
 static int hold(void) {
   alarm(HOLD_SECONDS);
   for (;;) pause();
@@ -239,8 +239,8 @@ static int hold(void) {
 
 int main(int argc, char **argv) {
   if (argc == 2 && !strcmp(argv[1], "hold")) return hold();
-  // Without a separate pid namespace the sweeps would reach other processes. Bubblewrap or Codex may be the first
-  // process; then orphans still come to the keeper.
+  // Without a separate pid namespace the sweeps would reach other processes. If Bubblewrap or Codex is the
+  // first process, the keeper is the second, and still adopts orphans.
   if (getpid() > 2) refuse_to_start(EXIT_NOT_FIRST, "must be the first process of its own pid namespace");
   if (getpid() == 2) prctl(PR_SET_CHILD_SUBREAPER, 1); // with 1 it cannot fail
   if (argc < 2) refuse_to_start(EXIT_USAGE, "usage: keeper <socket path | -> [shell [argument ...]]");

@@ -25,7 +25,7 @@ const endReasons = ['exited', 'signalled', 'oom', 'wall', 'no-output', 'cancelle
 const shellStates = ['kept', 'partial', 'lost'] as const;
 /** Bytes of stdin that the worker may send ahead of INPUT_TAKEN. */
 export const INPUT_WINDOW_BYTES = 1 << 20;
-/** Flag of INPUT for its last bytes, and of INPUT_TAKEN for a reader that has closed its end. */
+/** Flag of the last INPUT, and of INPUT_TAKEN when the reader has closed its end. */
 export const INPUT_END = 1;
 
 /** Reasons of a refusal, by the flags of REFUSED. */
@@ -238,7 +238,7 @@ export function decodeProcesses(payload: Uint8Array): { pid: number; command: st
   });
 }
 
-/** Returns the path of a directory, or undefined when there is none or it is no text. */
+/** Returns the path of a directory, or undefined when the payload is not one in UTF-8. */
 export function decodeDirectory(payload: Uint8Array): string | undefined {
   const path = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
   const text = path.toString('utf8');

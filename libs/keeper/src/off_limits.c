@@ -40,7 +40,7 @@ void off_limits_keep_only(void) {
   for (int fd = OWN_FD + 1; fd < most; fd++) close(fd);
 }
 
-// Compares the file with each in the directory: it may have another name elsewhere on the device.
+// Compares the file with each file in the directory, because it may have another name elsewhere on the device.
 static int is_in_directory(const struct stat *status) {
   const int fd = openat(own.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *directory = fd < 0 ? 0 : fdopendir(fd);

@@ -39,7 +39,7 @@ static int make(int stream) {
     log_failure("opening an output pipe");
     return 0;
   }
-  // A FIFO reports a hang-up only once it has had a writer; from here on it always does when no process holds it.
+  // A FIFO reports a hang-up only after its first writer. After this open, it always does when no process holds it.
   const int writer = open(pipe->path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
   if (writer >= 0) close(writer);
   struct stat status;
@@ -60,7 +60,7 @@ int output_open(void) {
   return 1;
 }
 
-// Finds out, with one call for all pipes, which are held by a process or have bytes in them.
+// Finds out, with one call, which of the pipes a process holds and which have bytes in them.
 static void look_at_pipes(short *revents) {
   struct pollfd p[STREAMS];
   for (int s = 0; s < STREAMS; s++) p[s] = (struct pollfd){.fd = pipes[s].fd, .events = POLLIN};
@@ -116,7 +116,7 @@ static void receive(OutputPipe *pipe) {
     }
     pipe->buffer.received += n;
     if (pipe->left != UNTIL_REPORT) pipe->left -= n;
-    // A larger pipe is faster, but pipes of a user share one budget on the host: only those that stream get one.
+    // A larger pipe is faster, but a user's pipes share one budget on the host, so only pipes that stream are enlarged.
     if (!pipe->is_grown && pipe->buffer.received > GROW_AFTER) set_size(pipe, GROWN_PIPE, 1);
     if ((size_t)n < room && pipe->left == UNTIL_REPORT) return;
   }

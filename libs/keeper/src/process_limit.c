@@ -16,7 +16,7 @@ static struct {
   int is_alone;     // there were none; 0 where they cannot be counted
 } own;
 
-// A killed process counts against the limit until it is reaped, and a shell whose fork was refused does not try again.
+// Waits, because a killed process counts until it is reaped, and a shell whose fork was refused does not try again.
 static void wait_for_room(void) {
   for (int ms = 0; ms < ROOM_WITHIN_MS; ms++) {
     reap_children();

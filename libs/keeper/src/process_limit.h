@@ -5,14 +5,14 @@
 
 // Kills processes of earlier commands if there is too little room for new ones. Called before an entry begins.
 void process_limit_make_room(void);
-// Returns whether process_limit_make_room found no process but keeper and shell. 0 where they cannot be counted.
+// Returns whether process_limit_make_room found only keeper and shell. Returns 0 if processes cannot be counted.
 int process_limit_is_alone(void);
-// Kills processes of earlier commands in any case: a fork of the keeper failed.
+// Kills processes of earlier commands. Called when a fork of the keeper has failed.
 void process_limit_sweep(void);
 // Kills processes that the running command has not started, if its forks are refused because of them. Returns the
-// milliseconds until the next call, or -1.
+// milliseconds until the next call, or -1 if none is due.
 int process_limit_tick(Moment since);
-// Called when an entry has ended: checks once more, and then counts the forks refused until now as the entry's.
+// Called when an entry has ended: checks once more, and assigns the forks refused until now to that entry.
 void process_limit_settle(Moment since);
 
 #endif

@@ -133,14 +133,14 @@ static int descends_from_older(const Process *process, Moment since, pid_t shell
     if (is_keeper_or_shell(p->pid, shell)) break;
     if (!is_newer(p, since) || !p->parent) return 1;
   }
-  // A worker whose parent has gone is the keeper's child by now, but still of its server's session.
+  // A server's worker whose parent has gone is the keeper's child by now, but still in the server's session.
   const Process *leader = find(process->session);
   return leader && !is_keeper_or_shell(leader->pid, shell) && !is_newer(leader, since);
 }
 
 static int is_led_by(const Process *p, pid_t leader) { return p->pid == leader || p->session == leader; }
 
-// Returns whether a process is of the leader's session, or descends from it: it may lead a session of its own by now.
+// Returns whether a process is in the leader's session, or descends from the leader and has made another session.
 static int belongs_to(const Process *process, pid_t leader) {
   int steps = 0;
   for (const Process *p = process; p && !is_keeper(p->pid) && steps++ < count; p = find(p->parent))
@@ -203,7 +203,7 @@ static int is_dead(int pid) {
   return !read_process(pid, &process) || process.state == 'Z' || process.state == 'X';
 }
 
-// A process that was sent SIGKILL counts against the limit of processes until it has run once more and was reaped.
+// Waits, because a process that was sent SIGKILL counts against the limit until it has run once more and was reaped.
 static void wait_for_deaths(Choice *is_chosen, Moment since, pid_t shell) {
   int left = DEATHS_WITHIN_MS;
   for (int i = 0; i < count; i++) {
@@ -225,7 +225,7 @@ static int kill_all(Choice *is_chosen, Moment since, pid_t shell) {
   for (int i = 0; i < count; i++)
     if (!is_keeper(table[i].pid) && is_chosen(&table[i], since, shell) && !kill(table[i].pid, SIGKILL)) n++;
   wait_for_deaths(is_chosen, since, shell);
-  // The youngest first: a shell at a terminal that goes on before its child does would take it for a stopped job.
+  // The youngest continues first: a shell that continued before its child would take the child for a stopped job.
   for (int i = count - 1; i >= 0; i--) {
     const int pid = table[i].pid;
     if (is_keeper(pid) || is_chosen(&table[i], since, shell)) continue;

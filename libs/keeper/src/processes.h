@@ -18,7 +18,7 @@ enum { SPARED_LEADERS = 12 }; // terminals, file calls, the forwarder
 // Returns 0 when there is no memory for the table.
 int processes_open(void);
 Moment moment_now(void);
-// Returns the same where no process but keeper and shell exists, at less cost.
+// Returns a moment at less cost than moment_now, for when only keeper and shell exist.
 Moment moment_alone(void);
 
 // Makes sweeps spare this process and its session (terminals, file calls), except a sweep since the BEGINNING.
@@ -28,14 +28,14 @@ void processes_unspare(pid_t leader);
 // Signals every process that began after the moment, except keeper, shell, descendants of older processes and spared
 // sessions. Signal 0 only counts. Returns their number.
 int sweep(int signal, Moment since, pid_t shell);
-// Does the same to processes that began before `until`.
+// Does what sweep does, but only to processes that began before `until`.
 void sweep_between(int signal, Moment since, Moment until, pid_t shell);
-// Does the same with SIGKILL. No process escapes by forking: all of them are stopped first.
+// Does what sweep does with SIGKILL. Stops all processes first, so that none escapes by forking.
 int sweep_kill(Moment since, pid_t shell);
-// Returns the number of bystanders: processes except shell, keeper, and descendants that the shell started since.
+// Returns the number of bystanders: all processes but keeper, shell, and descendants that began after the moment.
 int processes_bystanders(Moment since, pid_t shell);
 int sweep_kill_bystanders(Moment since, pid_t shell);
-// Signals every process of the session that this one leads, and their descendants. Returns how many there were.
+// Signals every process of the leader's session, and their descendants. Returns how many there were.
 int signal_session(pid_t leader, int signal);
 // Writes "pid command\0" of every process that fits, except keeper, shell, spared sessions, and those that a sweep
 // since the moment would reach. Returns the length.

@@ -1,4 +1,4 @@
-// Reaps every child that has ended, also orphans of other processes: the keeper is process 1.
+// Reaps every child that has ended. These include orphans of other processes, because the keeper is process 1.
 #ifndef REAPER_H
 #define REAPER_H
 #include <sys/types.h>

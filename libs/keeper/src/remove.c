@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The directories on the way down, by identity alone, because a tree may be deeper than a process has descriptors. The
-// way up is `..`, if it is still the same directory.
+// The identities of the directories on the way down, without descriptors, because a tree may have more levels than a
+// process may have descriptors. The way up is `..`, if that is still the same directory.
 typedef struct {
   struct stat *above;
   size_t depth, room;
@@ -26,7 +26,7 @@ static int remove_one(int directory, const char *name) {
   return errno == ENOTDIR ? error : errno == EEXIST ? ENOTEMPTY : errno;
 }
 
-// Opens a directory below the open one, in the place of its descriptor.
+// Opens a directory in the open one, whose descriptor it replaces.
 static int go_down(Way *way, int *fd, const char *name) {
   struct stat below;
   if (way->depth == way->room) {

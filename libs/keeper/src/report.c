@@ -52,8 +52,8 @@ static const char *find_line(const char *text, size_t n, const char *what) {
   return found;
 }
 
-// Keeps the traps that the shell prints before a report: the user's trap on EXIT for the shell's end, and those on
-// DEBUG, RETURN and ERR (`hooks`), which a shell that re-executes itself inside a function does not see.
+// Stores the traps that the shell prints before a report: the user's trap on EXIT, for the shell's end, and the traps
+// on DEBUG, RETURN and ERR (`hooks`), which a shell that re-executes itself inside a function does not see.
 static void keep_traps(const char *text, size_t n) {
   const char *traps = find_line(text, n, "trap -- "), *end = text + n;
   const char *loop_trap = find_line(text, n, "trap -- '{ __sf_leave ");
@@ -66,7 +66,7 @@ static void keep_traps(const char *text, size_t n) {
   own.has_hooks = has_hooks;
 }
 
-// Returns whether a line goes on after the run token as a report does: ` code notes`, ` leaving` or ` saved`.
+// Returns whether the text after a run token is a report: ` code notes`, ` leaving` or ` saved`.
 static int is_report(const char *line) {
   if (!strcmp(line, " leaving") || !strncmp(line, " saved", 6)) return 1;
   const size_t digits = *line == ' ' ? strspn(line + 1, "0123456789") : 0;

@@ -13,13 +13,13 @@ typedef struct {
 // A LEAVING shell saves its state and re-executes itself. A SAVED one has saved its state, and a signal ends it.
 enum Reported { NO_REPORT, REPORTED_LEAVING, REPORTED_SAVED, REPORTED_END };
 
-// Drops the bytes that an old shell wrote: a new one starts. A shell that continues keeps the traps.
+// Called when a shell starts: drops the bytes that the old shell wrote. A shell that continues keeps the traps.
 void report_forget(int keeps_traps);
 // Reads until a report with this run token is complete, or the pipe is empty.
 enum Reported report_read(int pipe, const char *run_token, Report *report);
 // Returns whether the user's EXIT trap is in the directory's file `exit`.
 int report_has_exit_trap(void);
-// Returns whether, by the last report, the loop's own trap is not on EXIT any more.
+// Returns whether the last report shows that the loop's own trap is no longer on EXIT.
 int report_lacks_own_trap(void);
 
 #endif

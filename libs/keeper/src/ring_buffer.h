@@ -15,7 +15,7 @@ typedef struct {
 int ring_buffer_open(RingBuffer *buffer, size_t size);
 // Empties the buffer for a new stream, and gives touched memory back to the system.
 void ring_buffer_reset(RingBuffer *buffer);
-// Returns where to receive, and sets `n` to how much fits in one piece: 0 when full.
+// Returns where received bytes go, and sets `n` to how many fit in one piece: 0 when full.
 uint8_t *ring_buffer_space(const RingBuffer *buffer, size_t *n);
 // Returns the bytes to send next, in one piece of `n` bytes.
 const uint8_t *ring_buffer_unsent(const RingBuffer *buffer, size_t *n);

@@ -85,7 +85,7 @@ int run_directory_write(const char *name, const void *bytes, size_t n, const cha
   return text_close(&text);
 }
 
-// Makes the files that the shell writes for itself. Made by the shell, the user's umask could make them unreadable.
+// Makes the files that the shell writes for itself, because under the user's umask the shell might not read its own.
 static void make_scratch(void) {
   static const char *const NAMES[] = {"state", "options", "aliases", "exported", "old", "names"};
   for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) run_directory_write(NAMES[i], "", 0, "");
@@ -112,7 +112,7 @@ int run_directory_write_loop(char *const *arguments, int has_saved_state) {
   snprintf(where, sizeof where, "\n__sf_fd=/proc/self/fd/ __sf_script=/proc/self/fd/%d __sf_loop=/proc/self/fd/%d",
            sealed_first() / 10, sealed_loop());
   text_add_string(&text, where);
-  // bash empties the environment first: a variable may be too long for any process to be started with.
+  // bash empties the environment first, because a variable may be too long to start a process with.
   text_add_string(&text, "\n__sf_again() {\n  case ${BASH_VERSION-} in\n    ?*) command exec -c");
   add_arguments(&text, arguments);
   text_add_string(&text, " ;;\n    *) command exec");
@@ -122,7 +122,7 @@ int run_directory_write_loop(char *const *arguments, int has_saved_state) {
   return text_seal_loop(&text);
 }
 
-// Puts a text that is only parsed. Its first line keeps the rest from running; where `set` fails, it ends the shell.
+// Puts a text that is only parsed. Its first line keeps the rest from running; if `set` fails, the line ends the shell.
 static int put_parsed(const char *before, const uint8_t *script, size_t n, const char *after) {
   Text text;
   text_collect(&text);
@@ -177,7 +177,7 @@ static int add_env(Text *before, Text *after, const uint8_t *env, size_t n) {
   return 1;
 }
 
-// Writes the texts around a command: `before` sets its env and cwd and fails for a wrong cwd, `after` restores them.
+// Writes the texts around a command: `before` sets env and cwd, and fails if the cwd is wrong; `after` restores both.
 static enum Refusal put_env_and_cwd(const Command *command, Texts *texts) {
   Text before, after;
   text_collect(&before);

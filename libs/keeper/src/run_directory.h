@@ -15,22 +15,22 @@ void run_directory_look(void);
 int run_directory_is_unchanged(void);
 // Called when all names in the directory have been checked.
 void run_directory_confirm(void);
-// Makes the directory count as changed, whatever its time of change is: a shell could not go on.
+// Makes the directory count as changed, whatever its time of change is. Called when a shell could not continue.
 void run_directory_distrust(void);
 // Returns whether the FIFO with this inode is still there, and the shell may open it.
 int run_directory_has_fifo(const char *path, ino_t inode);
 // Returns the path of a file in the directory, valid until the next call.
 const char *path_of(const char *name);
-// Opens a FIFO for both directions, so that it never ends. Returns `fd` while that is it, else a new one, or -1.
+// Opens a FIFO for both directions, so that it never ends. Returns `fd` if that is still it, a new descriptor, or -1.
 int run_directory_fifo(const char *name, int fd);
 
-// Removes files that are not the keeper's when there is hardly any room left. Returns 1 when it has done so.
+// If there is hardly any room left, removes the files that are not the keeper's, and returns 1.
 int run_directory_make_room(void);
 // Writes a file. Returns 0 when it could not be written whole.
 int run_directory_write(const char *name, const void *bytes, size_t n, const char *end);
 // Writes the shell's loop with the arguments with which it re-executes itself. Returns 0 on failure.
 int run_directory_write_loop(char *const *arguments, int has_saved_state);
-// Descriptors of the texts of a command; 0: none.
+// Descriptors of a command's texts. 0 stands for a text that the command does not need.
 typedef struct {
   int script;
   int before, after; // cwd and env

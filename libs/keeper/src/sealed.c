@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// First descriptors of the files, which scripts do not use for locks and logs (9, 99, 100, 200). The later ones are for
-// a process that may have fewer.
+// First descriptors of the files, which scripts do not use for locks and logs (9, 99, 100, 200). The lower numbers
+// are for a process that may have fewer descriptors.
 static const int FIRST[] = {230, 150, 40};
 
 // A text takes the smallest file that fits, filled up with blanks, because a shell reads the whole file at about 6 ns a
@@ -128,7 +128,7 @@ void sealed_watch(pid_t shell) {
   own.shell = shell;
 }
 
-// Opens the directory of the shell's descriptors, once: every command checks one of them.
+// Opens the directory of the shell's descriptors. Does so once, because every command checks one of them.
 static int open_held(void) {
   char path[32];
   if (own.held >= 0) return 1;

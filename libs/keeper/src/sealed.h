@@ -10,15 +10,15 @@
 
 // Makes the files. Returns 0 when none could be made.
 int sealed_open(void);
-// Returns the first descriptor of the texts of commands. At most ten others follow it.
+// Returns the first descriptor of the texts of commands. At most ten more descriptors follow.
 int sealed_first(void);
 // Returns the descriptor of the loop, whose text never changes.
 int sealed_loop(void);
 // Writes the text of the loop. Called once.
 int sealed_put_loop(const void *bytes, size_t n);
-// Frees the files of the texts of the entry before.
+// Frees the files with the texts of the previous entry.
 void sealed_clear(void);
-// Each writes a text and returns its descriptor, or -1 when it does not fit.
+// Writes a text into a free file. Returns its descriptor, or -1 when no file is large enough.
 int sealed_put_command(const void *bytes, size_t n);
 int sealed_put(const void *bytes, size_t n);
 // Lets the child that becomes the shell inherit the descriptors.

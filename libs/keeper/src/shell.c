@@ -89,13 +89,13 @@ static pid_t fork_or_make_room(void) {
   return -1;
 }
 
-// Empties a FIFO. Reads at most what a pipe holds: a process of the session may be filling it.
+// Empties a FIFO. Reads only as many bytes as a pipe can hold, because a process of the session may be filling it.
 static void drain(int fd) {
   char bytes[4 << 10];
   for (int i = 0; i < MOST_PIPE_BYTES / (int)sizeof bytes && read(fd, bytes, sizeof bytes) > 0; i++) continue;
 }
 
-// Executes the shell as the loop re-executes itself, with the state that it saved, which includes the variables.
+// Executes the shell to continue from its saved state. That includes the variables, so the environment is empty.
 static void execute_again(int code) {
   char *arguments[sizeof program.arguments / sizeof *program.arguments + 4], *none[] = {0};
   char text[8];
@@ -132,7 +132,7 @@ static void spawn(void) {
   _exit(errno == ENOENT ? 127 : 126);
 }
 
-// Starts the next shell. Its number is set at the end of the last one, so that no command of that one runs on it.
+// Starts the next shell. The shell's number rose when the last shell ended, so no command for that runs in this one.
 static void spawn_next(const int *continue_with) {
   run_directory_distrust();
   own.continues = continue_with != 0;
@@ -193,18 +193,18 @@ static uint32_t draw_number(void) {
   if (random < 0) random = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
   if (!left && random >= 0 && read(random, numbers, sizeof numbers) == sizeof numbers)
     left = sizeof numbers / sizeof *numbers;
-  // Without /dev/urandom (an image may hold no /dev) the time is used: a token prevents accidents, not attacks.
+  // Without /dev/urandom (an image may lack /dev) the time is enough, because a token prevents accidents, not attacks.
   return left ? numbers[--left] : (uint32_t)now_ms();
 }
 
-// Makes a run token that earlier processes cannot know, so that none reports this command's end by accident. It ends
-// with the last digit of the script's descriptor.
+// Makes a run token that earlier processes cannot know, so that none reports this command's end by accident. The token
+// ends with the last digit of the script's descriptor.
 static void make_token(int script) {
   const uint32_t number = draw_number() & 0x0fffffff; // short: a shell reads it byte by byte
   snprintf(own.token, sizeof own.token, "%07x%d", number, script ? script - sealed_first() : 0);
 }
 
-// Gives the loop its next line. It ends with a full stop, because the user's IFS might cut off its last character.
+// Gives the loop its next line. A full stop ends the line, because the user's IFS might cut off its last character.
 static void give(int script, const char *what) {
   char line[256];
   make_token(script);
@@ -260,7 +260,7 @@ static int give_descriptors_again(void) {
     return 0;
   }
   const int n = snprintf(line, sizeof line, "- holder=%d from=%d .\n", holder, sealed_first());
-  // The shell takes back all descriptors, also those that this command does not use: a later one needs them.
+  // The shell takes back all descriptors, also those that this command does not use, because later commands need them.
   if (write(own.go, line, n) == n)
     for (int ms = 0; ms < HELD_WITHIN_MS && !sealed_all_are_held(); ms++) usleep(1000);
   kill(holder, SIGKILL);

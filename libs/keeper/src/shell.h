@@ -5,7 +5,7 @@
 #include "report.h"
 #include <sys/types.h>
 
-// Constructs inside of which a script might end. It is parsed before it runs to find that out.
+// Constructs inside of which a script might end. To find out, the script is parsed before it runs.
 enum Check { CHECK_HERE_DOCUMENTS = 1, CHECK_BRACKETS = 2 };
 
 typedef struct {
@@ -15,7 +15,7 @@ typedef struct {
   int traps;  // the script may set a trap
 } ShellRun;
 
-// Takes argv of the shell, or an empty one: then the first shell that is found is used.
+// Takes the argv of the shell. If it is empty, the first shell that is found is used.
 void shell_open(char *const *argv);
 pid_t shell_pid(void);
 // Returns the path or the name of the shell's program.
@@ -27,12 +27,12 @@ const char *shell_problem(void);
 // Returns the number of the shell, counted from 1 in this keeper.
 uint32_t shell_number(void);
 
-// Returns whether the shell has the descriptors of its texts. Closed ones are given again.
+// Returns whether the shell has the descriptors of its texts. Gives the shell those again that it has closed.
 int shell_holds_texts(void);
 void shell_run(const ShellRun *run);
 // Makes the shell run the user's EXIT trap and end.
 void shell_leave(void);
-// Signals the shell to stop the running command and come back to the loop, unless it already does.
+// Signals the shell to stop the running command and return to the loop, unless it already returns.
 void shell_interrupt(void);
 void shell_kill(void);
 // Reads the shell's reports. Returns 1 when the command has ended.
@@ -44,7 +44,7 @@ int shell_can_continue(void);
 void shell_replace(int status, const int *continue_with);
 // Called when the shell has ended and no other is to follow.
 void shell_forget(void);
-// Retries a failed start, and kills a slow one. Returns the milliseconds until the next call, or -1.
+// Retries a failed start, and kills a shell that starts too slowly. Returns the ms until the next call, or -1 for none.
 int shell_tick(void);
 
 #endif

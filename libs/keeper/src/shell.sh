@@ -16,16 +16,16 @@
 # LOOP-3. SIGURG (23) asks a running command to come back. It is ignored by default, so it may be sent more than once,
 #     also to a shell that has just re-executed itself and has not set its traps yet.
 # LOOP-4. The user may redefine every name. Therefore code between commands is parsed before any code of the user's (no
-#     aliases), calls builtins through `command`, does not depend on IFS, and ends the shell rather than spin when no
-#     command works any more (set -n).
+#     aliases), calls builtins through `command`, does not depend on IFS, and ends the shell when no command works any
+#     more (set -n), because it would loop without end.
 
 __sf_token='' __sf_rc=0 __sf_notes='' __sf_busy='' __sf_extra='' __sf_trace='' __sf_stopped='' __sf_status=''
 __sf_seen='' __sf_missed='' __sf_wants='' __sf_action='' __sf_denied='' __sf_errexit='' __sf_wrapped=''
 __sf_open='' __sf_parsed='' __sf_signalled=''
-# Set when a command, or the shell before it, needs more steps than sourcing the script.
+# Set when more steps than sourcing the script are needed, because of a command or of the previous shell's state.
 __sf_odd=1
 
-# Sets __sf_line to the file that the word before its number names.
+# Sets __sf_line to the sealed file whose number follows this word in the line.
 __sf_find() {
   __sf_line=${__sf_extra#*"$1="}
   __sf_line=$__sf_fd${__sf_line%%[!0-9]*}
@@ -54,8 +54,8 @@ __sf_free_command() {
   esac
 }
 
-# Saves the status of a command, and switches off options that the loop cannot work with. It fails, so that the loop
-# goes on. In a shell in which no command works any more it succeeds, and the shell ends.
+# Saves the status of a command, and switches off options that the loop cannot work with. Fails, so that the loop
+# continues. In a shell in which no command works any more, the call succeeds, and the shell ends.
 __sf_settle() {
   __sf_status=$?
   case $- in
@@ -73,7 +73,7 @@ __sf_settle() {
   command return 1
 }
 
-# Succeeds when a variable is exported. The text `before` has written the list.
+# Succeeds when a variable is exported. The text `before` has written the list of these.
 __sf_exported() {
   while command read -r __sf_name; do
     case $__sf_name in "export $1" | "export $1="*) command return 0 ;; esac
@@ -121,8 +121,8 @@ __sf_go_back() {
   command unset __sf_cwd __sf_oldpwd
 }
 
-# Replaces `trap` in a command that uses it, so that the loop's trap stays on EXIT. A trap of the user's on EXIT runs
-# when this command exits the shell; otherwise it is kept for the end of the shell.
+# Replaces `trap` in a command that uses it, so that the loop's trap stays on EXIT. If this command exits the shell, a
+# trap of the user's on EXIT runs then; otherwise the trap is kept for the end of the shell.
 __sf_trap() {
   case ${BASH_VERSION-} in
     ?*) case $BASHPID in "$$") ;; *) command trap "$@" && command return ;; esac ;;
@@ -136,7 +136,7 @@ __sf_trap() {
   esac
   for __sf_line in "$@"; do
     case $__sf_line in
-      # A function of an earlier command may be what calls it.
+      # The caller may be a function of an earlier command.
       0 | EXIT | exit | SIGEXIT) __sf_action=$__sf_act __sf_wants=exit __sf_odd=1 ;;
       *) command trap -- "$__sf_act" "$__sf_line" ;;
     esac
@@ -165,7 +165,7 @@ __sf_unwrap() {
 }
 
 # Parses a sealed file in a copy of this shell, with its aliases and options, and runs nothing of it: its first
-# line is `set -n`. With a second argument under extglob. The status is the parser's, and its messages are in the file
+# line is `set -n`. A second argument turns extglob on. The status is the parser's, and its messages are in the file
 # `old`.
 __sf_parse() {
   __sf_find "$1"
@@ -178,9 +178,9 @@ __sf_parse() {
 }
 
 # Finds the construct inside of which the script in the file ends. The keeper puts a `)` after its end, which is a
-# syntax error unless an open here-document or bracket takes it in. bash reports an open here-document by itself. Any
-# other error is for the shell to report when it comes to that line: the lines before it may change how the rest is
-# parsed (aliases, extglob). $2: find open brackets and quotes as well (bash).
+# syntax error unless an open here-document or bracket takes it in. bash reports an open here-document by itself. All
+# other errors are left to the shell, which reports them at their line, because earlier lines may change how the rest
+# is parsed (aliases, extglob). $2: find open brackets and quotes as well (bash).
 __sf_find_open() {
   __sf_open='' __sf_parsed=0
   __sf_parse "$1" '' || __sf_parsed=$?
@@ -226,7 +226,7 @@ __sf_check() {
     *brackets*:?*) __sf_find_open check brackets ;;
     *documents*) __sf_find_open check '' ;;
   esac
-  # A script that ends on purpose, by a line that begins with `exit`, does not come to its end.
+  # The end of a script is not reached if a line that begins with `exit` ends the script on purpose.
   case $__sf_open:$__sf_extra in
     ?*:*early*) ! __sf_ends_early '' || __sf_open='' ;;
   esac
@@ -237,8 +237,8 @@ __sf_check() {
 }
 
 # In bash an EXIT trap still sees the locals of the functions that ended with it. When another function unsets a local,
-# the variable that it hides appears. This is repeated until the global one appears: the one that has the attribute -t,
-# which has no effect on it.
+# the variable that it hides appears. This is repeated until the global variable appears, which the attribute -t marks.
+# That attribute has no effect on variables.
 __sf_reveal() {
   command compgen -v >|"$__sf_dir/names" || __sf_flags=$__sf_flags,locals
   while command read -r __sf_name; do
@@ -267,7 +267,7 @@ __sf_save_bash() {
     *:[1-4].*) __sf_flags=$__sf_flags,locals ;;
     *) __sf_reveal ;;
   esac
-  # Inside a function the positional parameters are its own; those of the shell are as they were when the command began.
+  # Inside a function the positional parameters are the function's; the shell's are as they were when the command began.
   case $__sf_line in ?*) command eval 'set -- "${__sf_args[@]}"' ;; esac
   case $__sf_extra in *after=*) command . "$__sf_after" ;; esac
   case $! in ?*) __sf_flags="$__sf_flags,jobs" ;; esac
@@ -311,8 +311,8 @@ __sf_save_posix() {
 }
 
 # exit, set -e, set -u, ${x:?} and SIGURG end here, at any depth of functions, and in bash a signal that nothing traps.
-# bash has left the whole script before it runs the trap for an exit, so that BASH_COMMAND is what it was started with.
-# Before it ends by a signal, BASH_COMMAND is still what the script was executing.
+# For an exit, bash leaves the whole script before it runs the trap, so BASH_COMMAND is what bash was started with.
+# For a signal, BASH_COMMAND is still what the script was executing.
 __sf_leave() {
   __sf_rc=$? __sf_signalled=''
   case $__sf_busy:${BASH_VERSION+${BASH_COMMAND-}} in
@@ -362,8 +362,8 @@ __sf_stop() {
   esac
 }
 
-# After a re-execution the state is restored, as far as it could be saved. One compound command, which is read whole
-# before it runs: aliases and closed descriptors of the user's cannot change it.
+# After a re-execution the state is restored, as far as it could be saved. This is one compound command, which the shell
+# reads whole before it runs, so the user's aliases and closed descriptors cannot change it.
 {
   case ${1-} in
     resumed)
@@ -414,8 +414,8 @@ __sf_stop() {
               case $__sf_seen in ?*) __sf_notes=same,$__sf_seen ;; esac
               ;;
           esac
-          # The command may have set traps, also in a file that it has sourced. The keeper reads the list. It keeps a
-          # trap on EXIT for the end of the shell, and asks the loop to set its own again (arm).
+          # The command may have set traps, also in a file that it has sourced. The keeper reads the list,
+          # keeps a trap on EXIT for the end of the shell, and asks the loop to set the loop's own trap again (arm).
           case ${BASH_VERSION-} in
             ?*) command trap -p DEBUG RETURN ERR EXIT ;;
             *) command trap ;;
@@ -454,13 +454,13 @@ __sf_stop() {
       case $__sf_missed$__sf_trace$__sf_errexit:$__sf_line:${__sf_args-}$# in
         :????????.:0) # a run token alone, in a shell in which nothing is out of the ordinary
           __sf_token=${__sf_line%.}
-          # One redirection is tried after the other, and stderr is opened before the command is parsed.
+          # The redirections are tried one after another, and stderr is opened before the command is parsed.
           command exec <"$__sf_input" >"$__sf_dir/stdout" 2>"$__sf_dir/stderr" || command kill -9 $$
           __sf_busy=1
           case $__sf_stopped in "$__sf_token") command exit 143 ;; esac # it came before __sf_busy was set
           case $__sf_rc in
             0) command . "$__sf_script${__sf_token#???????}" ;;
-            # $? is that of the command before
+            # $? is the status of the previous command
             *) __sf_return "$__sf_rc" || command . "$__sf_script${__sf_token#???????}" ;;
           esac
           ;;
@@ -474,9 +474,9 @@ __sf_stop() {
               __sf_token='' __sf_extra=''
               continue
               ;;
-            # Descriptors of the sealed files that a command has closed, from a process that holds them for a moment.
-            # Only bash can close them. One that is there stays: the keeper has looked at it, and this line may be
-            # another process's.
+            # Opens the sealed files' descriptors that a command has closed, from a process that holds them briefly.
+            # Only bash can close them. A present descriptor stays, because the keeper has checked it, and this line
+            # may be another process's.
             holder=*)
               __sf_count=${__sf_extra#*from=} __sf_line=${__sf_extra#holder=}
               __sf_count=${__sf_count%%[!0-9]*} __sf_line=/proc/${__sf_line%%[!0-9]*}/fd/
@@ -548,8 +548,8 @@ __sf_stop() {
               command set -e
               ;;
           esac
-          # stderr is opened first, so that output of an EXIT trap is not lost. A traced shell would show that line on
-          # it, so there the redirection is part of the command.
+          # stderr is opened first, so that output of an EXIT trap is not lost. A traced shell would print that line to
+          # stderr, so there the redirection is part of the command.
           case $__sf_trace:$__sf_rc in
             x:*)
               __sf_trace=''

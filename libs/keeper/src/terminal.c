@@ -88,7 +88,7 @@ static void open_terminal(Terminal *terminal, const uint8_t *id, const Opening *
     .is_taken = 1, .fd = fd, .shell = pid, .leader = pid, .output = terminal->output, .input = terminal->input};
   memcpy(terminal->id, id, ID_BYTES);
   processes_spare(pid);
-  // Edge-triggered, as the output pipes: a full buffer or a program that does not read must not keep the loop busy.
+  // Edge-triggered, like the output pipes: a full buffer or a program that does not read must not keep the loop busy.
   if (events_add(fd, EPOLLIN | EPOLLOUT | EPOLLET, FIRST_TERMINAL + (terminal - terminals))) return;
   hang_up(terminal);
 }
@@ -136,7 +136,7 @@ static void release(Terminal *terminal) {
   reaper_forget(terminal->shell);
 }
 
-// Returns whether only the terminal's end is left.
+// Returns whether the terminal has ended, so that only its end message is left to send.
 static int is_over(const Terminal *terminal) { return !terminal->shell && terminal->fd < 0 && !terminal->kill_at; }
 
 static void receive(Terminal *terminal) {
@@ -151,7 +151,7 @@ static void receive(Terminal *terminal) {
     }
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN && terminal->shell) return;
-    // No process has the other side open, or only one that outlived the shell: closing hangs it up.
+    // No process has the other side open, or only one that outlived the shell, which the close hangs up.
     close(terminal->fd);
     terminal->fd = -1;
   }
@@ -273,7 +273,7 @@ int terminals_tick(void) {
   return wake;
 }
 
-// Every piece reports how much of the input has been typed; one without bytes reports only that.
+// Sends a piece of output. A piece also reports how much of the input has been typed, and may have no bytes.
 static int send_piece(Terminal *terminal) {
   static uint8_t piece[sizeof(uint64_t) + PIECE_BYTES];
   size_t n;

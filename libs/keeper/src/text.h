@@ -24,7 +24,7 @@ void text_add(Text *text, const void *bytes, size_t n);
 void text_add_string(Text *text, const char *string);
 // Adds the bytes in single quotes, for a POSIX shell.
 void text_quote(Text *text, const void *bytes, size_t n);
-// Ends the file. Returns 0, with a message in the log, when not all of it could be written.
+// Closes the file. Returns 0, with a message in the log, when not all of it could be written.
 int text_close(Text *text);
 
 #endif

@@ -19,7 +19,7 @@ static int dial(int *in, int *out) {
     return 0;
   }
   if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0) {
-    // No failure: without a worker there is no file or no listener, and a busy worker has a full backlog.
+    // These errors are expected: without a worker there is no file or no listener, and a busy one has a full backlog.
     if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN) log_failure("dialing the worker's socket");
     close(fd);
     return 0;

@@ -4,13 +4,13 @@
 #define TRANSPORT_H
 
 typedef struct {
-  // Connects. Sets the descriptors, which do not block and are not inherited. Returns 0 without a connection.
+  // Connects. Sets the descriptors, which do not block and are not inherited. Returns 0 if it cannot connect.
   int (*connect)(int *in, int *out);
-  // 1 if the connection can be made again. Else one carries the frames of all workers, each with the sync word.
+  // 1 if a lost connection can be replaced. Else one carries the frames of all workers, each frame with the sync word.
   int is_renewable;
 } Transport;
 
-// Each is called once at most. The path stays the caller's.
+// These functions are called once at most. The caller keeps the path valid.
 const Transport *transport_socket(const char *path);
 const Transport *transport_stdio(void);
 

@@ -65,7 +65,7 @@ static int enter(int directory, const char *name, int flags, int *fd) {
   return EPERM;
 }
 
-// Prints the entry unless the page before had it, then what is below it.
+// Prints the entry, unless the previous page had it, and then the entries below it.
 static int list_entry(int directory, const char *name, size_t length, uint64_t depth, int is_known,
                       const char *cursor) {
   struct stat status;
@@ -95,7 +95,7 @@ static int list_entry(int directory, const char *name, size_t length, uint64_t d
   return list_directory(fd, whole + 1, depth ? depth - 1 : 0, cursor);
 }
 
-// Lists a directory and closes its descriptor. `cursor` is where the last page ended below it, or null.
+// Lists a directory and closes its descriptor. `cursor` is where the last page ended in this directory, or null.
 static int list_directory(int fd, size_t length, uint64_t depth, const char *cursor) {
   Names names = {0};
   DIR *directory = fdopendir(fd);

@@ -28,7 +28,7 @@ uint64_t take_u64(Cursor *cursor) {
   return value;
 }
 
-// Uses eight tables for eight bytes a step: over attach the checksum must not limit the throughput.
+// Uses eight tables for eight bytes a step, because over attach the checksum must not limit the throughput.
 uint32_t crc32_of(uint32_t crc, const void *bytes, size_t n) {
   static uint32_t table[8][256];
   if (!table[0][1]) {
@@ -85,8 +85,8 @@ static void skip(Parser *parser, size_t n) {
   parser->searched = SYNC_BYTES;
 }
 
-// Begins the next frame at a sync word inside an unfinished one, whose sender has died: it is random. A whole frame
-// with a right checksum is taken even with a sync word in its payload.
+// Begins the next frame at a sync word inside an unfinished frame, because the word is random, so the sender has died.
+// A whole frame with a right checksum is taken even with a sync word in its payload.
 static enum Parsed next_on_attach(Parser *parser, Header *header, const uint8_t **payload) {
   for (;;) {
     const uint8_t *from = parser->bytes + parser->start;

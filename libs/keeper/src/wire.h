@@ -100,7 +100,7 @@ const uint8_t *take_bytes(Cursor *cursor, size_t n);
 uint32_t take_u32(Cursor *cursor);
 uint64_t take_u64(Cursor *cursor);
 
-// Returns the CRC-32 (as zlib's) of a text that begins with the bytes of `crc`, 0 for none, and goes on with these.
+// Returns zlib's CRC-32 of a text that continues with these bytes. `crc` is that of the bytes before, or 0 for none.
 uint32_t crc32_of(uint32_t crc, const void *bytes, size_t n);
 
 // Cuts received bytes into frames. On the socket a malformed frame ends the connection. Over attach a frame is sync
@@ -118,7 +118,7 @@ enum Parsed { NEED_MORE, FRAME, MALFORMED };
 size_t parser_size(void);
 // Returns where the next bytes go, and sets `n` to how many fit.
 uint8_t *parser_space(Parser *parser, size_t *n);
-// A frame's header and payload stay valid until the next call of parser_space.
+// Takes the next frame. Its header and payload stay valid until the next call of parser_space.
 enum Parsed parser_next(Parser *parser, Header *header, const uint8_t **payload);
 void parser_reset(Parser *parser);
 

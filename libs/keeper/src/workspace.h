@@ -2,7 +2,7 @@
 #ifndef WORKSPACE_H
 #define WORKSPACE_H
 
-// Returns 1 when SF_WORKSPACE (device:inode:path) is not set, or that directory is mounted at that path.
+// Returns 1 if SF_WORKSPACE (device:inode:path) is not set, or if its path is a directory with this device and inode.
 int workspace_is_expected(void);
 
 #endif

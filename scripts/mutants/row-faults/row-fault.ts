@@ -5,7 +5,7 @@
 export interface RowFault {
   row: string;
   file: string;
-  /** Stands exactly once in the file. */
+  /** Text to replace, which stands exactly once in the file. */
   text: string;
   change: string;
 }

@@ -7,7 +7,7 @@ import { toPrintable } from './printable.ts';
 import { toSpec } from './session-flags.ts';
 import { parseCount, parseDuration, parseSize } from './units.ts';
 
-// Any argument is used, or refused as wrong usage.
+// Every argument is either used or refused as wrong usage.
 
 describe('words of the command line', () => {
   test.each<[string, (text: string) => number, string[]]>([

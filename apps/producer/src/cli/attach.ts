@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander';
 import type { Context } from './context.ts';
 import { DEFAULT_DETACH_KEYS, DetachKeys, parseDetachKeys } from './detach-keys.ts';
 import { ENDING_SIGNALS } from './ending-signals.ts';
-import { DENIED, exitCodeOfSignal, exitCodeOfSignalNumber, OURS } from './exit-codes.ts';
+import { EXIT_DENIED, EXIT_OWN_FAILURE, exitCodeOfSignal, exitCodeOfSignalNumber } from './exit-codes.ts';
 import { addSessionFlags, type SessionFlags, toSpec } from './session-flags.ts';
 import { TerminalModes } from './terminal-modes.ts';
 import { watchWaiting } from './watch-waiting.ts';
@@ -53,7 +53,7 @@ interface Left {
   words?: string;
 }
 
-/** Connects the local terminal to the session's until its end or a detach, and then restores the local one. */
+/** Connects the local terminal to the session's until its end or a detach, and then restores the local terminal. */
 async function beAt(terminal: SessionTerminal, context: Context, keys: DetachKeys): Promise<Left> {
   const left = withResolvers<Left>();
   const modes = new TerminalModes();
@@ -102,7 +102,7 @@ async function beAt(terminal: SessionTerminal, context: Context, keys: DetachKey
     stdin.off('data', onTyped).pause();
     process.stdout.off('resize', onResize);
     stdin.setRawMode(false);
-    // A shell that has ended has restored the terminal itself.
+    // A shell restores the terminal itself when it ends.
     if (!ended) process.stdout.write(`${modes.undo()}\r\n`);
     await terminal.close();
     for (const signal of ENDING_SIGNALS) process.off(signal, leaveBySignal);
@@ -112,12 +112,12 @@ async function beAt(terminal: SessionTerminal, context: Context, keys: DetachKey
 function describeEnd({ reason, exitCode, signal }: Awaited<SessionTerminal['ended']>): Left {
   switch (reason) {
     case 'exited':
-      return { exitCode: exitCode ?? OURS };
+      return { exitCode: exitCode ?? EXIT_OWN_FAILURE };
     case 'signalled':
       return { exitCode: exitCodeOfSignalNumber(signal ?? 0), words: `The shell was ended by signal ${signal}.` };
     case 'blocked':
       return {
-        exitCode: DENIED,
+        exitCode: EXIT_DENIED,
         words: 'The terminal was closed: a rule of the session blocks what it would have shown.',
       };
     case 'hung-up':
@@ -128,7 +128,7 @@ function describeEnd({ reason, exitCode, signal }: Awaited<SessionTerminal['ende
   }
 }
 
-/** Returns the size of the terminal, or 24 by 80. */
+/** Returns the size of the terminal, or 24 by 80 if it is unknown. */
 function localSize(): { rows: number; cols: number } {
   return { rows: process.stdout.rows || 24, cols: process.stdout.columns || 80 };
 }

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { type AuditRecord, ShellfleetError } from '@shellfleet/protocol';
 import { parseAuditLine } from '@shellfleet/sealing';
 
-// Reads the audits of this machine's hosts. It does not verify them.
+// Reads the audits of this machine's hosts, without verification.
 
 /** Returns the audits of the hosts below a state directory. Throws COMMAND_INVALID when there is none. */
 export async function auditsOfMachine(stateDirectory: string): Promise<string[]> {

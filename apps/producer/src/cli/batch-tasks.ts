@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { type BatchOptions, checkTask, ShellfleetError, type Task } from '@shellfleet/client';
 
-/** Names of stdin. A socket there cannot be opened by path. */
+/** Names of stdin. If stdin is a socket, no path opens it. */
 const STDIN = ['-', '/dev/stdin', '/dev/fd/0', '/proc/self/fd/0'];
 
 export interface TaskFile {
@@ -12,8 +12,8 @@ export interface TaskFile {
 }
 
 /**
- * Checks a whole file of tasks, one JSON object per line, before any of them runs. A file is then read again, and the
- * tasks of a pipe are kept.
+ * Checks a whole file of tasks, one JSON object per line, before any of them runs. A file is then read again;
+ * the tasks from a pipe are kept in memory.
  */
 export async function openTaskFile(
   path: string,
@@ -74,7 +74,7 @@ function duplicate(path: string, id: unknown, before: number, line: number): She
   );
 }
 
-/** Adds the path to a failure to read a local file. */
+/** Adds the path to the error of a local file that cannot be read. */
 function toFileError(path: string, cause: unknown): unknown {
   const { code, message } = cause as NodeJS.ErrnoException;
   if (cause instanceof ShellfleetError || code === undefined) return cause;

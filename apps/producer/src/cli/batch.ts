@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { openTaskFile } from './batch-tasks.ts';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
-import { CANCELLED } from './exit-codes.ts';
+import { EXIT_CANCELLED } from './exit-codes.ts';
 import { addSessionFlags, type SessionFlags, toSpec } from './session-flags.ts';
 import type { CliOutput } from './terminal.ts';
 import { parseCount, parseDuration } from './units.ts';
@@ -99,11 +99,11 @@ async function run(context: Context, file: string, flags: Flags): Promise<void> 
     const failed = all - skipped - success;
     terminal.say(`${success} succeeded, ${failed} did not, ${skipped} had ended before. Results are in ${out}.`);
     if (interrupt.hopeless !== undefined) throw interrupt.hopeless;
-    context.setExitCode(interrupt.signal.aborted ? CANCELLED : failed > 0 ? 1 : 0);
+    context.setExitCode(interrupt.signal.aborted ? EXIT_CANCELLED : failed > 0 ? 1 : 0);
   });
 }
 
-/** Refuses an existing file. Pipes and devices are written. */
+/** Refuses to overwrite an existing file. Pipes and devices are allowed. */
 function refuseExisting(out: string): void {
   if (statSync(out, { throwIfNoEntry: false })?.isFile() !== true) return;
   throw new ShellfleetError(
@@ -123,7 +123,7 @@ function parseRetries(text: string): NonNullable<BatchOptions['retries']> {
   return retries;
 }
 
-/** Handles Ctrl-C: the first cancels the running tasks and starts no further one, the second leaves. */
+/** Handles Ctrl-C: the first cancels the running tasks and starts no more tasks, the second ends this process. */
 function listenForInterrupt(terminal: CliOutput): Disposable & {
   signal: AbortSignal;
   readonly hopeless: ShellfleetError | undefined;
@@ -132,7 +132,7 @@ function listenForInterrupt(terminal: CliOutput): Disposable & {
   const stop = new AbortController();
   let hopeless: ShellfleetError | undefined;
   const interrupt = () => {
-    if (stop.signal.aborted) process.exit(CANCELLED);
+    if (stop.signal.aborted) process.exit(EXIT_CANCELLED);
     terminal.say('Cancelling the running tasks; Ctrl-C again leaves at once. --resume continues from here.');
     stop.abort();
   };

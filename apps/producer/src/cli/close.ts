@@ -4,7 +4,7 @@ import type { Context } from './context.ts';
 import { exitCodeOfError } from './exit-codes.ts';
 import { collectPair } from './pairs.ts';
 
-/** Sessions that are closed at a time. Each can take as long as its shutdown commands. */
+/** Most sessions that are closed at a time. A close can take as long as the session's shutdown commands. */
 const AT_ONCE = 8;
 
 interface Flags {
@@ -30,7 +30,7 @@ export function registerClose(program: Command, context: Context): void {
     .action((ids: string[], flags: Flags) => close(context, ids, flags));
 }
 
-/** Closes all sessions, also after a failure. The exit code is that of the first failure. */
+/** Closes all sessions, also after a failure. The first failure sets the exit code. */
 async function close(context: Context, ids: readonly string[], { label: labels, purge }: Flags): Promise<void> {
   const { terminal } = context;
   if (ids.length === 0 && labels === undefined) {
@@ -68,7 +68,7 @@ async function closeOne(fleet: Fleet, id: string): Promise<string> {
   const session = await fleet.attach(id);
   const before = await session?.info();
   await session?.close();
-  // The host may have become unreachable in the meantime.
+  // The host may have become unreachable since the session was read.
   const host = before?.hostId ? (await fleet.hosts()).find((one) => one.id === before.hostId) : undefined;
   const isAway =
     before?.state === 'unreachable' || (before?.hostId && host?.state !== 'up' && host?.state !== 'draining');

@@ -14,7 +14,7 @@ import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { existingSession } from './existing-session.ts';
-import { CANCELLED } from './exit-codes.ts';
+import { EXIT_CANCELLED } from './exit-codes.ts';
 import { watchWaiting } from './watch-waiting.ts';
 
 interface Flags {
@@ -60,7 +60,7 @@ async function untilInterrupted(context: Context, work: (signal: AbortSignal) =>
   }
   if (!stop.signal.aborted) return;
   context.terminal.say('Interrupted. A file that was not complete has no part under its name.');
-  context.setExitCode(CANCELLED);
+  context.setExitCode(EXIT_CANCELLED);
   process.stdin.destroy();
 }
 
@@ -153,7 +153,7 @@ function parseRemote(text: string): Remote | undefined {
   return session === undefined || path === undefined ? undefined : { session, path };
 }
 
-/** Returns the session, which a mistyped id does not open. */
+/** Returns the session. A mistyped id does not open a new session. */
 function sessionOf(fleet: Fleet, { session: id }: Remote, { open }: Flags): Promise<Session> {
   return open ? fleet.session(id) : existingSession(fleet, id);
 }

@@ -17,7 +17,7 @@ function toByte(key: string): number {
   );
 }
 
-/** Finds the detach keys in the input. Keys that may begin them wait for the next one. */
+/** Finds the detach keys in the input. A key that may begin the detach keys is held back until the next key. */
 export class DetachKeys {
   readonly #keys: Buffer;
   #matched = 0;

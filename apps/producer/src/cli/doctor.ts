@@ -3,7 +3,7 @@ import { examine } from '../fleet-process/doctor.ts';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 
-/** Registers `doctor`. Its exit code is 1 when something is missing that only the user can supply. */
+/** Registers `doctor`. Its exit code is 1 when a part is missing that only the user can supply. */
 export function registerDoctor(program: Command, { config, terminal, setExitCode }: Context): void {
   program
     .command('doctor')

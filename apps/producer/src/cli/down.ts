@@ -13,7 +13,7 @@ export function registerDown(program: Command, { config, terminal }: Context): v
       const record = await readFleetRecord(config.env);
       const use = record && (await tryToReadUse(record, config.env));
       if (use !== undefined) terminal.say(`Ending the fleet, and with it: ${describeUse(use)}`);
-      // The engine may end with the fleet, so it is asked before.
+      // The engine may end with the fleet, so the images are read before the fleet ends.
       const images = await findOwnImages(config.env);
       const ended = await endFleet(config.env);
       terminal.say(ended ? 'The fleet of this machine has ended.' : 'No fleet of this machine was running.');

@@ -1,4 +1,4 @@
-/** Examples of every verb, for its help. A test parses each of them. */
+/** Examples of every verb for the help. A test parses each example. */
 export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   up: ['shellfleet up --detach', 'shellfleet up --workers 2 --slots 16 --policies docker,host'],
   down: ['shellfleet down'],

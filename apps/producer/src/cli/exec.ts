@@ -51,7 +51,7 @@ async function exec(
     .finally(() => leaveStdin(flags));
 }
 
-/** Returns true for a refused command. Its session works and stays: a new one of its id might ask nobody. */
+/** Returns true for a refused command. Its session stays, because a new session of that id might ask nobody. */
 function wasRefused(result: Result | undefined): boolean {
   return result?.outcome === 'denial' || (result?.outcome === 'error' && result.error.code === 'APPROVAL_EXPIRED');
 }

@@ -1,6 +1,6 @@
 import { type Fleet, type Session, ShellfleetError } from '@shellfleet/client';
 
-/** Returns an open session. Throws for any other id, which is most likely misspelt. */
+/** Returns an open session. Throws if no session of this id is open, because the id is then most likely misspelt. */
 export async function existingSession(fleet: Fleet, id: string): Promise<Session> {
   const session = await fleet.attach(id);
   const info = await session?.info();

@@ -1,43 +1,43 @@
 import { constants } from 'node:os';
 import { ensureShellfleetError, type Outcome, type Result, type ToolErrorCode } from '@shellfleet/protocol';
 
-export const USAGE = 2;
-const TIMEOUT = 124;
-export const OURS = 125;
-export const DENIED = 126;
-export const CANCELLED = 130;
+export const EXIT_USAGE = 2;
+const EXIT_TIMEOUT = 124;
+export const EXIT_OWN_FAILURE = 125;
+export const EXIT_DENIED = 126;
+export const EXIT_CANCELLED = 130;
 /** Returns 128 plus the number of the signal, as a shell does. */
 export const exitCodeOfSignal = (signal: NodeJS.Signals) => exitCodeOfSignalNumber(constants.signals[signal] ?? 0);
 export const exitCodeOfSignalNumber = (signal: number) => 128 + signal;
 
 /** Returns the exit code of the command, or the code for an outcome without one. */
 export function exitCodeOfResult(result: Result): number {
-  const own = result.exitCode ?? OURS;
+  const own = result.exitCode ?? EXIT_OWN_FAILURE;
   const codes: Record<Outcome, number> = {
     success: own,
     failure: own,
-    timeout: TIMEOUT,
-    cancellation: CANCELLED,
-    denial: DENIED,
-    blocked: DENIED,
-    lost: OURS,
-    error: OURS,
+    timeout: EXIT_TIMEOUT,
+    cancellation: EXIT_CANCELLED,
+    denial: EXIT_DENIED,
+    blocked: EXIT_DENIED,
+    lost: EXIT_OWN_FAILURE,
+    error: EXIT_OWN_FAILURE,
   };
   return codes[result.outcome];
 }
 
-/** Returns 1 for a failed call, and else the code of the outcome that a command would have. */
+/** Returns 1 for a call that failed in the tool, else the exit code of the command's outcome for the same reason. */
 export function exitCodeOfToolError(code: ToolErrorCode): number {
   const codes: Partial<Record<ToolErrorCode, number>> = {
-    'unknown-tool': USAGE,
-    'arguments-invalid': USAGE,
-    timeout: TIMEOUT,
-    'not-started': TIMEOUT,
-    'approval-expired': OURS,
-    cancelled: CANCELLED,
-    denied: DENIED,
-    lost: OURS,
-    error: OURS,
+    'unknown-tool': EXIT_USAGE,
+    'arguments-invalid': EXIT_USAGE,
+    timeout: EXIT_TIMEOUT,
+    'not-started': EXIT_TIMEOUT,
+    'approval-expired': EXIT_OWN_FAILURE,
+    cancelled: EXIT_CANCELLED,
+    denied: EXIT_DENIED,
+    lost: EXIT_OWN_FAILURE,
+    error: EXIT_OWN_FAILURE,
   };
   return codes[code] ?? 1;
 }
@@ -45,7 +45,7 @@ export function exitCodeOfToolError(code: ToolErrorCode): number {
 /** Returns 2 for invalid input, Redis addresses or connection files, and 125 for a failure of Shellfleet. */
 export function exitCodeOfError(error: unknown): number {
   const { code, context } = ensureShellfleetError(error);
-  if (context.reason === 'start-deadline') return TIMEOUT;
+  if (context.reason === 'start-deadline') return EXIT_TIMEOUT;
   const isBadSetting = code === 'REDIS_UNSUITABLE' && context.setting === undefined;
-  return code.endsWith('_INVALID') || isBadSetting ? USAGE : OURS;
+  return code.endsWith('_INVALID') || isBadSetting ? EXIT_USAGE : EXIT_OWN_FAILURE;
 }

@@ -2,7 +2,7 @@ import type { Command, Option } from 'commander';
 import { describeDefaults } from './default-values.ts';
 import { EXAMPLES } from './examples.ts';
 
-/** Configures the help. Call this before the verbs are registered, which inherit the settings. */
+/** Configures the help. Must be called before the verbs are registered, because they inherit the settings. */
 export function configureHelp(program: Command): void {
   program.configureHelp({
     optionDescription: (option) => describeOption(option),

@@ -7,7 +7,7 @@ import { type HostDirectory, readStateDirectoryId } from './read-audit.ts';
 const keptHeadSchema = auditHeadSchema.extend({ namespace: z.string(), host: z.string(), tenant: z.string() });
 export type KeptHead = z.infer<typeof keptHeadSchema>;
 
-/** A host's audit as known from elsewhere, from which the verification begins. */
+/** Heads of a host's audit that are known from another place, and with which the audit is compared. */
 export interface KnownHost {
   namespace: string;
   host: string;
@@ -22,7 +22,7 @@ export interface Known {
   elsewhere: string[];
 }
 
-/** Reads the heads of a file that `audit heads` printed. Each of its hosts must be here. */
+/** Reads the heads of a file that `audit heads` printed. Each host in the file must have an audit here. */
 export async function readKeptHeads(path: string): Promise<Known> {
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw new ShellfleetError('COMMAND_INVALID', `--heads: ${path} cannot be read.`, { issues: [] }, { cause });

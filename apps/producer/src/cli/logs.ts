@@ -95,7 +95,7 @@ interface Log<T extends Piece> {
 /** Place where a second reading begins. */
 interface From<T> {
   last: T;
-  /** Number of earlier bytes that were read, or are missing. */
+  /** Number of earlier bytes, whether they were read or are missing. */
   bytes: number;
 }
 
@@ -146,7 +146,7 @@ function readStored(
 
 function cutPiece<T extends Piece>(piece: T, at: number): T {
   const data = piece.data.subarray(at);
-  // A gap before the piece is not among the last lines.
+  // A gap before the piece is not a part of the last lines.
   return { ...piece, data, text: Buffer.from(data).toString(), omittedBytes: undefined };
 }
 
@@ -175,7 +175,7 @@ async function* outputOf(
   }
 }
 
-/** Returns the command with this id, which may also be a session's. */
+/** Returns the command with this id, or undefined if there is none, because the id is a session's, for example. */
 async function findCommand(fleet: Fleet, id: string): Promise<FleetCommand | undefined> {
   try {
     return await fleet.command(id);

@@ -1,8 +1,8 @@
 import { hostDirectoryName } from '@shellfleet/sealing';
 import type { HostDirectory } from './read-audit.ts';
 
-// A chain and its key name their host, so a copy of another host's audit is authentic, and only its place shows that it
-// is a copy. Each host has one directory with its name and a secret that no other directory has.
+// A chain and its key name their host, so a copy of another host's audit verifies. Only its place shows that it is a
+// copy: each host has one directory with its name, and with a secret that no other directory has.
 
 /** A finding about the place of a host's audit. */
 export interface PlaceFinding {

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 
-/** Collects a flag that is given as `name=value`, once or again. */
+/** Collects the values of a repeatable flag `name=value`. */
 export function collectPair(text: string, before: Record<string, string> = {}): Record<string, string> {
   const equals = text.indexOf('=');
   if (equals < 1) throw new InvalidArgumentError('Give it as NAME=value.');

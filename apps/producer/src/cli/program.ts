@@ -2,28 +2,28 @@ import { ensureShellfleetError, isOn, ShellfleetError } from '@shellfleet/protoc
 import { Command, CommanderError, Option } from 'commander';
 import type { Config } from '../config.ts';
 import { createVerbContext } from './context.ts';
-import { exitCodeOfError, OURS, USAGE } from './exit-codes.ts';
+import { EXIT_OWN_FAILURE, EXIT_USAGE, exitCodeOfError } from './exit-codes.ts';
 import { addExamples, configureHelp, leafVerbs } from './help.ts';
 import { toPrintable } from './printable.ts';
-import { endOptionsAtScript, firstWord, takesScript } from './script-words.ts';
+import { endOptionsAtScript, firstOperand, takesScript } from './script-words.ts';
 import { showWarnings } from './show-warnings.ts';
 import { CliOutput } from './terminal.ts';
 import { loadVerbs, type VerbGroups } from './verbs.ts';
 
 /**
- * Runs a command line and returns its exit code. A result that could not be written is a failure of the command line.
+ * Runs a command line and returns its exit code. A result that cannot be written is a failure of Shellfleet (125).
  */
 export async function runCli(args: readonly string[], config: Config): Promise<number> {
   const terminal = new CliOutput(config);
   showWarnings(terminal);
   const exitCode = await runVerb(args, config, terminal);
-  return (await terminal.flush()) ? exitCode : OURS;
+  return (await terminal.flush()) ? exitCode : EXIT_OWN_FAILURE;
 }
 
-/** Runs a verb. Only this turns an error into a line on stderr. */
+/** Runs a verb. Only this function turns an error into a line on stderr. */
 async function runVerb(args: readonly string[], config: Config, terminal: CliOutput): Promise<number> {
   let exitCode = 0;
-  const verbs = await loadVerbs(firstWord(args, settings()));
+  const verbs = await loadVerbs(firstOperand(args, settings()));
   const program = createProgram(config, terminal, verbs, (code) => {
     exitCode = code;
   });
@@ -39,7 +39,7 @@ async function runVerb(args: readonly string[], config: Config, terminal: CliOut
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return 0;
       if (isJson(words, undefined)) await terminal.json(toErrorLine(toUsageError(error)));
-      return USAGE;
+      return EXIT_USAGE;
     }
     terminal.fail(error);
     if (isJson(words, flags)) await terminal.json(toErrorLine(ensureShellfleetError(error)));
@@ -47,7 +47,7 @@ async function runVerb(args: readonly string[], config: Config, terminal: CliOut
   }
 }
 
-/** Returns true if stdout is for a program. After a parse error only the words are known. */
+/** Returns true if a program reads stdout. After a parse error there are no flags, so the words decide. */
 function isJson(words: readonly string[], flags: { json?: unknown } | undefined): boolean {
   if (flags !== undefined) return flags.json === true;
   const end = words.indexOf('--');
@@ -112,7 +112,7 @@ function ignoreSwitchesThatAreOff(command: Command, env: NodeJS.ProcessEnv): voi
   for (const inner of command.commands) ignoreSwitchesThatAreOff(inner, env);
 }
 
-/** Writes the usage. An unknown option may be the first word of a script, unless it resembles a flag. */
+/** Writes the usage. Adds a hint if an unknown option resembles no flag, because it may begin a script. */
 function writeScriptUsage(text: string, write: (line: string) => void): void {
   const hint = ' Put `--` before a script that begins with a dash.';
   write(toUsageLine(text.replace(/(unknown option '[^']*')\s*$/, `$1.${hint}`)));

@@ -83,7 +83,7 @@ async function prune({ config, terminal }: Context, named: Fleet, flags: Flags):
 
 const count = (number: number) => `${number} of them`;
 
-/** Returns true for owned items that the flags ask to remove. `--kept` limits this to kept ones, those of `--fleet`. */
+/** Returns true for owned items that the flags ask to remove. `--kept` limits `--fleet` to kept containers. */
 function isAskedFor({ fleet, kept }: Flags, ownFleetId: string | undefined, ownDirectory: string) {
   const isOfFleet = ({ fleetId, mounted }: Leftover) =>
     fleet === undefined

@@ -27,7 +27,7 @@ export interface HostDirectory {
   ownId: string | undefined;
   /** Secret of the host. */
   key: string | undefined;
-  /** Path of its audit, which each worker begins at its start. */
+  /** Path of the host's audit, which a worker makes when it starts. */
   auditPath: string;
   audit: HostAudit | undefined;
 }

@@ -1,7 +1,7 @@
 import type { Result } from '@shellfleet/client';
 import type { CliOutput } from './terminal.ts';
 
-/** Reports how many tokens of well-known formats were replaced in output, which for example breaks a patch. */
+/** Reports how many tokens of well-known formats were replaced in output, because that breaks a patch, for example. */
 export async function sayRedactedFormats(
   terminal: Pick<CliOutput, 'say'>,
   results: Iterable<Pick<Result, 'redactions'>>,

@@ -16,7 +16,7 @@ function file(name: string, text: string): string {
 }
 const PUSH = 'rules: [{ pattern: [git, push], decision: forbid, justification: Ask first. }]';
 
-/** Returns what it prints: JSON values, lines, and the rows of tables. */
+/** Returns the output of `rules check`: JSON values, lines, and the rows of tables. */
 async function check(words: string[], flags: CheckFlags = {}): Promise<unknown[]> {
   const printed: unknown[] = [];
   const print = async (value: unknown) => void printed.push(value);

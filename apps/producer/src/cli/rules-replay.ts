@@ -5,8 +5,8 @@ import { auditsOfMachine, readAudit } from './audit-records.ts';
 import type { Context } from './context.ts';
 import { readRules } from './rules-check.ts';
 
-// Replays rules over the commands in the audits of this machine. The audit has the redacted script, without the end of
-// a very long one, and the policy of each session, but not the session's own rules and `approval`.
+// Replays rules over the commands in the audits of this machine. An audit has the redacted scripts, cut if very long,
+// and the policy of each session, but not the session's own rules and `approval`.
 
 export interface ReplayFlags {
   since: number;
@@ -30,7 +30,7 @@ interface Tally {
   commands: number;
   forbidden: number;
   needsApproval: number;
-  /** Number of started commands whose script the audit lacks in part. */
+  /** Number of started commands of whose script the audit has only a part. */
   unknown: number;
 }
 

@@ -18,7 +18,7 @@ export function registerRun(program: Command, context: Context): void {
 
 async function run(context: Context, script: string, flags: CommandFlags): Promise<void> {
   const options = toRunOptions(flags);
-  // Before a session is opened.
+  // Checks the command before a session is opened.
   checkCommand(script, options);
   await context
     .withFleet(async (fleet) => {

@@ -1,7 +1,7 @@
 import { quoteWord } from '@shellfleet/protocol';
 import type { Command, Option } from 'commander';
 
-/** Returns the script of the given words: one is a script, several are the quoted words of one command. */
+/** Returns the script: a single word is the script itself, and several words are quoted into one command. */
 export function toScript(words: readonly string[]): string {
   return words.length === 1 ? (words[0] as string) : words.map(quoteWord).join(' ');
 }
@@ -25,8 +25,8 @@ export function endOptionsAtScript(program: Command, args: readonly string[]): s
   return at < 0 ? [...args] : [...args.slice(0, at), '--', ...args.slice(at)];
 }
 
-/** Returns the first word that is neither an option nor an option's value. */
-export function firstWord(args: readonly string[], options: readonly Option[]): string | undefined {
+/** Returns the first word that is no option and no option's value. */
+export function firstOperand(args: readonly string[], options: readonly Option[]): string | undefined {
   return args[nextOperand(args, 0, options)];
 }
 

@@ -29,7 +29,7 @@ export interface SessionFlags {
   spec?: SessionSpec;
 }
 
-/** Adds flags for the spec of a session. Secrets come from the environment, because lists of processes show flags. */
+/** Adds flags for the spec of a session. Secrets have no flags, because lists of processes show flags. */
 export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command {
   const secret = (name: string, before?: Record<string, string>) => ({ ...before, [name]: readSecret(name, env) });
   return verb
@@ -108,7 +108,7 @@ export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
     .optionsGroup('Options:');
 }
 
-/** Returns the spec of the flags, or undefined without any, so that an open session of any spec is used. */
+/** Returns the spec from the flags, or undefined if no flag is given, so that an open session of any spec is used. */
 export function toSpec(flags: SessionFlags): SessionSpec | undefined {
   const { image, policy, memory, cpus, pids, user, workspace, idleTimeout } = flags;
   const { sessionEnv, startup, shutdown, label, secret, redact, spec, approval, askByDefault } = flags;

@@ -1,20 +1,20 @@
 import type { Command, OmittedBecause, OutputChunk, Result, Session, ShellfleetError } from '@shellfleet/client';
 import { describeBlocked, describeDenied } from '@shellfleet/protocol';
 import type { Context } from './context.ts';
-import { CANCELLED, exitCodeOfResult, exitCodeOfSignal, OURS } from './exit-codes.ts';
+import { EXIT_CANCELLED, EXIT_OWN_FAILURE, exitCodeOfResult, exitCodeOfSignal } from './exit-codes.ts';
 import { sayRedactedFormats } from './redacted-formats.ts';
 import type { CliOutput } from './terminal.ts';
 import { type WaitingWatch, watchWaiting } from './watch-waiting.ts';
 
-/** Reasons of the command line's own cancellations, which need no message. */
+/** Reasons with which the command line itself cancels commands. It prints no message for these. */
 const INTERRUPTED = 'interrupted by its caller';
 const READER_GONE = 'the reader of its output has gone';
 /** Longest wait after a signal for the cancellation of a command that no host can run. */
 const CANCEL_MS = 2_000;
 
 /**
- * Submits a command, shows its output and progress, and sets its exit code. Stdout throttles the command, so that all
- * output comes; if some is missing, the exit code is another. Returns its Result.
+ * Submits a command, shows its output and progress, and sets its exit code. Stdout throttles the command, so that no
+ * output is lost; if some is missing, the exit code differs. Returns the command's Result.
  */
 export async function showOwnCommand(
   context: Context,
@@ -27,7 +27,7 @@ export async function showOwnCommand(
   const command = await submit();
   signals.accepted(command);
   if (options.json) await terminal.json({ type: 'accepted', commandId: command.id, sessionId: session.id });
-  // As with a pipe into `head`, the rest of the output is not wanted.
+  // Cancels the command, because stdout has no reader for the rest, as after a pipe into `head`.
   terminal.readerGone.addEventListener('abort', () => void command.cancel(READER_GONE).catch(() => {}));
   let hopeless: ShellfleetError | undefined;
   using watch = watchWaiting(terminal, session, {
@@ -50,7 +50,7 @@ export async function showOwnCommand(
   const isWhole = missingBytes === 0 || terminal.readerGone.aborted;
   if (isWhole || !['success', 'failure'].includes(result.outcome)) return result;
   terminal.say(`${missingBytes} bytes of its output did not come, so the exit code is not that of ${command.id}.`);
-  context.setExitCode(OURS);
+  context.setExitCode(EXIT_OWN_FAILURE);
   return result;
 }
 
@@ -119,8 +119,8 @@ function whatWasLost({ commandId, reason }: Result): string {
 }
 
 /**
- * Handles signals: the first Ctrl-C cancels the command, once it is accepted, and the second leaves. After a hang-up it
- * still runs, unless it waits for stdin from this process.
+ * Handles signals: the first Ctrl-C cancels the command, once it is accepted, and the second ends this process. After a
+ * hang-up the command still runs, unless it waits for stdin from this process.
  */
 function listenForSignals(
   terminal: CliOutput,
@@ -133,7 +133,7 @@ function listenForSignals(
     command?.cancel(INTERRUPTED).catch((error: unknown) => terminal.fail(error));
   };
   const interrupt = () => {
-    if (interrupted) process.exit(CANCELLED);
+    if (interrupted) process.exit(EXIT_CANCELLED);
     interrupted = true;
     terminal.say(`Cancelling ${command?.id ?? 'the command'}; Ctrl-C again leaves at once.`);
     cancel();

@@ -1,6 +1,6 @@
 import type { CliOutput } from './terminal.ts';
 
-/** Shows the client's warnings like other messages, and leaves those of others to Node. */
+/** Shows warnings of the client like other messages, and leaves all other warnings to Node. */
 export function showWarnings(terminal: CliOutput): void {
   const others = process.listeners('warning');
   process.removeAllListeners('warning');

@@ -5,7 +5,7 @@ const NEWLINE = 10;
  */
 export class TailLines<T extends { data: Uint8Array }> {
   readonly #lines: number;
-  /** Returns the end of a piece, from a byte on. */
+  /** Returns the end of a piece from the byte `from` on. */
   readonly #cut: (piece: T, from: number) => T;
   #pieces: { piece: T; newlines: number }[] = [];
   #newlines = 0;

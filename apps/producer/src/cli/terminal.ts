@@ -7,7 +7,7 @@ import { toPrintable } from './printable.ts';
 
 /** Output of the command line: requested data on stdout, messages for a person on stderr. */
 export class CliOutput {
-  /** Aborts when stdout takes no more, for example because its reader has gone. Later writes are dropped. */
+  /** Aborts when writing to stdout fails, for example because its reader has gone. Later writes are dropped. */
   readonly readerGone: AbortSignal;
   #stdoutHasFailed = false;
   readonly #config: Config;
@@ -26,7 +26,7 @@ export class CliOutput {
       }
       gone.abort();
     });
-    // There is no other place to report this.
+    // A failure of stderr can be reported nowhere.
     process.stderr.on('error', () => {});
   }
 
@@ -102,5 +102,5 @@ export class CliOutput {
   }
 }
 
-/** Returns true for a message that ends with an instruction, which is more precise than the general hint. */
+/** Returns true for a message that ends with an instruction. It replaces the general hint, which is less precise. */
 const isInstruction = (message: string) => /\. [A-Z`][^.]*\.$/.test(message);

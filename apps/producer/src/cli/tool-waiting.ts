@@ -10,8 +10,8 @@ interface Options {
 }
 
 /**
- * Reports on stderr why a tool call does not start, after two seconds and once for each message. Gives up like the wait
- * of a command when no live host can take the call.
+ * Reports on stderr, after two seconds and once for each message, why a tool call does not start. Gives up, like the
+ * wait of a command, when no live host can take the call.
  */
 export function sayWhyItWaits(
   terminal: Pick<CliOutput, 'isTerminal' | 'say'>,

@@ -6,7 +6,7 @@ import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { ENDING_SIGNALS } from './ending-signals.ts';
-import { CANCELLED, exitCodeOfToolError } from './exit-codes.ts';
+import { EXIT_CANCELLED, exitCodeOfToolError } from './exit-codes.ts';
 import { sayWhyItWaits } from './tool-waiting.ts';
 import { parseDuration } from './units.ts';
 
@@ -102,7 +102,7 @@ async function call({ terminal, setExitCode, withFleet }: Context, name: string,
     for (const signal of ENDING_SIGNALS) process.off(signal, interrupt);
     if (result === undefined) {
       terminal.say(`The call of ${name} was cancelled.`);
-      return setExitCode(CANCELLED);
+      return setExitCode(EXIT_CANCELLED);
     }
     if (!result.ok) setExitCode(exitCodeOfToolError(result.error.code));
     if (flags.json) return terminal.json(result);

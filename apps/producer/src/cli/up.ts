@@ -12,7 +12,7 @@ import { type RunningFleet, startFleet, type UpOptions } from '../fleet-process/
 import { PROGRAM } from '../program-file.ts';
 import type { Context } from './context.ts';
 import { ENDING_SIGNALS } from './ending-signals.ts';
-import { CANCELLED } from './exit-codes.ts';
+import { EXIT_CANCELLED } from './exit-codes.ts';
 import { parseDuration } from './units.ts';
 import { policiesFlag, slotsFlag } from './worker-flags.ts';
 
@@ -91,7 +91,7 @@ async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): P
       throw error;
     }
     report(asked.signal.aborted ? 'Interrupted: what was started ends.' : (error as Error).message);
-    setExitCode(asked.signal.aborted ? CANCELLED : 1);
+    setExitCode(asked.signal.aborted ? EXIT_CANCELLED : 1);
   } finally {
     await running?.close();
     asked.releaseStarter();
@@ -99,8 +99,8 @@ async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): P
 }
 
 /**
- * Returns a signal that aborts instead of ending this process: on signals, and on the starter's end until
- * `releaseStarter`.
+ * Returns an AbortSignal that aborts on SIGINT, SIGTERM and SIGHUP, which then do not end this process, and, until
+ * `releaseStarter`, at the end of the starter.
  */
 function askedToEnd(): { signal: AbortSignal; releaseStarter(): void } {
   const asked = new AbortController();
@@ -142,7 +142,7 @@ async function upDetached({ config, terminal, setExitCode }: Context): Promise<v
   const args = process.argv.slice(2).filter((argument) => argument !== '--detach' && argument !== '-d');
   const { SHELLFLEET_UP_DETACH: _, ...env } = config.env;
   const child = fork(PROGRAM, args, { env, detached: true, stdio: ['ignore', log, log, 'ipc'] });
-  // The child does not belong to the terminal, so signals are passed on. This process ends after it.
+  // The child does not belong to the terminal, so signals are passed on. This process ends after the child.
   const passOn = () => void child.kill('SIGTERM');
   for (const signal of ENDING_SIGNALS) process.on(signal, passOn);
   const ready = await new Promise<boolean>((resolve) => {

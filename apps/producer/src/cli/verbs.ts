@@ -7,7 +7,7 @@ type RegisterVerb = (program: Command, context: Context) => void;
 /** Verbs by the title of their group. */
 export type VerbGroups = readonly (readonly [title: string, readonly RegisterVerb[]])[];
 
-/** Verbs in the order and groups of the help. Each is loaded when it is called, which makes short calls faster. */
+/** Verbs in the order and groups of the help. A verb is loaded when it is called, which makes short calls faster. */
 const verbs: Readonly<Record<string, Readonly<Record<string, () => Promise<RegisterVerb>>>>> = {
   'Sessions:': {
     exec: async () => (await import('./exec.ts')).registerExec,
@@ -42,7 +42,7 @@ const verbs: Readonly<Record<string, Readonly<Record<string, () => Promise<Regis
   },
 };
 
-/** Loads a verb, or without a valid name all verbs, for help, completion and corrections. */
+/** Loads a verb. Loads all verbs if the name is missing or unknown, for help, completion and corrections. */
 export function loadVerbs(name?: string): Promise<VerbGroups> {
   for (const [title, group] of Object.entries(verbs)) {
     const load = name !== undefined && Object.hasOwn(group, name) ? group[name] : undefined;

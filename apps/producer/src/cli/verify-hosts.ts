@@ -14,13 +14,13 @@ export interface VerifiedHosts {
   findings: HostFinding[];
   records: number;
   chains: number;
-  /** Hosts without a known head. */
+  /** Hosts without a known head to compare their audit with. */
   uncompared: string[];
 }
 
 /**
- * Checks that each of `hosts` has its audit, each head its chain, and then the directories, which an attacker can
- * change.
+ * Checks that each of `hosts` has an audit and each head a chain. Then verifies the directories, because an attacker
+ * can change them.
  */
 export function verifyHosts({
   stateDirectory,
@@ -64,7 +64,7 @@ function findMissing(stateDirectory: string, directories: readonly HostDirectory
     message,
   });
   const all = join(stateDirectory, 'hosts');
-  // A removal of everything must not pass as a machine without audits.
+  // A machine whose audits were all removed must not pass as a machine that never had any.
   if (directories.length === 0 && hosts.length === 0) return [missing('*', all, 'no host has its audit here')];
   const isThere = (known: KnownHost) => directories.some(({ audit }) => audit !== undefined && isSame(audit, known));
   const gone = hosts.filter((known) => !isThere(known));
@@ -75,7 +75,7 @@ function findMissing(stateDirectory: string, directories: readonly HostDirectory
   );
   return [
     ...gone.map(({ host }) => missing(host, directoryOf(host), 'the audit of this host is missing')),
-    // Each worker begins one when it starts.
+    // Every worker makes an audit when it starts.
     ...unnamed.map(({ ownId, name, auditPath }) => missing(ownId ?? name, auditPath, 'the audit is missing')),
   ];
 }
@@ -83,7 +83,7 @@ function findMissing(stateDirectory: string, directories: readonly HostDirectory
 const isSame = (one: { namespace: string; host: string }, other: { namespace: string; host: string }) =>
   one.namespace === other.namespace && one.host === other.host;
 
-/** Returns the chains of a host, including those with only a head. */
+/** Returns the chains of a host, including chains that are gone and of which only a head is known. */
 function withRemoved({ namespace, host, chains }: HostAudit, heads: KnownHost['heads']): AuditDirectory[] {
   const removed = [...heads.keys()].filter((tenant) => !chains.some((chain) => chain.tenant === tenant));
   return [...chains, ...removed.map((tenant) => ({ namespace, host, tenant, segments: [] }))];

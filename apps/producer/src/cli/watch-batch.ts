@@ -3,16 +3,16 @@ import type { CliOutput } from './terminal.ts';
 import { noHostError, patienceOf, reasonToWait } from './watch-waiting.ts';
 
 const LOOK_EVERY_MS = 2_000;
-/** Number of begun tasks that are checked. Tasks of a batch mostly wait for one reason. */
+/** Most begun tasks that are checked. More are not needed, because tasks of a batch mostly wait for the same reason. */
 const MOST_LOOKED_AT = 16;
 
 interface WatchOptions {
   startDeadlineMs: number | undefined;
-  /** Called when no live host could run any of its tasks for too long. */
+  /** Called when for too long no live host could run any of the batch's tasks. */
   onHopeless(reason: ShellfleetError): void;
 }
 
-/** Reports why tasks of a batch wait, once for each kind of reason, as `watchWaiting` does for one session. */
+/** Reports why tasks of a batch wait, once for each kind of reason, like `watchWaiting` for a session. */
 export function watchBatch(terminal: CliOutput, fleet: Fleet, batch: Batch, options: WatchOptions): Disposable {
   const said = new Set<string>();
   let inVainSince: number | undefined;

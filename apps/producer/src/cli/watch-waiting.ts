@@ -5,17 +5,17 @@ import { describeDuration } from './units.ts';
 const LOOK_EVERY_MS = 500;
 /** Pause before a report. Most restarts of workers and full slots are over by then. */
 const WORDS_AFTER_MS = 2_000;
-/** Extra time for a live host, which applies the start deadline itself. */
+/** Extra time before this process applies a start deadline, because a live host applies it first. */
 const HOSTS_DEADLINE_MS = 3_000;
 /** Longest wait of a command line without a terminal while no live host can run its session. */
 const NO_HOST_MS = 10 * 60_000;
 
 interface WatchOptions {
-  /** `--start-deadline`. By default a hopeless wait ends after ten minutes, and at a terminal never. */
+  /** `--start-deadline`. By default a hopeless wait ends after ten minutes, but never at a terminal. */
   startDeadlineMs?: number | undefined;
   /** False for a verb that shows its own progress. */
   showsProgress?: boolean;
-  /** Called when the command waits in vain or too long. Without it nothing ends the wait. */
+  /** Called when the command waits in vain or too long. If it is not given, the wait has no end. */
   onHopeless?(reason: ShellfleetError): void;
 }
 
@@ -81,7 +81,7 @@ export function patienceOf(terminal: Pick<CliOutput, 'isTerminal'>, startDeadlin
 }
 
 interface Reason {
-  /** Kind of the reason. Only its first reason is printed, because positions change all the time. */
+  /** Kind of the reason. Only the first reason of a kind is printed, because positions change all the time. */
   kind: string;
   words: string;
   says: string;
@@ -114,7 +114,7 @@ function describe({ id, state, position, queuedCommands, heldCommandId }: Sessio
   return `${id}: ${what} (${Math.round(waitedMs / 1_000)} s)`;
 }
 
-/** Returns only failures of Redis; others of a check say nothing about the wait. */
+/** Returns the error if it is a failure of Redis. Other errors of a check say nothing about the wait. */
 function toQueueError(error: unknown): ShellfleetError | undefined {
   return isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE' ? error : undefined;
 }

@@ -9,7 +9,7 @@ export function whyWaiting({ noHostReason, heldCommandId, position, state, hostI
   return state === 'busy' ? 'another command runs in it' : '-';
 }
 
-/** Returns the same in few words, for a table with columns for the host and the commands. */
+/** Returns the reason in few words, for a table that has columns for the host and the commands. */
 export function whyWaitingInShort(info: SessionInfo): string {
   const { queuedCommands, heldCommandId, noHostReason, state } = info;
   if (queuedCommands === 0) return '-';

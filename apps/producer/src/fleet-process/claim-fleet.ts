@@ -20,7 +20,7 @@ import { replaceFleet } from './replace-fleet.ts';
 const POLL_MS = 100;
 
 export interface FleetClaimOptions {
-  /** Replaces a running fleet of any version. By default one of this version is used, and any other refused. */
+  /** Replaces a running fleet of any version. By default a fleet of this version is used, and any other is refused. */
   replace: boolean;
   /** Time for the running commands of the replaced fleet. */
   drainMs: number;
@@ -45,7 +45,7 @@ export async function claimFleet(
     const record = await readFleetRecord(env);
     if (record === undefined) {
       if (claimFleetRecord(own, env)) return { type: 'claimed', record: own, drained };
-      // The record was written in the meantime, or is unreadable.
+      // The record exists: another `up` has just written it, or it is unreadable.
       if ((await readFleetRecord(env)) === undefined) await removeFleetRecord(env);
     } else if (isDead(record)) {
       report('The last fleet was not ended in order; what is left of it is taken over.');
@@ -64,7 +64,7 @@ export async function claimFleet(
   }
 }
 
-/** Returns true if no supervisor looks after the fleet, and no other version is in use. */
+/** Returns true if the fleet has no supervisor and no workers of another version. */
 function isDead(record: FleetRecord): boolean {
   return !isSupervisorRunning(record) && (record.version === VERSION || !isAnyWorkerRunning(record));
 }
@@ -103,7 +103,7 @@ async function newRecord(env: NodeJS.ProcessEnv): Promise<FleetRecord> {
     version: VERSION,
     build: await describeBuild(),
     startedAt: new Date().toISOString(),
-    // Without an answer now, an engine in set-up's pid file was started for this fleet.
+    // If no engine answers now, an engine in set-up's pid file is started for this fleet.
     startedEngine: (await findDocker(env)) === undefined,
   };
 }

@@ -9,7 +9,7 @@ export async function endFleet(env: NodeJS.ProcessEnv): Promise<boolean> {
   if (record === undefined) return false;
   const how = { signal: 'SIGINT', graceMs: LONGEST_END_MS } as const;
   await endSupervisor(record, how);
-  // A killed supervisor leaves its workers and servers, and may have started workers since the record was read.
+  // A killed supervisor leaves its workers and servers. It may have started workers after the first read of the record.
   const { workers, startedEngine } = (await readFleetRecord(env)) ?? record;
   await endWorkers(workers, how);
   await stopRedis(await makeStateDirectory(env, 'redis'), env);

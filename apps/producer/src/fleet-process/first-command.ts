@@ -4,7 +4,7 @@ import { ulid } from 'ulid';
 
 const SLOT_PATIENCE_MS = 20_000;
 
-/** Runs a command in a new session as an end-to-end check. No free slot is reported, and no failure. */
+/** Runs a command in a new session as an end-to-end check. A lack of free slots is reported, but is not a failure. */
 export async function runFirstCommand(
   fleet: Fleet,
   policy: PolicyName,

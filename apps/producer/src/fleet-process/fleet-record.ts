@@ -8,7 +8,7 @@ import { z } from 'zod';
 
 // RECORD-1. The record exists before anything starts and until everything has ended, so `down` and the next `up` find
 //           everything that runs, even after the supervisor was killed.
-// RECORD-2. It is replaced in one step, so it is always whole.
+// RECORD-2. The record is replaced in one step, so it is always whole.
 
 const processSchema = z.object({ pid: z.number(), startedAt: z.string() });
 
@@ -16,10 +16,10 @@ const processSchema = z.object({ pid: z.number(), startedAt: z.string() });
 const fleetRecordSchema = z.object({
   state: z.enum(['starting', 'up']),
   supervisor: processSchema,
-  /** Workers of the fleet. One that is ready has its host id. */
+  /** Workers of the fleet. A worker that is ready has its host id. */
   workers: z.array(processSchema.extend({ hostId: z.string().optional() })),
   version: z.string(),
-  /** Version, and its origin. */
+  /** Version of the program, with its origin. */
   build: z.string(),
   startedAt: z.string(),
   /** True if this fleet started the engine of set-up's pid file. */
@@ -60,7 +60,7 @@ function writeTemporary(record: FleetRecord, env: NodeJS.ProcessEnv): string {
   return path;
 }
 
-/** Reads the record. Returns undefined for none, or for an unreadable one of another version. */
+/** Reads the record. Returns undefined if there is none, or if it is unreadable, as one of another version may be. */
 export async function readFleetRecord(env: NodeJS.ProcessEnv): Promise<FleetRecord | undefined> {
   const text = await readFile(recordPath(env), 'utf8').catch(() => undefined);
   return text === undefined ? undefined : fleetRecordSchema.safeParse(tryJson(text)).data;

@@ -6,7 +6,7 @@ import type { FleetRecord } from './fleet-record.ts';
 const BEAT_WITHIN_MS = 3_000;
 const POLL_MS = 100;
 
-/** What would end with the workers of a fleet, over all tenants. */
+/** Sessions and commands of all tenants that would end with the workers of a fleet. */
 export interface FleetUse {
   sessions: number;
   commands: number;
@@ -14,18 +14,18 @@ export interface FleetUse {
   others: string[];
 }
 
-/** Returns the hosts whose workers `up` started. A worker that is not ready has none yet. */
+/** Returns the hosts whose workers `up` started. A worker that is not ready has no host yet. */
 export function hostsOf({ workers }: FleetRecord): string[] {
   return workers.flatMap(({ hostId }) => hostId ?? []);
 }
 
-/** Connects to the hosts of the fleet in the connection file, if there are both. */
+/** Connects to the hosts of the fleet that the connection file names. Returns undefined if either is missing. */
 export async function connectToOwn(env: NodeJS.ProcessEnv): Promise<FleetHosts | undefined> {
   const file = await readFleetFile(env);
   return file && FleetHosts.connect(file.redisUrl, file.namespace);
 }
 
-/** Reads what is open from new heartbeats of its hosts, or their last ones if none comes. */
+/** Reads what is open from new heartbeats of the fleet's hosts, or from their last heartbeats if no new one comes. */
 export async function readUse(fleet: FleetHosts, record: FleetRecord): Promise<FleetUse> {
   const own = hostsOf(record);
   const from = Date.now();

@@ -9,7 +9,7 @@ interface Building {
 
 /**
  * Makes the image `full` in the background, unless it exists or another default is set. Returns a function that
- * interrupts it. A failure is reported and does not end the fleet.
+ * interrupts the making. A failure is reported and does not end the fleet.
  */
 export function makeFullImage(machine: Machine, { env, report }: Building): () => Promise<void> {
   if ((env.SHELLFLEET_DEFAULT_IMAGE || FULL) !== FULL) return async () => {};

@@ -9,9 +9,9 @@ import { VERSION } from '../program-file.ts';
 
 // Records the state directories of this user that own session images, because an image's name has only the owner's id.
 //
-// OWNER-1. A directory is recorded before an image gets its owner's name. Unrecorded owners are of another user or
-//          machine.
-// OWNER-2. Each directory has its own record. Two directories that were copied from each other have one owner.
+// OWNER-1. A directory is recorded before an image gets its owner's name. An owner without a record is another
+//          user's or machine's.
+// OWNER-2. Each directory has a separate record, because a directory and its copy have the same owner.
 
 const DIRECTORY = 'image-owners';
 const recordSchema = z.object({ owner: z.string(), directory: z.string(), version: z.string() });
@@ -52,7 +52,7 @@ export async function isStillOwner({ owner, directory }: ImageOwner): Promise<bo
   }
 }
 
-/** Forgets directories without their owner once no image has its name. */
+/** Forgets each directory that no longer has the recorded owner, once no image has that owner's name. */
 export async function forgetImageOwners(namesThere: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   for (const recorded of await readImageOwners(env)) {
     const isNamed = namesThere.some((name) => name.endsWith(`-${recorded.owner}`));

@@ -7,7 +7,7 @@ import { isAnyWorkerRunning, isSupervisorRunning, readFleetRecord } from './flee
 import { type ImageOwner, isStillOwner, readImageOwners } from './image-owners.ts';
 import { readImageOwner } from './own-image-names.ts';
 
-/** Reads from this user's state directories which images of `up` may be in use. All others count as used. */
+/** Reads from this user's state directories which images of `up` may be in use. All other images count as used. */
 export async function readImageUses(env: NodeJS.ProcessEnv): Promise<ImageUses> {
   const directories = await Promise.all(
     [...(await readImageOwners(env)), ...(await readOwn(env))].map(readDirectoryUse),

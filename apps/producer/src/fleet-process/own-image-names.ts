@@ -27,7 +27,7 @@ export async function readImageOwner(env: NodeJS.ProcessEnv): Promise<string | u
   return text?.trim();
 }
 
-/** Returns the id in all image names of this state directory, and makes it once, before Redis exists. */
+/** Returns the id that is in all image names of this state directory. Makes the id once, before Redis exists. */
 async function ensureImageOwner(env: NodeJS.ProcessEnv): Promise<string> {
   const path = join(await makeStateDirectory(env), IMAGE_OWNER_FILE);
   await writeFile(path, randomBytes(4).toString('hex'), { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {

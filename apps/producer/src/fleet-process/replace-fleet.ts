@@ -5,7 +5,7 @@ import { type FleetRecord, readFleetRecord } from './fleet-record.ts';
 import { connectToOwn, count, describeUse, hostsOf, readUse } from './fleet-use.ts';
 
 // REPLACE-1. An interruption while a fleet is drained leaves it as it was, and its hosts take sessions again.
-// REPLACE-2. This process withdraws its requests to drain, or they expire, so that no later worker of the host finds
+// REPLACE-2. Requests to drain are withdrawn by this process, or expire, so that no later worker of the host finds
 //            them.
 
 const POLL_MS = 500;
@@ -51,7 +51,7 @@ export async function replaceFleet(
   }
 }
 
-/** Waits until no command runs or the time is over. Adds each host that it drained to `drained`. */
+/** Drains the hosts, until no command runs or the time is over. Adds each drained host to `drained`. */
 async function drain(
   fleet: FleetHosts,
   record: FleetRecord,
@@ -60,7 +60,7 @@ async function drain(
 ): Promise<void> {
   const own = hostsOf(record);
   for (const { id, state } of await fleet.hosts()) {
-    // An operator's own request stays.
+    // A host that an operator drains is skipped, so that the operator's request stays.
     if (!own.includes(id) || state !== 'up') continue;
     await fleet.drainHost(id, { forMs: drainMs + MARGIN_MS });
     drained.push(id);

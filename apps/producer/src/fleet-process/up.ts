@@ -21,7 +21,7 @@ import { ensureOwnImageNames } from './own-image-names.ts';
 import { ensureSealKey } from './seal-key.ts';
 import { superviseWorker, type WorkerProcess } from './worker-process.ts';
 
-/** Longest time for a worker to end its sessions, after which it is killed. */
+/** Longest time for a worker to end its sessions. After that the worker is killed. */
 const END_GRACE_MS = 40_000;
 
 export interface UpOptions extends FleetClaimOptions {
@@ -38,8 +38,8 @@ export interface RunningFleet {
 }
 
 /**
- * Starts the missing parts of a fleet on this machine (engine, images, keeper, Redis, workers), or uses a running one
- * of this version. Throws a SetupError with its fix. On an error or an abort, everything started has ended.
+ * Starts the missing parts of a fleet on this machine (engine, images, keeper, Redis, workers), or uses a running fleet
+ * of this version. Throws a SetupError with its fix. After an error or an abort, every started part has ended.
  */
 export async function startFleet(
   options: UpOptions,
@@ -120,7 +120,7 @@ async function undoDrains(
 ) {
   if (hosts.length === 0) return;
   await using fleet = await Fleet.connect(settings);
-  // This Redis may not have a host that was drained in another one.
+  // A host that was drained may be unknown to this Redis, if that is a new one.
   for (const host of hosts) await fleet.drainHost(host, { undo: true }).catch(() => {});
 }
 

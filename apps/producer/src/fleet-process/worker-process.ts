@@ -10,7 +10,7 @@ import { workerProgram } from './worker-program.ts';
 
 /** Exit code of a worker with invalid settings. */
 const WRONG_SETTING = 2;
-/** First pause before a restart. It doubles with each, and is reset after a worker has lived long enough. */
+/** First pause before a restart. Each restart doubles the pause. A worker that lives long enough resets it. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 const RESET_AFTER_MS = 60_000;
@@ -22,12 +22,12 @@ export interface WorkerProcess {
   readonly process: WorkerRecord | undefined;
   /** Resolves at the first `ready`, and rejects if the worker ends before. */
   readonly ready: Promise<void>;
-  /** Sends the signal, restarts no more, and waits for the end. Kills after `graceMs`. */
+  /** Sends the signal, makes no more restarts, and waits for the worker's end. Kills the worker after `graceMs`. */
   stop(signal: 'SIGINT' | 'SIGTERM', graceMs: number): Promise<void>;
 }
 
 export interface WorkerEvents {
-  /** Called when `process` has changed, in the same turn as each start. */
+  /** Called when `WorkerProcess.process` has changed; after a start, in the same turn of the event loop. */
   changed(): void;
   output(chunk: Buffer): void;
   restarts(reason: string): void;

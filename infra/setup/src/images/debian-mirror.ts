@@ -4,7 +4,7 @@ export type DebianMirror = { url: string; suite: string };
 
 const publicMirror: DebianMirror = { url: 'http://deb.debian.org/debian', suite: 'bookworm' };
 
-/** Returns the mirror from which this machine itself installs, because it is known to be reachable. */
+/** Returns the mirror from which this machine itself installs, because that is known to be reachable. */
 export async function findDebianMirror(): Promise<DebianMirror> {
   const format = '$(REPO_URI) $(RELEASE) $(COMPONENT)';
   const targets = await runProgram('apt-get', ['indextargets', '--format', format, 'Created-By: Packages']);

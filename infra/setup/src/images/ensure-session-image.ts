@@ -11,8 +11,8 @@ import { pullReporting } from './pull-image.ts';
 import { recipeHash } from './recipe-hash.ts';
 import { type ImageNames, readPackages, readSessionRecipe, type SessionVariant } from './session-recipe.ts';
 
-// IMAGE-1. An image gets its name when it is complete, so an interrupted build leaves none.
-// IMAGE-2. Processes of one user build an image one after another: the second one finds it.
+// IMAGE-1. An image gets its name when it is complete, so an interrupted build leaves no name.
+// IMAGE-2. Processes of one user build an image one after another: the second process finds the first one's image.
 
 /** Session image `slim` on machines that can pull images. */
 const publicSessionImage = 'node:24-bookworm';
@@ -79,7 +79,7 @@ async function makeSlim(deps: EnsureImageDeps): Promise<string> {
   return buildFromPackages(deps, 'slim');
 }
 
-/** Builds on the public image if it is there, else from the packages of this machine's Debian, like `slim`. */
+/** Builds `full` on the public image if the engine has that, else from this machine's Debian packages, like `slim`. */
 async function makeFull(deps: EnsureImageDeps): Promise<string> {
   if (!(await hasImage(deps.endpoint, publicSessionImage))) return buildFromPackages(deps, 'full');
   const { image, packages } = await readDerived(deps.root);

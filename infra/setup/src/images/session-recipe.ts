@@ -9,7 +9,7 @@ export type SessionVariant = 'slim' | 'full';
 
 export type SessionRecipe = {
   variant: SessionVariant;
-  /** Name, which changes with the content. */
+  /** Name of the image, which changes with its content. */
   image: string;
   packages: string[];
   nodePath: string;
@@ -24,7 +24,7 @@ const npmVersion = '11.21.2';
 /** Names under which workers find the images, whatever their content. */
 export type ImageNames = Readonly<Record<SessionVariant, string>>;
 
-/** Names on a host without an `up`, equal to `SESSION_IMAGES` of @shellfleet/policy. */
+/** Names of the images on a host without a fleet from `shellfleet up`. As `SESSION_IMAGES` of @shellfleet/policy. */
 export const LOADED_NAMES: ImageNames = { slim: 'shellfleet/session:slim', full: 'shellfleet/session:full' };
 
 /** Reads the recipe of a local session image. */

@@ -2,12 +2,12 @@ import type { Docker } from '@shellfleet/vendor/dockerode';
 import { connectDocker } from '../docker-client.ts';
 import type { DockerEndpoint } from '../docker-endpoint.ts';
 
-// IMAGE-LEFTOVER-1. Names of an image are removed one by one, and its layers with the last name that needs them.
+// IMAGE-LEFTOVER-1. Names of an image are removed one by one. A layer goes with the last name that needs it.
 
 export interface ImageUses {
   /** Returns why `slim-VERSION-OWNER` may be in use, as the end of a sentence, or undefined. */
   whyUsed(version: string, owner: string): string | undefined;
-  /** True while an `up` may be making an image, which has only the name of its content until it is complete. */
+  /** True while an `up` may be making an image. Until the image is complete, its only name is that of its content. */
   isMaking: boolean;
 }
 

@@ -4,10 +4,10 @@ import type { DockerEndpoint } from '../docker-endpoint.ts';
 import { findImages, type ImageUses } from './find-images.ts';
 import { ownerOf } from './owner-of.ts';
 
-// Finds what fleets have made on an engine, and its owners.
+// Finds the containers, networks and image names that fleets have made on an engine, and their owners.
 //
-// LEFTOVER-1. A container has an owner while the state directory of its host keeps the identity of its fleet: that host
-//             adopts or removes it.
+// LEFTOVER-1. A container has an owner while the state directory of its host keeps the identity of its fleet, because
+//             that host adopts or removes it.
 // LEFTOVER-2. A thing without a known owner counts as owned.
 
 export interface Leftover {
@@ -15,13 +15,13 @@ export interface Leftover {
   id: string;
   name: string;
   namespace: string;
-  /** Fleet that made it. Undefined for names of images, and for versions without identities. */
+  /** Fleet that made the leftover. Undefined for names of images, and for versions without identities. */
   fleetId: string | undefined;
   /** True for a container that its host keeps for a post-mortem. */
   isKept: boolean;
-  /** Directory of its host that is mounted into a container. */
+  /** Directory of the host's that is mounted into the container. */
   mounted: string | undefined;
-  /** Reason why it may be in use, as the end of a sentence. Without one, nobody owns it. */
+  /** Reason why the leftover may be in use, as the end of a sentence. Undefined if nobody owns it. */
   owner: string | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface LeftoverOptions {
   liveFleetIds: readonly string[];
   /** Namespace of all but images. All namespaces by default. */
   namespace?: string | undefined;
-  /** Uses of session images, with which unused images are found too. */
+  /** Uses of session images. If they are given, unused images are found too. */
   images?: ImageUses | undefined;
 }
 

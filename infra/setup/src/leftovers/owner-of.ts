@@ -3,8 +3,8 @@ import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 /**
- * Returns a container's owner as the end of a sentence, if it has one, by the state directory of its host: `mounted` is
- * `<state directory>/hosts/<host>/s/<sandbox>`. Without a fleet id it is of a version without identities.
+ * Returns a container's owner, if it has one, as the end of a sentence. Finds the owner by the host's state directory:
+ * `mounted` is `<state directory>/hosts/<host>/s/<sandbox>`. Containers of versions without identities lack a fleet id.
  */
 export async function ownerOf(fleetId: string | undefined, mounted: string | undefined): Promise<string | undefined> {
   if (mounted === undefined) return 'nothing on it names the state directory of its host';
@@ -31,7 +31,7 @@ async function readKept(directory: string): Promise<string[] | 'forbidden' | und
   }
 }
 
-/** Returns true if a worker has locked the directory of a host, or where flock(1) is missing (LEFTOVER-2). */
+/** Returns true if a worker has locked the directory of a host, or if flock(1) is missing (LEFTOVER-2). */
 export function isHostLocked(host: string): Promise<boolean> {
   return new Promise((resolve) => {
     const child = spawn('flock', ['--nonblock', '--shared', join(host, 'lock'), 'true'], { stdio: 'ignore' });

@@ -7,15 +7,15 @@ export type RedisConfig = { port: number; password: string };
 
 export type RedisSettings = RedisConfig & {
   dataDirectory: string;
-  /** Addresses on which it listens: loopback, or every address of its own container. */
+  /** Addresses on which Redis listens: loopback, or every address of its container. */
   bind: string;
   maxMemoryBytes: number;
   persistent: boolean;
 };
 
 /**
- * Returns the configuration of an embedded Redis: `noeviction`, so that it loses no entries, with bounded memory,
- * because a Redis that the kernel kills loses more than one that rejects a write.
+ * Returns the configuration of an embedded Redis. It has `noeviction`, so that no entries are lost, and a limit of
+ * memory, because a Redis that the kernel kills loses more than a Redis that rejects a write.
  */
 export function renderRedisConfig(settings: RedisSettings): string {
   const lines = [

@@ -20,7 +20,7 @@ export type RedisServerOptions = {
 
 // REDIS-1. At most one redis-server runs on a directory: an earlier orphan is stopped before the next one starts.
 // REDIS-2. Address and password stay the same over every restart, so clients reconnect without new settings.
-// REDIS-3. After close() nothing is started any more.
+// REDIS-3. After close() no server is started.
 
 const startTimeoutMs = 30_000;
 const restartDelayMs = 500;
@@ -38,7 +38,7 @@ export class RedisServer implements AsyncDisposable {
     this.#options = options;
     this.#address = address;
     this.url = redisUrl(address);
-    // Without a supervisor it ends too, however this process ends.
+    // Ends the child with this process, however this process ends, because the child would have no supervisor.
     process.once('exit', this.#endChild);
   }
 
@@ -125,7 +125,7 @@ export class RedisServer implements AsyncDisposable {
   }
 }
 
-/** Ends the redis-server on a directory whose supervisor has died. Returns true if there was one. */
+/** Ends the redis-server that a dead supervisor has left on a directory. Returns true if there was one. */
 export function stopRedisServer(directory: string): Promise<boolean> {
   return stopByPidFile(join(directory, 'redis.pid'), 'redis-server');
 }

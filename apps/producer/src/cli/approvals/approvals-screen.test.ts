@@ -1,6 +1,6 @@
 import type { Approval } from '@shellfleet/client';
 import { describe, expect, test } from 'vitest';
-import { ApprovalsScreen, type Key } from './approvals-screen.ts';
+import { ApprovalsScreen, type KeyPress } from './approvals-screen.ts';
 
 const questionOf = (id: string, more: Partial<Approval> = {}): Approval => ({
   ...{ id, state: 'pending', place: 'policy docker', env: [], sessionId: `of-${id}`, commandId: 'c', count: 1 },
@@ -9,7 +9,7 @@ const questionOf = (id: string, more: Partial<Approval> = {}): Approval => ({
   ...more,
 });
 
-const NAMED: Record<string, Key> = {
+const NAMED: Record<string, KeyPress> = {
   Enter: { name: 'return', text: '\r' },
   Esc: { name: 'escape' },
   Up: { name: 'up' },

@@ -8,10 +8,10 @@ import { type ScreenLine, wrapLines } from './wrap-lines.ts';
 // The screen at which a person answers questions, without I/O.
 //
 // SCREEN-1. A number is never given to a second question, and the selection is a question, not a place in the list. So
-//           no change of the list changes which question a key is about.
-// SCREEN-2. A question is approved only after all of its current rows were drawn. One that changes is shown again.
+//           a key acts on the same question however the list changes.
+// SCREEN-2. A question is approved only after all of its current rows were drawn. A changed question is drawn again.
 
-export interface Key {
+export interface KeyPress {
   /** Name of the key as node:readline has it: `return`, `up`, `escape`, …; absent for some characters. */
   name?: string | undefined;
   ctrl?: boolean | undefined;
@@ -34,7 +34,7 @@ type View =
 interface Reading {
   id: string;
   top: number;
-  /** Number of rows that were drawn without a gap from the first, in a width of `columns`. */
+  /** Number of rows, from the first on, that were all drawn in a width of `columns`. */
   readTo: number;
   columns: number;
 }
@@ -47,7 +47,7 @@ export class ApprovalsScreen {
   readonly #tenant: string;
   readonly #questions = new Map<string, Listed>();
   #lastNumber = 0;
-  /** Ends of questions, newest last. */
+  /** Lines about questions that have ended, newest last. */
   readonly #events: string[] = [];
   #view: View = { type: 'list' };
   #selected: string | undefined;
@@ -58,7 +58,7 @@ export class ApprovalsScreen {
   #isSending = false;
   /** Number of rows of the open question, as drawn last. */
   #bodyLength = 0;
-  /** Number of rows that had room for it. */
+  /** Number of the open question's rows that had room on the screen. */
   #bodyRows = 1;
 
   constructor(tenant: string) {
@@ -90,7 +90,7 @@ export class ApprovalsScreen {
     return false;
   }
 
-  /** Shows a problem of the fleet above everything, or none (''). Returns true if this changes the screen. */
+  /** Shows a problem of the fleet above everything else; '' removes it. Returns true if the screen changes. */
   warn(problem: string): boolean {
     const shown = toPrintable(problem);
     const isNew = shown !== this.#problem;
@@ -98,14 +98,14 @@ export class ApprovalsScreen {
     return isNew;
   }
 
-  /** Shows whether the last answer was given, with a notice. */
+  /** Shows whether the last answer was accepted, with a notice. */
   sent(isGiven: boolean, notice: string): void {
     this.#isSending = false;
     this.#notice = toPrintable(notice);
     if (isGiven) this.#backToList();
   }
 
-  press(key: Key): Action | undefined {
+  press(key: KeyPress): Action | undefined {
     if (key.ctrl && (key.name === 'c' || key.name === 'd')) return { type: 'leave' };
     if (this.#isSending) return undefined;
     this.#notice = '';
@@ -125,7 +125,7 @@ export class ApprovalsScreen {
     }
   }
 
-  /** Returns at most `rows` rows of at most `columns` columns. The rows of a question that it returns count as read. */
+  /** Returns at most `rows` rows of at most `columns` columns. The returned rows of a question count as read. */
   draw(rows: number, columns: number): string[] {
     const view = this.#view;
     const listed = view.type === 'list' ? undefined : this.#questions.get(view.id);
@@ -136,7 +136,7 @@ export class ApprovalsScreen {
     return drawn.slice(0, rows);
   }
 
-  #pressInList(key: Key): Action | undefined {
+  #pressInList(key: KeyPress): Action | undefined {
     const { name, text = '' } = key;
     if (text === 'q') return { type: 'leave' };
     const typed = this.#typed;
@@ -169,7 +169,7 @@ export class ApprovalsScreen {
     this.#view = { type: 'question', id, top: 0, readTo: 0, columns: 0 };
   }
 
-  #pressInQuestion(key: Key, view: View & { type: 'question' }, { approval }: Listed): void {
+  #pressInQuestion(key: KeyPress, view: View & { type: 'question' }, { approval }: Listed): void {
     const { name, text } = key;
     const page = Math.max(1, this.#bodyRows - 1);
     const moves: Record<string, number> = { up: -1, down: 1, pageup: -page, pagedown: page, space: page };
@@ -192,7 +192,7 @@ export class ApprovalsScreen {
     else this.#view = { ...view, type: 'confirm', scope };
   }
 
-  #typeReason(key: Key, view: View & { type: 'reason' }, { approval }: Listed): Action | undefined {
+  #typeReason(key: KeyPress, view: View & { type: 'reason' }, { approval }: Listed): Action | undefined {
     const { name, text, ctrl } = key;
     if (name === 'escape') this.#view = { ...toReading(view), type: 'question' };
     else if (name === 'backspace') this.#view = { ...view, text: [...view.text].slice(0, -1).join('') };
@@ -289,7 +289,7 @@ export class ApprovalsScreen {
 
 const toReading = ({ id, top, readTo, columns }: OpenView): Reading => ({ id, top, readTo, columns });
 
-/** Marks the continued rows of quoted text, so that they look like nothing else. */
+/** Marks the continued rows of quoted text, so that they cannot be mistaken for other lines. */
 const toScreenLine = (text: string): ScreenLine => ({
   text,
   continued: text.startsWith('  | ') ? '  + ' : '    ',

@@ -4,7 +4,7 @@ import { askersOf, describeCount, firstLineOf } from './screen-texts.ts';
 import { cutText, type ScreenLine, wrapLines } from './wrap-lines.ts';
 
 export interface Listed {
-  /** Number of this question only. */
+  /** Number that no other question ever has. */
   number: number;
   approval: Approval;
 }
@@ -13,7 +13,7 @@ export interface QuestionList {
   tenant: string;
   questions: readonly Listed[];
   selected: string | undefined;
-  /** Ends of the last questions. */
+  /** Lines about the questions that ended last. */
   events: readonly string[];
   notice: string;
   head: readonly ScreenLine[];

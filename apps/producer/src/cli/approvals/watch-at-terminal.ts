@@ -6,7 +6,7 @@ import { ensureShellfleetError } from '@shellfleet/protocol';
 import type { Context } from '../context.ts';
 import { ENDING_SIGNALS } from '../ending-signals.ts';
 import { exitCodeOfSignal } from '../exit-codes.ts';
-import { ApprovalsScreen, type Key, type ScreenAnswer } from './approvals-screen.ts';
+import { ApprovalsScreen, type KeyPress, type ScreenAnswer } from './approvals-screen.ts';
 import { isSame } from './screen-texts.ts';
 
 // Control sequences of the alternate screen without a cursor, and back.
@@ -19,8 +19,8 @@ const BELL = '\u0007';
 const LOOK_AT_FLEET_MS = 3_000;
 
 /**
- * Shows questions and gives the answers of the person at this terminal, until they leave. Restores the terminal. The
- * default of `answeredBy` is the name of user and machine.
+ * Shows questions and gives the answers of the person at this terminal, until the person leaves. Then restores the
+ * terminal. The default of `answeredBy` is the name of user and machine.
  */
 export async function watchAtTerminal(
   context: Context,
@@ -33,7 +33,7 @@ export async function watchAtTerminal(
   let hasLeft = false;
   let isDrawing = false;
   let rings = false;
-  // Draws changes that come together once.
+  // Draws once for several changes that arrive together.
   const draw = () => {
     if (isDrawing) return;
     isDrawing = true;
@@ -53,7 +53,7 @@ export async function watchAtTerminal(
     draw();
   };
   const onKey = (text: string | undefined, { name, ctrl }: { name?: string; ctrl?: boolean } = {}) => {
-    const key: Key = { name, ctrl, text };
+    const key: KeyPress = { name, ctrl, text };
     const action = screen.press(key);
     if (action?.type === 'leave') left.resolve(0);
     if (action?.type === 'answer') void send(action.answer);
@@ -99,7 +99,7 @@ export async function watchAtTerminal(
   }
 }
 
-/** Returns why the shown questions may be out of date, or why answers wait, or ''. */
+/** Returns why the shown questions may be out of date or why answers wait, or '' if neither is so. */
 async function findProblem(fleet: Fleet): Promise<string> {
   try {
     const hosts = await fleet.hosts();
@@ -109,7 +109,7 @@ async function findProblem(fleet: Fleet): Promise<string> {
   }
 }
 
-/** Gives an answer, unless the question has changed since the person has read it. Returns why not. */
+/** Gives an answer, unless the question has changed since the person read it. Returns why not, if it was not given. */
 async function give(fleet: Fleet, answer: ScreenAnswer, answeredBy: string | undefined): Promise<string | undefined> {
   const { approval } = answer;
   const by = answeredBy === undefined ? {} : { answeredBy };
@@ -129,7 +129,7 @@ function describeError(error: unknown): string {
   return `${message} (${code})`;
 }
 
-/** Returns the size of the terminal, or 24 by 80. */
+/** Returns the size of the terminal, or 24 by 80 if it is unknown. */
 function localSize(): { rows: number; columns: number } {
   return { rows: process.stdout.rows || 24, columns: process.stdout.columns || 80 };
 }

@@ -24,7 +24,7 @@ const WANTS: Record<string, Completion['wants']> = {
   to: 'session-path',
 };
 
-/** Returns candidates for the word at the cursor: the last of `words` after the program's name, which may be empty. */
+/** Returns candidates for the last of `words`, at the cursor, which may be empty. The program is not in `words`. */
 export function completeWords(program: Command, words: readonly string[]): Completion {
   const typed = words.at(-1) ?? '';
   const place = walk(program, words.slice(0, -1));
@@ -45,7 +45,7 @@ interface Place {
   verb: Command;
   /** arguments of the verb so far */
   operands: number;
-  /** True after the options, in the words of a script. */
+  /** True in the words of a script, where options have ended. */
   ended: boolean;
   /** Option whose value is being typed. */
   option: Option | undefined;

@@ -6,7 +6,7 @@ import { type Candidate, type Completion, completeWords } from './complete-words
 import { nameCandidates } from './name-candidates.ts';
 import { COMPLETION_SCRIPTS } from './shell-scripts.ts';
 
-/** Longest wait for names of the fleet, after a person has pressed a key. */
+/** Longest wait for names of the fleet, because a person has pressed a key and waits. */
 const DEADLINE_MS = 3_000;
 
 export function registerCompletion(program: Command, context: Context): void {
@@ -21,7 +21,7 @@ export function registerCompletion(program: Command, context: Context): void {
     .action((words: string[]) => complete(program, context, words));
 }
 
-/** Prints candidates for the last word, and fewer or none after a failure. */
+/** Prints candidates for the last word. A failure leaves fewer candidates, or none. */
 async function complete(program: Command, context: Context, words: readonly string[]): Promise<void> {
   const completion = completeWords(program, words);
   for (const candidate of completion.candidates) await print(context, candidate);

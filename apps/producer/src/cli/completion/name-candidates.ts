@@ -1,7 +1,7 @@
 import type { Fleet } from '@shellfleet/client';
 import type { Candidate, Completion } from './complete-words.ts';
 
-/** Most candidates. A longer prefix finds the others. */
+/** Most candidates that are yielded. The others appear once the prefix is longer. */
 const MOST = 200;
 
 /** Yields the names that the fleet has now. */

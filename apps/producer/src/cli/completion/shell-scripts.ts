@@ -1,5 +1,5 @@
-// Each script asks `shellfleet __complete` for candidates: one a line, with a tab before its description. Without any,
-// the shell completes local files. More follows a candidate that ends with a colon, so it gets no space.
+// Each script asks `shellfleet __complete` for candidates: one a line, with a tab before its description. If there are
+// none, the shell completes local files. No space is added after a colon, because a path follows it.
 
 const BASH = `_shellfleet() {
   local line
