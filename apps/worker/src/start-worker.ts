@@ -47,13 +47,15 @@ export async function startWorker(parts: WorkerParts = {}): Promise<void> {
 function describeFailedStart(error: unknown): string {
   if (error instanceof ConfigError) return `shellfleet: ${error.message}\n`;
   const { code, message, hint, stack } = ensureShellfleetError(error);
-  // Messages of these errors contain the next step of a host's operator. The hints of others are for producers.
+  // The messages of these errors contain the operator's next step. The hints of other errors are for producers.
   const isWhole = ['QUEUE_UNAVAILABLE', 'FLEET_CONFLICT', 'PROTOCOL_MISMATCH'].includes(code);
   const step = isWhole ? '' : ` ${hint}`;
   return `${code === 'INTERNAL' ? `${stack}\n` : ''}shellfleet: ${message}${step}\n`;
 }
 
-/** Ends this worker if its supervisor ends before it is ready. Later, it continues alone for its sessions. */
+/**
+ * Ends this worker if its supervisor ends before the worker is ready. A ready worker continues without a supervisor.
+ */
 function endWithoutSupervisor(): { becomeReady(): void } {
   const end = () => process.exit(1);
   process.once('disconnect', end);

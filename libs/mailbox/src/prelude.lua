@@ -129,7 +129,7 @@ end
 
 -- MAILBOX-4: starts an entry that the caller has removed from the queue, while nothing else runs. The caller writes
 -- `running`, and `activeAt` with the returned time, into the state. A second attempt begins without output. `fields`
--- are those of a reply, up to `first`, to which this adds those of the start.
+-- are the fields of a reply up to `first`. This adds the fields of the start.
 local function start(id, fields, fence, host)
   local again = ''
   if fields[6] then
@@ -143,8 +143,8 @@ local function start(id, fields, fence, host)
   return at
 end
 
--- True if a process of a host claims its id, listens to its wake-ups and has a recent heartbeat, and this user may
--- check.
+-- Returns true if a process claims the id of a host, listens to the host's wake-ups and has a recent heartbeat, and if
+-- this user of Redis may check that.
 local function is_listening(host, boot, wake_ups, heartbeats, least_ms)
   local left = redis.pcall('PTTL', heartbeats .. host .. ':alive')
   if type(left) ~= 'number' or left < least_ms then return false end

@@ -12,7 +12,7 @@ import type { SessionQueues } from './session-queues.ts';
 
 /** Places of each queue that are read first: enough for hosts that look at the same time to find a job each. */
 const FIRST_PLACES = 16;
-/** Further places of a queue that one fetch reads. The next one continues after them, so that no session starves. */
+/** Further places of a queue that one fetch reads. The next fetch continues after them, so that no session starves. */
 const FURTHER_PLACES = 400;
 /** Jobs that one call tries to lock. */
 const MOST_TRIED = 8;

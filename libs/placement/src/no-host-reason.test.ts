@@ -60,7 +60,7 @@ describe('a particular session', () => {
     expect(noHostReason(of, [choosier, able], refusals)).toBeUndefined();
   });
 
-  test('hears what the least strict host refuses when no host can run it', () => {
+  test('is told what the least strict host refuses when no host can run it', () => {
     expect(noHostReason(of, [choosier, choosy], refusals)).toBe(
       "None of the 2 live hosts that offer the policy 'docker' runs what the session asks for. user: root is not allowed (SHELLFLEET_USERS). Ask for less, or have the operator of a host allow it.",
     );
@@ -69,7 +69,7 @@ describe('a particular session', () => {
     );
   });
 
-  test('waits for the able host to take sessions again, and not for the other hosts', () => {
+  test('is told that hosts are draining when the only host that can run it drains', () => {
     const draining = host(['docker'], true);
     expect(noHostReason(of, [choosy, draining], refusals)).toBe(
       "Every live host that offers the policy 'docker' is draining.",

@@ -46,7 +46,10 @@ export function noHostReason<T extends Host>(
   return `No live host that has the session's policy and seal key understands its spec (schema ${schema}): it needs a newer version of Shellfleet.`;
 }
 
-/** Names what the host refuses that refuses least. Of several such hosts, it is always the same one. */
+/**
+ * Names the fields that are refused by the host with the fewest refusals. Among equal hosts the choice is always the
+ * same.
+ */
 function refusedByAll(policy: string, refused: readonly (readonly FieldIssue[])[]): string {
   const [list] = refused
     .map((issues) => ({

@@ -4,7 +4,10 @@ import type { PlacementClass } from './placement.ts';
 import { classOf, jobIdOf, type NewSessionJob, type TenantSession } from './session-job.ts';
 import { SessionQueues } from './session-queues.ts';
 
-/** Sessions of a class whose position in the queue is reported. Sessions behind them are listed without a position. */
+/**
+ * Number of sessions of a class whose position in the queue is reported. Sessions behind them are listed without a
+ * position.
+ */
 const POSITIONS = 1_000;
 
 /** Limits how many additions are in flight at once. */
@@ -25,7 +28,7 @@ export class QueuedSessions {
 
   /**
    * Adds a job unless the session has one, and wakes the hosts. Calls for one session share an addition that has not
-   * begun; a begun one may have found an old job just before its removal.
+   * begun; one that has begun may have found an old job that was then removed.
    */
   ensureJob(job: NewSessionJob): Promise<void> {
     const key = `${classOf(job)} ${jobIdOf(job)}`;

@@ -19,7 +19,7 @@ describe('the job of a session', () => {
     expect(placementClass(wanted)).toBe('docker');
   });
 
-  test('is not a job with another id', () => {
+  test('is not parsed from a job whose id names no session', () => {
     expect(parseSessionJob({ id: '12', data: {} }, 'docker')).toBeUndefined();
   });
 

@@ -13,7 +13,7 @@ import { SessionQueues } from './session-queues.ts';
 // PLACEMENT-1. A session with a slot has one active job, whose lock has the host's id, so a restarted worker still owns
 //     it.
 // PLACEMENT-2. A job whose lock ran out is handed out again, and its next host adopts the session. BullMQ's check for
-//     stalled jobs is not used: one from before an outage would arrive before hosts have renewed their locks.
+//     stalled jobs is not used: a check from before an outage could run before hosts have renewed their locks.
 // PLACEMENT-3. A host fetches only from queues that it offers, and skips sessions that it cannot run, in their places.
 // PLACEMENT-4. All classes share the connection that the host gives. No call here blocks it.
 

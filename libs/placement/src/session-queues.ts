@@ -18,12 +18,12 @@ export class SessionQueues {
     this.#fleet = fleet;
   }
 
-  /** Adds a job after all of its priority, unless the session has one in its class, then wakes the hosts. */
+  /** Adds a job behind all jobs of its priority, unless the session has one in its class, then wakes the hosts. */
   async add(job: NewSessionJob): Promise<void> {
     const { priority } = job.data;
     const options = { jobId: jobIdOf(job), removeOnComplete: true, removeOnFail: true, priority };
     const placementClass = classOf(job);
-    // Before the job, so that every job is found by the classes.
+    // The class is stored before the job, so that every job can be found by its class.
     await this.noteClasses([placementClass]);
     await (await this.#of(placementClass)).add('session', job.data, options);
     // The wake-up must follow the job, and `add` does work of its own before it writes.

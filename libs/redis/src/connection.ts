@@ -11,7 +11,7 @@ import { readRefusal } from './read-refusal.ts';
 import { loadScripts } from './scripts/script.ts';
 import { infoOfNewConnection, refuseUnsuitable, toConnectError } from './suitability.ts';
 
-/** Limit for a connection on which a node accepts but never answers. */
+/** Time limit for a node that accepts a connection but never answers. */
 const CONNECT_WITHIN_MS = 2 * REDIS_DEADLINE_MS;
 
 export interface Connected {
@@ -35,7 +35,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
   const connection = (as: ConnectionRole, connectionName: string) => openRedis(address, as, connectionName);
   const redis = connection(role, name);
   const history = followRedisIdentity(redis);
-  // ioredis rejects only with "connection is closed". Its error events have the reason, best those of sentinels.
+  // ioredis rejects only with "connection is closed". Its error events have the reason; those of sentinels say most.
   const reasons: { error?: Error; sentinelError?: Error } = {};
   const remember = (error: Error) => {
     reasons.error = error;
@@ -47,7 +47,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
   try {
     await connectOnce(redis);
     const { persistent } = await refuseUnsuitable(redis, place, infoOfNewConnection);
-    // A producer may end after few calls. Its first call loads the scripts when no host has.
+    // A producer may end after few calls, so its first call loads the scripts, unless a host has loaded them.
     if (role === 'host') await loadScripts(redis);
     return {
       redis,

@@ -40,7 +40,7 @@ export function followRedisIdentity(redis: Redis): RedisHistory {
 }
 
 /**
- * Follows the identity of each node. A new address after every primary was known is a change too, because a failover
+ * Follows the identity of each node. Once every primary is known, a new address is a change too, because a failover
  * promotes a node. `identity` is that of the node that answered last.
  */
 function followClusterIdentity(cluster: Cluster): RedisHistory {

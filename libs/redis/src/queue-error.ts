@@ -20,7 +20,10 @@ export function isRedisFull(error: unknown): boolean {
   return isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE' && error.context.full === true;
 }
 
-/** Translates two failures of a host's calls that ioredis explains by its own options. */
+/**
+ * Rewords two errors of ioredis whose texts speak of ioredis options instead of the connection. Other texts stay as
+ * they are.
+ */
 function describeCause(cause: unknown): string {
   const text = cause instanceof Error ? cause.message : String(cause);
   if (text.startsWith('Reached the max retries')) return 'the connection broke before its answer';

@@ -16,7 +16,7 @@ function callThatFails(...errors: unknown[]) {
 const atOnce = { waitBeforeRetry: async () => {} };
 
 describe('a write while Redis is down', () => {
-  test('is repeated until Redis answers, with one notice for each end of the outage', async () => {
+  test('is repeated until Redis answers, with a notice when the outage begins and ends', async () => {
     const call = callThatFails(toQueueError(closed()), toQueueError(reply('OOM command not allowed')));
     const availability = { onDown: vi.fn(), onUp: vi.fn() };
     expect(await retryWhileRedisIsDown(call, undefined, { ...atOnce, availability })).toBe('answer');
@@ -30,7 +30,7 @@ describe('a write while Redis is down', () => {
   });
 
   test.each([new ShellfleetError('LEASE_LOST', 'another host has it'), new TypeError('a bug')])(
-    'ends with an error of another kind: %s',
+    'is not repeated after an error of another kind: %s',
     async (error) => {
       const call = callThatFails(error);
       await expect(retryWhileRedisIsDown(call, undefined, atOnce)).rejects.toBe(error);

@@ -130,7 +130,7 @@ function unsuitable(
   );
 }
 
-/** Returns the reason of a failure, which errors of several addresses and of a Cluster have inside. */
+/** Returns the reason of a failure, which is nested inside an error of several addresses or of a Cluster. */
 function describeFailure(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(describeFailure).join(', ');
   if (error instanceof Error && 'lastNodeError' in error && error.lastNodeError)

@@ -10,9 +10,9 @@ export interface SealPlace {
   /** Id of the entry, question, file operation or call, `<terminal>.<message number>`, or empty for the session. */
   readonly entry: string;
   readonly kind: 'spec' | 'close' | 'payload' | 'file' | EntryKind | TerminalKind | ToolKind | ApprovalKind;
-  /** Plain fields stored next to the value that its sealer fixed: the generation, and how an entry runs. */
+  /** Plain fields next to the value that are fixed when it is sealed: the generation, and how an entry runs. */
   readonly beside: readonly string[];
-  /** Spec of the session, where a signature covers it. */
+  /** Spec of the session, if a signature covers the spec. */
   readonly spec?: ResolvedSessionSpec;
   readonly [built]: true;
 }

@@ -74,7 +74,7 @@ describe('a sealed value', () => {
     );
   });
 
-  test('takes the same 32 bytes in base64 or hex for the same key', () => {
+  test('has the same key for the same 32 bytes in base64 and hex', () => {
     const hex = Buffer.from(key, 'base64').toString('hex');
     expect(createSealer([hex]).open(sealer.seal('plain', place), place)).toBe('plain');
     for (const bad of ['', 'short', `${hex}00`, key.slice(4)]) expect(() => createSealer([bad])).toThrow('32 bytes');

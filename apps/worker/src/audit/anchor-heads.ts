@@ -7,7 +7,9 @@ import type { Audit } from './audit.ts';
 
 const EVERY_MS = 60_000;
 
-/** Stores in Redis where the audit is and its changed heads, even without records, so that a loss is noticed. */
+/**
+ * Stores the place of the audit and its changed heads in Redis, even if it has no records, so that a loss is noticed.
+ */
 export function anchorHeadsRegularly(
   audit: Pick<Audit, 'heads' | 'stateDirectoryId'>,
   { redis, namespace, hostId, logger }: { redis: Redis; namespace: string; hostId: string; logger: Logger },

@@ -11,7 +11,7 @@ import { type AuditKey, CHAIN_START, parseAuditLine, toAuditLine } from '@shellf
 
 const SEGMENT_BYTES = 16 * 1024 * 1024;
 const DIGITS = 12;
-/** Files per retention: each holds the records of at most this part of it. */
+/** Number of parts of the retention. A file holds the records of at most one part. */
 const SEGMENTS = 24;
 
 export interface AuditChainOptions {
@@ -49,7 +49,7 @@ export class AuditChain {
     return this.#head;
   }
 
-  /** Reads earlier records. A chain without `anchored`, the head that Redis has, gets a record of the loss. */
+  /** Reads earlier records. If they lack `anchored`, the head that Redis has, adds a record of the loss. */
   async open(anchored: AuditHead | undefined): Promise<'whole' | 'cut'> {
     const kept = await this.#read(anchored?.n);
     if (anchored === undefined || kept === anchored.mac || anchored.n < this.#firstOf()) return 'whole';
@@ -98,7 +98,7 @@ export class AuditChain {
       await file.appendFile(text);
       if (how === 'synced') await file.datasync();
     } catch (error) {
-      // The written part is unknown (CHAIN-1).
+      // How much was written is unknown (CHAIN-1).
       this.#isRead = false;
       throw error;
     }
@@ -107,7 +107,7 @@ export class AuditChain {
     this.#isTorn = false;
   }
 
-  /** Returns the file for the next record. An incomplete line is ended in its own file. */
+  /** Returns the file for the next record. That is the newest file while its last line is incomplete. */
   #segmentFor(): Segment {
     const { directory, retentionMs, segmentBytes = SEGMENT_BYTES } = this.#options;
     const current = this.#segments.at(-1);

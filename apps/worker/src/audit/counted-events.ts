@@ -5,7 +5,7 @@ const PERIOD_MS = 60_000;
 interface CountedEventsDeps<Event> {
   /** Writes an event that happened `count` times since it was last written. */
   write(event: Event, count: number): void;
-  /** Counts further events of the period that were not written one by one. */
+  /** Writes the number of the period's events that were not written one by one. */
   writeOthers(count: number): void;
 }
 

@@ -55,7 +55,7 @@ function verify(directory: string, heads: AuditHead[] = []) {
 }
 
 describe('the audit of a host', () => {
-  test('a recorded event is on disk, behind noted ones, before its call resolves', async () => {
+  test('a recorded event, and events noted before it, are on disk when its call resolves', async () => {
     const directory = freshDirectory();
     const audit = await open(directory);
     audit.note('t', () => event('a'));
@@ -94,7 +94,7 @@ describe('the audit of a host', () => {
     expect(verify(directory).events).toEqual([event('a'), event('b')]);
   });
 
-  test('many noted events are written early, in order, and leave the memory', async () => {
+  test('when many noted events wait, they are written early, in order, and leave the memory', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout'] });
     try {
       const directory = freshDirectory();

@@ -27,7 +27,7 @@ describe('the audited submission of a command', () => {
     });
   });
 
-  test('keeps a script of the longest length whole', () => {
+  test('does not cut a script of exactly the greatest length', () => {
     expect(eventOf('#'.repeat(16_384))).not.toHaveProperty('scriptOmitted');
   });
 });

@@ -72,7 +72,7 @@ export function endEvent(about: AuditedEntry, result: WireResult, redaction: Pic
   };
 }
 
-/** Returns the reason: the text of an error, redacted, else one of our fixed words. */
+/** Returns the reason of a Result: the redacted text of an error, or one of Shellfleet's fixed words. */
 function reasonOf({ outcome, reason }: WireResult, redaction: Pick<Redaction, 'text'>): { reason?: string } {
   if (reason === undefined) return {};
   return { reason: outcome === 'error' ? redaction.text(reason) : reason };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 const KEY = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/;
-/** Settings that follow from the sandbox of each session. */
+/** Settings that the operator cannot choose, because they follow from the sandbox of each session. */
 const SESSION_SETTINGS = ['sandbox_mode', 'sandbox_workspace_write.network_access'];
 
 /** `codex:`, settings of the Codex CLI for all sessions under the `codex` policy. */

@@ -322,7 +322,7 @@ function readFile(path: string | undefined): ConfigFile {
   }
 }
 
-/** Returns the one value that is set. Throws when both are, because a reader of one would miss the other. */
+/** Returns the value that is set. Throws when both are, because a person who reads one place would miss the other. */
 function inOnePlace<T>(field: 'policies' | 'users', ofVariable: T | undefined, ofFile: T | undefined): T | undefined {
   if (ofVariable !== undefined && ofFile !== undefined)
     throw new ConfigError(

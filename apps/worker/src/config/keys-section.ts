@@ -54,7 +54,7 @@ export const keysSchema = z
 
 export type KeysSection = z.output<typeof keysSchema>;
 
-/** Returns a digest of all data that verifies signatures. Its change makes all waiting entries be decided again. */
+/** Returns a digest of all data that verifies signatures. When it changes, all waiting entries are decided again. */
 export function digestOfKeys(keys: KnownKeys): string {
   const listed = [keys.producers, keys.approvers].map((list) =>
     list.map(({ id, tenants, publicKey }) => [id, tenants, keyIdOf(publicKey)]),

@@ -23,7 +23,7 @@ const SPECIAL_V4 = [
   '224.0.0.0/4',
   '240.0.0.0/4',
 ];
-/** Special parts of the only routed range: documentation, and tunnels, which contain another address. */
+/** Special parts of the routed range of IPv6: documentation, and tunnels, whose addresses contain another address. */
 const SPECIAL_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
 const ROUTED_V6 = toBlockList(['2000::/3']);
 const SPECIAL = toBlockList([...SPECIAL_V4, ...SPECIAL_V6]);

@@ -53,7 +53,7 @@ async function open(
     socket.on('error', onError);
     socket.once('connect', () => {
       signal.removeEventListener('abort', abort);
-      // The next owner adds its listener before another error can occur. An additional listener does no harm.
+      // The caller adds its own error listener before another error can occur. This listener stays, and does no harm.
       resolve(socket);
     });
   });

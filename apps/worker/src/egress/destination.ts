@@ -30,7 +30,7 @@ export function parseDestination(authority: string, usualPort?: number): Destina
   return { name, port: number };
 }
 
-/** Checks both lists: the operator's may have become shorter since the session opened. */
+/** Checks the session's list and the operator's, which may have become shorter since the session opened. */
 export function checkDestination(
   { name, port }: Destination,
   { allowedHosts, hosts }: { allowedHosts: readonly string[]; hosts: readonly string[] },

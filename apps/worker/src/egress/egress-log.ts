@@ -5,7 +5,7 @@ import type { EgressEvent } from './session-egress.ts';
 const MOST_LINES = 64;
 const PERIOD_MS = 60_000;
 
-/** Writes each destination and verdict once a minute. The next minute's line counts requests without a line. */
+/** Logs each destination and verdict once a minute. Requests without a line are counted in the next minute's line. */
 export function createEgressLog(
   logger: Logger,
   now: () => number = () => performance.now(),

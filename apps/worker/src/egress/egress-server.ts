@@ -79,7 +79,7 @@ async function tunnel({ url = '' }: IncomingMessage, client: Socket, head: Buffe
   const destination = parseDestination(url);
   const outward = isProxyRefusal(destination) ? destination : await open(destination, client);
   if (isProxyRefusal(outward)) {
-    // The end of the connection is noticed only while it is read.
+    // The client's end of the connection is noticed only while the connection is read.
     client.end(toText(outward, url)).resume();
     setTimeout(() => client.destroy(), LINGER_MS).unref();
     return;
@@ -103,7 +103,7 @@ async function forward(incoming: IncomingMessage, answer: ServerResponse, open: 
       'the request',
     );
   }
-  // The header of another coding within the chunks would be lost.
+  // The header that names a coding inside the chunks would be lost.
   if (!['chunked', undefined].includes(incoming.headers['transfer-encoding']?.toLowerCase()))
     return refuse(answer, { status: 400, reason: 'its Transfer-Encoding is another than chunked' }, authority);
   const destination = parseDestination(authority, 80);
@@ -131,7 +131,9 @@ async function forward(incoming: IncomingMessage, answer: ServerResponse, open: 
   });
 }
 
-/** Returns the framing headers (EGRESS-HTTP-4). The parser refuses a request with both. An unknown length stays so. */
+/**
+ * Returns the framing headers (EGRESS-HTTP-4). The parser refuses a request with two. An unknown length stays unknown.
+ */
 function framingOf({ headers }: IncomingMessage): Record<string, string> {
   return headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' };
 }

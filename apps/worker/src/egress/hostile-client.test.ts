@@ -133,7 +133,7 @@ describe('a hostile client of the proxy', () => {
     await isServed();
   });
 
-  test('is disconnected when it keeps its half open after a refusal', async () => {
+  test('is disconnected when it keeps its half of the connection open after a refusal', async () => {
     const socket = dial({ allowHalfOpen: true });
     socket.write('CONNECT evil.net:443 HTTP/1.1\r\n\r\n');
     socket.resume();
@@ -173,7 +173,7 @@ describe('a hostile client of the proxy', () => {
     own.close();
   });
 
-  test('leaves nothing when it disconnects at any point', async () => {
+  test('leaves a working proxy when it disconnects during a request or a tunnel', async () => {
     for (const bytes of [
       'GET htt',
       `CONNECT site.test:${ports.silent} HTTP/1.1\r\n\r\n`,

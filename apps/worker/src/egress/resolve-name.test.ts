@@ -6,7 +6,7 @@ const never = new AbortController().signal;
 const found: Address[] = [{ address: '192.0.2.1', family: 4 }];
 
 describe('resolveName', () => {
-  test('unanswered names of one session, even aborted, do not delay another session', async () => {
+  test('lookups without a reply, even after an abort, do not delay those of another session', async () => {
     const pending = withResolvers<Address[]>();
     const asked: string[] = [];
     const slow = createResolveName((name) => {

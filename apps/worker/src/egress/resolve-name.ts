@@ -15,8 +15,8 @@ const LOOKUPS = 2;
 const ofHost = pLimit(LOOKUPS);
 
 /**
- * Creates the resolver of one session. Rejects without an address, or when the signal aborts. It looks up one name at a
- * time, so that names without a reply do not block the lookups of other sessions.
+ * Creates the resolver of one session, which rejects if a name has no address or the signal aborts. It looks up one
+ * name at a time, so that names without a reply do not block the lookups of other sessions.
  */
 export function createResolveName(find: (name: string) => Promise<Address[]> = findAddresses): ResolveName {
   const ofSession = pLimit(1);

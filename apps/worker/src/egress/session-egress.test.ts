@@ -122,7 +122,7 @@ describe('the proxy while a command runs', () => {
     });
   });
 
-  test('opens a tunnel for CONNECT that begins with the bytes behind its head', async () => {
+  test('opens a tunnel for CONNECT, and first sends the bytes that followed the head', async () => {
     const [head, rest] = await during('limited', async () => {
       const socket = dial();
       const all = await talk(`CONNECT site.test:${ports.echo} HTTP/1.1\r\n\r\nhello`, 'hello', socket);
@@ -146,7 +146,7 @@ describe('the proxy while a command runs', () => {
     expect(body).toBe(`Shellfleet does not let ${authority} through: ${reason}.\n`);
   });
 
-  test('refuses a plain request with the same words', async () => {
+  test('refuses a plain HTTP request with the same reason as a CONNECT', async () => {
     const answer = await during('limited', () => get('http://evil.net/'));
     expect(answer).toMatch(/^HTTP\/1.1 403 evil.net refused: it is not among the session's sandbox.allowedHosts\r\n/);
     expect(answer).toContain("Shellfleet does not let evil.net through: it is not among the session's");

@@ -68,7 +68,7 @@ export class SessionEgress {
     this.#deps = deps;
   }
 
-  /** Listens where the sandbox looks for its proxy, even if an earlier worker did. */
+  /** Listens where the sandbox looks for its proxy, also if an earlier worker has listened there. */
   async listen(path: string): Promise<void> {
     this.close();
     await rm(path, { force: true });

@@ -21,7 +21,7 @@ function linesOf(log: (logger: ReturnType<typeof createLogger>) => void): [strin
 }
 
 describe('the log of a worker', () => {
-  test('writes a name once that the logger has already', () => {
+  test('writes a field once when the logger already has its name', () => {
     const [line] = linesOf((logger) => {
       const child = logger
         .child({ [ATTRIBUTES.sessionId]: 'a' })
@@ -36,7 +36,7 @@ describe('the log of a worker', () => {
     ]);
   });
 
-  test('gives another value of a used name a different name', () => {
+  test('renames a field when the logger has its name with another value', () => {
     const [line] = linesOf((logger) => {
       logger.child({ key: 'a' }).info({ key: 'b', level: 'high', msg: 'said' }, 'keeper.reported');
     });
@@ -69,7 +69,7 @@ describe('the log of a worker', () => {
     expect(dropped.length).toBeGreaterThan(1_900);
   });
 
-  test('LOG-3: writes errors about a missing Redis without their stack, others with it', () => {
+  test('LOG-3: writes errors about a missing Redis without a stack, and other errors with one', () => {
     const lines: { err: object }[] = [];
     const logger = createLogger('warn', { write: (line) => void lines.push(JSON.parse(line)) });
     const away = new Error("Stream isn't writeable and enableOfflineQueue options is false");

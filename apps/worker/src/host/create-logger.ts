@@ -30,7 +30,7 @@ export function openLog(file: number | string): DestinationStream {
   return pino.destination({ dest: file, sync: true, maxLength: MOST_WAITING_BYTES }).on('error', () => {});
 }
 
-/** Omits fields that the logger already has. A different value gets another name (LOG-1). */
+/** Omits fields that the logger already has. A field with a different value gets another name (LOG-1). */
 function withoutTaken(fields: unknown, logger: Logger): unknown {
   if (typeof fields !== 'object' || fields === null || fields instanceof Error) return fields;
   const bound = logger.bindings();

@@ -9,7 +9,9 @@ export interface DirectoryLock {
 }
 
 const TAKEN_EXIT_CODE = 10;
-/** Time to wait for a holder that was killed a moment ago, or its flock(1). Both release within milliseconds. */
+/**
+ * Time to wait for a process that was killed a moment ago, or its flock(1), to release the lock. It takes milliseconds.
+ */
 const WAIT_SECONDS = 2;
 
 /**
@@ -40,7 +42,7 @@ function flock(file: FileHandle): Promise<'locked' | 'taken' | 'missing'> {
   });
 }
 
-/** Locks without flock(1): listens on a loopback port that the directory records. The kernel releases that too. */
+/** Locks without flock(1): listens on a loopback port that the directory records. The kernel releases the port too. */
 async function bindPort(directory: string): Promise<DirectoryLock> {
   const path = join(directory, 'lock-port');
   const known = Number(await readFile(path, 'utf8').catch(() => '0'));

@@ -6,7 +6,7 @@ export interface Space {
   totalBytes: number;
 }
 
-/** Share of the total above which no minimum is set, so that a small disk or memory is not short from the start. */
+/** Largest part of the total that is kept free by default, so that a small disk or memory is not short at once. */
 const LEAST_SHARE = 1 / 20;
 
 /** Returns the space that unprivileged users have on the file system of `path`; undefined if there is no such path. */

@@ -45,7 +45,7 @@ describe('the state directory of a host', () => {
     expect(second.hostId).toBe('one');
   });
 
-  test('STATE-1: lets a second worker wait a moment for one that is ending', async () => {
+  test('STATE-1: lets a second worker wait a moment while the first is ending', async () => {
     const first = await openStateDirectory(directory, 'one');
     const opening = openStateDirectory(directory, 'one');
     await new Promise((resolve) => setTimeout(resolve, 200));

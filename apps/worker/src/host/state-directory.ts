@@ -23,7 +23,7 @@ export interface StateDirectory extends AsyncDisposable {
   bubblewrapSandboxes: string;
   codexSandboxes: string;
   logs: string;
-  /** Directory of the ids that this host began. */
+  /** Directory with the ids of the entries and calls that this host began. */
   journal: string;
   audit: string;
   /** Directory of the ids of the fleets that this host belongs to, a file for each namespace. */
@@ -31,7 +31,7 @@ export interface StateDirectory extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Opens and locks the directory of a host. `given` is its id, which the operator chose for one of several workers. */
+/** Opens and locks the directory of a host. `given`: id that the operator chose for one of several workers. */
 export async function openStateDirectory(stateDirectory: string, given: string | undefined): Promise<StateDirectory> {
   const path = join(stateDirectory, 'hosts', given === undefined ? 'default' : hostDirectoryName(given));
   await mkdir(path, { recursive: true, mode: 0o700 });
@@ -65,7 +65,7 @@ export async function readSealKey(stateDirectory: string, make: () => string): P
   return readOrCreate(join(stateDirectory, 'seal-key'), make);
 }
 
-/** Reads or creates a file. Of two processes that create it together, both read that of the first. */
+/** Reads or creates a file. Two processes that create it at the same time both read what the first one wrote. */
 async function readOrCreate(path: string, make: () => string): Promise<string> {
   const known = await readIfThere(path);
   if (known !== undefined) return known;

@@ -2,9 +2,11 @@ import { hash } from 'node:crypto';
 
 const FIRST_SLOTS = 1 << 8;
 
-/** Set of texts that keeps 8 bytes of each, in at most 32 bytes of memory. Two texts share them with p = 2⁻⁶⁴. */
+/**
+ * Set of texts. Keeps a fingerprint of 8 bytes for each, in at most 32 bytes of memory. Two are equal with p = 2⁻⁶⁴.
+ */
 export class Fingerprints {
-  /** Open addressing: two words a slot, both 0 where it is free. At most half of the slots are used. */
+  /** Open addressing: each slot has two words, both 0 if the slot is free. At most half of the slots are used. */
   #slots = new Uint32Array(2 * FIRST_SLOTS);
   #size = 0;
 

@@ -34,7 +34,7 @@ const begun = (id: string) => ({ namespace: 'ns', tenant: 't', of: 's', id });
 const files = () => readdirSync(directory).sort();
 
 describe('the journal', () => {
-  test('has an id for this process and the next one, in its session only', () => {
+  test('knows a recorded id in this process and the next, for its session only', () => {
     open().record(begun('a'), '7');
     for (const journal of [opened[0]!, open()]) {
       expect([begun('a'), begun('b'), { ...begun('a'), of: 'x' }].map(journal.knows)).toEqual([true, false, false]);
@@ -42,7 +42,7 @@ describe('the journal', () => {
     expect(readFileSync(join(directory, files()[0]!), 'utf8')).toMatch(/^[0-9a-f]{16} ns t s a 7\n$/);
   });
 
-  test('has all of many ids, and no other', () => {
+  test('knows each of many recorded ids, and no other id', () => {
     const journal = open();
     const ids = Array.from({ length: 20_000 }, (_, index) => `id-${index}`);
     for (const id of ids) journal.record(begun(id), '7');

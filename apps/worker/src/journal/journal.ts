@@ -8,9 +8,10 @@ import { FINGERPRINT_CHARS, Fingerprints, fingerprintOf, parseFingerprint } from
 //
 // JOURNAL-1. An id is written before its first byte reaches a shell or a tool, with one write call and no fsync: the
 //     page cache outlives this process. A host that loses its power loses its sandboxes as well.
-// JOURNAL-2. An id is known for the retention. Then its segment is dropped, or earlier when there are more than
-//     `MOST_IDS`, oldest first.
-// JOURNAL-3. A file is written by one process only; the next one begins another. An incomplete last line is ignored.
+// JOURNAL-2. An id is known for the retention. Then its segment is dropped. Beyond `MOST_IDS` ids, the oldest segments
+//     are dropped earlier.
+// JOURNAL-3. A file is written by one process only; the next process begins another file. An incomplete last line is
+//     ignored.
 // JOURNAL-4. A disk that takes nothing does not stop the host: the id is then known to this process alone.
 
 /** Most ids: 128 MiB of memory, and about 500 MiB of disk. */
@@ -92,7 +93,7 @@ export function openJournal({ directory, retentionMs, onWriteFailed, mostIds = M
   };
   const isFull = ({ from, known }: Segment) => Date.now() >= from + spanMs || known.size * SEGMENTS >= mostIds;
 
-  // The ids are usually looked up and then recorded, so the last fingerprint is kept.
+  // An id is usually looked up and then recorded, so the last fingerprint is kept.
   let last = { key: '', hex: '' };
   const hexOf = (key: string) => {
     if (key !== last.key) last = { key, hex: fingerprintOf(key) };
@@ -153,7 +154,7 @@ function toKey({ namespace, tenant, of, id }: BegunId): string {
   return `${namespace} ${tenant} ${of} ${id}`;
 }
 
-/** Returns the id of an entry in the host's journal. A second attempt has a separate one. */
+/** Returns the id of an entry in the host's journal. A second attempt has a separate id. */
 export function toBegunId(
   { id, first }: Pick<Entry, 'id' | 'first'>,
   { namespace, tenant, session }: SessionKeys,

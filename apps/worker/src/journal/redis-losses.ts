@@ -4,8 +4,8 @@ import { tryJson } from '@shellfleet/protocol';
 import type { RedisHistory } from '@shellfleet/redis';
 import { z } from 'zod';
 
-// Tells whether Redis may have returned to an older state, and so may hand out again what this host began. Without such
-// a loss, an id that is handed out again was written by a client.
+// Tells whether Redis may have returned to an older state, and so may hand out again ids that this host began. If Redis
+// lost nothing, only a client can have written an entry whose id is handed out again.
 
 export interface RedisLosses {
   /** Tells whether Redis may have lost writes within the retention. */
@@ -34,7 +34,7 @@ function lastChange(directory: string, { identity }: RedisHistory): number {
   try {
     if (identity !== undefined) writeFileSync(path, JSON.stringify({ ...identity, changedAt }), { mode: 0o600 });
   } catch {
-    // The next process takes every Redis for another one.
+    // The next process then assumes that Redis was replaced.
   }
   return changedAt;
 }

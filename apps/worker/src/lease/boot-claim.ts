@@ -8,7 +8,7 @@ import type { Redis } from 'ioredis';
 export interface BootClaim {
   hostId: string;
   machine: string;
-  /** Names the process. A ULID: of two processes of one machine, the later one has the greater. */
+  /** Name of the process, a ULID. Of two processes of one machine, the later one has the greater name. */
   boot: string;
   ttlMs: number;
 }

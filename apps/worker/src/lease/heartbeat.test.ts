@@ -117,7 +117,7 @@ describe('heartbeats', () => {
     expect(renew).toHaveBeenCalledTimes(1);
   });
 
-  test('begin on a new connection, with the given way to renew', async () => {
+  test('recover on a new connection, and renew the leases with the given function', async () => {
     const { calls, deps, renew } = setUp();
     const heartbeat = await startHeartbeat(deps);
     calls.splice(0);
@@ -132,7 +132,7 @@ describe('heartbeats', () => {
     ]);
   });
 
-  test('end after the running one when closed', async () => {
+  test('are closed after the heartbeat that is being sent', async () => {
     const { calls, state, deps } = setUp();
     const heartbeat = await startHeartbeat(deps);
     const slow = Promise.withResolvers<void>();

@@ -17,7 +17,7 @@ export interface HeartbeatDeps {
   beat(): HostBeat;
   /** Called when another process holds the host id: this one must stop at once. */
   onReplaced(): void;
-  /** Rejects when Redis has another fleet. Declares this one to a Redis without any. */
+  /** Rejects when Redis has another fleet. Declares the host's fleet to a Redis that has none. */
   requireFleet(redis: Redis): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ export interface Heartbeat {
   readonly lastAt: number;
   /** Sends an extra heartbeat. Never rejects. */
   beatNow(): Promise<void>;
-  /** Sends the first heartbeat of a new connection, and renews the leases with `renew`. Rejects when it failed. */
+  /** Sends the first heartbeat of a new connection, and renews the leases with `renew`. Rejects when either fails. */
   recover(redis: Redis, renew: () => Promise<void>): Promise<void>;
   /** Ends the heartbeats. A host that `leaves` has nothing left, and is no longer listed. */
   close(how: { leaves: boolean; retentionMs: number }): Promise<void>;

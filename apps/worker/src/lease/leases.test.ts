@@ -85,7 +85,7 @@ describe('leases', () => {
     expect(lost).toEqual([]);
   });
 
-  test('a lock of another host ends that lease only, at once and once', async () => {
+  test('a lock of another host ends only that lease, at once, and is reported once', async () => {
     const { add, lost, leases, renewals } = setUp();
     const [stays, goes] = [add('stays'), add('goes')];
     const renewing = leases.renew();

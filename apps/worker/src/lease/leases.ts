@@ -26,7 +26,9 @@ export interface Lease {
 export interface Leases {
   /** Adds a lease with a new lock. `onLost` is called once, when another host has the lock or may have it. */
   add(job: SessionJob, lockMs: number, onLost: () => void): Lease;
-  /** Renews all leases. Rejects when Redis did not reply: they expire then. `renewLocks` returns lost sessions. */
+  /**
+   * Renews all leases, which otherwise expire. Rejects when Redis did not reply. `renewLocks` returns lost sessions.
+   */
   renew(renewLocks?: SessionJobs['renew']): Promise<void>;
 }
 

@@ -8,8 +8,8 @@ import type { Redis } from 'ioredis';
 // OWN-FLEET-2. The fleet id is in the state directory before this host creates anything under it.
 
 /**
- * Returns the keyspace of the host's fleet, and declares its id to a Redis without one. Throws FLEET_CONFLICT for a
- * Redis with another. `directory` has a file with the fleet id for each namespace.
+ * Returns the keyspace of the host's fleet, and declares the fleet id to a Redis that has none. Throws FLEET_CONFLICT
+ * if Redis has another fleet. `directory` has a file with the fleet id for each namespace.
  */
 export async function joinOwnFleet(redis: Redis, namespace: string, directory: string, place: string): Promise<string> {
   const path = join(directory, `${namespace}.id`);

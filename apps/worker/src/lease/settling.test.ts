@@ -23,7 +23,7 @@ function setUp(beats: Record<string, number>) {
 }
 
 describe('settling', () => {
-  test('is not needed by a host that was never away', () => {
+  test('is not needed by a host that was never without Redis', () => {
     expect(setUp({}).settling.settled).toBe(true);
   });
 
@@ -45,7 +45,7 @@ describe('settling', () => {
     expect(settling.settled).toBe(true);
   });
 
-  test('waits 5 s for a silent host, but not for one lost long before', async () => {
+  test('waits 5 s for a silent host, but not for a host lost long before', async () => {
     const silent = setUp({ h2: LAST_BEAT });
     void silent.settling.begin(LAST_BEAT);
     await vi.advanceTimersByTimeAsync(4_999);

@@ -3,7 +3,8 @@ import type { Redis } from 'ioredis';
 
 // SETTLING-1. After Redis was away, each host first renews its leases, and then publishes a heartbeat.
 // SETTLING-2. Until every host that was up before has done so, for at most 5 s, a host takes no session and requeues
-//     none: other hosts' locks may have expired while their shells live. It is 5 s if Redis lost which were up.
+//     none: other hosts' locks may have expired while their shells live. The wait is 5 s if Redis lost which hosts were
+//     up.
 
 const SETTLE_MS = 5_000;
 const POLL_MS = 200;
@@ -40,7 +41,7 @@ export class Settling {
 
   /**
    * Begins when Redis is back, and resolves when the fleet has settled. `lastBeatAt` is this host's last heartbeat
-   * before. `hostsLost`: Redis has lost which hosts were up.
+   * before the outage. `hostsLost`: Redis has lost which hosts were up.
    */
   async begin(lastBeatAt: number, hostsLost = false): Promise<void> {
     this.#round += 1;

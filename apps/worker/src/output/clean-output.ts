@@ -17,7 +17,7 @@ import { StreamPipeline } from './stream-pipeline.ts';
 //     twice.
 // OUTPUT-5. Redaction comes before every cut. After a match that blocks, nothing of either stream is released.
 
-/** A command has all of them. Late output has no texts, and startup and shutdown commands store nothing. */
+/** A command has all of these options. Late output has no texts, and startup and shutdown commands store nothing. */
 export interface CleanOutputOptions {
   /** Creates the redactor of each stream. Default: output is not redacted. */
   createRedactor?: CreateRedactor | undefined;
@@ -118,7 +118,7 @@ export class CleanOutput {
     return { ...released, upTo: this.received };
   }
 
-  /** Returns a chunk for each stream that ends in the overflow log or withheld. Called after `end` and `release`. */
+  /** Returns a chunk for each stream whose end is in the overflow log or withheld. Called after `end` and `release`. */
   closingChunks(): StoredChunk[] {
     return STREAM_NAMES.flatMap((stream) => this.#queue?.toClosingChunk(stream, this.#pipelines[stream]) ?? []);
   }
@@ -155,7 +155,7 @@ export class CleanOutput {
     pipeline.restore(piece.rawTo, piece.data, this.#addText(piece.stream, piece.data), piece.redactions);
   }
 
-  /** Returns the size of a slice within the budget, so that unchanged bytes fill the stream's budget exactly. */
+  /** Returns how many bytes to redact next. They end at the budget, so that unchanged bytes fill it exactly. */
   #sliceBytes(pipeline: StreamPipeline): number {
     const untilBudget = (this.#queue?.bytesLeft ?? 0) - pipeline.pendingBytes;
     return untilBudget > 0 ? Math.min(MOST_ENTRY_BYTES, untilBudget) : MOST_ENTRY_BYTES;
@@ -202,7 +202,7 @@ export class CleanOutput {
     this.#withheld = true;
   }
 
-  /** Merges the last bytes of both streams, which may form a secret together that neither contains. */
+  /** Merges the last bytes of both streams, which together may form a secret that neither contains. */
   #mergeTails(tails: Buffer[]): void {
     const both = Buffer.concat(tails);
     const mayForm = this.#createRedactor !== undefined && tails.every(({ length }) => length > 0);

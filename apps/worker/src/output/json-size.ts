@@ -7,7 +7,7 @@ export type TextUnit = 'characters' | 'bytes';
 
 export const MOST_JSON_PER_BYTE = 6;
 
-/** Returns an upper bound, which is exact for valid UTF-8. */
+/** Returns an upper bound of the size in JSON. It is exact for valid UTF-8. */
 export function jsonSize(bytes: Uint8Array, unit: TextUnit): number {
   if (unit === 'bytes') return base64Size(bytes.length);
   const sizes = sizesOf(bytes);

@@ -7,7 +7,7 @@ export const MOST_ENTRY_BYTES = 64 * 1024;
 export interface Released {
   chunks: StoredChunk[];
   overflow: OverflowPiece[];
-  /** Raw offset of each stream up to which the keeper gets an acknowledgement once this is stored. */
+  /** Raw offset of each stream up to which the keeper gets an acknowledgement once this output is stored. */
   upTo: Partial<Record<StreamName, number>>;
 }
 
@@ -137,7 +137,7 @@ export interface OverflowPiece {
   rawTo: number;
   bytesBefore: number;
   newlinesBefore: number;
-  /** Counts of the stream, including this piece. */
+  /** Number of findings of each type in the stream, including this piece. */
   redactions: Readonly<Record<string, number>>;
   data: Buffer;
 }

@@ -22,10 +22,10 @@ export interface RedactionStage extends Stage {
   readonly blocked: Blocked | undefined;
 }
 
-/** Creates the redactor of one stream. `before` are the last bytes of it that an earlier chain released. */
+/** Creates the redactor of one stream. `before`: last bytes of the stream that an earlier chain released. */
 export type CreateRedactor = (options: { before?: Uint8Array }) => RedactionStage;
 
-/** Longest context of any rule, in bytes of `before`. */
+/** Most bytes of `before` that any rule looks at. */
 export const CONTEXT_BYTES = 1024;
 
 export function addCounts(

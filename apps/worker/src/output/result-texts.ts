@@ -128,7 +128,7 @@ function named([stdout, stderr, merged]: readonly (Truncated | undefined)[]) {
   return { ...(stdout && { stdout }), ...(stderr && { stderr }), ...(merged && { merged }) };
 }
 
-/** Returns the limit for each part that keeps the sum within `total`. Small parts leave room to the others. */
+/** Returns the limit on each part with which their sum is at most `total`. Small parts leave room to the others. */
 function equalShare(sizes: readonly number[], total: number): number {
   let left = total;
   let share = Number.POSITIVE_INFINITY;

@@ -15,7 +15,7 @@ export class StreamPipeline {
   readonly #createRedactor: CreateRedactor | undefined;
   readonly #boundary = new CharacterBoundary();
   #redactor: RedactionStage | undefined;
-  /** Counts of the redactors before the current one. */
+  /** Findings that the redactors before the current one counted. */
   #countsBefore: Readonly<Record<string, number>> = {};
   /** The last cleaned bytes that an earlier pipeline released. */
   #before: Buffer = NOTHING;

@@ -16,7 +16,7 @@ function cut(input: string, options: Partial<TruncateOptions>) {
 }
 
 describe('Truncate', () => {
-  test.each(['', 'a', 'a\n', 'a|b\n|c', '\n\n\n'])('TRUNCATION-1: gives %j back when it fits', (input) => {
+  test.each(['', 'a', 'a\n', 'a|b\n|c', '\n\n\n'])('TRUNCATION-1: returns %j unchanged when it fits', (input) => {
     const text = input.replaceAll('|', '');
     expect(cut(input, {})).toMatchObject({ text, cut: { bytes: false, lines: false } });
   });
@@ -46,7 +46,7 @@ describe('Truncate', () => {
 
   // S1-24
   test.each(['head', 'tail', 'head-tail'] as const)(
-    'reports only the limit on lines when the bytes are within theirs, keeping the %s',
+    'reports only the limit on lines when the limit on bytes holds, keeping the %s',
     (keep) => {
       const input = 'line of twenty bytes\n'.repeat(200);
       const bounds = { keep, maxLines: 100 };
@@ -58,14 +58,14 @@ describe('Truncate', () => {
     },
   );
 
-  test('TRUNCATION-2: a line that the head has in part counts as a kept line', () => {
+  test('TRUNCATION-2: a line counts as kept if the head has a part of it', () => {
     const input = `${'x'.repeat(30)}\na\nb\nc\n`;
     expect(cut(input, { maxBytes: 20, maxLines: 3 }).text).toBe(
       'xxxxxxxxxx\n[... 23 bytes, 2 lines omitted ...]\nb\nc\n',
     );
   });
 
-  test('TRUNCATION-1: does not cut what fits, although half of its lines fill the head', () => {
+  test('TRUNCATION-1: does not cut what fits, even if half of its lines fill the head', () => {
     const input = `${'\n'.repeat(500)}|${'x'.repeat(400)}|${'\n'.repeat(99)}`;
     expect(cut(input, {}).cut).toEqual({ bytes: false, lines: false });
   });
@@ -77,7 +77,7 @@ describe('Truncate', () => {
   });
 
   test.each(['head', 'tail', 'head-tail'] as const)(
-    'TRUNCATION-3: gives the same for every two split points, keeping the %s',
+    'TRUNCATION-3: returns the same text for any two split points, keeping the %s',
     (keep) => {
       const input = 'one\ntwo é\n\nthree\nfour 😀\nfive';
       const options = { maxBytes: 17, maxLines: 5, keep };
@@ -96,7 +96,7 @@ describe('Truncate', () => {
     },
   );
 
-  test('TRUNCATION-3: counts exactly what it never saw', () => {
+  test('TRUNCATION-3: counts skipped bytes and lines exactly', () => {
     const truncate = new Truncate({ maxBytes: 10, maxLines: 100, keep: 'head-tail', unit: 'bytes' });
     truncate.push(Buffer.from('abcdefgh'), 0);
     truncate.skip(1_000_000, 7);
@@ -181,7 +181,7 @@ describe('the limits of other systems', () => {
   const profile = (name: keyof typeof OUTPUT_PROFILES) => OUTPUT_PROFILES[name];
 
   // S1-22, S1-23
-  test('langchain keeps the first 100 lines, and counts all', () => {
+  test('langchain: keeps the first 100 lines, and counts all lines', () => {
     const input = 'line\n'.repeat(120);
     expect(cut(input, profile('langchain'))).toEqual({
       text: `${'line\n'.repeat(100)}[... 100 bytes, 20 lines omitted ...]`,
@@ -193,7 +193,7 @@ describe('the limits of other systems', () => {
   });
 
   // S2-02, S2-26
-  test('codex keeps 10 KiB or 256 lines of a stream, and no half character', () => {
+  test('codex: keeps 10 KiB or 256 lines of a stream, and only whole characters', () => {
     expect(cut('é'.repeat(6_000), profile('codex'))).toMatchObject({
       text: `${'é'.repeat(5_120)}\n[... 1760 bytes, 0 lines omitted ...]`,
       cut: { bytes: true, lines: false },

@@ -14,7 +14,7 @@ export interface TruncateOptions {
   maxBytes: number;
   maxLines: number;
   keep: 'head' | 'tail' | 'head-tail';
-  /** Unit of a cut. `characters` are never cut inside. */
+  /** Unit of a cut. With `characters`, no cut is inside a character. */
   unit: TextUnit;
 }
 
@@ -101,7 +101,7 @@ export class Truncate {
     return { bytes: shorter, cut: { bytes: true, lines }, ...totals };
   }
 
-  /** Tells whether the limit on bytes cut, besides that on lines: a kept part has less than its share of lines. */
+  /** Tells whether the limit on bytes cut, not only that on lines: a kept part then has fewer lines than its share. */
   #isCutByBytes(head: Buffer, rest: Buffer): boolean {
     const { maxBytes, maxLines, keep } = this.#options;
     if (this.#totalBytes <= maxBytes) return false;
@@ -112,7 +112,7 @@ export class Truncate {
     const endsLine = tail.length === 0 || tail[tail.length - 1] === NEWLINE;
     const lines = countNewlines(tail) + (endsLine ? 0 : 1);
     const left = maxLines - countLines(head);
-    // With exactly its share of lines, the first of them may be incomplete.
+    // A tail with exactly its share of lines was still cut by bytes if it begins in the middle of a line.
     return lines < left || (lines === left && (from === 0 || rest[from - 1] !== NEWLINE));
   }
 

@@ -45,14 +45,14 @@ describe('the overflow logs of a host', () => {
     expect(await left()).toEqual([]);
   });
 
-  test('gives the next run of the worker what was written', async () => {
+  test('give the next worker process the output that was written', async () => {
     await write('a', 0);
     const pieces = await all(overflowLogs.ofCommand(keys, 'a', 10).restore());
     expect(pieces.map(({ rawFrom, rawTo }) => [rawFrom, rawTo])).toEqual([[0, 1000]]);
     expect(await all(overflowLogs.ofCommand(sessionKeys('ns', 'acme', 'Agent-42'), 'a', 10).restore())).toEqual([]);
   });
 
-  test('sweep by age, then the oldest by size, never one that is being written', async () => {
+  test('are removed by age, then oldest first above the quota, never during a write', async () => {
     await write('a', 30 * HOUR_MS);
     await write('b', 3 * HOUR_MS);
     await write('c', 2 * HOUR_MS);

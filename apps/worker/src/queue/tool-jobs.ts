@@ -83,7 +83,7 @@ export async function createToolJobs({ redis, fleet, hostId, tools }: ToolJobsOp
         try {
           await job.moveToCompleted(null, hostId, false);
         } catch {
-          // The job was removed, or another host fetched it. Else it is delivered again, which is harmless
+          // The job was removed, or another host fetched it. Otherwise it is delivered again, which is harmless
           // (TOOL-JOB-1).
         }
       },

@@ -8,7 +8,7 @@ export interface KeeperSecrets {
   syncWord: string;
 }
 
-/** Derives both from the host's key, so a restarted worker has the same values without storing them. */
+/** Derives both secrets from the host's key, so a restarted worker has the same values without storing them. */
 export function deriveKeeperSecrets(hostKey: Buffer, session: SessionRef, sandboxId: string): KeeperSecrets {
   const derive = (use: string) =>
     createHmac('sha256', hostKey)

@@ -113,7 +113,7 @@ export async function openCodexHost(
   );
 }
 
-/** Opens a policy without containers. Each removes the unused control groups in its directory, so it has its own. */
+/** Opens a policy without containers. Each has its own directory, because it removes unused control groups there. */
 async function openOnHost(
   config: WorkerConfig,
   hostKey: Buffer,
@@ -142,7 +142,7 @@ async function openOnHost(
   });
 }
 
-/** Returns the most that one session may have of this host. */
+/** Returns the most memory, CPUs and processes of this host that one session may have. */
 export function toBounds(config: WorkerConfig): { memoryBytes: number; cpus: number; pids: number } {
   return { memoryBytes: config.hostMemoryBytes, cpus: config.hostCpus, pids: MOST_PIDS };
 }

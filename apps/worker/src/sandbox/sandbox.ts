@@ -62,7 +62,7 @@ export interface Sandbox {
   readonly egressPath?: string;
   /** Resolves when the sandbox has ended, for any reason. Never rejects. */
   readonly died: Promise<SandboxDeath>;
-  /** Starts the keeper, which connects at once: listen, or attach, before. Not for adopted sandboxes. */
+  /** Starts the keeper, which connects at once, so listen or attach before. Not called for adopted sandboxes. */
   start(): Promise<void>;
   /** Ends the sandbox and removes all its parts from this host. Does nothing when it is gone. */
   remove(): Promise<void>;

@@ -1,7 +1,7 @@
 -- end-asking: remove askers from their questions. A question ends with its last asker.
 -- ARGV 2 'withdrawn': the given askers · 'expired': those whose time is over, oldest first · 3 retention ms ·
 --      4… the withdrawn askers; or the most that expire in one call
--- Returns the number of askers
+-- Returns the number of removed askers
 local how, at, askers = ARGV[2], now_ms(), {}
 if how == 'expired' then
   askers = redis.call('ZRANGEBYSCORE', pending, '-inf', text_of(at), 'LIMIT', 0, ARGV[4])

@@ -10,7 +10,10 @@ const endScript = defineApprovalsScript('end-asking');
 
 const ASKERS_OF_ONE_CALL = 500;
 
-/** Ends the questions whose time is over. Returns the number of their askers. Throws QUEUE_UNAVAILABLE. */
+/**
+ * Removes the askers whose time is over, and ends questions without askers. Returns the number of removed askers.
+ * Throws QUEUE_UNAVAILABLE.
+ */
 export async function expireQuestions(redis: Redis, keys: ApprovalKeys): Promise<number> {
   let expired = 0;
   for (;;) {

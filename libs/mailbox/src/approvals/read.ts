@@ -17,7 +17,7 @@ import { stillAsks } from './still-asks.ts';
 export interface PendingQuestion {
   id: string;
   sealed: string;
-  /** Sealed paths of files that changed since it was asked. */
+  /** Sealed paths of files that changed since the question was asked. */
   written: string[];
   count: number;
   first: Asker;
@@ -47,14 +47,14 @@ async function readPending(redis: Redis, keys: ApprovalKeys, stored: string): Pr
     readOldest(redis, keys, id),
     redis.lrange(approvalWrittenKey(keys, id), 0, -1),
   ]);
-  // The question has ended since, or upkeep has not withdrawn it yet.
+  // The question has ended since it was read, or upkeep has not withdrawn it yet.
   if (oldest === undefined) return [];
   const { first, askedAt, gone } = oldest;
   const expiresAt = Number((await redis.zscore(keys.pending, toAsker(first))) ?? 0);
   return [{ id, sealed, written, count: Math.max(1, count - gone), first, askedAt, expiresAt }];
 }
 
-/** Askers that are checked together. Usually the first one still asks. */
+/** Number of askers that are checked together. Usually the first asker still asks. */
 const PAGE = 20;
 
 /** Finds the first asker that still asks. `gone`: number of ended askers before it. */

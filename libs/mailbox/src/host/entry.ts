@@ -19,7 +19,7 @@ export interface Entry {
   /** Set when a caller has cancelled the running entry. */
   cancelReason?: string;
   fence: number;
-  /** Host of the start. Only a keeper there that existed under this fence can tell whether the entry has begun. */
+  /** Host on which the entry started. Only a keeper there that existed under this fence knows whether it has begun. */
   host: string;
   /** Number of starts, including this one. */
   starts: number;
@@ -31,7 +31,7 @@ export interface Entry {
 export type Taken =
   /** Nothing waits, or the head is held. `closing`: the owner has to end the generation. */
   | { type: 'empty'; closing?: true }
-  /** Only `started` was started by this call; `running` was before. */
+  /** Only `started` was started by this call; `running` was started before. */
   | { type: 'started' | 'running' | 'overdue' | 'needs-admission'; entry: Entry };
 
 /** Entry that a wake-up carries: one that was started in the name of its owner, or the head. */

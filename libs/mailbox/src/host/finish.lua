@@ -44,7 +44,8 @@ if ends_now then
   end
   running = false
 end
--- If an earlier arrival started the next entry and its reply was lost, return that entry, even without ARGV 9.
+-- If an earlier arrival of this call started the next entry and its reply was lost, return that entry, even without
+-- ARGV 9.
 local next_entry, started, at = {0}, nil, nil
 if running then
   next_entry = running_entry(running)

@@ -16,7 +16,7 @@ export interface FinishOptions {
   cancelReason?: string;
   output?: readonly StoredChunk[];
   answer?: string;
-  /** Inbox to notify in the same step, which saves the round trip of notify(), unless the entry had ended before. */
+  /** Inbox to notify in the same step, without a round trip of notify(). Not notified if the entry had ended before. */
   inbox?: string;
 }
 

@@ -2,7 +2,10 @@ import { recordKey, tryJson, type WireResult, wireResultSchema } from '@shellfle
 import { throwQueueError } from '@shellfleet/redis';
 import type { Owner } from './owner.ts';
 
-/** Reads the Result of an entry's first attempt. `refused`: why it gets no second one. Throws QUEUE_UNAVAILABLE. */
+/**
+ * Reads the Result of an entry's first attempt. `refused`: why the entry gets no second attempt. Throws
+ * QUEUE_UNAVAILABLE.
+ */
 export async function readFirstResult(
   { redis, keys }: Pick<Owner, 'redis' | 'keys'>,
   entryId: string,

@@ -13,7 +13,7 @@ function open(calls: Partial<HostMailboxCalls>) {
 }
 
 describe('a mailbox of a host', () => {
-  test('gives its owner to each call, which it repeats while Redis is down', async () => {
+  test('passes its owner to each call, and repeats the call while Redis is down', async () => {
     const rerun = vi
       .fn<HostMailboxCalls['rerun']>()
       .mockRejectedValueOnce(down())
@@ -29,13 +29,13 @@ describe('a mailbox of a host', () => {
     await expect(mailbox.take()).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
   });
 
-  test('reports a fenced reply before its caller has it', async () => {
+  test('reports a fenced reply before the caller gets that reply', async () => {
     const { mailbox, onFenced } = open({ take: async () => FENCED });
     const reported = mailbox.take().then((reply) => [reply, onFenced.mock.calls.length]);
     expect(await reported).toEqual([FENCED, 1]);
   });
 
-  test('decides again in each attempt of a retry, and reports its fenced replies too', async () => {
+  test('runs the function again in each attempt of a retry, and reports fenced replies', async () => {
     const take = vi.fn<HostMailboxCalls['take']>().mockRejectedValueOnce(down()).mockResolvedValue(FENCED);
     const { mailbox, onFenced } = open({ take });
     const decide = vi.fn();

@@ -50,7 +50,9 @@ export type OwnedCalls = {
 /** Mailbox of an owned session. Repeats each call until Redis answers or the owner loses the session. */
 export interface HostMailbox extends OwnedCalls {
   readonly owner: Owner;
-  /** Repeats `call` as a whole, for calls that each attempt decides again. The calls of `once` are not repeated. */
+  /**
+   * Repeats `call` as a whole, so that each attempt chooses its calls again. Calls of `once` are not repeated alone.
+   */
   retry<T>(call: (once: OwnedCalls) => Promise<T>, options?: RetryOptions): Promise<T>;
   /** Restores the session over a connection that takes no other call yet. The caller repeats its whole recovery. */
   declare(over: Redis, declared: Declaration): Promise<void>;

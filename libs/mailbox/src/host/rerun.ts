@@ -6,7 +6,7 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/rerun');
 
-/** Starts an idempotent entry again for a new shell, unless it was cancelled, or started three times or again since. */
+/** Starts an idempotent entry again for a new shell, unless it was cancelled, restarted or started three times. */
 export async function rerun(
   owner: Owner,
   { id, starts }: Pick<Entry, 'id' | 'starts'>,

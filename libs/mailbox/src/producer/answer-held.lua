@@ -18,7 +18,7 @@ if not repeated then
   write_when_full()
   local most = tonumber(ARGV[12])
   if ARGV[11] ~= '' and redis.call('LLEN', queue) - 1 > most then
-    -- The entry stays held until then, so that nothing behind it starts.
+    -- The entry stays held until all behind it are cancelled, so that none of them starts.
     redis.call('LPOP', queue)
     cancel_waiting(most, ARGV[11], ARGV[7], behind)
     redis.call('LPUSH', queue, id)

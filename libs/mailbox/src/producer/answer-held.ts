@@ -19,7 +19,7 @@ export type HeldDecision =
 export type HeldReply =
   /** The host decides about the head next. With `needsJob` it has no host, and the caller ensures its job. */
   | { type: 'released'; needsJob: boolean }
-  /** The caller notifies `inbox` and the inboxes of `behind`. `asFirst`: it ended as its first attempt did. */
+  /** The caller notifies `inbox` and the inboxes of `behind`. `asFirst`: it ended like its first attempt. */
   | { type: 'denied'; event: string; inbox: string; asFirst: boolean; needsJob: boolean; behind: Closed['ended'] }
   /** Another answer, a cancellation or the start deadline came first. */
   | { type: 'not-held' }
@@ -27,7 +27,7 @@ export type HeldReply =
 
 /**
  * Answers a held entry and wakes its host. A repetition with the same `callId` gets the same reply. `details` are the
- * plain data of the event `approval.answered`, if there is to be one.
+ * plain data of the event `approval.answered`, if this call is to add the event.
  */
 export async function answerHeld(
   redis: Redis,

@@ -1,5 +1,5 @@
--- close: end a generation and its waiting entries. The owner ends the running entry and the generation, or this if it
--- has none.
+-- close: end a generation and its waiting entries. The owner ends the running entry and the generation; without an
+-- owner, this script does.
 -- ARGV 3 generation · 4 result JSON of an entry that never ran · 5 '1' when the owner is out of reach ·
 --      6 result JSON of the running entry in this case · 7 retention ms · 8 most entries that one call cancels ·
 --      9 channel prefix of hosts' wake-ups · 10 wake-up · 11 signed request of a producer, or ''

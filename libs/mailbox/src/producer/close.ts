@@ -28,7 +28,10 @@ const CANCELLED_OUT_OF_REACH = JSON.stringify(
   ),
 );
 
-/** Ends a generation and its waiting entries. The owner ends the running one, or this call if it is out of reach. */
+/**
+ * Ends a generation and its waiting entries. The owner ends the running one, or this call does if the owner is out of
+ * reach.
+ */
 export async function close(
   redis: Redis,
   keys: SessionKeys,

@@ -3,8 +3,8 @@
 -- ARGV 3 sealed spec · 4 digest of the spec, or '' · 5 '1' to attach regardless of the spec · 6 retention ms ·
 --      7 placement class, plain · 8 placement JSON, plain ·
 --      9 generation of the sealed spec, or '' to ask for the next one ·
---      10 ms without renewal after which a driver counts as gone, or '' when the caller is none; the generation that it
---      begins is driven
+--      10 ms without renewal after which a driver counts as gone, or '' when the caller is no driver. A driver begins
+--      a driven generation
 -- Returns {1, generation} created · {2, generation, 1 driven · 0} attached ·
 --         {-1, sealed spec, generation} another spec · {0} closing: try again ·
 --         {3, generation} nothing was recorded: call again with the spec sealed for this generation

@@ -58,7 +58,7 @@ redis.call('HSET', record, 'kind', ARGV[5], 'state', 'waiting', 'inbox', ARGV[9]
 if ARGV[11] ~= '' then redis.call('HSET', record, 'deadline', string.format('%.0f', at + tonumber(ARGV[11]))) end
 if ARGV[15] ~= '' then redis.call('HSET', record, 'input', ARGV[15]) end
 if ARGV[15] == 'streamed' then redis.call('HSET', record, 'lease', string.format('%.0f', at + tonumber(ARGV[16]))) end
--- The key stays until the end of its entry, and then as long as its record.
+-- The idempotency key stays until its entry has ended, and then as long as the record of the entry.
 if ARGV[8] ~= '' then
   redis.call('SET', idempotency_key(ARGV[8]), ARGV[7] .. ' ' .. id)
   redis.call('HSET', record, 'key', ARGV[8])

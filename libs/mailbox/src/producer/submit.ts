@@ -5,7 +5,7 @@ import { defineMailboxScript, runOnSession } from '../scripts.ts';
 
 const script = defineMailboxScript('producer/submit');
 
-/** Oldest heartbeat of an owner in whose name an entry is started. */
+/** Greatest age of the last heartbeat of an owner in whose name an entry is started. */
 const HEARD_WITHIN_MS = 1_000;
 
 export interface Submission {
@@ -26,7 +26,7 @@ export interface Submission {
 }
 
 export type Submitted =
-  /** Number of entries before it. With `needsJob` the session has no host, and the caller ensures its job. */
+  /** `waiting` entries are before it. With `needsJob` the session has no host, and the caller ensures its job. */
   | { type: 'accepted'; waiting: number; needsJob: boolean }
   /** The same call arrived before, and its caller may have died before it ensured the job. */
   | { type: 'accepted-before'; waiting: number; needsJob: boolean }

@@ -20,7 +20,7 @@ local written = tonumber(stored_written or 0)
 local chunks = input_key(ARGV[3])
 local count, size = (#ARGV - 13) / 2, 0
 for i = 14, #ARGV, 2 do size = size + tonumber(ARGV[i]) end
--- A call without a chunk or an end stores nothing twice, so its number is not checked.
+-- A call without a chunk or an end cannot store anything twice, so its number is not checked.
 local is_renewal = size == 0 and ARGV[6] == ''
 if not is_renewal and tonumber(last_call or 0) >= tonumber(ARGV[5]) then return {1, written} end
 if closed then return {-4} end

@@ -15,7 +15,10 @@ export interface InputWrite {
   /** Close of the stdin. After `broken` the command is stopped. */
   closes?: 'end' | 'broken';
   signed?: string;
-  /** Required offset of the write, by which a streaming submitter detects lost data. Others may give it at a close. */
+  /**
+   * Offset at which the write must begin, else it is `misplaced`. A streaming submitter detects lost data by it; other
+   * writers may give it at a close.
+   */
   offset?: number;
   /** Lease of a streaming submitter, which counts as gone without another call within this time. */
   leaseMs?: number;

@@ -20,7 +20,7 @@ export interface StoredSession {
   /** ms by the clock of Redis */
   createdAt: number;
   activeAt: number;
-  /** Close of a closed session (ms by the clock of Redis), and the data of its `session.closed`. Else 0 and empty. */
+  /** Time of the close (ms by the clock of Redis), and the data of `session.closed`. 0 and empty before the close. */
   closedAt: number;
   closedWith: string;
   image: StoredImage | undefined;

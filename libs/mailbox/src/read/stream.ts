@@ -10,7 +10,7 @@ export interface StreamEntry {
   data: Buffer;
 }
 
-/** Reads up to `count` events, from an id on, or after it with `(`. Throws QUEUE_UNAVAILABLE. */
+/** Reads up to `count` events from the id `from` on, or after it if it has the prefix `(`. Throws QUEUE_UNAVAILABLE. */
 export async function readStream(redis: Redis, keys: SessionKeys, from: string, count: number): Promise<StreamEntry[]> {
   const reply = await redis.xrangeBuffer(keys.stream, from, '+', 'COUNT', count).catch(throwQueueError);
   return reply.map(([id, fields]) => toStreamEntry(id, fields));

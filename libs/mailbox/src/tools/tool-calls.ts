@@ -5,8 +5,8 @@ import { sendReply } from '../producer/inbox.ts';
 
 // State of a tool call in Redis. Its job only waits in the queue.
 //
-// TOOL-CALL-1. A call begins at most once, by the first process that sets its mark. A process that prevents it sets the
-// mark, too.
+// TOOL-CALL-1. A call begins at most once, by the first process that sets its mark. A process that prevents a call also
+//     sets its mark.
 // TOOL-CALL-2. A call has one result: the first that is written.
 // TOOL-CALL-3. Each step may be sent twice. The mark names its writer, which identifies repetitions.
 

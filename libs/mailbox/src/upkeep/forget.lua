@@ -1,5 +1,5 @@
 -- forget: remove an ended session from the index, unless it was submitted to since the caller read its score. A closed
--- session stays listed until its state expires, unless too many are.
+-- session stays listed until its state expires, unless too many are listed.
 -- KEYS 1 index · 2 owners · 3 closed
 -- ARGV 1 member · 2 its score when the caller read it · 3 ms until its state expires, or '' when it has none ·
 --      4 most listed sessions

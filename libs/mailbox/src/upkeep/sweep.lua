@@ -123,7 +123,7 @@ if phase then
   local size = stream_bytes()
   if size > limit then
     local excess = math.ceil(redis.call('XLEN', stream) * (size - limit) / size)
-    -- Too many to check each one: trims most of the excess at once.
+    -- There are too many to check each event, so most of the excess is trimmed at once.
     if excess > 2 * most then
       trimmed = trimmed + redis.call('XTRIM', stream, 'MINID', '~', oldest, 'LIMIT', excess - 2 * most)
       size = stream_bytes()

@@ -2,7 +2,7 @@
 -- A call that arrives late does nothing: after an outage, hosts renew their locks first.
 -- KEYS 1 the guard of the interval
 -- ARGV 1 prefix of the queue's keys · 2 the time of Redis (ms) after which this call does nothing · 3 interval ms
--- Returns the number of jobs
+-- Returns the number of moved jobs
 local keys = ARGV[1]
 local time = redis.call('TIME')
 if time[1] * 1000 + math.floor(time[2] / 1000) > tonumber(ARGV[2]) then return 0 end

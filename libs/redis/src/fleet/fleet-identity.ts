@@ -15,7 +15,7 @@ import { throwQueueError, toQueueError } from '../queue-error.ts';
 
 // IDENTITY-1. A namespace of a Redis has one identity, the first that is declared.
 // IDENTITY-2. A process that knows a fleet's identity declares only this one to a Redis that lost it.
-// IDENTITY-3. A process that knows none waits first, so that after a loss those that know it declare it.
+// IDENTITY-3. A process that knows no identity waits first, so that after a loss a process that knows it declares it.
 // IDENTITY-4. A lost fleet is marked as restoring before its identity is back. No session is opened until its hosts
 //             have declared theirs.
 // IDENTITY-5. The protocol version is declared with the identity. Processes of another version use no key of the fleet.
@@ -23,7 +23,7 @@ import { throwQueueError, toQueueError } from '../queue-error.ts';
 /** Time that hosts have to declare the sessions that they serve. */
 export const RESTORING_MS = 5_000;
 
-/** Wait for a known identity before a new one is declared. Hosts wait less, so that a host declares it. */
+/** Wait for a known identity before a new one is declared. Hosts wait less, so that a host declares the new one. */
 const PATIENCE_MS = { host: 1_000, producer: 5_000 };
 const LOOK_EVERY_MS = 50;
 
@@ -64,7 +64,7 @@ export async function restoreFleet(redis: Redis, keyspace: string): Promise<stri
  * Records that Redis lost data of this fleet. Its hosts declare their sessions within RESTORING_MS of the first record.
  */
 export async function noteLoss(redis: Redis, keyspace: string): Promise<void> {
-  // The write fails in a full Redis, or when this user may not make it. A host tries too.
+  // The write fails in a full Redis, or when this user may not make it. A host records the loss too.
   await redis.set(fleetKeys(keyspace).restoring, '1', 'PX', RESTORING_MS, 'NX').catch(() => {});
 }
 

@@ -5,7 +5,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe('deadlines of calls', () => {
-  test('report each call that has not settled in time once', () => {
+  test('report once each call that has not settled in time', () => {
     const late: string[] = [];
     const deadlines = new CallDeadlines<{ name: string; isSettled: boolean }>(({ name }) => late.push(name));
     const [long, answered, short] = ['long', 'answered', 'short'].map((name) => ({ name, isSettled: false }));

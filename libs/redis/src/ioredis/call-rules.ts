@@ -55,7 +55,7 @@ function newDeadlines(): CallDeadlines<Call> {
 }
 
 function prepare(call: Call, deadlines: CallDeadlines<Call>): void {
-  // ioredis sends a command of its queues again.
+  // ioredis sends commands from its queues again, to which the rules already apply.
   if (Object.hasOwn(call, 'setTimeout')) return;
   if (call.name === 'subscribe' || call.name === 'select') call.promise.catch(() => {});
   const { reject } = call;

@@ -35,7 +35,8 @@ export function onInfo(redis: Redis, listener: (reply: string) => void): void {
 
 /**
  * Combines the data of one turn of the event loop into one write, so that Redis and this process wake once. A single
- * command is not delayed, because the turn ends with it. Order and replies stay the same, unlike with auto-pipelining.
+ * command is hardly delayed: the write leaves at the end of the turn in which it was sent. Order and replies stay the
+ * same, unlike with auto-pipelining.
  */
 function batchWrites(redis: Redis): void {
   redis.on('connect', () => {

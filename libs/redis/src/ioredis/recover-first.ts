@@ -7,7 +7,7 @@ export type Recover = (redis: Redis) => Promise<void>;
 
 const RETRY_MS = 200;
 
-/** Fails every call from a break of the connection until `recover` has run, except those on the object it gets. */
+/** From a break of the connection until `recover` has run, fails every call except those on the object that it gets. */
 export function recoverFirst(redis: Redis, recover: Recover): void {
   const send = redis.sendCommand;
   let isOpen = redis.status === 'ready';

@@ -2,8 +2,8 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'no
 import { type AuditEvent, type AuditHead, type AuditRecord, auditRecordSchema, tryJson } from '@shellfleet/protocol';
 import { createSealer } from '../seal.ts';
 
-// A line of an audit file: `{"mac":"…","record":{…}}`. The code covers the record, which has the code of the one
-// before.
+// A line of an audit file: `{"mac":"…","record":{…}}`. The code covers the record, which contains the code of the
+// record before.
 
 export const CHAIN_START: AuditHead = { n: 0, mac: '' };
 

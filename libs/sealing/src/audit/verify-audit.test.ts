@@ -89,7 +89,7 @@ describe('verifying an audit', () => {
     ]);
   });
 
-  test('finds records that were cut off and rewritten with the key, by a kept head', () => {
+  test('finds by a kept head that records were cut off and rewritten with the key', () => {
     const anew = write([event('x'), event('y')], FIVE.heads[2]).lines;
     expect(check([...FIVE.lines.slice(0, 3), ...anew])).toEqual([
       'altered f:5 record 5 is not the one whose head was kept',
@@ -111,7 +111,7 @@ describe('verifying an audit', () => {
     expect(check([...FIVE.lines, ...rotated], [FIVE.head], auditKeys([next, sealKey], CHAIN))).toEqual([]);
   });
 
-  test('does not take a line that a crash cut for tampering', () => {
+  test('does not report a line that a crash left incomplete as tampering', () => {
     const half = FIVE.lines[0]?.slice(0, 40) ?? '';
     const torn = 'torn f:6 a crash or a full disk left this line incomplete';
     const after = write([{ type: 'interrupted' }, event('x')], FIVE.head).lines;

@@ -2,14 +2,15 @@ import { inputEndSchema, type SessionKeys, tryJson } from '@shellfleet/protocol'
 import type { Sealer } from '../seal.ts';
 import { type SealPlace, sealPlace } from '../seal-place.ts';
 
-// Signed requests to a host. Each names one entry or generation, so it has no effect later. Without a key: ''.
+// Signed requests to a host. Each names one entry or generation, so it has no effect on later ones. Without a key, a
+// request is ''.
 
 /** Signs the request to stop an entry, with the reason for its Result. */
 export function signCancel(sealer: Sealer, keys: SessionKeys, entryId: string, reason: string): string {
   return sealer.signs ? sealer.seal(reason, sealPlace('cancel', keys, entryId)) : '';
 }
 
-/** Returns the reason of a cancellation if a known producer signed it. `reason` is the unsigned one. */
+/** Returns the reason of a cancellation if a known producer signed it. `reason` is the unsigned reason. */
 export function signedReason(
   sealer: Sealer,
   keys: SessionKeys,

@@ -152,7 +152,7 @@ describe('signatures', () => {
     );
   });
 
-  test.each(['pem', 'der', 'raw'])('use pairs of keys written as %s', (form) => {
+  test.each(['pem', 'der', 'raw'])('can be made and verified with keys in the format %s', (form) => {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
     const write = (key: typeof privateKey, type: 'pkcs8' | 'spki'): string => {
       if (form === 'pem') return String(key.export({ format: 'pem', type: type as never }));

@@ -19,11 +19,11 @@ export interface KnownKeys {
 
 export interface Verifier {
   /**
-   * Throws UNAUTHORIZED unless a known key of the tenant signed this value for this place. USED_AT_ONCE must not be
-   * expired.
+   * Throws UNAUTHORIZED unless a known key of the tenant signed this value for this place. A signature of a kind in
+   * USED_AT_ONCE must not have expired.
    */
   verify(value: SignedValue, place: SealPlace): Signature;
-  /** Throws UNAUTHORIZED. The default problem: the value was altered or sealed for another place. */
+  /** Throws UNAUTHORIZED. Default of `problem`: the value was altered or sealed for another place. */
   refuse(place: SealPlace, problem?: string): never;
 }
 

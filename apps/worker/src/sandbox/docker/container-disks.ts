@@ -14,7 +14,7 @@ const sizeSchema = z.object({ SizeRw: z.number() });
 export class ContainerDisks {
   readonly #engine: Engine;
   readonly #watch: DiskWatch;
-  /** Watched containers by id, each with the callback that precedes its end. */
+  /** Watched containers by id, each with the callback that is called before its end. */
   readonly #running = new Map<string, () => void>();
   #engineDirectory: string | undefined;
 

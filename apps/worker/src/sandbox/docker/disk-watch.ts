@@ -11,7 +11,10 @@ import { describeShortage, leastFree, type Space } from '../../host/free-space.t
 
 const MIB = 2 ** 20;
 const INTERVAL_MS = 500;
-/** Longest interval without a measurement. One container's removals can hide another's writes. */
+/**
+ * Longest interval without a measurement. Free space alone is not enough, because one container's removals can hide
+ * another's writes.
+ */
 const AT_LEAST_EVERY_MS = 300_000;
 /** Interval of measurements when the engine's disk is not visible from this machine. */
 const UNSEEN_EVERY_MS = 60_000;
@@ -72,7 +75,7 @@ export class DiskWatch {
     await this.#looking;
   }
 
-  /** Measures when that is due (DISK-3). Never rejects. */
+  /** Measures the containers if a measurement is due (DISK-3). Never rejects. */
   measureIfDue(): Promise<void> {
     this.#looking ??= this.#lookNow()
       .catch((err: unknown) => this.#deps.logger?.warn({ err }, 'disk.measure-failed'))

@@ -22,7 +22,7 @@ export function isMissingImage(error: unknown): boolean {
   return isNotFound(error) && /no such image/i.test((error as Error).message);
 }
 
-/** Converts an error: without a reply to DOCKER_UNAVAILABLE, with one by `fromReply`, else to SESSION_START_FAILED. */
+/** Converts an error: to DOCKER_UNAVAILABLE without a reply, a reply by `fromReply`, others to SESSION_START_FAILED. */
 export function toShellfleetError(
   error: unknown,
   doing: string,

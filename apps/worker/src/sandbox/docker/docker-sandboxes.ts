@@ -154,7 +154,7 @@ class DockerSandboxes implements Sandboxes {
     return this.#create(session, spec, { plan: { ...plan, image: own.image }, image }, signal, { ...own, sandboxId });
   }
 
-  /** Creates a container. `own` is the session's first container when this is the second. */
+  /** Creates a container. `own` is the session's first container when the new one is the second. */
   async #create(
     session: SessionRef,
     spec: ResolvedSessionSpec,
@@ -217,7 +217,7 @@ class DockerSandboxes implements Sandboxes {
     }
   }
 
-  /** Opens the workspace directory last: a replacement between here and its mount is detected, but fails the start. */
+  /** Opens the workspace directory last, because its replacement before the mount is detected and fails the start. */
   async #prepare({ plan: planned, image }: PlannedImage, labels: SandboxLabels, makesWorkspace: boolean) {
     const { allowances } = this.#options;
     const { uid, transport } = labels;
@@ -282,7 +282,7 @@ class DockerSandboxes implements Sandboxes {
     }
     const isLeftover = ({ labels }: FoundContainer) =>
       labels.hostId === hostId ? !this.#used.has(labels.sandboxId) : goneHosts.get(labels.hostId) === true;
-    // The kept containers of a host that is gone are removed with it.
+    // If a host is gone, its kept containers are removed too.
     const leftovers = containers.filter(
       (one) => isLeftover(one) && !(one.labels.hostId === hostId && keptAtOf(one) !== undefined),
     );

@@ -10,7 +10,9 @@ export interface FoundImage extends SandboxImage {
   config: Pick<Docker.ImageInspectInfo['Config'], 'User' | 'WorkingDir' | 'Volumes'>;
 }
 
-/** Returns the first name that the engine has, but tries `known` first. Throws MissingImage for the last name. */
+/**
+ * Returns the first image that the engine has: `known`, else one of the names. Throws MissingImage for the last name.
+ */
 export async function findImage(
   engine: Engine,
   names: readonly [string, ...string[]],

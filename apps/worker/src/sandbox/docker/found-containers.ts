@@ -3,7 +3,7 @@ import { isConflict, isNotFound, toShellfleetError } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 import { fleetOf, parseLabels, type SandboxLabels } from './labels.ts';
 
-/** Limit on a removal. The next sweep repeats one that takes longer. */
+/** Time limit on a removal. The next sweep repeats a removal that takes longer. */
 const REMOVE_TIMEOUT_MS = 15_000;
 
 /** Container that the engine lists and that some worker created. */
@@ -22,7 +22,7 @@ export async function listContainers(engine: Engine, label: string): Promise<Fou
   });
 }
 
-/** Returns the distinct fleets whose containers have the label; empty text for versions without fleet ids. */
+/** Returns, once each, the ids of fleets whose containers have the label; '' for versions without fleet ids. */
 export async function listFleets(engine: Engine, label: string): Promise<string[]> {
   const all = await engine.call((docker, abortSignal) =>
     docker.listContainers({ all: true, filters: { label: [label] }, abortSignal }),

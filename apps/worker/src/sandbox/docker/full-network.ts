@@ -13,7 +13,8 @@ const LOOK_AGAIN_MS = 50;
 
 /**
  * Returns the engine's network id for a fleet's sessions with the network `full`, creating it if missing. Throws
- * SANDBOX_UNAVAILABLE when the engine cannot, or has one of that name that does not keep its containers apart.
+ * SANDBOX_UNAVAILABLE when the engine cannot create it, or has a network of that name that does not keep its containers
+ * apart.
  */
 export async function ensureFullNetwork(engine: Engine, keyspace: string): Promise<string> {
   const network = (await findNetwork(engine, keyspace)) ?? (await createNetwork(engine, keyspace));
@@ -28,7 +29,7 @@ const nameOf = (keyspace: string) => `shellfleet-full-${parseKeyspace(keyspace).
 
 /**
  * Returns the name of the network's bridge (the kernel allows 15 characters). Engines before 25 create ambiguous
- * networks of one name, but only one bridge of a name: a refused worker waits for the other's network.
+ * networks of one name, but only one bridge of a name: a refused worker waits for the network of the other worker.
  */
 const bridgeOf = (keyspace: string) => `sf-${parseKeyspace(keyspace).fleetId}`;
 

@@ -46,7 +46,7 @@ export async function checkVolumes(
   }
 }
 
-/** Tells whether a directory has files. Reads its archive no further than the first one. */
+/** Tells whether a directory has files. Reads its archive only up to the first file. */
 async function hasFiles(engine: Engine, containerId: string, directory: string): Promise<boolean> {
   const read = (docker: Docker, abortSignal: AbortSignal) =>
     docker.getContainer(containerId).getArchive({ path: directory, abortSignal });

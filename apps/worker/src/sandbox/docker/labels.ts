@@ -14,9 +14,9 @@ export interface SandboxLabels {
   keeperProtocol: number;
   /** Requested name of the image. The container has it by digest. */
   image?: string;
-  /** Uid of the session's processes, where each session has its own. */
+  /** Uid of the session's processes, if each session has its own uid. */
   uid?: number;
-  /** Id of the session's own sandbox, if this is the second one. */
+  /** Id of the session's first sandbox, if this one is the second. */
   beside?: string;
 }
 
@@ -52,7 +52,9 @@ export function toLabels(labels: SandboxLabels): Record<string, string> {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [PREFIX + name, value]));
 }
 
-/** Reads the labels of a container. Returns undefined when one is missing or invalid: it is not ours then. */
+/**
+ * Reads the labels of a container. Returns undefined when one is missing or invalid, because no worker created it then.
+ */
 export function parseLabels(labels: Record<string, string>): SandboxLabels | undefined {
   const prefixed = Object.entries(labels).filter(([name]) => name.startsWith(PREFIX));
   const values = schema.safeParse(

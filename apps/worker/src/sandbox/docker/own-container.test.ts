@@ -12,7 +12,7 @@ describe('the variables of a second container', () => {
   });
 
   test.each([[[]], [['PATH=']], [['PATH=/workspace:/tmp']]])(
-    'uses the usual PATH without such a directory in %j',
+    'uses the usual PATH when the session can write to all of %j',
     (env) => {
       expect(envOf(...env)).toEqual(['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin']);
     },

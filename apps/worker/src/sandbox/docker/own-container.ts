@@ -13,7 +13,8 @@ import type { WorkspaceDirectory } from './workspace-directory.ts';
 /** PATH that runc sets in a container whose image has none. */
 const USUAL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 /**
- * Directories that a container's session can write to, wherever they are mounted. Links in an image are the image's.
+ * Directories that a container's session can write to, wherever they are mounted. Links in the image are not resolved,
+ * because the session cannot change them.
  */
 const WRITABLE = ['/workspace', '/tmp', '/var/tmp', '/dev', '/proc', '/run', '/var/run'];
 /** Variables with files that a shell reads before its first command. */
@@ -25,7 +26,7 @@ export interface OwnContainer {
   /** Directory of the host that is mounted as the workspace, and the identity with which it was opened. */
   workspace: { path: string; identity: string | undefined } | undefined;
   env: readonly string[];
-  /** Uid of its processes, where each session has its own. */
+  /** Uid of the container's processes, if each session has its own uid. */
   uid: number | undefined;
 }
 
@@ -33,7 +34,7 @@ export async function readOwnContainer(engine: Engine, name: string, target: str
   const inspect = (docker: Docker, abortSignal: AbortSignal) => docker.getContainer(name).inspect({ abortSignal });
   const { Image: image, Config: config, HostConfig: host } = await engine.call(inspect);
   const env = config.Env ?? [];
-  // The requested mount is compared: an engine in a virtual machine reports another path.
+  // Compares the mount as it was requested, because an engine in a virtual machine reports another path.
   const mounted = host.Mounts?.find(({ Target: at }) => at === target);
   const identity = variable(env, WORKSPACE_VARIABLE)?.split(':').slice(0, 2).join(':');
   const workspace = mounted === undefined ? undefined : { path: mounted.Source, identity };

@@ -21,7 +21,9 @@ const MEANINGS: [RegExp, (registry: string) => string][] = [
   ],
 ];
 
-/** Returns the error of a failed pull. Only its context has the engine's text. `ours` is why this worker gave up. */
+/**
+ * Returns the error of a failed pull. Only its context has the engine's text. `ours`: why this worker ended the pull.
+ */
 export function pullFailed(image: string, registry: string, error: unknown, ours?: string): ShellfleetError {
   const engine = (error instanceof Error ? error.message : String(error)).trim();
   const meaning = MEANINGS.find(([pattern]) => pattern.test(engine))?.[1](registry);

@@ -6,7 +6,7 @@ import type { PolicyName, ResolvedSessionSpec } from '@shellfleet/protocol';
  */
 export interface Enclosure {
   policy: PolicyName;
-  /** Returns the plan, and the command line of the enclosure. Throws SANDBOX_UNAVAILABLE with what it refuses. */
+  /** Returns the plan, and the command line of the enclosure. Throws SANDBOX_UNAVAILABLE with its refusals. */
   plan(spec: ResolvedSessionSpec, allowances: HostAllowances): { plan: HostPolicyPlan; program: string[] };
   /** File that the launcher opens for the program. */
   descriptor?: string;
@@ -15,7 +15,7 @@ export interface Enclosure {
   /** Directory of the keeper's files. Default: that of the policy `host`. */
   runDirectory?: string;
   env?: Record<string, string>;
-  /** Shell commands that test the enclosure from behind it. They `exit` with one of the numbers of `problems`. */
+  /** Shell commands that test the enclosure from inside. On a failure, they `exit` with a number from `problems`. */
   trial?: { script: string; problems: Record<number, string> };
 }
 

@@ -23,7 +23,7 @@ describe('the user of host sessions', () => {
     await expect(find(user, ourUid)).rejects.toThrow(reason);
   });
 
-  test("accepts the worker's own uid if the operator does, but never root", async () => {
+  test("accepts the worker's own uid if the operator allows it, but never root", async () => {
     expect(await find(undefined, 1000, true)).toEqual({ uid: 1000, gid: 1000, isOurs: true });
     expect(await find('1000', 1000, true)).toEqual({ uid: 1000, gid: 1000, isOurs: true });
     await expect(find(undefined, 0, true)).rejects.toThrow(/never run as root/);

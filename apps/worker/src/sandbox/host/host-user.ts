@@ -35,7 +35,7 @@ export async function findHostUser(settings: HostUserSettings, ourUid: number, o
   return uid === ourUid ? { ...ours, isOurs: true } : { uid, gid, isOurs: false };
 }
 
-/** Looks up a user. A uid without a gid gets its group on this host, else the gid of the same number. */
+/** Looks up a user. A uid without a gid gets its user's group on this host, else the gid of the same number. */
 async function lookUp(user: string): Promise<{ uid: number; gid: number }> {
   const ids = /^([0-9]{1,9})(?::([0-9]{1,9}))?$/.exec(user);
   if (ids?.[2] !== undefined) return { uid: Number(ids[1]), gid: Number(ids[2]) };

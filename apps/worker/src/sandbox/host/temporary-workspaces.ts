@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { HostUser } from './host-user.ts';
 
-// One directory for each session that names no workspace. Its user owns it; it is created and removed with the sandbox.
-// Only the worker can enter the parent directory. Each session has its directory mounted.
+// One directory for each session that names no workspace. The session's user owns it; it is created and removed with
+// the sandbox. Only the worker can enter the parent directory. Each session has its directory mounted.
 
 const run = promisify(execFile);
 const PREFIX = 'shellfleet-';

@@ -17,7 +17,7 @@ export async function setValueIfThere(directory: string, file: string, value: nu
   if (existsSync(`${directory}/${file}`)) await setValue(directory, file, value);
 }
 
-/** Reads the counter, which has the same name in both versions. */
+/** Reads how many processes were killed for memory. The counter has the same name in both versions. */
 export async function readOomKills(path: string): Promise<number> {
   return Number(/^oom_kill (\d+)$/m.exec(await readFile(path, 'utf8'))?.[1] ?? 0);
 }

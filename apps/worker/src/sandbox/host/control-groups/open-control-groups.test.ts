@@ -21,7 +21,7 @@ async function lay(directory: string, files: Record<string, string>): Promise<vo
 }
 const read = (path: string) => readFile(join(top, path), 'utf8');
 
-describe('version 2', () => {
+describe('control groups of version 2', () => {
   const files = { 'memory.max': '', 'memory.swap.max': '', 'pids.max': '', 'cpu.max': '' };
 
   test('enables the controllers from the top down, and writes each limit', async () => {
@@ -46,7 +46,7 @@ describe('version 2', () => {
   });
 });
 
-describe('version 1', () => {
+describe('control groups of version 1', () => {
   test('has a directory for each controller, and works without a count of swap', async () => {
     for (const controller of ['memory', 'pids', 'cpu']) await lay(controller, { 'cgroup.procs': '' });
     await lay('memory/ours/one', { 'memory.limit_in_bytes': '', 'memory.oom_control': 'under_oom 0\noom_kill 7\n' });

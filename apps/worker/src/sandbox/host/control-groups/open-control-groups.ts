@@ -5,7 +5,7 @@ import { Version2 } from './version-2.ts';
 
 const PROBE = 'probe';
 
-/** Opens the control groups at `top`, with the sessions' in `below`. Returns the reason when this host has none. */
+/** Opens the control groups at `top`; those of sessions are in `below`. Returns the reason if this host has none. */
 export async function openControlGroups(top: string, below: string): Promise<ControlGroups | string> {
   const groups = existsSync(`${top}/cgroup.controllers`) ? new Version2(top, below) : new Version1(top, below);
   try {
