@@ -84,7 +84,7 @@ describe('a class that no host can take', () => {
       'host~2.key',
       "No live host that has the session's policy and seal key understands its spec (schema 2): it needs a newer version of Shellfleet.",
     ],
-  ])('gets a reason that names the missing key or version for %s', (name, reason) => {
+  ])('is explained by the missing key or version for %s', (name, reason) => {
     expect(noHostReason(name, [host(['host'])])).toBe(reason);
   });
 });

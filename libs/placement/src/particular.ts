@@ -14,7 +14,7 @@ const HOST_NETWORKS: readonly (string | undefined)[] = [undefined, 'full'];
 
 /**
  * Tells whether a host of the policy may refuse the session. Particular sessions wait in separate queues, from which a
- * host takes those that it can run. In doubt a session is particular, which only costs a look at the spec.
+ * host takes those that it can run. In doubt a session is particular: hosts then only read its spec as well.
  */
 export function isParticular(asked: Asked): boolean {
   const { policy, image, user, workspace, sandbox, limits, redactFormats, keepOnFailure } = asked;

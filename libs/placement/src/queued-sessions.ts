@@ -15,7 +15,7 @@ export interface AddLimit {
   enter<T>(call: () => Promise<T>): Promise<T>;
 }
 
-/** A producer's side of the sessions queues: adds jobs, and reads the order of those that wait. */
+/** The producer's side of the queues of sessions: adds jobs, and reads the order of those that wait. */
 export class QueuedSessions {
   readonly #queues: SessionQueues;
   readonly #limit: AddLimit;

@@ -7,7 +7,7 @@ export type RedisAddress = Common &
     | { kind: 'single'; db: number }
     /** Sentinels in `nodes` watch the primary `name`. */
     | { kind: 'sentinel'; db: number; name: string; sentinel: Credentials }
-    /** Some nodes of the cluster; they name the others. */
+    /** `nodes` are some nodes of the cluster, which name the others. */
     | { kind: 'cluster' }
   );
 

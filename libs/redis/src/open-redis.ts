@@ -63,7 +63,9 @@ function toPlace(address: RedisAddress) {
   };
 }
 
-/** Opens a Cluster. It is cast because only the connection's own members differ; `mastersOf` tells them apart. */
+/**
+ * Opens a Cluster. It is cast to Redis, because only the connection's own members differ; `mastersOf` tells both apart.
+ */
 function openCluster(address: RedisAddress, role: ConnectionRole, connectionName: string): Redis {
   const cluster = new Cluster(
     address.nodes.map(({ host, port }) => ({ host, port })),

@@ -33,7 +33,7 @@ interface TenantAudit {
   chain: AuditChain;
   noted: (() => AuditEvent)[];
   lost: number;
-  /** The last event that a caller may wait for. */
+  /** Settles when the last recorded event is on disk or has failed. */
   recording: Promise<void>;
 }
 

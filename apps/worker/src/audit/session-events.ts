@@ -3,7 +3,7 @@ import type { AuditEvent, EntryPayload, ResolvedSessionSpec, WireResult } from '
 
 // Events of entries. The session's secrets and rules redact every text in them.
 
-/** Most characters of a script. Longer ones are cut after their redaction. */
+/** Most characters of a script. Longer scripts are cut after their redaction. */
 const SCRIPT_CHARACTERS = 16_384;
 
 interface Redaction {

@@ -2,8 +2,8 @@ import { hostNameSchema, listPolicyNames, NETWORK_ACCESSES, POLICY_NAMES, SANDBO
 import { z } from 'zod';
 
 /**
- * Inputs that no rule can check: a later stdin, a terminal's input, a shell beyond its script, and how the variables of
- * a command that leaves its sandbox affect programs.
+ * Inputs that no rule can check: stdin that is sent later, a terminal's input, what shells do besides their script, and
+ * how the variables of a command that leaves its sandbox affect programs.
  */
 const UNREADABLE_BY_RULES = ['stdin', 'terminals', 'shells', 'variables'] as const;
 export type UnreadableByRules = (typeof UNREADABLE_BY_RULES)[number];

@@ -94,7 +94,7 @@ describe('request smuggling', () => {
       CHUNKED,
       ['Transfer-Encoding: chunked'],
     ],
-  ])('the server behind reads one request despite %s', async (_what, method, headers, body, framing) => {
+  ])('the server behind the proxy reads one request despite %s', async (_what, method, headers, body, framing) => {
     expect(await send(method, headers, body)).toMatch(/^HTTP\/1.1 200 /);
     expect(arrived).toHaveLength(1);
     const [head = '', ...rest] = (arrived[0] ?? '').split('\r\n\r\n');

@@ -28,11 +28,11 @@ export interface Heartbeat {
   beatNow(): Promise<void>;
   /** Sends the first heartbeat of a new connection, and renews the leases with `renew`. Rejects when either fails. */
   recover(redis: Redis, renew: () => Promise<void>): Promise<void>;
-  /** Ends the heartbeats. A host that `leaves` has nothing left, and is no longer listed. */
+  /** Ends the heartbeats. `leaves`: the host has no sessions left, and is no longer listed. */
   close(how: { leaves: boolean; retentionMs: number }): Promise<void>;
 }
 
-/** Publishes heartbeats and renews the leases until closed. Resolves after the first one. */
+/** Publishes heartbeats and renews the leases until closed. Resolves after the first heartbeat. */
 export async function startHeartbeat(deps: HeartbeatDeps): Promise<Heartbeat> {
   const { redis, fleet, claim } = deps;
   const keys = hostKeys(fleet.namespace, claim.hostId);
@@ -43,7 +43,7 @@ export async function startHeartbeat(deps: HeartbeatDeps): Promise<Heartbeat> {
     if (!isHeld) return deps.onReplaced();
     await renew();
     const at = Date.now();
-    // A full Redis accepts only the first two: the host stays alive and keeps its leases.
+    // A full Redis accepts only the first two calls, which keep the host alive with its leases.
     await Promise.all([
       via.pexpire(keys.alive, ALIVE_MS),
       via.pexpire(keys.boot, claim.ttlMs),

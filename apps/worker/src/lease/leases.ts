@@ -54,7 +54,7 @@ export function createLeases(jobs: Pick<SessionJobs, 'renew'>, clock: () => numb
         held: () => leases.get(key) === lease && clock() < lease.heldUntil,
         own(fence, next) {
           lease.fence = fence;
-          // A shorter lock counts at once, a longer one from its first renewal on.
+          // A shorter lock counts at once, a longer lock from its first renewal on.
           lease.heldUntil = Math.min(lease.heldUntil, clock() + next * MARGIN);
           // The lock in Redis becomes shorter too, in case this host dies before its next renewal.
           if (next < lease.lockMs) void jobs.renew([{ job, lockMs: next }]).catch(() => {});

@@ -39,7 +39,7 @@ describe('CleanOutput', () => {
     }
   });
 
-  test('OUTPUT-1: refuses a gap', () => {
+  test('OUTPUT-1: refuses bytes that leave a gap in the stream', () => {
     const output = create(OPTIONS);
     expect(() => output.push('stderr', 5, Buffer.from('x'))).toThrow('stderr continues at 5, but ended at 0');
   });
@@ -156,7 +156,7 @@ describe('CleanOutput', () => {
     expect(output.closingChunks()).toMatchObject([{ rawFrom: 100, rawTo: 10_000, omittedBytes: 9900, lines: 5000 }]);
   });
 
-  test('counts the output that a removed overflow log lost', () => {
+  test('counts output as omitted when its overflow log was removed', () => {
     const output = create(OPTIONS);
     feed(output, [['stdout', 'one\n']]);
     output.lose('stdout', 100);

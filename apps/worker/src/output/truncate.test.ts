@@ -136,7 +136,7 @@ describe('TRUNCATION-4: text that is too large in JSON', () => {
     expect([text.startsWith('first\n'), text.endsWith('last\n')]).toEqual([keep !== 'tail', keep !== 'head']);
   });
 
-  test('cuts text that was cut before, and bytes for base64', () => {
+  test('cuts text that the limits have cut before, and bytes for base64', () => {
     const cutBefore = end(Buffer.alloc(5_000), { maxBytes: 1_000 }, 3_000);
     expect(cutBefore.bytes.toString()).toMatch(/^\0{241}\n\[\.\.\. 4517 bytes, 0 lines omitted \.\.\.\]\n\0{242}$/);
     const { bytes } = end(Buffer.alloc(5_000), { unit: 'bytes' }, 3_000);

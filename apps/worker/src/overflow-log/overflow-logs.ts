@@ -7,7 +7,7 @@ import { OverflowLog } from './overflow-log.ts';
 import { readLogPage } from './read-page.ts';
 import { sweepLogs } from './sweep-logs.ts';
 
-/** Bytes in the reply to one read. An attached reader reads the whole log, and a command may wait for each page. */
+/** Bytes in the reply to one read. An attached reader reads the whole log in pages, and a command may wait for each. */
 const PAGE_BYTES = 256 << 10;
 const ATTACHED_PAGE_BYTES = 1 << 20;
 

@@ -11,7 +11,9 @@ interface KeptDeps {
   logger: Logger;
 }
 
-/** Sandboxes kept for a post-mortem. `ps` reads a list in Redis, updated from the engine at every change and minute. */
+/**
+ * Sandboxes kept for a post-mortem. Their list in Redis, which `ps` reads, is updated at every change and every minute.
+ */
 export class KeptSandboxes {
   readonly #deps: KeptDeps;
 

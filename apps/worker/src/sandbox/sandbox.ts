@@ -110,7 +110,7 @@ export interface CreateOptions {
 export interface Beside {
   /** Id of the session's first sandbox, which is running. */
   sandboxId: string;
-  /** Bounds of what the second sandbox's spec may ask for. */
+  /** What the second sandbox's spec may ask for at most. */
   allowances: SandboxAllowances;
 }
 

@@ -7,7 +7,7 @@ import { defineApprovalsScript } from '../scripts.ts';
 
 const script = defineApprovalsScript('apply');
 
-/** Denials in a row after which a session may ask again at once. After each further one it has to wait. */
+/** Denials in a row after which a session may ask again at once. After each further denial it has to wait. */
 const DENIALS_WITHOUT_PAUSE = 3;
 const FIRST_PAUSE_MS = 10_000;
 const LONGEST_PAUSE_MS = 600_000;

@@ -21,7 +21,8 @@ export interface StoredAnswer {
 }
 
 /**
- * Looks for an answer to an asker's question, and for `prefixes` and `directories` if asked. Throws QUEUE_UNAVAILABLE.
+ * Looks for an answer to an asker's question, and reads `prefixes` and `directories` if required. Throws
+ * QUEUE_UNAVAILABLE.
  */
 export async function findAnswer(
   redis: Redis,

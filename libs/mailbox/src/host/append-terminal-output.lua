@@ -1,4 +1,5 @@
--- append-terminal-output: store each message of a terminal once and in order, and delete the input it has taken.
+-- append-terminal-output: store each message of a terminal once and in order, and delete the input that the terminal
+-- has taken.
 -- ARGV 3 fence · 4 host · 5 terminal · 6 number of the last input message taken ·
 --      7 number of the first message, from 1 · 8 raw offset after the messages · 9 most messages that may wait ·
 --      10 channel of the terminal's feed · 11… messages, sealed

@@ -5,7 +5,7 @@ import { definePlainScript } from '../scripts.ts';
 
 const script = definePlainScript('upkeep/postpone');
 
-/** Sets when upkeep looks at a session next. Returns false if its `score`, a text, has changed. */
+/** Sets when upkeep looks at a session next. Returns false if the session's `score`, a text, has changed. */
 export async function postpone(
   redis: Redis,
   fleet: FleetKeys,

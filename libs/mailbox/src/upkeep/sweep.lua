@@ -108,7 +108,7 @@ end
 local function stream_bytes() return redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0 end
 
 -- Redis reserves 4 KiB for the next events, most of the memory of a session with few commands. A copy has no such
--- reserve. Longer streams are not copied, which would take longer and save less.
+-- reserve. Longer streams are not copied, because a copy of them would take longer and save less.
 local function drop_reserve(size)
   if size < 4096 or size > 16384 then return end
   local copy = stream .. ':copy'

@@ -5,7 +5,10 @@ import { definePlacementScript } from '../define-script.ts';
 
 const script = definePlacementScript('lock-job');
 
-/** Locks the first of these jobs that still waits, for a host. Returns its index, or -1 when none waits any more. */
+/**
+ * Locks the first of these jobs that still waits, for a host. Returns the index of that job, or -1 when none of them
+ * waits any more.
+ */
 export async function lockFirstWaiting(
   redis: Redis,
   fleet: FleetKeys,

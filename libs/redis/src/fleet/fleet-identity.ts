@@ -61,7 +61,8 @@ export async function restoreFleet(redis: Redis, keyspace: string): Promise<stri
 }
 
 /**
- * Records that Redis lost data of this fleet. Its hosts declare their sessions within RESTORING_MS of the first record.
+ * Records that Redis lost data of this fleet. After the first record, its hosts have RESTORING_MS to declare their
+ * sessions.
  */
 export async function noteLoss(redis: Redis, keyspace: string): Promise<void> {
   // The write fails in a full Redis, or when this user may not make it. A host records the loss too.

@@ -42,7 +42,7 @@ class LazyScript implements Script {
 
 /**
  * Defines the script `<path>.lua` with its parts of `<prelude>.lua`. The path is relative to `module` and must begin at
- * the package's source directory, because a bundle keeps only the scripts in that order.
+ * the package's source directory, because a bundle has the scripts only at these paths.
  */
 export function defineScript(module: string, path: string, prelude?: string): Script {
   const readBody = () => readLua(module, path);

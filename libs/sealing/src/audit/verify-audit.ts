@@ -55,7 +55,7 @@ class Verification {
   #head = CHAIN_START;
   #first: { n: number; where: string } | undefined;
   #prunedThrough = 0;
-  /** Code of the last record. */
+  /** Code of the last record that was read. */
   #last = '';
   /** Unreadable line, which the next record may report as incomplete. */
   #unread: { where: string; isLast: boolean } | undefined;

@@ -4,7 +4,7 @@ import type { SealPlace } from '../seal-place.ts';
 import { type Signature, type SignedValue, toStatement } from './signed-value.ts';
 import { keyIdOf } from './signing-keys.ts';
 
-/** A key that may sign. An owner can have several, for example while one replaces another. */
+/** A key that may sign. An owner can have several keys, for example while one replaces another. */
 export interface KnownKey {
   id: string;
   /** `*` stands for every tenant. */

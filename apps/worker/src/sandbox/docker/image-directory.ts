@@ -2,7 +2,10 @@ import { checkCwd, type DockerPlan } from '@shellfleet/policy';
 import { IMAGE_CWD, ShellfleetError } from '@shellfleet/protocol';
 import type { FoundImage } from './find-image.ts';
 
-/** Returns the plan with the image's directory, if asked for. Throws SANDBOX_UNAVAILABLE if unsafe (CVE-2024-21626). */
+/**
+ * Returns the plan, with the image's directory if the session asks for that. Throws SANDBOX_UNAVAILABLE if the
+ * directory is unsafe (CVE-2024-21626).
+ */
 export function withImageDirectory(plan: DockerPlan, { name, config }: FoundImage): DockerPlan {
   if (plan.cwd !== IMAGE_CWD) return plan;
   const cwd = config.WorkingDir || '/';

@@ -30,7 +30,7 @@ export class ImageUsers {
         throw isMissingImage(error) ? new MissingImage(image.name) : toShellfleetError(error, 'to look at an image');
       },
     );
-    // The engine reports a name that the image does not have.
+    // If the image has no user of that name, the engine reports it.
     if (owner === undefined) return plan;
     if ((owner.uid === 0 || owner.gid === 0) && !this.#allowed.includes('root')) throw isRoot(plan);
     return { ...plan, user: `${owner.uid}:${owner.gid}`, owner };

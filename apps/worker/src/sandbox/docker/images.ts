@@ -90,7 +90,7 @@ function registryOf(image: string): string {
   return rest.length > 0 && (/[.:]/.test(first) || first === 'localhost') ? first : 'docker.io';
 }
 
-/** Adds a missing tag. Without one the engine would pull every tag of a repository. */
+/** Adds a missing tag. Without a tag the engine would pull every tag of a repository. */
 function withTag(image: string): string {
   return image.includes('@') || image.lastIndexOf(':') > image.lastIndexOf('/') ? image : `${image}:latest`;
 }

@@ -11,7 +11,7 @@ import type { FoundContainer } from './found-containers.ts';
 
 const PREFIX = '/shellfleet-kept-';
 
-/** Returns when the container was kept (ms, by its host's clock), or undefined when it was not. */
+/** Returns when the container was kept (ms, by its host's clock), or undefined when it was not kept. */
 export function keptAtOf({ Names: names }: Pick<FoundContainer, 'Names'>): number | undefined {
   const name = names.find((one) => one.startsWith(PREFIX));
   return name === undefined ? undefined : Number(name.slice(PREFIX.length).split('-')[0]);

@@ -18,7 +18,9 @@ export async function isAlive({ pid, started }: LiveProcess): Promise<boolean> {
   return fields[FIELDS_BEFORE_START] === started && !['Z', 'X'].includes(fields[0] ?? '');
 }
 
-/** Kills a process, with its pid namespace if it is the first there. Returns false if it is alive at the deadline. */
+/**
+ * Kills a process, and its pid namespace if it is the first there. Returns false if the process outlives the deadline.
+ */
 export async function killAndWait(process_: LiveProcess, deadlineMs: number): Promise<boolean> {
   const end = performance.now() + deadlineMs;
   while (await isAlive(process_)) {

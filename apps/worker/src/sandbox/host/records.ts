@@ -12,7 +12,7 @@ const recordSchema = z.object({
   sandboxId: z.string().regex(/^[0-9a-f]{12}$/),
   keeperProtocol: z.number().int(),
   createdAt: z.number(),
-  /** Id of the session's first sandbox, if this is the second. */
+  /** Id of the session's first sandbox, if this one is the second. */
   beside: z.string().optional(),
 });
 export type HostRecord = z.infer<typeof recordSchema>;
