@@ -111,7 +111,7 @@ describe.runIf(isRoot)('the decision about an entry', () => {
       await session.close();
     });
 
-    test('holds a held entry once; an answer starts it, or ends it unstarted', async () => {
+    test('records a held entry once; an answer starts the entry, or ends it unstarted', async () => {
       const session = await open(`hold-${point}`);
       const isReleased = point === 'decided' || point === 'answered';
       const command = await session.submit(`# trial hold ${point}\necho ran > log; echo ran`);
@@ -149,7 +149,7 @@ describe.runIf(isRoot)('the decision about an entry', () => {
     await session.close();
   });
 
-  test('keeps the host’s slot free and adds no upkeep job for a held head', async () => {
+  test('takes no slot for a session whose head is held, and upkeep adds no job', async () => {
     const session = await open('parked');
     const command = await session.submit('# trial hold never\necho ran');
     const behind = await session.submit('echo behind');

@@ -45,7 +45,7 @@ describe('a restarted worker', () => {
     );
   });
 
-  test('leaves the sandboxes of its first namespace alone after a run under another one', async () => {
+  test('keeps the sandboxes of its namespace after a run under another namespace', async () => {
     const session = await stack.fleet.session('kept');
     await session.run('kept=1');
     await worker.kill();

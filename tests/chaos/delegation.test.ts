@@ -63,7 +63,7 @@ describe('a command that starts in the name of an idle owner', () => {
     expect(await inspect.broken('killed', [command.id])).toEqual([]);
   });
 
-  test('is reached by a close and a cancel before its host knows of it', async () => {
+  test('is reached by a close and a cancel before its host knows of the command', async () => {
     const closed = await openIdle('closed');
     const cancelled = await stack.fleet.session('cancelled');
     await cancelled.run('n=1');

@@ -52,7 +52,7 @@ describe.runIf(isRoot)('a shell of policy host', () => {
       await session.close();
     });
 
-    test('has the Result of a command that ended meanwhile, with megabytes of output', async () => {
+    test('has the Result of a command that ended without a worker, with megabytes of output', async () => {
       const session = await open('ended');
       await session.run('true');
       const command = await session.submit('sleep 0.3; head -c 3000000 /dev/zero | tr "\\0" x; echo done > over');
@@ -89,7 +89,7 @@ describe.runIf(isRoot)('a shell of policy host', () => {
   });
 
   describe('after kill -9 of the keeper', () => {
-    test('loses the running command; the next gets a fresh shell and reports that', async () => {
+    test('loses the running command; the next command gets a fresh shell and reports that', async () => {
       const session = await open('lost');
       await session.run('kept=yes; echo old > file; (setsid sleep 4321 &)');
       const workspace = (await filesOf(stack.stateDirectory)).find((path) => path.includes('/w/shellfleet-')) ?? '';
@@ -154,7 +154,7 @@ describe.runIf(isRoot)('a shell of policy host', () => {
       await Promise.all([session.close(), contained.close()]);
     });
 
-    test('keeps a worker from starting that cannot offer its policy, with the reason', async () => {
+    test('does not start a worker that cannot offer its policy, and gives the reason', async () => {
       const env = { SHELLFLEET_POLICIES: 'docker,host', SHELLFLEET_HOST_USER: 'root' };
       await expect(startFleet({ env })).rejects.toThrow(/cannot offer the host policy: they never run as root/);
       await expect(startFleet({ env: { SHELLFLEET_POLICIES: 'host' } })).rejects.toThrow(/names nobody to run them as/);

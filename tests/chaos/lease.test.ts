@@ -85,7 +85,7 @@ describe('a worker stopped with SIGSTOP past its lease', () => {
     expect(await inspect.broken('flood', [command.id])).toEqual([]);
   });
 
-  test('goes on with everything when it continues within its lease', async () => {
+  test('continues all sessions and commands when it wakes up within its lease', async () => {
     const session = await fleet.session('woken');
     const { holder } = await hostsOf(session);
     const command = await session.submit('for i in $(seq 1 60); do echo $i; sleep 0.05; done; kept=yes');

@@ -94,7 +94,7 @@ describe.each(['socket', 'attach'] as const)('30 MB of output over %s', (transpo
     expect(await inspect.broken('again', [command.id])).toEqual([]);
   });
 
-  test('are counted beyond the stream’s budget, and the Result is whole after adoption', async () => {
+  test('are counted even over the stream’s budget, and the Result is whole after adoption', async () => {
     const session = await stack.fleet.session('over', { output: { streamBytes: 1 << 20, maxBytes: 10_000 } });
     const command = await session.submit(SCRIPT, { timeoutMs: 60_000 });
     await inspect.untilOutput('over');

@@ -89,7 +89,7 @@ describe('a new shell', () => {
     expect(await session.run(look)).toMatchObject({ stdout: prepared, shell: { state: 'lost', epoch: 2 } });
   });
 
-  test('is prepared before the next command after its predecessor died without a worker', async () => {
+  test('is prepared before the next command if the old shell died without a worker', async () => {
     const session = await stack.fleet.session('died-alone', spec);
     await session.run('unset from; shell=$$; (sleep 0.5; kill -9 $shell; touch /tmp/killed) & :');
     await stack.workers[0]?.kill();

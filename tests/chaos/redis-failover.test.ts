@@ -50,7 +50,7 @@ describe.each(redisVersions)('Redis with sentinels: %s', (version) => {
     expect(succeeded).toBeGreaterThan(failed);
   });
 
-  test('is refused by name when its sentinels know no primary of this name', async () => {
+  test('is refused with the primary’s name when its sentinels know no such primary', async () => {
     await expect(connectRedis(own.url.replace(/[^/]*$/, 'other'), 'producer', 'test')).rejects.toMatchObject({
       code: 'REDIS_UNSUITABLE',
       message: expect.stringMatching(/knows no primary of this name\. Correct it in SHELLFLEET_REDIS_URL/),

@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => endInspectedFleet(stack, inspect).finally(() => redis[Symbol.asyncDispose]()));
 
 describe('a full Redis', () => {
-  test('lets running commands end and starts none; afterwards all goes on', async () => {
+  test('lets running commands end and starts none; with room again, waiting commands run', async () => {
     const ids = ['quiet', 'noisy', 'closing'] as const;
     const [quiet, noisy, closing] = await Promise.all(ids.map((id) => stack.fleet.session(id, { hostGraceMs: 0 })));
     if (quiet === undefined || noisy === undefined || closing === undefined) throw new Error('three sessions');

@@ -47,7 +47,7 @@ function untilTaken(command: Command, least: number): Promise<unknown> {
 }
 
 describe.each(['socket', 'attach'] as const)('a worker killed with SIGKILL over %s', (transport) => {
-  test('in the middle of a streamed stdin is followed by one that continues there', async () => {
+  test('during a streamed stdin is followed by a worker that continues at the same byte', async () => {
     await start(transport);
     const [worker] = stack.workers;
     const session = await stack.fleet.session('adopted');

@@ -100,7 +100,7 @@ describe('a terminal', () => {
     expect(person.shown.replaceAll('\u001b[?2004l\r', '')).toBe(`${rest}<one>\r\n<two>\r\n`);
   });
 
-  test('ends within 45 s of its user’s death, with its processes', {
+  test('ends with its processes within 45 s after its user has died', {
     timeout: 90_000,
   }, async () => {
     await using stack = await startFleet();

@@ -93,7 +93,7 @@ describe.each(['socket', 'attach'] as const)('a worker killed with SIGKILL over 
     expect(await inspect.broken('adopted', [command.id])).toEqual([]);
   });
 
-  test('does not affect a command that ended while it was dead', async () => {
+  test('does not affect a command that ended without a worker', async () => {
     const session = await stack.fleet.session('ended');
     const command = await session.submit('echo begun; sleep 0.5; echo over; kept=yes; (exit 3)');
     await inspect.untilOutput('ended');
@@ -111,7 +111,7 @@ describe.each(['socket', 'attach'] as const)('a worker killed with SIGKILL over 
   });
 
   // invariant 5
-  test('is followed by one that prepares a shell replaced meanwhile, and reports it', async () => {
+  test('is followed by a worker that prepares the shell which replaced a killed one', async () => {
     const spec = { env: { GIVEN: 'given' }, startupCommands: ['started=up'], cwd: '/tmp' };
     const session = await stack.fleet.session('replaced', spec);
     const command = await session.submit('echo begun; sleep 0.5; kill -9 $$');

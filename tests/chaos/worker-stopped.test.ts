@@ -46,7 +46,7 @@ describe('a worker that gets SIGTERM under load', () => {
     }
   });
 
-  test('keeps the lease of an idle shell while another of its commands still runs', async () => {
+  test('keeps the lease of an idle shell while a command of another session runs', async () => {
     const short = await stack.fleet.session('short', { hostGraceMs: 1_000 });
     const long = await stack.fleet.session('long', { hostGraceMs: 1_000 });
     await short.run('kept=yes');
@@ -76,7 +76,7 @@ describe('a worker that gets SIGINT', () => {
     expect(await inspect.broken('ended', [command.id, queued.id])).toEqual([]);
   });
 
-  test('ends at once at a second one, and the next worker removes leftovers', async () => {
+  test('ends at once at a second SIGINT, and the next worker removes leftovers', async () => {
     const session = await stack.fleet.session('stubborn');
     const command = await session.submit("trap '' INT TERM; echo here; while :; do sleep 1; done", {
       timeoutMs: 60_000,

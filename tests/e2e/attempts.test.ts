@@ -87,7 +87,7 @@ describe('the second attempt of a command', () => {
     await session.close();
   });
 
-  test('is lost when its worker is killed, and does not run a third time', async () => {
+  test('is lost when its worker is killed, and the command does not run again', async () => {
     const { session, made } = await open('killed');
     const command = await session.submit('touch made && echo once >> made && sleep 60', { retry: 'idempotent' });
     await stack.fleet.approvals.approve((await asked(session)).id);

@@ -361,7 +361,7 @@ describe('verify, for an audit that is not in its place,', () => {
     expect(await verify(empty, '--heads', heads)).toMatchObject({ exitCode: 1, findings: [expect.any(String), GONE] });
   });
 
-  test('names hosts of another machine as not checked, without a finding', async () => {
+  test('names hosts of another machine as unchecked, and reports no finding for them', async () => {
     const { audits } = fleetKeys(stack.keyspace);
     await redis.hset(audits, 'far', 'another');
     expect(await verify(whole)).toMatchObject({
@@ -405,7 +405,7 @@ describe('audit verify', () => {
 });
 
 describe('a worker that is killed while it writes the audit', () => {
-  test('leaves a whole chain: verify reports half a line, and no tampering', async () => {
+  test('leaves an incomplete last line, which verify does not report as tampering', async () => {
     const [worker] = stack.workers;
     await worker?.start();
     const session = await stack.fleet.session('e');

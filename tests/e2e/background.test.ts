@@ -64,7 +64,7 @@ describe('background processes', () => {
     );
   });
 
-  test('are all listed when there are many, each with its command line cut', async () => {
+  test('are all listed when there are many, with shortened command lines', async () => {
     const session = await stack.fleet.session('many');
     const script = `for i in $(seq 100); do sh -c 'sleep 1000; :' ${'x'.repeat(400)} & done; sleep 0.5`;
     await session.run(script);
@@ -75,7 +75,7 @@ describe('background processes', () => {
     expect(shells[0]?.command).toMatch(/^.{200}…$/);
   });
 
-  test('are listed for earlier commands, and not for the running one', async () => {
+  test('are listed if earlier commands started them, but not if the running command did', async () => {
     const session = await stack.fleet.session('busy');
     await session.run('sleep 1001 &');
     const running = await session.submit('sleep 1002 & sleep 1003');

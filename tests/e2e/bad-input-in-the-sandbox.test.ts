@@ -45,7 +45,7 @@ describe('a session', () => {
 
   // case 34. A link may lead anywhere in the sandbox: its target is protected by the sandbox and by the permissions of
   // the user.
-  test('enters a directory behind a link where its user may, and else runs nothing', async () => {
+  test('enters a directory behind a link if its user may; if not, no command runs', async () => {
     const session = await stack.fleet.session('links');
     await session.run('ln -s /usr/lib there; ln -s /root closed; ln -s loop loop; : > file');
     expect((await session.run('pwd -P', { cwd: '/workspace/there' })).stdout).toBe('/usr/lib\n');
@@ -160,7 +160,7 @@ describe('the container of a session', () => {
   });
 
   // case 75
-  test('waits, with the reason, when no host allows its runtime, and uses no other', async () => {
+  test('waits with the reason when no host allows its runtime, and gets no other runtime', async () => {
     const session = await stack.fleet.session('runtime', { policy: { type: 'docker', runtime: 'runsc' } });
     const command = await session.submit('echo never');
     const { noHostReason } = await until(

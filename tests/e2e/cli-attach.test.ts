@@ -97,7 +97,7 @@ describe('attach', () => {
     expect((await local.left()).exitCode).toBe(0);
   });
 
-  test('leaves with 0 and a restored terminal on the detach keys; the session goes on', async () => {
+  test('exits with 0 and restores the terminal on the detach keys; the session continues', async () => {
     const session = await stack.fleet.session('detached');
     await session.run('X=kept');
     await using local = LocalTerminal.start(stack, ['attach', 'detached']);
@@ -112,7 +112,7 @@ describe('attach', () => {
     expect(await session.run('echo $X; ls /dev/pts')).toMatchObject({ stdout: 'kept\nptmx\n' });
   });
 
-  test('takes other detach keys, and refuses invalid ones', async () => {
+  test('accepts other detach keys, and refuses invalid detach keys', async () => {
     await using local = LocalTerminal.start(stack, ['attach', '--detach-keys', 'ctrl-],q', 'detached']);
     await local.sees('$ ');
     local.type('\x1dq');

@@ -72,7 +72,7 @@ describe('commands of the command line', () => {
     );
   });
 
-  test('show output while it is produced; Ctrl-C cancels, exits 130 and keeps partial output', async () => {
+  test('show output while they run; Ctrl-C cancels them, keeps partial output and exits with 130', async () => {
     const running = cli.start(['exec', 'ctrl-c', '--', 'echo begun; sleep 4321; echo never']);
     await until(
       () => running.output().stdout.toString(),

@@ -191,7 +191,7 @@ describe('tools on the command line', () => {
     expect((await cli.text([...slow, '--timeout', '500ms'])).exitCode).toBe(124);
   });
 
-  test('are watched as their calls begin and end, and Ctrl-C cancels a call', async () => {
+  test('show when their calls begin and end, and Ctrl-C cancels a call', async () => {
     const watch = cli.start(['tools', 'watch', '--json']);
     const events = () =>
       jsonLines(

@@ -50,7 +50,7 @@ describe.runIf(isRoot)('the policy codex', () => {
   const open = (spec: SessionSpec = {}) => stack.fleet.session(`codex-${sessions++}`, { policy: 'codex', ...spec });
 
   // S3-25
-  test('lets an approved command write what its session may not, and leaves nothing behind', async () => {
+  test('lets an approved command write where its session may not, and leaves nothing behind', async () => {
     const asking = await open({ approval: 'on-request', sandbox: { mode: 'read-only' } });
     await asking.run('cd /workspace');
     const before = await filesOf(stack.stateDirectory);
@@ -125,7 +125,7 @@ describe.runIf(isRoot)('the policy codex', () => {
     await reads.close();
   });
 
-  test('gives sessions with the network full that of the host, and refuses limited', async () => {
+  test('gives sessions with `network: full` the host’s network, and refuses `network: limited`', async () => {
     const server = createServer((socket) => socket.end('of the host\n')).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const read = `cat < /dev/tcp/127.0.0.1/${(server.address() as AddressInfo).port}`;

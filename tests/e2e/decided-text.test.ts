@@ -24,7 +24,7 @@ const asked = async ({ id }: Session) =>
 
 describe('a question about a command', () => {
   // fault 103
-  test('covers its directory: the same words are asked again in another one', async () => {
+  test('covers its directory: in another directory the same words ask again', async () => {
     const session = await open({ execPolicy: [{ pattern: ['files.write'], decision: 'allow' }] });
     for (const path of ['/workspace/tmp/data/x', '/workspace/data/x']) await session.files.write(path, 'text');
     const first = await session.submit('rm -r data', { cwd: '/workspace/tmp' });
@@ -52,7 +52,7 @@ describe('a question about a command', () => {
   });
 
   // fault 103
-  test('is answered for itself alone when its directory was not known', async () => {
+  test('has an answer for this command alone if the command’s directory was not known', async () => {
     const session = await open({ startupCommands: ['cd /tmp'] });
     const script = 'touch made-here; pwd';
     const run = async () => {

@@ -65,7 +65,7 @@ describe('a draining host', () => {
     await fleet.drainHost(first ?? '', { undo: true });
   });
 
-  test('leaves the list when it ends without sessions, until it is back', async () => {
+  test('is not listed after it ended without sessions, until it starts again', async () => {
     const { fleet, workers } = stack;
     for await (const { id } of fleet.sessions()) await (await fleet.attach(id))?.close();
     const [first, second] = workers;

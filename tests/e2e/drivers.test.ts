@@ -57,7 +57,7 @@ async function beginRun(signal: NodeJS.Signals, sessions: Map<string, number>): 
 
 describe('drivers of sessions', () => {
   // S0-54
-  test.concurrent('may end: their submitted commands run, Results are kept, and every slot is freed', async () => {
+  test.concurrent('may end: their commands still run, Results are kept, and every slot is freed', async () => {
     /** Session ids, each with the time at which its driver was ended. */
     const sessions = new Map<string, number>();
     const signals = ['SIGHUP', 'SIGTERM', 'SIGKILL'] as const;

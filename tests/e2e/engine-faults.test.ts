@@ -59,7 +59,7 @@ describe('a slow or silent engine', () => {
     for (const { command } of silent) expect((await command.result()).outcome).toBe('cancellation');
   });
 
-  test('makes its host report it, and take no new session until the engine answers', async () => {
+  test('is reported by its host, which takes no new session until the engine answers', async () => {
     const victim = await stack.fleet.session('engine-victim');
     await victim.run('true');
     // The engine drops its connections instead of being silent, so the calls fail at once.

@@ -51,8 +51,8 @@ async function holdUntil(path: string) {
   return command;
 }
 
-describe('file operations beside the commands', () => {
-  test('are done while a command runs; the next command waits for the last one', async () => {
+describe('file operations alongside commands', () => {
+  test('are done while a command runs; the next command waits for the last operation', async () => {
     const { files } = session;
     const command = await holdUntil('/workspace/go');
     await files.write('/workspace/deep/a', 'text');
@@ -79,7 +79,7 @@ describe('file operations beside the commands', () => {
     expect(await command.result()).toMatchObject({ outcome: 'success', shell: { state: 'kept' } });
   });
 
-  test('wait for the command before them when ordered, and the next command for them', async () => {
+  test('wait for the previous command if ordered, and the next command waits for them', async () => {
     const command = await holdUntil('/workspace/ordered-go');
     const ordered = session.files.write('/workspace/order', 'second', { ordered: true });
     const after = session.run('cat order');

@@ -296,7 +296,7 @@ describe.runIf(isRoot)('policy host', () => {
       await Promise.all([session.close(), beside.close()]);
     });
 
-    test('are those of every session where the spec has none', async () => {
+    test('apply to every session whose spec has none', async () => {
       const script = `cd /sys/fs/cgroup; cat memory.max memory/memory.limit_in_bytes pids.max pids/pids.max 2>/dev/null
       cat cpu.max cpu/cpu.cfs_quota_us 2>/dev/null | cut -d' ' -f1; ulimit -v`;
       expect((await runOnce(script)).stdout).toBe(`${512 * MIB}\n256\n100000\nunlimited\n`);
@@ -343,7 +343,7 @@ describe.runIf(isRoot)('policy host', () => {
     );
 
     // S1-31
-    test('get docker when they name no policy, or wait with a list of offers', async () => {
+    test('get docker when they name no policy; without docker they wait and list the offers', async () => {
       const session = await stack.fleet.session('docker-on-host');
       const waits = await session.submit('echo never', { startDeadlineMs: 1_000 });
       const { state, noHostReason } = await session.info();

@@ -56,7 +56,7 @@ describe('a session whose image name has new content', () => {
     expect((await containerOf(session))?.ImageID).toBe(first);
   });
 
-  test('keeps the old content for itself: later sessions and the reopened id get the new', async () => {
+  test('keeps the old content; later sessions, also of its id, get the new content', async () => {
     const other = await stack.fleet.session('other', { image: NAME });
     expect(await other.run('true')).toMatchObject({ outcome: 'success', imageDigest: second });
     const kept = await stack.fleet.session('kept', { image: NAME });

@@ -152,7 +152,7 @@ describe('network limited in a container', () => {
   test('closes connections with their command; background processes are offline until the next one', () =>
     endsWithItsCommand(session));
 
-  test('lets a command ask for less network than its session has, and never for more', async () => {
+  test('lets a command ask for less network than its session has, but not for more', async () => {
     const url = `http://registry.test:${registry.port}/`;
     expect((await session.run(`curl -s ${url}`, { network: 'restricted' })).stdout).toBe(
       `Shellfleet does not let registry.test:${registry.port} through: the command that runs has no network.\n`,
@@ -221,7 +221,7 @@ describe.runIf(isRoot)('network limited behind bubblewrap', () => {
     expect((await reads.run(`curl -s ${url}; touch f`)).output).toMatch(/^the registry\n.*Read-only file system\n$/);
   });
 
-  test('gives a session with the network full that of the host', async () => {
+  test('gives a session with `network: full` the host’s network', async () => {
     const full = await openInEnclosure({ network: 'full' });
     expect((await full.run(`curl -s http://127.0.0.1:${registry.port}/; env | grep -ci proxy`)).stdout).toBe(
       'the registry\n0\n',

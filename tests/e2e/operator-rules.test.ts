@@ -73,7 +73,7 @@ describe('operator rules', () => {
     expect(await asked).toMatchObject({ outcome: 'success' });
   });
 
-  test('hold when changed for the next and for waiting commands, where forbid wins', async () => {
+  test('apply to new and waiting commands once they have changed, and forbid wins', async () => {
     const session = await stack.fleet.session(nextId());
     await session.run('echo opened');
     const asked = session.run('git fetch');
@@ -117,7 +117,7 @@ describe('operator rules', () => {
     expect(await asked).toMatchObject({ outcome: 'denial', reason: 'approver' });
   });
 
-  test('keep applying while changed ones are invalid, and `hosts` reports what to fix', async () => {
+  test('keep applying while the changed rules are invalid, and `hosts` reports what to fix', async () => {
     const session = await stack.fleet.session(nextId());
     await change('rules: [', 'rules.reload-failed');
     expect(await session.run('git push')).toMatchObject({ outcome: 'denial' });

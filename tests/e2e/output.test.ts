@@ -88,7 +88,7 @@ describe.each(['socket', 'attach'] as const)('output over %s', (transport) => {
     });
   });
 
-  test('has whole characters in the text wherever the chunks cut them', async () => {
+  test('has whole characters in its text even if chunks end inside of characters', async () => {
     const session = await stack.fleet.session('cut-character');
     const script = `for b in '\\360' '\\237' '\\230' '\\200' '\\342\\202' '\\254'; do printf "$b"; sleep 0.03; done; printf '\\360\\237'`;
     const command = await session.submit(script);

@@ -175,7 +175,7 @@ describe('a command that leaves its sandbox', () => {
   }
 
   // fault 104
-  test('has the variables of spec, secrets and command, whatever random names were exported', async () => {
+  test('has the variables of spec, secrets and command, even if random names were exported', async () => {
     const given = { env: { OF_SPEC: 'spec', BOTH: 'spec' }, secrets: { OF_SECRETS: 'correct-horse' } };
     const { session, workspace, outside } = await open(given);
     await writeFile(join(workspace, 'environment.sh'), PRINTS_ENVIRONMENT);
@@ -200,7 +200,7 @@ describe('a command that leaves its sandbox', () => {
     expect(environmentOf(left)).toEqual({ ...fixed, ...own });
   });
 
-  test('ends with a reason when it cannot leave; nothing of it runs', async () => {
+  test('ends with a reason and runs nothing if it cannot leave the sandbox', async () => {
     const { session, workspace, outside } = await open({});
     const refused = (code: string, reason: string) => ({
       outcome: 'error',
@@ -229,7 +229,7 @@ describe('a command that leaves its sandbox', () => {
 const policies: ('docker' | 'bubblewrap')[] = isRoot ? ['docker', 'bubblewrap'] : ['docker'];
 
 describe.each(policies)('a command that leaves its sandbox under %s', (policy) => {
-  test('reaches what its session may not, and leaves no sandbox behind', async () => {
+  test('reaches files that its session may not, and leaves no sandbox behind', async () => {
     const { session, workspace, outside } = await open({ policy, sandbox: { mode: 'read-only' } });
     const name = `http://server.test:${(server.address() as AddressInfo).port}/`;
     await writeFile(

@@ -126,7 +126,7 @@ describe('placement by sandbox', () => {
     await session.close();
   });
 
-  test('makes a session that no host allows wait with a reason, until one comes', async () => {
+  test('makes a session wait with a reason until a host that allows it comes', async () => {
     const session = await open('nowhere', { sandbox: { mode: 'danger-full-access', network: 'full' } });
     const waits = await session.submit('echo here');
     const reason =

@@ -126,7 +126,7 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
     await Promise.all([producer.close(), approver.close()]);
   });
 
-  test('lets no user do the part of another, or leave the namespace', async () => {
+  test('lets no user do another role’s work or access keys outside of the namespace', async () => {
     const { keyspace: namespace } = stack;
     const fleet = fleetKeys(namespace);
     const keys = sessionKeys(namespace, 'default', 's');

@@ -53,7 +53,7 @@ describe('a rolling upgrade', () => {
       expect(await session.run('echo $count')).toMatchObject({ stdout: '1\n', shell: { state: 'kept', epoch: 1 } });
   }, 120_000);
 
-  test('keeps a newer session waiting with a reason; other protocol versions do not start', async () => {
+  test('keeps newer sessions waiting with a reason, and starts no worker of another protocol version', async () => {
     await using stack = await startFleet({ workers: 2, slots: 2, program });
     const { fleet, workers } = stack;
     const [, second] = workers;

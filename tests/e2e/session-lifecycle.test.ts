@@ -167,7 +167,7 @@ describe('startup and shutdown', () => {
 
 describe('restart', () => {
   // S1-10, S1-42
-  test('runs no shutdown commands; the idle timeout does, as it ends the shell', async () => {
+  test('runs no shutdown commands, but the idle timeout does', async () => {
     const session = await stack.fleet.session('shutdown-when-idle', {
       shutdownCommands: ['echo "$kept" >&2; exit 7'],
       idleTimeoutMs: 500,

@@ -250,7 +250,7 @@ describe('signatures', () => {
     await session.close();
   });
 
-  test('are required of a close; after any other the session keeps its shell', async () => {
+  test('are required of a close; after an unsigned close the session keeps its shell', async () => {
     const id = nextId();
     const session = await signed.session(id);
     const command = await session.submit('here=kept; echo begun; until [ -e /tmp/go ]; do sleep 0.05; done');

@@ -88,7 +88,7 @@ describe.each(['socket', 'attach'] as const)('stdin over %s', (transport) => {
     expect((await residentBytes(worker)) - before).toBeLessThan(90 * MB);
   });
 
-  test('is dropped when a command ends after a part; the next reads none of it', async () => {
+  test('is dropped when its command ends early; the next command reads none of it', async () => {
     const session = await stack.fleet.session('part');
     const stdin = Buffer.alloc(50 * MB, 'x');
     expect(await session.run('head -c 10', { stdin })).toEqual(expectedResult('part', { stdout: 'x'.repeat(10) }));
@@ -131,7 +131,7 @@ describe('an open stdin', () => {
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('takes 4 MiB before its command starts; a writer of more waits for reads', async () => {
+  test('takes 4 MiB before its command starts; further writes wait until the command reads', async () => {
     const session = await stack.fleet.session('early');
     const first = await session.submit('cat', { stdin: { open: true }, timeoutMs: 60_000 });
     const command = await session.submit('md5sum | cut -c1-32', { stdin: { open: true }, timeoutMs: 60_000 });
@@ -165,7 +165,7 @@ describe('an open stdin', () => {
     expect(lines).toHaveLength(18);
   });
 
-  test('must be asked for, and an unreadable write is refused with the reason', async () => {
+  test('exists only on request, and a write that nothing can read fails with the reason', async () => {
     const session = await stack.fleet.session('closed');
     const plain = await session.submit('cat; echo $?');
     await expect(plain.write('x')).rejects.toMatchObject({

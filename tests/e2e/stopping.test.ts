@@ -158,7 +158,7 @@ describe('cancelling', () => {
     expect(types).toEqual(['command.accepted', 'command.started', 'command.completed']);
   });
 
-  test('works by id from another process; an aborted wait leaves the command running', async () => {
+  test('works by id from another process; an abort only ends the wait for the Result', async () => {
     const session = await stack.fleet.session('by-id');
     const leave = new AbortController();
     const command = await session.submit('until [ -e go ]; do sleep 0.02; done; echo went');

@@ -75,7 +75,7 @@ describe('submit', () => {
     redis.disconnect();
   });
 
-  test('refuses durable where Redis cannot promise it, and accepts it elsewhere', async () => {
+  test('refuses `durable` if Redis cannot promise durability, and accepts it otherwise', async () => {
     const session = await stack.fleet.session('durable');
     const redis = new Redis(stack.redisUrl);
     const aof = (await redis.config('GET', 'appendonly')) as string[];

@@ -42,7 +42,7 @@ describe.each(['socket', 'attach'] as const)('a terminal over %s', (transport) =
     await terminal.close();
   });
 
-  test('goes on next to a command, which times out without it', async () => {
+  test('continues while a command runs, and survives that command’s timeout', async () => {
     const session = await stack.fleet.session('beside');
     await session.run('true');
     const running = session.run('sleep 1000', { timeoutMs: 1_000, killGraceMs: 500 });

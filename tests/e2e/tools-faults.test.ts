@@ -32,7 +32,7 @@ describe('calls of tools', () => {
     expect(marks.sort()).toEqual(ids.flatMap((id) => [`begin ${id}`, `end ${id}`]).sort());
   });
 
-  test('are lost if they ran when the worker is killed; waiting calls run once', {
+  test('are lost if their worker is killed while they run; waiting calls run once', {
     timeout: 120_000,
   }, async () => {
     await using stack = await startFleet({ env: { ...env, SHELLFLEET_TOOL_SLOTS: '2' } });
@@ -92,7 +92,7 @@ describe('calls of tools', () => {
     });
   });
 
-  test('end before a stopping worker does, which takes no more', async () => {
+  test('end before a stopping worker ends, and that worker takes no further call', async () => {
     await using stack = await startFleet({ env: { ...env, SHELLFLEET_TOOL_SLOTS: '1' } });
     const path = join(directory, 'stopped');
     const first = stack.fleet.tools.call('mark', { path, id: 'first', waitMs: 2_000 });

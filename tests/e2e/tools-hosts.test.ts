@@ -251,7 +251,7 @@ describe('the queue of a tool', () => {
     redis.disconnect();
   });
 
-  test('gives a call to another host when the first died before beginning it', async () => {
+  test('gives a call to another host when the first host died before the call began', async () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday') } });
     const redis = new Redis(stack.redisUrl, { maxRetriesPerRequest: null });
     await stack.workers[0]?.stop('SIGTERM');

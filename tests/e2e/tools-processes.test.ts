@@ -55,7 +55,7 @@ describe('the time of a call', () => {
     expect(await readOrEmpty(path)).toBe('heard');
   });
 
-  test('may be less than the tool allows at the caller’s wish, never more', async () => {
+  test('can be shortened by the caller, but not extended beyond the tool’s limit', async () => {
     expect(await stack.fleet.tools.call('quick', {}, { timeoutMs: 600_000 })).toMatchObject({
       error: { message: 'Shellfleet: tool exceeded 1000 ms' },
     });

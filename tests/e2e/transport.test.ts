@@ -29,7 +29,7 @@ describe('the transport of sessions', () => {
     expect(await remembered(stack)).toEqual({ engine: expect.any(String), transport: 'socket' });
   });
 
-  test('is attach elsewhere, as with Docker Desktop, without another probe after a restart', async () => {
+  test('is attach where the socket fails, as with Docker Desktop; a restart probes no more', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'sf-eng-'));
     try {
       await using engine = await startUnreachableSocketEngine(enginePath, directory);

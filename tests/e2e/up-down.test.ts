@@ -87,7 +87,7 @@ function follow(args: string[], environment = env) {
 }
 
 describe('up and down', () => {
-  test('end everything that up --detach has started', async () => {
+  test('`down` ends everything that `up --detach` has started', async () => {
     await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
     const pids = await startedPids();
     expect(living(pids)).toEqual(pids);
@@ -102,7 +102,7 @@ describe('up and down', () => {
     expect(await readFile(join(directory, 'up.log'), 'utf8')).toContain('with it: 1 open session, 0');
   });
 
-  test('adopt the shells of a killed supervisor, and end what it left', async () => {
+  test('`up` adopts the shells of a killed supervisor, and `down` ends its leftover processes', async () => {
     await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
     await run(shellfleet, ['exec', 'kept', '--', 'X=5'], { env });
     const [supervisor = 0] = await startedPids();
@@ -121,7 +121,7 @@ describe('up and down', () => {
     expect(living(pids.slice(1))).toEqual([]);
   });
 
-  test('name a worker that up did not start and that goes on', async () => {
+  test('`down` names a worker that `up` did not start and that keeps running', async () => {
     await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
     const byHand = follow(['worker', '--slots', '1', '--host-id', 'by-hand']);
     await expect.poll(byHand.printed, WAIT).toContain('worker.started');
@@ -133,7 +133,7 @@ describe('up and down', () => {
     expect(byHand.child.exitCode).toBe(null);
   });
 
-  test('use a fleet of the same version from another checkout, and leave it running', async () => {
+  test('`up` uses a fleet of the same version from another checkout, and leaves that running', async () => {
     await run(shellfleet, ['up', '--detach'], { env });
     const pids = await startedPids();
     await changeRecord({ build: '0.1.0 of the checkout /elsewhere' });
@@ -144,8 +144,8 @@ describe('up and down', () => {
   });
 });
 
-describe('up beside a fleet of another version', { timeout: 120_000 }, () => {
-  test('refuses while its workers are used, and --replace waits for running commands', async () => {
+describe('up while a fleet of another version runs', { timeout: 120_000 }, () => {
+  test('refuses while that fleet’s workers are used, and --replace waits for running commands', async () => {
     await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
     const before = await startedPids();
     // A session of another tenant counts too.
@@ -189,7 +189,7 @@ describe('up beside a fleet of another version', { timeout: 120_000 }, () => {
     expect(await hosts()).toMatchObject([{ state: 'up', slots: 2 }]);
   });
 
-  test('replaces one whose commands do not finish in time, and reports it', async () => {
+  test('replaces a fleet whose commands do not finish in time, and reports those', async () => {
     await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
     const before = await startedPids();
     const running = follow(['exec', 'long', '--', 'sleep 600']);
@@ -202,7 +202,7 @@ describe('up beside a fleet of another version', { timeout: 120_000 }, () => {
   });
 });
 
-describe('up beside keys of another version of the protocol', { timeout: 180_000 }, () => {
+describe('up on a Redis with keys of another protocol version', { timeout: 180_000 }, () => {
   const OTHER = PROTOCOL_VERSION + 1;
   /** Options of a fleet that starts sooner, because it needs no engine. */
   const ON_HOST = ['--slots', '1', '--policies', 'host'];

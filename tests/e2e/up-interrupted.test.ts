@@ -96,7 +96,7 @@ describe('npm start', () => {
     },
   );
 
-  test('comes up twice at once after one was killed while starting its worker', async () => {
+  test('starts one fleet for two calls after a call was killed while starting its worker', async () => {
     const { up } = await startUntil(STARTING_WORKERS);
     signalAll(up, 'SIGKILL');
     await once(up, 'exit');

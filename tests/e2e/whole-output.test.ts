@@ -55,7 +55,7 @@ describe('output for an attached reader', () => {
     expect(await redis.memory('USAGE', stream)).toBeLessThan(4 * MIB);
   });
 
-  test('reaches an SDK reader whole; a command that waits for it is not silent', async () => {
+  test('reaches an SDK reader whole; a command that waits for the reader is not silent', async () => {
     const session = await stack.fleet.session('whole', SPEC);
     const script = `seq 1 9999999 | head -c ${BYTES}`;
     const command = await session.submit(script, { attachReader: true, noOutputTimeoutMs: 2_500 });
@@ -96,7 +96,7 @@ describe('output for an attached reader', () => {
   });
 
   // Both tests wait for the limit of a stall, so they run at the same time.
-  test.concurrent('misses bytes after a long stall; the command goes on, and exec exits 125', async () => {
+  test.concurrent('lacks bytes after a long stall; the command continues, and exec exits with 125', async () => {
     await stack.fleet.session('stalled', SPEC);
     const exec = cli.start(['exec', 'stalled', '--', PRINT_RANDOM]);
     exec.child.stdout?.pause();

@@ -13,7 +13,7 @@ const CLOSED = {
 };
 
 describe('a Fleet', () => {
-  test('rejects every call while it closes and afterwards', async () => {
+  test('rejects every call while the fleet closes and afterwards', async () => {
     const fleet = await stage.connect();
     const session = await fleet.session('s');
     const command = await session.submit('echo waits');

@@ -125,7 +125,7 @@ describe('the workspace of a Docker session', () => {
     await expect(create(sandboxes, sub)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
   });
 
-  test('is not checked again if it is listed itself and below no other', async () => {
+  test('is not checked again if it is listed itself and below no other listed directory', async () => {
     const { sub, swap } = await makeDirectory('listed');
     const listed = await open({ allowances: { ...options.allowances, workspaces: [sub] } });
     const sandbox = await create(listed, sub);

@@ -88,7 +88,7 @@ describe('a file operation with an exact path', () => {
     );
   });
 
-  test('never leaves a directory that is replaced by a link again and again', async () => {
+  test('never writes outside of a directory that a process keeps replacing by a link', async () => {
     await prepare();
     await it.client.run(
       'cd /tmp/box && (while :; do mkdir swap 2>/dev/null; rm -rf swap; ln -s /tmp/away swap; rm swap; done) >/dev/null 2>&1 & echo $! > /tmp/swapper',

@@ -32,13 +32,13 @@ const connect = (namespace: string, database = 0) =>
 const host = (namespace: string, name = 'h1') => joinOwnFleet(redis, namespace, join(directory, name), 'the test');
 
 describe('the identity of a fleet', () => {
-  test('is the first one declared, however many processes try simultaneously', async () => {
+  test('is the one that was declared first, even if many processes declare simultaneously', async () => {
     const namespace = newNamespace();
     const declared = await Promise.all([...Array(20).keys()].map(() => joinFleet(redis, namespace, 'host')));
     expect(new Set(declared.map(toFleetIdentity))).toEqual(new Set([await redis.get(fleetIdentityKey(namespace))]));
   });
 
-  test('comes from a known host, not from a new producer, after Redis lost it', async () => {
+  test('comes from a known host, not from a new producer, after Redis lost the identity', async () => {
     const namespace = newNamespace();
     await redis.set(fleetIdentityKey(namespace), toFleetIdentity(A));
     expect(await host(namespace)).toBe(`${namespace}:${A}`);

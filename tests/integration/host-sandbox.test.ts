@@ -93,7 +93,7 @@ describe.runIf(isRoot)('host sandboxes', () => {
       },
     );
 
-    test('can be requested twice', async () => {
+    test('has one cause even if the removal is requested twice', async () => {
       const { sandbox } = await start();
       await sandbox.remove();
       await sandbox.remove();

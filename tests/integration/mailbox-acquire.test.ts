@@ -169,7 +169,7 @@ describe('a job whose lock has expired', () => {
 
   const fetch = async () => (await worker.getNextJob('h2', { block: false }))?.id;
 
-  test('is handed out again before all that wait', async () => {
+  test('is handed out again before all waiting jobs', async () => {
     expect(await requeue(redis, fleet, ['docker'], 1)).toBe(1);
     expect([await fetch(), await fetch(), await fetch()]).toEqual([jobId, 'waits', undefined]);
   });
@@ -183,7 +183,7 @@ describe('a job whose lock has expired', () => {
     expect(await queue.getJob(jobId)).toBeUndefined();
   });
 
-  test('stays in place if the search comes too late or too early', async () => {
+  test('stays in place if the search for expired locks comes too late or early', async () => {
     expect(await requeue(redis, fleet, ['docker'], 60_000)).toBe(1);
     expect(await fetch()).toBe(jobId);
     await redis.del(lock);
@@ -242,7 +242,7 @@ describe('a closed session', () => {
     expect(await redis.zrange(fleet.closed, '0', '0')).toEqual(['t:s1']);
   });
 
-  test('has no keys outside its own but the index, the owners and its job', async () => {
+  test('has keys only below its prefix, except the index, the owners and its job', async () => {
     await submit(redis, keys, newSubmission(await openSession(redis, keys)));
     const names = await redis.keys(`${keys.namespace}:*`);
     expect(names.filter((name) => !name.startsWith(keys.prefix))).toEqual([]);

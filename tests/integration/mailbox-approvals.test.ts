@@ -295,7 +295,7 @@ describe('an asker', () => {
     expect(await redis.exists(keys.questions, keys.pending, keys.asked)).toBe(0);
   });
 
-  test('without an entry asks as long as its caller waits', async () => {
+  test('that is not an entry stops asking when its caller no longer waits', async () => {
     await ask('s1');
     await redis.del(record());
     await keepWanted(redis, keys, askerOf('s1'));

@@ -84,7 +84,7 @@ describe('submit', () => {
     expect(outcomesOf(await readEvents(redis, keys)).get(id)).toBe('success');
   });
 
-  test('starts one entry only, however often its call arrives', async () => {
+  test('starts a single entry even if the call arrives several times', async () => {
     await delegate();
     const first = newSubmission(generation);
     await submit(redis, keys, first);

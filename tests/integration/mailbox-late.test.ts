@@ -44,7 +44,7 @@ describe('`late`', () => {
     expect(await redis.hmget(recordKey(keys, id), 'stdout', 'stderr')).toEqual(['4', '0']);
   });
 
-  test('stores nothing when it is repeated, and returns the position', async () => {
+  test('returns the position again when the call is repeated, and stores nothing', async () => {
     const { owner, id } = await endOne();
     const piece = pieceAfter(behindOwn, 'late\n');
     const stored = await addLate(owner, id, [piece]);

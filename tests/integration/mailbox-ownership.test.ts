@@ -194,7 +194,7 @@ describe('the shell for an adopter', () => {
     return adopted.type === 'adopted' ? adopted.shell : adopted.type;
   };
 
-  test('is the last one that was ready, however many owners follow', async () => {
+  test('is the last shell that was ready, even after several owners', async () => {
     await announce(await own(redis, keys, 'h1'), ready('c1'));
     expect(await shellOf('h2')).toEqual({ host: 'h1', sandbox: 'c1' });
     await announce(await own(redis, keys, 'h2'), { epoch: 1, epochBase: 0, status: 'starting' });
@@ -203,7 +203,7 @@ describe('the shell for an adopter', () => {
     expect(await shellOf('h1')).toEqual({ host: 'h2', sandbox: 'c2' });
   });
 
-  test('is undefined before the first one, after a release and after a rerun', async () => {
+  test('is undefined before the first shell, after a release and after a rerun', async () => {
     expect(await shellOf('h1')).toBeUndefined();
     const first = await own(redis, keys, 'h1');
     await announce(first, ready('c1'));

@@ -219,7 +219,7 @@ describe('cancel', () => {
     expect(await cancel(redis, keys, '01UNKNOWN', 'what')).toEqual({ type: 'unknown' });
   });
 
-  test('leaves one end when a finish runs at the same time, and both report it', async () => {
+  test('leaves one end, which both calls report, when a finish runs at the same time', async () => {
     for (let round = 0; round < 50; round += 1) {
       const [id = ''] = await submitSome(redis, keys, generation, 1);
       const owner = await own(redis, keys);
@@ -321,7 +321,7 @@ describe('close', () => {
     expect(await leftovers(redis, keys)).toEqual([]);
   });
 
-  test('leaves an entry to one call when a take runs at the same time', async () => {
+  test('ends an entry, or leaves it to a take that runs at the same time', async () => {
     for (let round = 0; round < 50; round += 1) {
       const raced = newKeys();
       const [id = ''] = await submitSome(redis, raced, await openSession(redis, raced), 1);

@@ -174,7 +174,7 @@ describe('a first attempt', () => {
     expect(await redis.hgetall(recordKey(keys, entry.id))).toEqual(before);
   });
 
-  test('is not put back by a fenced owner or with output that does not follow', async () => {
+  test('is not put back by a fenced owner or after a gap in the output', async () => {
     const later = [{ ...pieceAfter(atTheStart, 'late'), rawFrom: 7, rawTo: 11 }];
     expect(await put(owner, later as never)).toEqual({ type: 'misplaced', offsets: { stdout: 0, stderr: 0 } });
     await own(redis, keys, 'h2');

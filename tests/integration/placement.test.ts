@@ -212,7 +212,7 @@ describe('the queues of sessions', () => {
     expect(await after.listOwn()).toEqual([]);
   });
 
-  test('report lost locks at a renewal, and restore expired ones', async () => {
+  test('at a renewal, report locks that another host has taken, and restore expired locks', async () => {
     const host = await startHost('h1', ['docker', 'host']);
     await add('kept');
     await add('ran-out', { policy: 'host' });

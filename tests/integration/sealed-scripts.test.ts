@@ -74,7 +74,7 @@ describe('a bash whose command has changed the descriptors of its scripts', () =
     }
   });
 
-  test('is replaced before the next command if they lead elsewhere', async () => {
+  test('is replaced before the next command if the descriptors lead elsewhere', async () => {
     await using it = await openBox();
     expect((await it.client.run(`echo 'echo evil' >/tmp/evil; ${all('</tmp/evil')}`)).code).toBe(0);
     const next = await it.client.run('echo "ok $V"');
@@ -82,14 +82,14 @@ describe('a bash whose command has changed the descriptors of its scripts', () =
     expect(await it.client.run('echo again')).toMatchObject({ out: 'again\n', state: 'kept' });
   });
 
-  test('does not run a command for the old shell if they lead elsewhere', async () => {
+  test('does not run a command for the old shell if the descriptors lead elsewhere', async () => {
     await using it = await openBox();
     await it.client.run('exec 230</dev/null');
     await expect(it.client.run('echo ok', { shellNumber: 1 })).rejects.toThrow('refused: other-shell');
     expect(await it.client.run('echo ok', { shellNumber: 2 })).toMatchObject({ out: 'ok\n' });
   });
 
-  test('accepts none from another process while it has its own', async () => {
+  test('accepts no descriptors from another process while it has its own', async () => {
     await using it = await openBox();
     await it.client.run(`{ for n in {230..244}; do eval "exec $n<<<'echo evil'"; done; me=$BASHPID
       while :; do printf -- '- holder=%s from=230 .\n' $me >"$__sf_dir/go"; sleep 0.01; done; } >/dev/null 2>&1 & writer=$!`);

@@ -139,7 +139,7 @@ describe.each(boxes)('file operations in %s', (_, options) => {
     expect(refused.failure).toBe('path-invalid');
   });
 
-  test('run four at a time, once each, while an entry is being stopped', async () => {
+  test('run once each, four at a time, while an entry is being stopped', async () => {
     const { files } = it.client.shell;
     const command = it.client.run('trap "" INT TERM; while :; do sleep 0.05; done', {
       timeoutMs: 300,
@@ -248,7 +248,7 @@ describe('a file call', () => {
   });
 });
 
-describe('on a full file system', () => {
+describe('file operations on a full file system', () => {
   const it = useBox();
 
   // mutants-3: `write-rename` and `unpack-parent`
@@ -280,7 +280,7 @@ describe('on a full file system', () => {
         { type: 'unpack', path: '/dev/shm/d', entries: [{ kind: 'file', name: 'target', mode: 0o644, content }] },
       ],
     ],
-  ])('keeps the previous files: %s', async (_, operations) => {
+  ])('keep the previous files: %s', async (_, operations) => {
     const send = async (content: Buffer) => {
       for (const operation of operations(content)) {
         const { failure } = await it.client.file(operation);

@@ -103,7 +103,7 @@ describe.each([
     expect(await ran).toMatchObject({ out: 'abcdef', code: 0 });
   });
 
-  test('discards what arrives after the script has closed it', async () => {
+  test('discards bytes that arrive after the script has closed its stdin', async () => {
     const script = 'read x; exec </dev/null; echo "$x"; sleep 20';
     const { entryId, ran, feeder } = feed(it, script, Buffer.alloc(3_000_000, 'y\n'));
     await until(

@@ -85,7 +85,7 @@ describe.each(shells)('the state of %s', (name, options) => {
     else expect(after.out).toBe('/dev\nunset|p|e|0\n');
   });
 
-  test('is restored after such a command exits', async () => {
+  test('is restored after a command with its own env and cwd exits the shell', async () => {
     await run('cd /dev; unset NEW');
     expect(await run('cd /sys; exit 5', { env: { NEW: 'n' }, cwd: '/proc' })).toMatchObject({ code: 5 });
     expect((await run('pwd; echo ${NEW-unset}')).out).toBe('/dev\nunset\n');
@@ -252,7 +252,7 @@ describe('the choice of the shell', () => {
     });
   });
 
-  test('starts a shell that ends early three times only', async () => {
+  test('gives up after three starts of a shell that ends early', async () => {
     await using ending = await openBox({ shell: ['/bin/sh', '-c', 'echo started >>/tmp/starts; exit 9'] });
     const starts = async () =>
       (await ending.client.file({ type: 'read', path: '/tmp/starts', offset: 0, length: 1_000 })).out;
@@ -268,7 +268,7 @@ describe.each(shells.filter(([name]) => name !== 'dash'))('the directory of %s',
   const at = (path?: string) => it.client.shell.directory(path === undefined ? {} : { path });
 
   // fault 103
-  test('is read from the kernel, whatever the shell reports', async () => {
+  test('is read from the kernel and not from the shell', async () => {
     const directory = (await it.client.run('D=$(mktemp -d); cd -P "$D"; pwd -P')).out.trim();
     await it.client.run('mkdir real gone; ln -s real link; ln -s nowhere broken');
     await it.client.run('cd link; PWD=/; cd() { :; }; alias pwd="echo /"');

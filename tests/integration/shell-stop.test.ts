@@ -30,7 +30,7 @@ describe.each([
     expect((await run('echo $G')).out).toBe('2\n');
   });
 
-  test('follows a time without output, which each output restarts', async () => {
+  test('follows when the time without output is over, which restarts with each output', async () => {
     const script = 'for i in 1 2 3 4; do echo $i; sleep 0.4; done; sleep 60';
     const ended = await run(script, { noOutputTimeoutMs: 1_200, killGraceMs });
     expect(ended).toMatchObject({ out: '1\n2\n3\n4\n', end: { reason: 'no-output' } });
@@ -106,7 +106,7 @@ describe.each([
     expect(await running).toMatchObject({ out: 'p\n', end: { reason: 'cancelled', shell: { state: kept } } });
   });
 
-  test('changes nothing if it comes too late or names another command', async () => {
+  test('changes nothing if the request comes too late or names another command', async () => {
     const { entryId } = await run('true');
     it.client.shell.stop(entryId, { killGraceMs });
     it.client.shell.stop(ulid(), { killGraceMs });
@@ -172,7 +172,7 @@ describe.each(['socket', ...host] as const)('a shell at the limits of its sandbo
     expect((await it.client.run('echo ok')).out).toBe('ok\n');
   });
 
-  test('does ordinary work with the least memory', async () => {
+  test('does ordinary work with the least memory that a session can have', async () => {
     await using it = await openBox({ transport, memoryBytes: 32 << 20 });
     const ended = await it.client.run('head -c 20000000 /dev/zero | wc -c; head -c 20000000 /dev/zero', {
       timeoutMs: 15_000,

@@ -53,7 +53,7 @@ describe('the Redis proxy of the tests', () => {
     await untilArrived('kept');
   });
 
-  test('passes nothing during a cut and closes nothing, then resets what was open', async () => {
+  test('passes and closes nothing during a cut, and then resets the open connections', async () => {
     const socket = await open();
     let closed = false;
     socket.on('close', () => {

@@ -56,28 +56,30 @@ describe('texts of the command line', () => {
     expect(toPrintable('a\u001b[2J\r\n\u009b\u202eb€')).toBe('a\\u001b[2J\\u000d\\u000a\\u009b\\u202eb€');
   });
 
-  const result = <O extends Outcome>(outcome: O, own: Partial<Extract<WireResult, { outcome: O }>> = {}) =>
-    fromWireResult({ commandId: 'c', sessionId: 's' }, sampleResult(outcome, own));
+  describe('exit codes', () => {
+    const result = <O extends Outcome>(outcome: O, own: Partial<Extract<WireResult, { outcome: O }>> = {}) =>
+      fromWireResult({ commandId: 'c', sessionId: 's' }, sampleResult(outcome, own));
 
-  test.each([
-    [result('success', { exitCode: 0 }), 0],
-    [result('failure', { exitCode: 77 }), 77],
-    [result('failure', { exitCode: 143, signal: 'SIGTERM' }), 143],
-    [result('timeout'), 124],
-    [result('error'), 125],
-    [result('lost'), 125],
-    [result('denial'), 126],
-    [result('blocked', { exitCode: 0 }), 126],
-    [result('cancellation'), 130],
-  ])('give a result its exit code: $outcome', (given, code) => {
-    expect(exitCodeOfResult(given)).toBe(code);
-  });
+    test.each([
+      [result('success', { exitCode: 0 }), 0],
+      [result('failure', { exitCode: 77 }), 77],
+      [result('failure', { exitCode: 143, signal: 'SIGTERM' }), 143],
+      [result('timeout'), 124],
+      [result('error'), 125],
+      [result('lost'), 125],
+      [result('denial'), 126],
+      [result('blocked', { exitCode: 0 }), 126],
+      [result('cancellation'), 130],
+    ])('are set by the outcome and exit code of a Result: $outcome', (given, code) => {
+      expect(exitCodeOfResult(given)).toBe(code);
+    });
 
-  test('give wrong usage the exit code 2, and our failure 125', () => {
-    expect(exitCodeOfError(new ShellfleetError('COMMAND_INVALID', 'x'))).toBe(2);
-    expect(exitCodeOfError(new ShellfleetError('REDIS_UNSUITABLE', 'x'))).toBe(2);
-    expect(exitCodeOfError(new ShellfleetError('REDIS_UNSUITABLE', 'x', { setting: 'role' }))).toBe(125);
-    expect(exitCodeOfError(new Error('x'))).toBe(125);
+    test('are 2 for wrong usage, and 125 for a failure of Shellfleet itself', () => {
+      expect(exitCodeOfError(new ShellfleetError('COMMAND_INVALID', 'x'))).toBe(2);
+      expect(exitCodeOfError(new ShellfleetError('REDIS_UNSUITABLE', 'x'))).toBe(2);
+      expect(exitCodeOfError(new ShellfleetError('REDIS_UNSUITABLE', 'x', { setting: 'role' }))).toBe(125);
+      expect(exitCodeOfError(new Error('x'))).toBe(125);
+    });
   });
 
   test.each([
