@@ -18,7 +18,7 @@ export interface Connected {
   redis: Redis;
   /** Identity of the Redis behind `redis`, with its changes since the first connection. */
   history: RedisHistory;
-  /** True with an append-only file. Without one a restart loses accepted commands. */
+  /** True with an append-only file. Without the file a restart loses accepted commands. */
   persistent: boolean;
   /** Warning when the clocks of this process and of Redis are far apart. Never rejects. */
   clockProblem: Promise<string | undefined>;

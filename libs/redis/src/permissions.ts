@@ -20,7 +20,7 @@ export async function refuseMissingPermissions(
   namespace: string,
   hostId: string,
 ): Promise<void> {
-  // Any identity will do, because these permissions are needed to read the real one.
+  // Any identity will do, because reading the real identity needs these permissions.
   const keyspace = toKeyspace(namespace, '0'.repeat(12));
   const fleet = fleetKeys(keyspace);
   const host = hostKeys(keyspace, hostId);

@@ -5,7 +5,8 @@ import { type AuditKey, CHAIN_START, parseAuditLine, toAuditLine } from '@shellf
 
 // The records of one tenant on this host, in separate files. The name of a file is the number of its first record.
 //
-// CHAIN-1. A record is written after the one that its code depends on. After a failed write, the files are read again.
+// CHAIN-1. A record is written after the record on which its code depends. After a failed write, the files are read
+//     again.
 // CHAIN-2. A file is only appended to. An incomplete last line stays, and the next record reports it.
 // CHAIN-3. A file is removed as a whole, once all of it is older than the retention, and after a record of the removal.
 

@@ -10,7 +10,7 @@ interface CountedEventsDeps<Event> {
 }
 
 /**
- * Limits records of events that a source can cause without end. The first sixteen different ones of a period are
+ * Limits records of events that a source can cause without end. The first sixteen different events of a period are
  * written at once; the others are counted, and the counts written at the period's end.
  */
 export class CountedEvents<Event> {

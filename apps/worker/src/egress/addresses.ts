@@ -2,7 +2,7 @@ import { BlockList, isIP, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
 // Addresses that the proxy connects to: those of the public internet, and those that the operator lists. All special
-// ones count as private: loopback, link-local (where clouds have their metadata), private networks, documentation,
+// addresses count as private: loopback, link-local (where clouds have their metadata), private networks, documentation,
 // multicast, and the addresses of this host.
 
 const SPECIAL_V4 = [

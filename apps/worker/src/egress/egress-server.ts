@@ -9,9 +9,9 @@ import { type Destination, isProxyRefusal, type ProxyRefusal, parseDestination }
 // EGRESS-HTTP-1. No input throws out of a listener, and each connection holds a bounded number of bytes.
 // EGRESS-HTTP-2. Every refusal has the destination and the reason in its status line and in its body.
 // EGRESS-HTTP-3. A connection has one request, so there are never more connections outward than inward. A client that
-//     sends a second one before its reply is cut off; no ordinary client does.
+//     sends a second request before the reply is cut off; no ordinary client does so.
 // EGRESS-HTTP-4. A request is passed on with its length and with the host that was checked, whatever Connection names.
-//     The server behind reads the one checked request, and no part of a body as a second one.
+//     The server behind the proxy reads only the checked request, and no part of a body as a second request.
 
 const HEAD_BYTES = 16 * 1024;
 const HEAD_WITHIN_MS = 10_000;

@@ -35,7 +35,7 @@ export class Fingerprints {
     }
   }
 
-  /** Returns the slot that has the fingerprint, or the free one where it belongs. */
+  /** Returns the slot that has the fingerprint, or the free slot where it belongs. */
   #find([high, low]: Fingerprint): number {
     const mask = this.#slots.length / 2 - 1;
     let slot = low & mask;

@@ -15,7 +15,7 @@ export interface HeartbeatDeps {
   leases: Leases;
   logger: Logger;
   beat(): HostBeat;
-  /** Called when another process holds the host id: this one must stop at once. */
+  /** Called when another process holds the host id: this process must stop at once. */
   onReplaced(): void;
   /** Rejects when Redis has another fleet. Declares the host's fleet to a Redis that has none. */
   requireFleet(redis: Redis): Promise<void>;

@@ -13,7 +13,7 @@ import { StreamPipeline } from './stream-pipeline.ts';
 // OUTPUT-2. A chunk never covers a pending raw byte, so a new chain can continue from the acknowledged offset.
 // OUTPUT-3. Bytes over the budget of the stream go to the overflow log and are counted in the stream as omitted. None
 //     is dropped uncounted.
-// OUTPUT-4. Given the stored output, a new chain continues as the old one would have: nothing is redacted or counted
+// OUTPUT-4. Given the stored output, a new chain continues as the old chain would have: nothing is redacted or counted
 //     twice.
 // OUTPUT-5. Redaction comes before every cut. After a match that blocks, nothing of either stream is released.
 

@@ -5,7 +5,7 @@ import { TailBuffer } from './tail-buffer.ts';
 
 // TRUNCATION-1. Input within both limits is returned byte for byte.
 // TRUNCATION-2. Otherwise at most maxBytes bytes and maxLines lines of it are returned, with one marker line that
-//     counts the omitted ones.
+//     counts what is omitted.
 // TRUNCATION-3. Totals are exact for any cut, and memory does not grow with the input.
 // TRUNCATION-4. Text that is too large in JSON is cut further, at the same ends, and marked and counted in the same
 //     way.

@@ -17,7 +17,7 @@ export function egressEnv(keeperDirectory: string): Record<string, string> {
     ...both('HTTPS_PROXY', PROXY),
     ...both('ALL_PROXY', PROXY),
     ...both('NO_PROXY', LOCAL),
-    // Node's own fetch reads the other variables only with this one.
+    // Node's own fetch reads the other variables only if this variable is set.
     NODE_USE_ENV_PROXY: '1',
   };
 }

@@ -134,7 +134,7 @@ export interface Sandboxes {
   otherFleets?(): Promise<string[]>;
   /** Returns why no sandbox can be created at present, as a sentence; undefined when one can. */
   problem(): string | undefined;
-  /** Removes sandboxes of this host without a session here, and those of hosts that are gone. Returns how many. */
+  /** Removes sandboxes of this host without a session here, and sandboxes of hosts that are gone. Returns how many. */
   sweep(isGone: (hostId: string) => Promise<boolean>): Promise<number>;
   /** Removes what exceeds the bounds, and returns the containers that stay kept for a post-mortem. */
   listKept?(): Promise<KeptContainer[]>;

@@ -121,7 +121,7 @@ async function checkExecutable(parent: string): Promise<void> {
     await writeFile(probe, '#!/bin/sh\nexit 0\n', { mode: 0o700 });
   } catch (error) {
     await rm(probe, { force: true });
-    // A full disk must not keep the worker from its sandboxes. New ones are refused while it is full.
+    // A full disk must not keep the worker from its sandboxes. New sandboxes are refused while the disk is full.
     if (isFull(error)) return;
     throw error;
   }

@@ -23,7 +23,7 @@ export interface Entry {
   host: string;
   /** Number of starts, including this one. */
   starts: number;
-  /** Sealed first attempt, when this entry has or awaits a second one. */
+  /** Sealed first attempt, when this entry has or awaits a second attempt. */
   first?: string;
 }
 
@@ -34,7 +34,7 @@ export type Taken =
   /** Only `started` was started by this call; `running` was started before. */
   | { type: 'started' | 'running' | 'overdue' | 'needs-admission'; entry: Entry };
 
-/** Entry that a wake-up carries: one that was started in the name of its owner, or the head. */
+/** Entry that a wake-up carries: an entry that was started in the name of its owner, or the head. */
 export type Rung = { type: 'started' | 'needs-admission'; entry: Entry };
 
 const TAKEN_TYPES = { 1: 'started', 2: 'running', 3: 'overdue', 4: 'needs-admission' } as const;

@@ -1,6 +1,6 @@
 -- refuse-request: take back a cancellation or a close that no known producer has signed.
 -- ARGV 3 fence · 4 host · 5 the running entry to cancel, or '' for the close · 6 the refused signed request, or ''
--- Returns {1} taken back, or there is none · {0} another one has come · {-1} fenced
+-- Returns {1} taken back, or there is none · {0} another request has come · {-1} fenced
 if not owns(ARGV[3], ARGV[4]) then return {-1} end
 write_when_full()
 if ARGV[5] ~= '' then

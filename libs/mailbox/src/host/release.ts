@@ -6,7 +6,7 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/release');
 
-/** Releases a session without work, and ends a closing one. `loss` tells the next owner why the shell is gone. */
+/** Releases a session without work, and ends it if it is closing. `loss` tells the next owner why the shell is gone. */
 export async function release(
   owner: Owner,
   status: 'queued' | 'lost',

@@ -1,4 +1,4 @@
--- cancel: end a waiting entry at once; mark a running one, which its host then stops.
+-- cancel: end a waiting entry at once; mark a running entry, which its host then stops.
 -- ARGV 3 entry · 4 reason · 5 result JSON of an entry that never ran · 6 retention ms · 7 this call's own id ·
 --      8 channel prefix of hosts' wake-ups · 9 wake-up · 10 signed request of a producer, or ''
 -- Returns {1, event, inbox, 1 the session needs a job · 0} ended while it waited (again, when it arrives twice) ·
@@ -24,7 +24,7 @@ if not repeated then
   redis.call('HSET', record, 'canceller', ARGV[7])
   publish_newest()
 end
--- Entries behind a held entry become runnable when it ends, which is so for no other entry.
+-- Only the end of a held entry makes the entries behind it runnable.
 local has_work = held == id and not running and runnable(false)
 if has_work and host then redis.call('PUBLISH', ARGV[8] .. host, ARGV[9]) end
 return {1, event, inbox, has_work and not host and 1 or 0}

@@ -24,7 +24,9 @@ export function cancelledUnstarted(cancelReason: string): string {
 
 export const CLOSED_UNSTARTED = cancelledUnstarted('session closed');
 
-/** Ends a waiting entry, or marks a running one, which then ends as a cancellation. `signed` is the signed request. */
+/**
+ * Ends a waiting entry, or marks a running entry, which then ends as a cancellation. `signed` is the signed request.
+ */
 export async function cancel(
   redis: Redis,
   keys: SessionKeys,

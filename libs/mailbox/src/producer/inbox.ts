@@ -1,7 +1,7 @@
 import { inboxChannel } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** Results up to this many bytes are part of the notice. Larger ones are read from the session. */
+/** Results up to this many bytes are part of the notice. Larger Results are read from the session. */
 export const INLINE_RESULT_BYTES = 4_096;
 
 /** Hint that an entry ended. `result` is the wire result's JSON, or empty when it has to be read from the session. */

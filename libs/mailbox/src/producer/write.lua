@@ -14,7 +14,8 @@ local entry_state, input, stored_written, taken, closed, last_call =
   unpack(redis.call('HMGET', record, 'state', 'input', 'written', 'taken', 'closed', last_call_field))
 if not entry_state then return {-1} end
 if entry_state == 'ended' then return {-2} end
--- A streamed stdin has one writer, which gives offsets. Others may give one only when they close the stdin.
+-- A streamed stdin has one writer, which gives offsets. Other writers may give an offset only when they close the
+-- stdin.
 if not input or (input == 'streamed') ~= (ARGV[7] ~= '') and (input == 'streamed' or ARGV[6] == '') then return {-3} end
 local written = tonumber(stored_written or 0)
 local chunks = input_key(ARGV[3])

@@ -8,7 +8,7 @@ const script = defineMailboxScript('producer/write');
 /** Call of one writer to the open stdin of an entry. */
 export interface InputWrite {
   writer: string;
-  /** Number of the call, which rises. A number up to the last stored one counts as a repetition. */
+  /** Number of the call, which rises. A call with a number up to the last stored number counts as a repetition. */
   number: number;
   /** Sealed chunks, with at least one plain byte each. Without any, the call closes the stdin or renews the lease. */
   chunks?: readonly { sealed: string; bytes: number }[];

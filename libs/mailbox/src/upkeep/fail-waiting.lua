@@ -1,6 +1,6 @@
 -- fail-waiting: end waiting entries of a session without owner, unstarted, with an error.
 -- ARGV 3 generation · 4 result JSON · 5 retention ms · 6 most entries that one call ends
--- Returns {inbox, entry, event, …} of the ended ones, empty when the session has an owner, or another generation
+-- Returns {inbox, entry, event, …} of the ended entries; empty when the session has an owner, or another generation
 local generation, host, running, phase = unpack(redis.call('HMGET', state, 'generation', 'host', 'running', 'phase'))
 local ended = {}
 if host or running or phase ~= 'open' or generation ~= ARGV[3] then return ended end

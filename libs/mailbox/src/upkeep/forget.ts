@@ -6,8 +6,8 @@ import { definePlainScript } from '../scripts.ts';
 const script = definePlainScript('upkeep/forget');
 
 /**
- * Removes an ended session from the index, unless its `score` (a text) has changed. A closed one stays in the list of
- * closed sessions for `listedMs`, at most 100,000 of them. Returns true if it removed the session.
+ * Removes an ended session from the index, unless its `score` (a text) has changed. A closed session stays in the list
+ * of closed sessions for `listedMs`, at most 100,000 of them. Returns true if it removed the session.
  */
 export async function forget(
   redis: Redis,

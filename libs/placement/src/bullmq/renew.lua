@@ -1,5 +1,5 @@
 -- renew: extend the locks of a host's session jobs. A lock that has run out is set again for the session's last owner
--- under its last fence. If `requeue` has moved its job to the waiting ones, the job becomes active again.
+-- under its last fence. If `requeue` has moved its job to the waiting jobs, the job becomes active again.
 -- A full Redis accepts it: the first write needs no memory.
 -- KEYS 1 owners
 -- ARGV 1 prefix of the queues · 2 host

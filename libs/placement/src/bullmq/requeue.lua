@@ -1,4 +1,4 @@
--- requeue: move the active jobs of a queue whose lock has run out to the waiting ones, before all others.
+-- requeue: move the active jobs whose lock has run out to the front of the waiting jobs of their queue.
 -- A call that arrives late does nothing: after an outage, hosts renew their locks first.
 -- KEYS 1 the guard of the interval
 -- ARGV 1 prefix of the queue's keys · 2 the time of Redis (ms) after which this call does nothing · 3 interval ms

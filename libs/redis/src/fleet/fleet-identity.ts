@@ -14,7 +14,7 @@ import type { Redis } from 'ioredis';
 import { throwQueueError, toQueueError } from '../queue-error.ts';
 
 // IDENTITY-1. A namespace of a Redis has one identity, the first that is declared.
-// IDENTITY-2. A process that knows a fleet's identity declares only this one to a Redis that lost it.
+// IDENTITY-2. A process that knows a fleet's identity declares only that identity to a Redis that lost it.
 // IDENTITY-3. A process that knows no identity waits first, so that after a loss a process that knows it declares it.
 // IDENTITY-4. A lost fleet is marked as restoring before its identity is back. No session is opened until its hosts
 //             have declared theirs.
@@ -40,7 +40,7 @@ export async function joinFleet(redis: Redis, namespace: string, as: 'host' | 'p
   }
 }
 
-/** Declares an identity if the namespace has none. Returns the declared one. */
+/** Declares an identity if the namespace has none. Returns the identity that the namespace has then. */
 export async function declareFleet(redis: Redis, namespace: string, fleetId: string): Promise<string> {
   // A full Redis refuses writes, so read first.
   const before = await findFleet(redis, namespace);

@@ -7,7 +7,7 @@ import { toQueueError } from '../queue-error.ts';
 /** Retention that this process last read or recorded, by connection and namespace. */
 const known = new WeakMap<Redis, Map<string, number>>();
 
-/** Returns the retention for the scripts of this connection: the default until one is read. */
+/** Returns the retention for the scripts of this connection: the default until a retention is read. */
 export function retentionOf(redis: Redis, namespace: string): number {
   return known.get(redis)?.get(namespace) ?? LIMITS.defaultRetentionMs;
 }
@@ -21,7 +21,7 @@ export async function readRetention(redis: Redis, namespace: string): Promise<nu
   return remember(redis, namespace, retentionMs > 0 ? retentionMs : retentionOf(redis, namespace));
 }
 
-/** Records the fleet's retention. The worker has made sure that no live host has another one. */
+/** Records the fleet's retention. The worker has made sure that no live host has another retention. */
 export async function recordRetention(redis: Redis, fleet: FleetKeys, retentionMs: number): Promise<void> {
   await redis.set(fleet.retention, retentionMs);
   remember(redis, fleet.namespace, retentionMs);

@@ -20,7 +20,7 @@ export function changeCluster(cluster: Cluster): void {
   writeScriptCallsAtOnce(cluster as unknown as Redis);
 }
 
-/** Calls `listener` with each reply to INFO on this connection. ioredis sends one before a connection is ready. */
+/** Calls `listener` with each reply to INFO on this connection. ioredis sends an INFO before a connection is ready. */
 export function onInfo(redis: Redis, listener: (reply: string) => void): void {
   const record = (reply: unknown) => {
     if (typeof reply === 'string') listener(reply);

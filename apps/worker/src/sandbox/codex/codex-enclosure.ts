@@ -8,9 +8,9 @@ import type { Enclosure } from '../host/enclosure.ts';
 import { findSystemProgram, SYSTEM_PATH } from '../host/find-program.ts';
 import { unavailable } from '../host/unavailable.ts';
 
-// Codex keeps files in CODEX_HOME, which it accepts neither below /tmp nor from another user. Each session has one in
-// its private run directory. The kernel removes that directory with the session, and nothing in the enclosure can write
-// to it.
+// Codex keeps files in CODEX_HOME, which it accepts neither below /tmp nor from another user. Each session has its own
+// CODEX_HOME in its private run directory. The kernel removes that directory with the session, and nothing in the
+// enclosure can write to it.
 
 const CODEX_HOME = '/.shellfleet-run/codex';
 /** Run directory of a sandbox: its own tmpfs, in every mode. */

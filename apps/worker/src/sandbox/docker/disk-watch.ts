@@ -5,7 +5,7 @@ import { describeShortage, leastFree, type Space } from '../../host/free-space.t
 //
 // DISK-1. Measuring a container walks its files, so it is done only after the free space of the engine's disk fell by a
 //     step, and at long intervals. It takes at most a quarter of the time, except on a disk that is short.
-// DISK-2. A container over its limit is ended. On a disk that is short, the one that grew most since its last
+// DISK-2. A container over its limit is ended. On a disk that is short, the container that grew most since its last
 //     measurement is ended.
 // DISK-3. One measurement runs at a time, of one container at a time.
 

@@ -63,7 +63,7 @@ export interface DockerSandboxesOptions {
   transport: SandboxTransport;
   allowances: Omit<DockerAllowances, 'bounds' | 'ownUids'> & { bounds: Omit<DockerAllowances['bounds'], 'diskQuota'> };
   socketPath: string;
-  /** Range from which each session gets its own uid. Default: all share one. */
+  /** Range from which each session gets its own uid. Default: all sessions share one uid. */
   uids?: UidRange;
   /** Bounds of what is kept for a post-mortem. Default: nothing is kept. */
   keep?: { containers: number; ageMs: number };

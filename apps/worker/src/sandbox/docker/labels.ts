@@ -52,9 +52,7 @@ export function toLabels(labels: SandboxLabels): Record<string, string> {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [PREFIX + name, value]));
 }
 
-/**
- * Reads the labels of a container. Returns undefined when one is missing or invalid, because no worker created it then.
- */
+/** Reads the labels of a container. Returns undefined if a label is missing, or invalid and so not set by a worker. */
 export function parseLabels(labels: Record<string, string>): SandboxLabels | undefined {
   const prefixed = Object.entries(labels).filter(([name]) => name.startsWith(PREFIX));
   const values = schema.safeParse(

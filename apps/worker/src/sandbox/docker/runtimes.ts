@@ -20,7 +20,7 @@ export class Runtimes {
     return listed.filter((runtime) => !this.#known.includes(runtime));
   }
 
-  /** Throws SANDBOX_UNAVAILABLE for a missing runtime: no session runs in another one than it asks for. */
+  /** Throws SANDBOX_UNAVAILABLE for a missing runtime: no session runs in a runtime that it did not ask for. */
   async require(runtime: string | undefined): Promise<void> {
     if (runtime === undefined || this.#known.includes(runtime)) return;
     await this.probe();

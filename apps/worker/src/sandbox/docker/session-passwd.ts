@@ -8,7 +8,7 @@ import type { Engine } from './engine.ts';
 const MOST_BYTES = 1_048_576;
 const USER_NAME = 'session';
 
-/** Adds a name for the uid of a session to the image's `/etc/passwd`. Programs such as ssh and git require one. */
+/** Adds a name for the uid of a session to the image's `/etc/passwd`. Programs such as ssh and git require a name. */
 export class SessionPasswd {
   readonly #engine: Engine;
   readonly #ofImages = new Map<string, Promise<string>>();
