@@ -69,7 +69,7 @@ export class Command {
 
   /**
    * Yields the redacted output, live, from the beginning or after the chunk `after`, to the command's end, for any
-   * number of readers. Each holds one page. Missing bytes are counted in `omittedBytes` of a chunk; `log` may have
+   * number of readers; each holds one page. Missing bytes are counted in `omittedBytes` of a chunk; `log` may have
    * them. Rejects with RESULT_EXPIRED when the record is gone. With `attachReader`, a reader from the beginning also
    * receives what the stream does not carry, in chunks with the id of the last event before them.
    */

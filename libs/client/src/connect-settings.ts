@@ -48,7 +48,7 @@ export interface ConnectOptions {
 export interface ConnectSettings {
   redisUrl: string;
   namespace: string;
-  /** The fleet's place and the setting that named it, as the end of a sentence, with another sentence if two differ. */
+  /** The fleet's place and the setting that named it, as the end of a sentence. Another follows if settings differ. */
   place: string;
   tenant: string;
   sealKeys: string[];

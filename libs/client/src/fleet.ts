@@ -150,7 +150,7 @@ export class Fleet implements AsyncDisposable {
   }
 
   /**
-   * Asks a host to take no new session and no new tool call (its state is then `draining`). Sessions with a living
+   * Asks a host to take no new session and no new tool call (the host is then `draining`). Sessions with a living
    * shell stay until they end; others go to other hosts. The request also holds for later processes of the host, until
    * `undo`, or until `forMs` have passed. Rejects with COMMAND_INVALID for an unknown host.
    */

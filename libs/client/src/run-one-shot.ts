@@ -15,7 +15,7 @@ export function oneShotSessionId(idempotencyKey?: string): string {
   return `run-${name}`;
 }
 
-/** Runs one command in a separate session, and closes that. */
+/** Runs one command in a separate session, and closes the session. */
 export async function runOneShot(
   view: FleetView,
   script: string,
@@ -27,7 +27,7 @@ export async function runOneShot(
     const opened = await openSession(view, oneShotSessionId(idempotencyKey), spec, { driven: true });
     using _driving = view.driven.drive(opened.keys);
     const close = () => beginClose(view, opened.keys, opened.generation).catch(() => {});
-    // A shared session is left to its other callers: a close would cancel their command.
+    // A session with other callers is not closed: that would cancel their command.
     let isShared = idempotencyKey !== undefined;
     try {
       const command = await new Session(view, opened).submit(script, options);

@@ -38,7 +38,7 @@ export const ASK_BY_DEFAULT = ['unreadable', 'sandboxed'] as const;
 export type AskByDefault = (typeof ASK_BY_DEFAULT)[number];
 
 const flag = () => z.boolean('must be true or false').default(false);
-/** A kind of question that nothing asks yet, so its refusal would be an empty promise. */
+/** A kind of question that nothing asks yet. It cannot be rejected, because that would have no effect. */
 const unread = (kind: string) =>
   flag().refine((set) => !set, `cannot be true: nothing asks ${kind} yet, so there is nothing to refuse. Leave it out`);
 export const approvalPolicySchema = z.union(
@@ -104,7 +104,7 @@ export interface Approval {
   stdin?: { bytes: number; sha256: string } | undefined;
   /** Contents that a file operation writes. `sha256` (hex) is that of one file, or of a `sha256sum` list of several. */
   content?: { files: number; bytes: number; sha256: string } | undefined;
-  /** What an approval of scope `session` allows. `under` is a keyed hash of the rules and session that it is for. */
+  /** What an approval of scope `session` allows. `under` is a keyed hash of the rules and the session it applies to. */
   covers?: { pattern: PrefixRule['pattern']; under: string } | undefined;
   /** The newest 100 files that were changed outside the commands since the question was asked, redacted, if any. */
   filesWritten?: string[] | undefined;

@@ -34,7 +34,7 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     /** Names of the rules that decided. */
     digest: z.string(),
   }),
-  /** Decision of the rules with `reportOnly`. `rules` has the patterns of those that matched. */
+  /** Decision of the rules with `reportOnly`. `rules` has the patterns of the rules that matched. */
   z.object({
     type: z.literal('reported'),
     ...entry,
@@ -90,7 +90,7 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     reason: z.string(),
     count,
   }),
-  /** Invalid signatures. `problem` is the failed part of the check. `count` is absent for one. */
+  /** Invalid signatures. `problem` is the failed part of the check. `count` is absent for a single signature. */
   z.object({
     type: z.literal('unauthorized'),
     kind: z.string(),

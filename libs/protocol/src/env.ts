@@ -36,7 +36,7 @@ export const secretsSchema = envSchema.superRefine((secrets, context) => {
   }
 });
 
-/** Output that repeats one piece would match at every byte, almost to the end of the value. */
+/** Output that repeats the same piece would match such a value at every byte, almost to the value's end. */
 const MOST_REPEATED_CHARS = 64;
 const LONGEST_PIECE_CHARS = 8;
 

@@ -9,7 +9,7 @@ export interface FieldIssue {
 /** The caller chooses keys, which may have any length. */
 const LONGEST_KEY_CHARS = 64;
 
-/** Converts an issue of zod. A value with several forms is decided by the form that fits except for its fields. */
+/** Converts an issue of zod. Of a value's possible forms, reports the form that fits except for its fields. */
 export function toFieldIssues(issue: z.core.$ZodIssue): FieldIssue[] {
   const toPath = (keys: readonly PropertyKey[]) => keys.map((key) => String(key).slice(0, LONGEST_KEY_CHARS)).join('.');
   if (issue.code === 'invalid_union') {

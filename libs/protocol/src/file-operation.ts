@@ -24,7 +24,7 @@ export type WrittenEntry = z.infer<typeof writtenEntrySchema>;
 export const fileOperationSchema = z.discriminatedUnion('name', [
   z.object({ name: z.literal('read'), path, offset: z.number(), length: z.number() }),
   /**
-   * Parts go to a temporary file that the last part renames to the path. Without a mode a replaced file keeps its own.
+   * Parts go to a temporary file that the last part renames to the path. Without `mode` a replaced file keeps its mode.
    */
   z.object({
     name: z.literal('write'),
@@ -37,7 +37,7 @@ export const fileOperationSchema = z.discriminatedUnion('name', [
     /** Digest of the whole file that a person was asked about. Other parts are refused. */
     whole: contentDigestSchema.optional(),
   }),
-  /** A page of a walk below the path, down to `depth` (0: everything), after the item `after`. */
+  /** A page of a walk below the path, `depth` levels deep (0: all levels), after the item `after`. */
   z.object({ name: z.literal('list'), path, depth: z.number().int().min(0), after: z.string() }),
   z.object({ name: z.literal('stat'), path }),
   z.object({ name: z.literal('remove'), path, recursive: z.boolean() }),

@@ -14,8 +14,8 @@ const bytesOrCount = z.number().default(Number.MAX_SAFE_INTEGER);
 
 /**
  * Everything for which a host may refuse a session: its operator's allowances, by default the least, and its abilities.
- * `images` is 'any' or a list. `users` are those besides plain uids. With `ownUids` each session has a separate uid,
- * which no spec chooses. `controlGroups` bound sessions without a container, `diskQuota` a container's disk.
+ * `images` is 'any' or a list. `users` are the names allowed besides plain uids. With `ownUids` each session has a
+ * separate uid, which no spec chooses. `controlGroups` bound sessions without a container. `diskQuota`: of containers.
  */
 export const hostOfferSchema = z.object({
   modes: z.array(z.string()).default(['read-only', 'workspace-write']),
@@ -118,7 +118,7 @@ const fileRequestSchema = z.object({
   generation: z.string(),
   operation: z.ulid(),
   sealed: z.string(),
-  /** Whether a person may be asked about it now. */
+  /** Whether a person may be asked about the operation now. */
   asks: z.boolean().optional(),
 });
 export type FileRequest = z.infer<typeof fileRequestSchema>;

@@ -86,7 +86,7 @@ export const payloadKey = (keys: SessionKeys, entry: string) => `${keys.prefix}p
 export const replyKey = (keys: SessionKeys, entry: string) => `${keys.prefix}reply:${entry}`;
 /** stream, until the entry's end: unread chunks of an open stdin, sealed. An id is the offset of the chunk's end. */
 export const inputKey = (keys: SessionKeys, entry: string) => `${keys.prefix}input:${entry}`;
-/** string, for the retention: `<payload hash> <entry id>` */
+/** string, for the retention: the entry of an idempotency key, `<payload hash> <entry id>` */
 export const idempotencyKey = (keys: SessionKeys, keyHash: string) => `${keys.prefix}key:${keyHash}`;
 
 /** string, 6 s, renewed every 2 s: a process that opened the session as its driver is alive */
@@ -128,7 +128,7 @@ export function approvalKeys(namespace: string, tenant: string) {
     grants: `${prefix}grants`,
     /** sorted set: id of a pending question to announce to a webhook → when (ms, by the clock of Redis) */
     unannounced: `${prefix}unannounced`,
-    /** Hash of the same questions: id → how often it was sent to the webhook. */
+    /** Hash of the questions to announce: id → how often the question was sent to the webhook. */
     announcements: `${prefix}announcements`,
     /** pub/sub: id of a question that has changed */
     feed: `${prefix}feed`,
@@ -140,13 +140,13 @@ export type ApprovalKeys = ReturnType<typeof approvalKeys>;
 export const askersKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}askers:${question}`;
 /** list, kept for the retention: files changed outside commands since the question was asked, each path sealed */
 export const approvalWrittenKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}written:${question}`;
-/** string, until it is revoked, and at most the retention unless its scope is `prefix`: a sealed grant */
+/** string, a sealed grant: kept until it is revoked; unless its scope is `prefix`, at most for the retention */
 export const approvalGrantKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}grant:${question}`;
 /** string, kept for the retention: how a question ended, JSON */
 export const approvalEndKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}ended:${question}`;
 /**
  * string, kept for the retention: `<question id> <binding>`, the answer that holds for this asker. `<question id>
- * session` holds for all that ask the same, under `<session> <generation> <hash of what is asked>`.
+ * session` holds for all askers of the same, under `<session> <generation> <hash of what is asked>`.
  */
 export const answeredKey = (keys: ApprovalKeys, asker: string) => `${keys.prefix}answered:${asker}`;
 /** set, kept for the retention: ids of a session's approvals of scope `session` for directories */
@@ -158,7 +158,7 @@ export const denialsKey = (keys: ApprovalKeys, session: string) => `${keys.prefi
 /** set, kept for 10 s: hosts that have no start under way on a grant that an answer has revoked */
 export const confirmedKey = (keys: ApprovalKeys, answer: string) => `${keys.prefix}confirmed:${answer}`;
 
-/** Keys of a fleet. Those of sessions and hosts share one Cluster slot (`{x0}`), those of tools another. */
+/** Keys of a fleet. The keys of sessions and hosts share one Cluster slot (`{x0}`), the keys of tools another. */
 export interface FleetKeys {
   namespace: string;
   /** prefix of the BullMQ queues of sessions, one for each placement class */
@@ -172,7 +172,10 @@ export interface FleetKeys {
   closed: string;
   /** Set of the placement classes that any host has offered, or any session has had */
   classes: string;
-  /** sorted set: tenant → infinity if it has asked since upkeep's last look, else time of a look with questions (ms) */
+  /**
+   * sorted set: tenant → infinity if it has asked since upkeep's last look, else the time of the last look that found
+   * questions of the tenant (ms)
+   */
   asking: string;
   /** Hash of the owners: session member → `<fence> <host>`. */
   owners: string;

@@ -241,7 +241,7 @@ describe('input from outside', () => {
     });
   });
 
-  test('keeps the bytes of a terminal', () => {
+  test('terminal bytes are unchanged after conversion to text and back', () => {
     fuzzBytes([], (bytes) => void expect(Uint8Array.from(fromTerminalText(toTerminalText(bytes)))).toEqual(bytes));
   });
 

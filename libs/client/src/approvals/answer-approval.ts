@@ -69,7 +69,7 @@ export function sealAnswer({ sealer }: ApprovalsContext, keys: ApprovalKeys, ans
   return sealer.seal(JSON.stringify(answer), sealPlace('approval-answer', keys, { question: '' }));
 }
 
-/** Returns the error of an answer that every host refused. `consequence` ends its sentence. */
+/** Returns the error of an answer that every host refused. `consequence` completes its first sentence. */
 export function notAccepted(id: string, consequence: string): ShellfleetError {
   return new ShellfleetError(
     'UNAUTHORIZED',

@@ -9,7 +9,7 @@ import { watchApprovals } from './watch-approvals.ts';
 /** How a question is approved. */
 export interface ApproveOptions {
   /**
-   * Scope of the approval. `command`: those who ask now. `session`: the sessions that ask now, whenever they ask the
+   * Scope of the approval. `command`: what asks now. `session`: the sessions that ask now, whenever they ask the
    * same again. `prefix`: every command of the tenant that the amendment allows, until the approval is revoked.
    * @default 'command'
    */

@@ -19,7 +19,7 @@ export interface ApprovalFilter {
    */
   sessionId?: string | undefined;
   /**
-   * State of the listed ones: `pending` questions, or `approved` ones, which hold and can be revoked.
+   * State of the listed approvals: `pending` are open questions; `approved` hold and can be revoked.
    * @default 'pending'
    */
   state?: 'pending' | 'approved' | undefined;

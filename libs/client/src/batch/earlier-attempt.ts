@@ -32,7 +32,7 @@ export async function findEarlierAttempt(
   return begun.length === 0 ? undefined : { open: phase.phase === 'open', generation: phase.generation, begun };
 }
 
-/** Returns the Results of the accepted scripts, up to the first failure. The session is not opened again for that. */
+/** Returns the Results of the accepted scripts, up to the first failure, without opening the session again. */
 export async function readEarlierResults(
   view: FleetView,
   sessionId: string,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { SessionSpec } from '@shellfleet/protocol';
 import type { Task } from './task.ts';
 
-/** Returns the task `repeats` times with the shared options. A value that is no task is left to its check. */
+/** Returns the task `repeats` times with the shared options. A value that is no task is returned as it is. */
 export function expandTask(task: Task, repeats: number, spec: SessionSpec | undefined, timeoutMs?: number): Task[] {
   if (typeof task !== 'object' || task === null) return [task];
   const merged = mergeSpecs(spec, task.spec);
@@ -18,7 +18,7 @@ export function expandTask(task: Task, repeats: number, spec: SessionSpec | unde
 /** Fields of a spec that are merged by key. */
 const PARTIAL = ['env', 'secrets', 'labels', 'limits', 'output'] as const;
 
-/** Returns `own` over `common`. The keys of PARTIAL fields are merged, other fields are replaced. */
+/** Returns `common` with the fields of `own`. PARTIAL fields are merged by key, other fields are replaced. */
 function mergeSpecs(common: SessionSpec | undefined, own: SessionSpec | undefined): SessionSpec | undefined {
   if (common === undefined || own === undefined) return own ?? common;
   // Left to its check.

@@ -3,7 +3,7 @@ import type { TaskResult } from './task.ts';
 
 const DONE: readonly Outcome[] = ['success', 'cancellation', 'denial'];
 
-/** After these, the same command in the same session may do harm, so the next attempt has another session. */
+/** Errors after which the same command may do harm in the same session, so the next attempt has another session. */
 const OF_THE_SESSION: readonly string[] = [
   'SESSION_CLOSED',
   'SESSION_LOST',
@@ -12,7 +12,7 @@ const OF_THE_SESSION: readonly string[] = [
   'LEASE_LOST',
 ] satisfies ErrorCode[];
 
-/** Returns which of a batch's `retries` applies. `done`: none, because it succeeded, or would fail again. */
+/** Returns which of a batch's `retries` applies. `done`: none, because the task succeeded or would fail again. */
 export function retryKindOf({ outcome, error }: Pick<TaskResult, 'outcome' | 'error'>): 'done' | 'infra' | 'command' {
   if (DONE.includes(outcome)) return 'done';
   if (outcome === 'lost') return 'infra';

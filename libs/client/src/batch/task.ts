@@ -30,8 +30,8 @@ export interface BatchOptions {
   concurrency?: number | undefined;
   /**
    * Name, 1 to 64 of `A-Z a-z 0-9 . _ -`. A later batch of this name continues an earlier one's tasks, and runs no
-   * accepted script again. Use different names for different batches. Default: that of `<resumeFrom>.batch`, else a new
-   * one.
+   * accepted script again. Use different names for different batches. Default: the name in `<resumeFrom>.batch`, else a
+   * new name.
    */
   name?: string | undefined;
   /**
@@ -76,7 +76,7 @@ export interface TaskResult {
   sessionId: string;
   /** The outcome of the first script that did not succeed, else `success`. */
   outcome: Outcome;
-  /** One per script that ran. */
+  /** The results of the scripts that ran, in their order. */
   results: Result[];
   /** Present when a script could not be run. */
   error?: WireError;

@@ -25,7 +25,7 @@ export interface ConnectionUser extends NoticeReceiver {
   tenant: string;
   /** Redis is back after it was down. */
   onReconnected(): void;
-  /** The namespace now has another fleet, or keys of another version, so no wait of this user can succeed. */
+  /** The namespace now has another fleet, or keys of another version, so no wait of this view can succeed. */
   onOtherFleet(error: ShellfleetError): void;
 }
 
@@ -84,7 +84,7 @@ export class Connection {
     this.#lookingAgain = setInterval(() => void this.#lookAgain(), LOOK_AGAIN_EVERY_MS).unref();
   }
 
-  /** Returns a fleet's keyspace. If Redis has none after a wait for hosts, this is the last one here, or a new one. */
+  /** Returns a fleet's keyspace. If Redis has none after a wait for hosts, uses the last known or a new one. */
   async findKeyspace(namespace: string): Promise<string> {
     const known = this.#fleetIds.get(namespace);
     const declared = await (known === undefined
@@ -104,7 +104,7 @@ export class Connection {
     return link;
   }
 
-  /** Removes a view. After a fleet's last one, resolves when its session jobs that are being added are stored. */
+  /** Removes a view. For the last view of a fleet, resolves when the session jobs that it is adding are stored. */
   async leave(namespace: string, user: ConnectionUser): Promise<void> {
     const link = this.#namespaces.get(namespace);
     if (!link?.users.delete(user) || link.users.size > 0) return;
@@ -146,7 +146,7 @@ export class Connection {
     return this.#namespaces.get(namespace)?.users ?? [];
   }
 
-  /** Reads the retentions. While Redis is down, the last ones are used. */
+  /** Reads the retentions. While Redis is down, the values of the last reading are used. */
   #readRetentions(): void {
     for (const namespace of this.#namespaces.keys()) void readRetention(this.redis, namespace).catch(() => {});
   }
@@ -156,7 +156,7 @@ export class Connection {
     for (const { users } of this.#namespaces.values()) for (const user of users) user.onReconnected();
   }
 
-  /** Repeats the reads of the start, because another Redis may have replaced this one. */
+  /** Repeats what was read at the start, because another Redis may have replaced the first one. */
   async #lookAgain(): Promise<void> {
     const namespaces = new Set([...this.#namespaces.keys()].map((keyspace) => parseKeyspace(keyspace).namespace));
     // Clients that cannot write leave the declaration to hosts.

@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis';
 /** The sessions that a view drives. One timer renews their heartbeats. */
 export class DrivenSessions {
   readonly #redis: Redis;
-  /** How often each of them is driven here. */
+  /** Session → how many objects of this process drive it. */
   readonly #driven = new Map<string, { keys: SessionKeys; times: number }>();
   #timer?: NodeJS.Timeout | undefined;
 
@@ -28,7 +28,7 @@ export class DrivenSessions {
     };
   }
 
-  /** Renews the heartbeats. While Redis is down, the next round does. */
+  /** Renews the heartbeats. If Redis is down, the next round tries again. */
   renew(): void {
     for (const { keys } of this.#driven.values()) void renewDriver(this.#redis, keys).catch(() => {});
   }

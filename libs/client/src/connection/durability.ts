@@ -50,7 +50,7 @@ export class DurabilityOfRedis {
     this.#readAt = changes;
   }
 
-  /** Confirms a write after its reply, with `readAt` from before the write. Throws when it may not be on the disk. */
+  /** Confirms a write after its reply. `readAt` is from before the write. Throws when the write may not be on disk. */
   async confirm(commandId: string, sentAt: number): Promise<void> {
     await this.refresh();
     if (this.#readAt === sentAt) return;

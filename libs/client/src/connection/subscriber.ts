@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 
 // SUBSCRIBER-1. Messages are hints. Redis drops them while this process is not subscribed, or reads too slowly.
 // SUBSCRIBER-2. After each possible loss, every receiver's onGap() is called, with the subscription active again. So
-//     each change is found by a look that begins then, or is announced by a message.
+//     each change is found by a reading that begins then, or is announced by a message.
 
 export interface Receiver {
   onMessage(message: string): void;

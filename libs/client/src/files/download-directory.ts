@@ -175,7 +175,7 @@ class DirectoryCopy {
     const names = batch.map(({ name }) => name);
     const sent = await this.#steps.send({ name: 'pack', path: this.#path, names });
     const done = sent.reply().then((step) => this.#writeBatch(batch, this.#sandbox.check(step)));
-    // A failed write stays, so that the copy rejects with it.
+    // A failed write stays in the set, so that the copy rejects with its error.
     const underWay: Promise<unknown> = done.then(() => this.#underWay.delete(underWay));
     underWay.catch(() => {});
     this.#underWay.add(underWay);
@@ -213,7 +213,7 @@ class DirectoryCopy {
     }
   }
 
-  /** Opens a file in place of a file or link. Anything else stays. */
+  /** Opens a file in place of a file or link. A path of any other kind is not replaced. */
   async #openFile(local: string) {
     const found = await statIfThere(local, lstat);
     if (found !== undefined && !found.isFile() && !found.isSymbolicLink())

@@ -61,7 +61,7 @@ export async function sendParts(
     signal?.throwIfAborted();
     const part = { name: 'write', path, offset, last, transfer, data: data.toString('base64'), ...given } as const;
     const describe = async () => {
-      // A single part is its own digest. Others name the digest of the whole.
+      // The digest of a single part is that of the file. Several parts name the digest of the whole file.
       if (file.whole !== undefined && !(part.offset === 0 && last)) given.whole = await file.whole();
       return { ...part, ...given };
     };
@@ -100,7 +100,7 @@ export async function* toParts(pieces: AsyncIterable<Uint8Array>): AsyncGenerato
   for await (const piece of pieces) {
     pending.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
     bytes += piece.byteLength;
-    // One byte stays, so that the last part is known to be the last.
+    // At least one byte is held back, so that the last part is known to be the last.
     if (bytes <= PART_BYTES) continue;
     const whole = Buffer.concat(pending);
     let offset = 0;

@@ -3,7 +3,7 @@
 export interface Glob {
   /** The longest leading directory without a pattern. */
   base: string;
-  /** How deep the walk below `base` goes; 0: without limit. */
+  /** How many levels below `base` are walked; 0: without limit. */
   depth: number;
   matches(relative: string): boolean;
 }

@@ -59,7 +59,7 @@ export class SessionFiles implements Files {
       let total = 0;
       for await (const { data, size } of readParts(steps, parsed, { signal: options.signal })) {
         total += data.byteLength;
-        // Both, because a file may grow while it is read, and a sparse one of a terabyte is refused at its first part.
+        // Both sizes are checked: a file may grow while it is read, and a sparse terabyte is refused at its first part.
         if (total > READ_BYTES || size > READ_BYTES) throw tooLarge(path);
         parts.push(data);
       }

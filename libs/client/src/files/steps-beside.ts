@@ -23,7 +23,7 @@ import { type WaitContext, waitForAnswer } from './wait-for-answer.ts';
 // Steps as requests to the host that owns the session.
 // BESIDE-1. All requests of a step have one id, so the host does it at most once in one sandbox.
 // BESIDE-2. A session without a shell gets one by a mailbox entry, unless an entry runs or waits already.
-// BESIDE-3. A step that waits for a person is held here. Others that have to ask wait for it, so that an answer for a
+// BESIDE-3. One step at a time asks a person. Other steps that need an answer wait here, so that an answer for a
 //     directory answers all of them.
 
 /** Steps that the host does at once. */
@@ -119,7 +119,7 @@ export class StepsBeside implements FileSteps {
     }
   }
 
-  /** Does a step that has to ask (BESIDE-3). */
+  /** Does a step that needs a person's answer, one such step at a time (BESIDE-3). */
   #doAsking(step: Step): Promise<DoneStep> {
     const { operation, describe, asks } = step;
     if (asks) throw cannotBeShown(operation);

@@ -113,7 +113,7 @@ class Bundles {
     this.#bytes = 0;
     const sent = await this.#steps.send({ name: 'unpack', path: this.#path, entries });
     const done: Promise<DoneStep> = sent.reply().then((step) => this.sandbox.check(step));
-    // A failed group stays, so that settle() rejects with it.
+    // A failed group stays in the set, so that settle() rejects with its error.
     const underWay: Promise<unknown> = done.then(() => this.#underWay.delete(underWay));
     underWay.catch(() => {});
     this.#underWay.add(underWay);

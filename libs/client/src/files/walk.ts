@@ -1,7 +1,7 @@
 import type { FileRecord } from '@shellfleet/protocol';
 import { doStep, type FileSteps, SameSandbox } from './file-steps.ts';
 
-/** Yields everything below a directory of the sandbox, page by page, down to `depth` (0: without limit). */
+/** Yields everything below a directory of the sandbox, page by page, for `depth` levels (0: without limit). */
 export async function* walk(
   steps: FileSteps,
   path: string,

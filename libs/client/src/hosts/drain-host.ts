@@ -26,6 +26,6 @@ export async function drainHost(
   } catch (error) {
     throw error instanceof ShellfleetError ? error : toQueueError(error);
   }
-  // Without the call the host reads the request within seconds.
+  // The call only speeds it up: if it fails, the host still reads the request within seconds.
   await callHost(context.redis, context.namespace, id, { type: 'drain' }).catch(() => {});
 }

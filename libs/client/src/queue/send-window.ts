@@ -28,7 +28,7 @@ export class SendWindow {
     try {
       return await call();
     } catch (error) {
-      // Redis does not reply, so waiting calls, which were not sent, are rejected too.
+      // Redis does not reply, so the calls that wait unsent are rejected too.
       if (isWithoutAnswer(error)) this.#refuseWaiting(error);
       throw error;
     } finally {

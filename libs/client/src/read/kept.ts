@@ -4,7 +4,7 @@ import type { FleetContext } from '../connection/fleet-context.ts';
 
 export type ListedKept = KeptSandbox & { generation: string };
 
-/** Returns the containers that hosts keep for a post-mortem, by session of one tenant. */
+/** Returns the containers that hosts keep for a post-mortem: session of the tenant → its containers. */
 export async function readKept({
   redis,
   fleet,

@@ -81,7 +81,7 @@ export async function readSessionInfos(context: InfoContext, all: readonly Sessi
       if (placementClass === undefined || !needsHost(state, alive)) return info;
       const reason = noHostReason(placementClass, beats, refusals.get(keys.session));
       if (reason === undefined) return info;
-      // Most often the caller looks in the wrong place.
+      // Most often the caller is connected to the wrong fleet.
       const where = beats.length === 0 ? ` It is looked for in ${context.place}` : '';
       return { ...info, noHostReason: `${reason}${where}` };
     });

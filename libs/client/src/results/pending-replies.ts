@@ -20,7 +20,7 @@ export class PendingReplies {
     this.#waiting.get(id)?.reply.resolve(sealed);
   }
 
-  /** Replies may have been dropped. A host replies a request again that it has answered. */
+  /** Replies may have been dropped, so requests are sent again. A host repeats its reply to an answered request. */
   requestAgain(): void {
     for (const { ask } of this.#waiting.values()) ask?.();
   }

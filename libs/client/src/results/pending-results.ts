@@ -140,7 +140,7 @@ export class PendingResults {
     }
   }
 
-  /** Looks again. A look under way may have read records before the notices were dropped, so another one follows it. */
+  /** Reads again. A reading under way may have begun before the notices were dropped, so another one follows it. */
   async lookAfterGap(): Promise<void> {
     this.#lookAgain = true;
     await this.look();

@@ -22,7 +22,7 @@ const HEARTBEAT_MS = 2_000;
 /** Least interval of requests, since a host of an older version replies at once without new output. */
 const SHORTEST_ROUND_MS = 200;
 const RETRY_MS = 500;
-/** How long the host may not reply while the rest of the output is read. A worker restarts within seconds. */
+/** Longest silence of the host while the rest of the output is read. A worker restarts within seconds. */
 const REST_WITHIN_MS = 20_000;
 
 export type ReadOffsets = Record<StreamName, number>;

@@ -7,7 +7,7 @@ export interface LeaveContext extends FleetContext {
   readonly sessions: Pick<QueuedSessions, 'ensureJob' | 'leave'>;
 }
 
-/** Takes a closed session out of the queue, so that it no longer counts. This may fail: a host drops such a job. */
+/** Takes a closed session out of the queue, so that it no longer counts. This may fail: a host then drops the job. */
 export async function leaveQueue(context: LeaveContext, keys: SessionKeys): Promise<void> {
   const before = await readStoredSession(context.redis, keys);
   if (before?.phase !== 'closed' || before.placementClass === '') return;

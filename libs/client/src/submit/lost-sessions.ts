@@ -60,7 +60,7 @@ export class LostSessions {
     }
   }
 
-  /** Returns how long hosts still have, even if the wall clock is set back. */
+  /** Returns the time that hosts still have to declare their sessions. A wall clock set back does not lengthen it. */
   #leftMs(): number {
     const { history, wasRestoring } = this.#deps;
     const sinceChange = Date.now() - (history.changedAt ?? 0);

@@ -12,7 +12,7 @@ export interface NotedSession {
   indexedAt: number;
 }
 
-/** Interval of notes about a used session. After each, upkeep watches it for longer than that (QUIET_MS). */
+/** Interval of notes about a used session. After each note, upkeep watches the session for longer (QUIET_MS). */
 const INDEX_EVERY_MS = 20_000;
 
 /** Puts the session into the index, where lists find it, and upkeep at once: the score is negative. */

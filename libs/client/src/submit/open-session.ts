@@ -55,8 +55,8 @@ const requestSchema = z.object({ id: sessionIdSchema, spec: sessionSpecSchema })
 /** How a session is opened. */
 export interface SessionOptions {
   /**
-   * Whether the session belongs to this process. When no process that opened it so is alive, it finishes its accepted
-   * commands and is closed, within 10 s. Without effect on an open session that was opened otherwise.
+   * Whether the session depends on this process. When no process that opened it with `driven: true` is alive, the
+   * session finishes its accepted commands and is closed, within 10 s. No effect if it is open without `driven`.
    * @default false
    */
   driven?: boolean | undefined;
@@ -175,7 +175,7 @@ async function findGeneration(
   const sealedWith = sealMarkOf(found.spec);
   const { generation } = found;
   const known = { id: keys.session, keys, generation, sealedWith, driven: false, created: false, indexedAt: 0 };
-  // Without the key a session can be looked at and closed. Uses of its spec throw.
+  // Without the key a session can be read and closed. Uses of its spec throw.
   if (needs === 'spec') read();
   return {
     ...known,

@@ -44,7 +44,7 @@ export async function resubmit(
   context.pending.forget(pending);
 }
 
-/** Lets the entry end as the one with the same payload that took its idempotency key after Redis had lost it. */
+/** Gives the lost entry the Result of the entry with the same payload that took its idempotency key since the loss. */
 function followInstead(context: ResubmitContext, session: OpenSession, pending: Pending, entryId: string): void {
   const other = context.pending.expect(session.keys, entryId);
   other.accepted = true;

@@ -1,6 +1,6 @@
 import { Notifier } from '@shellfleet/concurrency';
 
-/** Above this many bytes hasRoom() waits. */
+/** hasRoom() waits while the queue has more bytes than this. */
 const MOST_BYTES = 262_144;
 
 export class ByteQueue implements AsyncIterable<Uint8Array> {

@@ -43,7 +43,7 @@ export interface AttachOptions {
 }
 
 const REPLY_WITHIN_MS = 10_000;
-/** A sandbox may be removed between the request for it and its use. */
+/** Number of attempts to open a terminal. A sandbox may be removed between the request for it and its use. */
 const ATTEMPTS = 3;
 
 const optionsSchema = z.object({

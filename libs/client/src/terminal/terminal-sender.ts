@@ -140,7 +140,7 @@ export class TerminalSender {
     }
   }
 
-  /** Returns while Redis is down, so that the call is retried, as long as the terminal may live without one. */
+  /** Returns while Redis is down, so that the call is retried, for as long as a terminal lives without a call. */
   #throwUnlessDown(error: unknown): undefined {
     const away = isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE';
     if (!away || Date.now() - this.#answeredAt > TERMINAL_TTL_MS) throw away ? error : toQueueError(error);

@@ -162,7 +162,7 @@ export class Terminal implements AsyncDisposable {
 
   async #renew(): Promise<void> {
     this.#sender.send();
-    // The host may be gone for good, and no other message would report that.
+    // The host may be gone for good, which no message would report.
     const alive = this.#host !== '' && (await isHostAlive(this.#context, this.#host).catch(() => true));
     if (alive) this.#hostSeenAt = Date.now();
     else if (Date.now() - this.#hostSeenAt > TERMINAL_TTL_MS) {

@@ -16,7 +16,7 @@ export interface ToolFilter {
 
 const filterSchema = z.strictObject({ query: z.string('must be a string').optional() });
 
-/** Returns the tools of live hosts, by name. If definitions differ, the first host's counts. */
+/** Returns the tools of live hosts, by name. If definitions differ, the first host's is returned. */
 export async function listTools(context: FleetContext, filter: ToolFilter = {}): Promise<ToolInfo[]> {
   const { query = '' } = parseOrThrow(filterSchema, filter, 'COMMAND_INVALID', 'The filter');
   const tools = new Map<string, { offer: ToolOffer; text: string; hosts: string[]; differing: string[] }>();

@@ -26,7 +26,7 @@ import { type ToolWait, whyItWaits } from './why-it-waits.ts';
 
 // TOOLCALL-1. A hint reports that there is a result. Without a hint, the result is looked for every 3 s.
 // TOOLCALL-2. A call that began on a host which is gone, or that Redis has lost, is reported as lost and never runs
-//     again. Two looks in a row must agree, each with a reply of Redis.
+//     again. Two readings in a row must agree, each with a reply of Redis.
 
 const LOOK_EVERY_MS = 3_000;
 const AGREEING_LOOKS = 2;
@@ -106,7 +106,7 @@ export function toolFailure(
   return { callId, hostId, ok: false, error: { code, message } };
 }
 
-/** Returns the content of the hint, or undefined when it does not come in time. */
+/** Returns the content of the hint, or undefined when no hint comes in time. */
 async function within(hint: Promise<string>, ms: number, signal: AbortSignal | undefined): Promise<string | undefined> {
   const over = new AbortController();
   const pause = delay(ms, undefined, { signal: signal ? AbortSignal.any([signal, over.signal]) : over.signal });
@@ -121,7 +121,7 @@ async function within(hint: Promise<string>, ms: number, signal: AbortSignal | u
 }
 
 async function look(context: ToolCallContext, call: ToolCallRef): Promise<State> {
-  // The job first: it is removed after the call has begun, so without either Redis has forgotten the call.
+  // The job is read first: it is removed after the call has begun, so if both are missing Redis has lost the call.
   const waits = await context.tools.has(call.name, call.id);
   const { sealed, begun } = await readToolCall(context.redis, context.fleet, call.id);
   if (sealed !== null) return { type: 'ended', sealed };

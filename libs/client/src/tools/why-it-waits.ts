@@ -25,7 +25,7 @@ export async function whyItWaits(context: ToolCallContext, name: string): Promis
 async function readReason(context: ToolCallContext, name: string): Promise<ToolWait> {
   const [hosts, tools] = await Promise.all([listHosts(context), listTools(context)]);
   const alive = hosts.filter(({ state }) => state !== 'unreachable');
-  // Most often the caller looks in the wrong place.
+  // Most often the caller is connected to the wrong fleet.
   if (alive.length === 0)
     return { because: 'no-host', message: `${NO_LIVE_HOST} It is looked for in ${context.place}` };
   const offering = tools.find((tool) => tool.name === name)?.hosts ?? [];

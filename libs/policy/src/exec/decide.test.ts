@@ -81,7 +81,7 @@ describe('a decision about a script', () => {
   });
 
   test.each(['PATH', 'LD_LIBRARY_PATH', 'RIPGREP_CONFIG_PATH'])(
-    'allows no command whose env sets %s, since its programs may be others',
+    'allows no command whose env sets %s, which can change what its programs do',
     (name) => {
       const operator = [[rule('allow', 'git')]];
       for (const script of ['git log', 'ls'])

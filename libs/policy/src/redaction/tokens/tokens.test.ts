@@ -6,7 +6,7 @@ import { seededRandom, tokenSamples } from '../../../test-support/token-samples.
 import { compileRedaction } from '../compile.ts';
 import { CLOUDS } from './kinds/clouds.ts';
 import { CODE_HOSTS } from './kinds/code-hosts.ts';
-import { GENERAL } from './kinds/general.ts';
+import { GENERAL_TOKEN_KINDS } from './kinds/general.ts';
 import { SERVICES } from './kinds/services.ts';
 import { TOKEN_TYPES } from './tokens.ts';
 
@@ -72,7 +72,7 @@ describe('redaction of tokens', () => {
     });
   });
 
-  const ANCHORS_IN_EITHER_CASE = [...CODE_HOSTS, ...CLOUDS, ...SERVICES, ...GENERAL]
+  const ANCHORS_IN_EITHER_CASE = [...CODE_HOSTS, ...CLOUDS, ...SERVICES, ...GENERAL_TOKEN_KINDS]
     .filter(({ fold }) => fold)
     .flatMap(({ type, anchors }) => anchors.map((anchor) => ({ type, anchor })));
 

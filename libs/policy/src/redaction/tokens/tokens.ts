@@ -4,12 +4,12 @@ import type { Findings, Rule, ScanWindow, Source } from '../source.ts';
 import { TOKEN_ANCHOR_BITS } from '../spots.ts';
 import { CLOUDS } from './kinds/clouds.ts';
 import { CODE_HOSTS } from './kinds/code-hosts.ts';
-import { GENERAL } from './kinds/general.ts';
+import { GENERAL_TOKEN_KINDS } from './kinds/general.ts';
 import { SERVICES } from './kinds/services.ts';
 import { checkPrivateKey, PRIVATE_KEY_ANCHOR } from './private-key.ts';
 import { MOST_TOKEN_BYTES, TOKEN_CHARS, type TokenKind } from './token-kind.ts';
 
-const KINDS: readonly TokenKind[] = [...CODE_HOSTS, ...CLOUDS, ...SERVICES, ...GENERAL];
+const KINDS: readonly TokenKind[] = [...CODE_HOSTS, ...CLOUDS, ...SERVICES, ...GENERAL_TOKEN_KINDS];
 const PRIVATE_KEY = 'private_key';
 
 export const TOKEN_TYPES: ReadonlySet<string> = new Set([PRIVATE_KEY, ...KINDS.map(({ type }) => type)]);

@@ -5,7 +5,7 @@ const USERINFO_CHARS = byteSet(String.raw`A-Za-z0-9\-._~!$&'()*+,;=:%@#^|`);
 const HEADER_CHARS = byteSet(String.raw`A-Za-z0-9_.~+/=:"' \\-`);
 
 /** Formats that many services use. */
-export const GENERAL: readonly TokenKind[] = [
+export const GENERAL_TOKEN_KINDS: readonly TokenKind[] = [
   {
     type: 'jwt',
     anchors: ['eyJ'],
