@@ -176,7 +176,7 @@ describe.each([
     expect(names.filter((name) => !name.endsWith('.test.ts') && !members.includes(name))).toEqual([]);
   });
 
-  test('import only what comes after them', { timeout: 60_000 }, async () => {
+  test('import only members that come after them in the order', { timeout: 60_000 }, async () => {
     const pathOf = (importer: string) => `${source}/${isFile(importer) ? importer : `${importer}/seeded.ts`}`;
     const importOf = (importer: string, member: string) =>
       `import '${isFile(importer) ? './' : '../'}${isFile(member) ? member : `${member}/a.ts`}';\n`;

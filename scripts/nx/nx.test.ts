@@ -28,7 +28,7 @@ describe('the affected projects', { timeout: 60_000 }, () => {
   const affectedBy = (file: string): string[] =>
     JSON.parse(nx('show', 'projects', '--affected', `--files=${file}`, '--json').stdout).toSorted();
 
-  test('are the project of a change and those that depend on it', async () => {
+  test('are the changed project and the projects that depend on it', async () => {
     expect(affectedBy('libs/policy/src/limits.ts')).toEqual([...(await dependents('@shellfleet/policy')), rootProject]);
     expect(affectedBy('tests/e2e/order.test.ts')).toEqual(['@shellfleet/tests', rootProject]);
   });

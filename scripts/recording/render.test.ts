@@ -18,7 +18,7 @@ describe('a recording of a terminal', () => {
     expect(renderRecording([{ atMs: 0, text: 'abcde' }], 3)).toMatch(/>abc<.*>de</s);
   });
 
-  test('shows each line from its time on, and escapes what it shows', () => {
+  test('shows each line from its time on, with special characters escaped', () => {
     const svg = renderRecording([{ atMs: 4_000, text: '$ echo "<&>"' }], 80);
     expect(svg).toContain('@keyframes l0{0%,40.00%{opacity:0}40.001%,100%{opacity:1}}');
     expect(svg).toContain('>$ echo &quot;&lt;&amp;&gt;&quot;</text>');

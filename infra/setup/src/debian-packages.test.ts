@@ -67,7 +67,7 @@ describe('packages of Debian', () => {
     expect(await read('systemctl')).toBe('disable --quiet docker.socket redis-server.service\n');
   });
 
-  test('are not installed if apt would remove another, nor does the proposed fix remove it', async () => {
+  test('are not installed if apt would remove another package, which the proposed fix keeps too', async () => {
     const words = 'E: Packages need to be removed but remove is disabled.';
     await stub('apt-get', `echo run >> "$ROOT/apt"; echo '${words}' >&2; exit 100`);
     await expect(installPackages(['docker.io'], report, system())).rejects.toThrow(

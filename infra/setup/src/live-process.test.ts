@@ -46,7 +46,7 @@ describe('a recorded process', () => {
     for (const platform of ['linux', 'darwin'] as const) expect(readProcess(pid, platform)).toBeUndefined();
   });
 
-  test('is killed after the grace if it ignores SIGTERM, and no other process is', async () => {
+  test('is killed after the grace if it ignores SIGTERM; no other process is killed', async () => {
     const { child, pid } = await startStubborn();
     const how = { signal: 'SIGTERM', graceMs: 50 } as const;
     const recorded = recordProcess(pid);

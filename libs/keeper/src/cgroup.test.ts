@@ -68,7 +68,7 @@ describe('the control group', () => {
     expect(found).toEqual({ pidsMax: 256, full: 0, refused: 0, oomKills: 0 });
   });
 
-  test('reports nothing where none is mounted', async () => {
+  test('reports nothing if no control group is mounted', async () => {
     expect(await read('none', {})).toEqual({ pidsMax: 0, full: 0, refused: 0, oomKills: 0 });
   });
 });

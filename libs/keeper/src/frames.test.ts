@@ -72,7 +72,7 @@ describe.each([
   });
 
   // FRAME-2, FRAME-3
-  test('are refused or skipped when they are any other bytes', () => {
+  test('are refused or skipped if they are random bytes', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 500 }), { maxLength: 8 }), (pieces) => {
         try {
@@ -102,7 +102,7 @@ describe('damage of a frame over attach', () => {
   const after = frame({ offset: 3 });
   const damaged = encodeFrame(frame({ offset: 2 }), sync);
 
-  test('costs only that frame when it is cut short at any length', () => {
+  test('costs no frame but the damaged one, whatever its length after the cut', () => {
     for (let length = 0; length < damaged.length; length++) {
       const bytes = [encodeFrame(before, sync), damaged.subarray(0, length), encodeFrame(after, sync)];
       expect(plain(decodeIn([Buffer.concat(bytes)], sync))).toEqual(plain([before, after]));

@@ -32,7 +32,7 @@ int sweep(int signal, Moment since, pid_t shell);
 void sweep_between(int signal, Moment since, Moment until, pid_t shell);
 // Does what sweep does with SIGKILL. Stops all processes first, so that none escapes by forking.
 int sweep_kill(Moment since, pid_t shell);
-// Returns the number of bystanders: all processes but keeper, shell, and descendants that began after the moment.
+// Returns the number of bystanders: processes that are not the keeper, the shell, or newer descendants of the shell.
 int processes_bystanders(Moment since, pid_t shell);
 int sweep_kill_bystanders(Moment since, pid_t shell);
 // Signals every process of the leader's session, and their descendants. Returns how many there were.

@@ -28,7 +28,7 @@ describe('the wait of a tool call', () => {
     ]);
   });
 
-  test('ends after ten minutes without a terminal when no live host can take it', () => {
+  test('ends after ten minutes without a terminal when no live host can take the call', () => {
     const { ends, onWaiting } = start(false);
     vi.advanceTimersByTime(10 * 60_000 - 1);
     onWaiting(AWAY);

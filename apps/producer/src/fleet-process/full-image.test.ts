@@ -60,7 +60,7 @@ function start(env: NodeJS.ProcessEnv = {}): () => Promise<void> {
 }
 
 describe('the full image', () => {
-  test('is reported by up while and after it is made, and not when it exists', async () => {
+  test('is reported by `up` during and after its making, but not if it exists already', async () => {
     start();
     await expect.poll(() => lines.at(-1)).toMatch(/get it from now on/);
     expect(lines[0]).toEqual(begins);

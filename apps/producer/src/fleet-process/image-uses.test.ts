@@ -73,7 +73,7 @@ describe('the use of images', () => {
     expect([ended.whyUsed('0.0.1', owner), ended.isMaking]).toEqual([undefined, false]);
   });
 
-  test('keeps nothing for a missing directory, which it forgets with its last image', async () => {
+  test('keeps no image of a missing directory, and forgets the directory after its last image', async () => {
     const owner = await nameImages('a');
     await rm(await makeStateDirectory(envOf('a')), { recursive: true });
     const env = envOf('elsewhere');

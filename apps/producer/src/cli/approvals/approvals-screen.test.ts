@@ -169,7 +169,7 @@ describe('the screen of approvals', () => {
     expect(at.press('y')).toMatchObject({ answer: { approval: { filesWritten: ['/workspace/run.sh'], count: 2 } } });
   });
 
-  test('opens the question of a number, and no other when it is gone', () => {
+  test('opens the question of a number, and no question when that one has ended', () => {
     const at = createScreen(questionOf('a'), questionOf('b'), questionOf('c'));
     at.press('2', 'Enter');
     expect(at.shown()[0]).toBe('Question #2 waits.');

@@ -30,7 +30,7 @@ describe('the description of a question', () => {
     ]);
   });
 
-  test('counts the sessions that ask the same', () => {
+  test('counts the sessions that ask the same question', () => {
     expect(describeQuestion({ ...QUESTION, count: 2 })[1]).toBe('session   build and 1 other session');
     expect(describeQuestion({ ...QUESTION, count: 500 })[1]).toBe('session   build and 499 other sessions');
   });
