@@ -7,25 +7,25 @@ export interface Admission {
 }
 
 export interface SessionAdmission {
-  /** Digest of the rules that a verdict depends on. Empty when every entry is admitted undecided. */
+  /** Digest of the rules that a verdict depends on. Empty if every entry is admitted without a decision. */
   readonly digest: string;
-  /** Decides about an entry. Throws the error with which an undecidable entry ends. */
+  /** Decides about an entry. Throws if that is impossible; the entry then ends with the thrown error. */
   decide(input: AdmissionInput): Promise<Verdict>;
   /** Records that a shell was opened for an admitted entry. */
   opened(): void;
-  /** Returns why the startup commands may not run in a fresh shell, if so. */
+  /** Returns why the startup commands may not run in a fresh shell. Undefined if they may. */
   refuseStartup(): string | undefined;
-  /** Returns why the shutdown commands may not run, if so. */
+  /** Returns why the shutdown commands may not run. Undefined if they may. */
   refuseShutdown(): string | undefined;
   /** Returns whether a file operation must not follow links, since it is decided by its path. */
   takesRealPaths(operation: FileOperation): boolean;
-  /** Returns why no terminal may be opened, if so, as the end of a sentence. */
+  /** Returns why no terminal may be opened, as the end of a sentence. Undefined if terminals may be opened. */
   refuseTerminal(): string | undefined;
 }
 
 /** The decision about one entry. Its `reason` is redacted before it is stored. */
 export type Verdict =
-  /** The entry may start. `startBy` (ms by Redis' clock) limits that if a revocable answer admits it. */
+  /** The entry may start: until `startBy` (ms by Redis' clock) if the answer that admits it can be revoked. */
   | { type: 'admit'; startBy?: number; outside?: true }
   | { type: 'hold'; question: ApprovalQuestion }
   /** The entry ends. `by` is absent when the rules denied it. */
@@ -43,16 +43,16 @@ export interface AdmissionInput {
   spec: ResolvedSessionSpec;
   /** Epoch of the shell that would run the entry. A fresh shell has a different one. */
   epoch: number;
-  /** Whether a shell is opened for the entry, which first runs the startup commands. */
+  /** Whether a shell must be opened for the entry. That shell first runs the startup commands. */
   opens: boolean;
   attempt: Attempt;
-  /** Asks the keeper for the directory of a command. Called only for a question to a person, as it takes a message. */
+  /** Asks the keeper for the directory of a command. Called only for questions to people: it costs a message. */
   directory?: (() => Promise<Directory>) | undefined;
-  /** The wider sandbox, and why the entry cannot run there, if so: the end of a sentence. */
+  /** The wider sandbox. `refusal` tells why the entry cannot run there, as the end of a sentence. */
   wider: { refusal: string | undefined; sandbox: ResolvedSessionSpec['sandbox'] };
 }
 
-/** The attempt to decide about. The second one has the redacted end of the first one's output, 500 bytes at most. */
+/** The attempt to decide about. The second has the redacted end (500 bytes at most) of the first attempt's output. */
 type Attempt = { number: 1 } | { number: 2; exitCode: number | null; output: string };
 
 /** Directory in which a command would run, or why it is not known beforehand. */
@@ -66,7 +66,7 @@ export interface ApprovalQuestion {
   justification?: string;
   /** The rule that would allow such entries in future. */
   amendment?: PrefixRule;
-  /** The rules that matched. An answer holds only while the same ones match. */
+  /** The rules that matched. An answer holds only while the same rules match. */
   matchedRules?: readonly unknown[];
   /** Present when the entry would run in the wider sandbox. */
   outside?: true;

@@ -62,7 +62,7 @@ describe('the admission of a session', () => {
     });
   });
 
-  test('admits by an answer only what asks, never what is forbidden (VERDICT-1)', async () => {
+  test('admits by an answer only an entry that asks, never a forbidden entry (VERDICT-1)', async () => {
     const answers = { find: async () => ({ type: 'granted' as const }) };
     const asks = {
       ...NO_RULES,
@@ -85,7 +85,7 @@ describe('the admission of a session', () => {
   });
 
   // mutants-3, fault 2
-  test('refuses what a rule lets out without a wider sandbox, even if startup commands ask', async () => {
+  test('refuses a command that leaves by a rule if no wider sandbox exists', async () => {
     const text = 'rules: [{ pattern: [make], decision: allow }, { pattern: [setup], decision: prompt }]';
     const host = { rules: compileOperatorRules([{ name: '/rules.yaml', text }]) };
     const find = vi.fn(async () => ({ type: 'open' as const }));
@@ -113,7 +113,7 @@ describe('the admission of a session', () => {
     expect(decide).not.toHaveBeenCalled();
   });
 
-  test('runs asking shutdown commands only under the rules that opened the shell (VERDICT-4)', () => {
+  test('runs shutdown commands that ask only under the rules that opened the shell (VERDICT-4)', () => {
     const rules = {
       ...NO_RULES,
       digest: 'before',

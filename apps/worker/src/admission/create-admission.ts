@@ -29,7 +29,7 @@ export interface Rules {
   decideOpening(spec: ResolvedSessionSpec): RuleDecision;
   /** Returns whether a file operation is decided by its path. */
   decidesByPath(operation: FileOperation, spec: ResolvedSessionSpec): boolean;
-  /** Returns why no terminal may be opened, if so, as the end of a sentence. */
+  /** Returns why no terminal may be opened, as the end of a sentence. Undefined if terminals may be opened. */
   refuseTerminal(spec: ResolvedSessionSpec): string | undefined;
   /** Decides about a tool call by the operator's rules alone, as it belongs to no session. */
   decideTool(name: string): RuleDecision;

@@ -59,7 +59,7 @@ describe('decisions by rules', () => {
     expect(decide(question({ script: 'git gc' }))).toEqual({ type: 'allow' });
   });
 
-  test('let session rules and approved rules answer the session, but not the operator', () => {
+  test("let session rules and approved rules answer the session's questions, but not the operator's", () => {
     const { decide } = rulesOf([PROMPT_FETCH]);
     const rule = (...pattern: string[]) => ({ pattern, decision: 'allow' as const });
     const approval = 'unless-trusted';
@@ -78,7 +78,7 @@ describe('decisions by rules', () => {
   });
 
   // fault 105
-  test("count variables of the session and its secrets like the command's", () => {
+  test('check variables of the session and its secrets like those of the command', () => {
     const { decide } = rulesOf(['rules: [{ pattern: [git], decision: allow }]']);
     const ask = (spec: SessionSpec) =>
       decide(question({ script: 'ls', spec: { approval: 'unless-trusted', ...spec } }));
@@ -139,7 +139,7 @@ describe('decisions by rules', () => {
     expect(rulesOf([PROMPT_FETCH]).decide(restart).type).toBe('ask');
   });
 
-  test('tell a person asked about the opening why and by which rule the command leaves', () => {
+  test('tell a person who is asked about the opening by which rule the command leaves', () => {
     const { decide } = rulesOf([
       'rules: [{ pattern: [make], decision: allow }, { pattern: [setup], decision: prompt }]',
     ]);
@@ -258,7 +258,7 @@ describe('decisions by rules', () => {
     expect(about({ name: 'stat', path: '/tmp' }, { approval: 'unless-trusted' }).type).toBe('allow');
   });
 
-  test("let only a command leave that asks to, by an operator's rule or an answer", () => {
+  test('let a command leave only if it asks and an answer or rule permits', () => {
     const { decide } = rulesOf(['rules: [{ pattern: [make], decision: allow }]']);
     const escalate = { justification: 'it needs the network' };
     expect(decide(question({ script: 'make' }))).toEqual({ type: 'allow' });

@@ -27,8 +27,8 @@ import type { RuleDecision, Rules } from './create-admission.ts';
 import { directoryPattern, wordsOfFile } from './file-words.ts';
 
 // Evaluates the rules of the operator and of the session for an entry, a file operation, a terminal or a tool call.
-// RULES-1. The strictest finding wins: about the script, what else the entry brings to the shell, and the commands of a
-//          fresh shell.
+// RULES-1. The script, everything else that the entry brings to the shell, and the commands of a fresh shell are each
+//          judged by the rules. The strictest finding wins.
 // RULES-2. Where rules hold or the session's `approval` asks, nothing reaches the shell unseen by them, unless the
 //          operator lists it under `allow.unchecked`. A shell with arguments may hold a script, or read a file of the
 //          session.

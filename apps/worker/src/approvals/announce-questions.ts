@@ -69,7 +69,7 @@ export class Announcer {
     return this.#problem === undefined ? [] : [`The webhook for questions fails: ${this.#problem}.`];
   }
 
-  /** Announces what is due of a tenant, of which a session has just asked something here. */
+  /** Announces the due questions of a tenant. Called after a session on this host has asked a question. */
   asked(tenant: string): void {
     this.#track(this.#announceDue(tenant));
   }
@@ -90,7 +90,7 @@ export class Announcer {
     for (const tenant of tenants) if (tenantIdSchema.safeParse(tenant).success) await this.#announceDue(tenant);
   }
 
-  /** Begins requests until nothing of the tenant is due, or enough are running. The end of each calls this again. */
+  /** Begins requests until no question of the tenant is due, or enough run. The end of each calls this again. */
   async #announceDue(tenant: string): Promise<void> {
     const { redis, fleet } = this.#deps;
     const keys = approvalKeys(fleet.namespace, tenant);

@@ -38,7 +38,7 @@ interface AnswerDeps {
  * others. `before` (ms by Redis' clock) limits this to older decisions, whose process may have died.
  */
 export async function answerHeldEntries(keys: ApprovalKeys, deps: AnswerDeps, before?: number): Promise<void> {
-  // Ends when none is left, or when no entry of a page could be answered.
+  // Ends when no decided question is left, or when no entry of a page could be answered.
   for (;;) {
     const page = await readDecided(deps.redis, keys, before);
     if (page.length === 0) return;

@@ -50,7 +50,7 @@ async function applyOne(keys: ApprovalKeys, id: string, sealed: string, deps: Ap
   const { redis, sealer, check, logger } = deps;
   const refuse = async (problem: string) => {
     logger.warn({ problem }, 'approvals.answer-refused');
-    // The answer's writer sees only that it is gone. The audit records the refusal first, unless the disk fails.
+    // The writer sees only that the answer is gone. The audit records the refusal first, unless the disk fails.
     await deps.audit.recorded(keys.tenant).catch(() => {});
     await dropAnswer(redis, keys, id);
     return false;

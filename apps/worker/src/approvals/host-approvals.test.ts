@@ -48,7 +48,7 @@ beforeEach(() => {
 
 describe('the approvals of a host', () => {
   // HOST-APPROVALS-3
-  test('release an entry at once whose answer came before its hold', async () => {
+  test('release an entry at once if its answer came before its hold', async () => {
     staged.isAsking = false;
     await approvals.held(QUESTION as never);
     expect(staged.released).toEqual([['s', 'e', { type: 'release' }]]);
@@ -71,7 +71,7 @@ describe('the approvals of a host', () => {
     expect(warn.mock.calls).toEqual([1, 2].map(() => [{ err: expect.any(Error) }, 'approvals.unbound']));
   });
 
-  test("apply a directory's grant to what it covers, in its session under its rules", async () => {
+  test('apply a grant for a directory to covered operations, in its session under its rules', async () => {
     const bound = { hash: 'h', binding: 'b', under: 'these rules' };
     const directories = [{ id: 'g', sealed: '' }];
     staged.found = { at: 1, unapplied: 0, grant: undefined, end: undefined, prefixes: [], directories };

@@ -59,7 +59,7 @@ export interface HostApprovalsDeps {
   check: AnswerCheck;
   /** Maximum of pending askers of one tenant. */
   mostPending: number;
-  /** Reports each question of a session of this host, also one that others ask already. */
+  /** Reports each question of a session of this host, including a question that other sessions already ask. */
   onAsked?(tenant: string): void;
   signal: AbortSignal;
 }
@@ -185,7 +185,7 @@ export class HostApprovals implements Answers {
     }
   }
 
-  /** Keeps the question of a file operation or a tool call for a few seconds, in which its caller waits. */
+  /** Keeps the question of a file operation or a tool call for a few seconds while its caller waits. */
   async keepWanted(asker: TenantAsker): Promise<void> {
     const { redis, namespace, signal } = this.#deps;
     await retryWhileRedisIsDown(() => keepWanted(redis, approvalKeys(namespace, asker.tenant), asker), signal);

@@ -3,7 +3,7 @@ interface Rounds {
   next?: Promise<void>;
 }
 
-/** Runs rounds of work, one at a time per key. Calls during a round share the next one, so each waits for two. */
+/** Runs rounds of work, one at a time per key. Calls during a round share the next round, so they wait for both. */
 export class SharedRounds {
   readonly #work: (key: string) => Promise<void>;
   readonly #rounds = new Map<string, Rounds>();

@@ -8,7 +8,7 @@ import type { FoundAnswer, HostApprovals } from './host-approvals.ts';
 
 // Questions about tool calls. A call that asks has not begun. Its caller waits, as with file operations.
 
-/** Length of the longest arguments that a person sees. Of longer ones, size and digest are shown. */
+/** Length of the longest arguments that a person sees. Longer arguments are shown as size and digest. */
 const SHOWN_CHARS = 16_384;
 
 export interface ToolCallToAdmit {

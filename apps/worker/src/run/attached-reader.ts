@@ -13,7 +13,7 @@ import { STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 const UNREAD_BYTES = 4 << 20;
 const GONE_AFTER_MS = 10_000;
 const CHECK_EVERY_MS = 500;
-/** Duration of a call to Redis above which Redis was down and the call was repeated. */
+/** Duration above which a call to Redis counts as one that was repeated because Redis was down. */
 const AWAY_AFTER_MS = 1_000;
 
 export type ReadPosition = Readonly<Record<StreamName, number>>;

@@ -30,7 +30,7 @@ export class Delegation {
     this.#deps = deps;
   }
 
-  /** Reports a call that ends an entry and takes the next: the mailbox may store the delegation with it. */
+  /** Reports a call that ends an entry and takes the next: the mailbox may store the delegation in that call. */
   mayBeStored(): void {
     if (!this.#deps.mailbox.owner.admission) this.#mayBeStored = true;
   }
@@ -45,7 +45,7 @@ export class Delegation {
     this.#rung = undefined;
   }
 
-  /** Returns an entry that a wake-up brought, or a withdrawal found. An unstarted one needs a host that `decides`. */
+  /** Returns an entry that a wake-up brought, or a withdrawal found. An unstarted entry needs a host that `decides`. */
   async next(how: 'takes' | 'not-now' | 'ends', decides: boolean): Promise<Taken | Fenced> {
     const rung = this.#takeRung();
     const kept = this.#kept;

@@ -63,10 +63,10 @@ export interface EntryResult {
   noted?: true;
 }
 
-/** Time for which a session counts as running after a command's end, since another one probably follows. */
+/** Time for which a session counts as running after a command's end, since another command probably follows. */
 const RECENT_MS = 250;
 
-/** The running entries of this host. They decide whether one must share the processor. */
+/** The running entries of this host. Their number tells whether an entry must share the processor. */
 export class RunningEntries {
   readonly #running = new Set<string>();
   #endedAt = Number.NEGATIVE_INFINITY;

@@ -53,7 +53,7 @@ function stage() {
 const done: FileCallEnd = { type: 'done', stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
 
 describe('file calls', () => {
-  test('do a step once that is requested again while it runs (FILES-1)', async () => {
+  test('do a step only once if it is requested again while it runs (FILES-1)', async () => {
     const { asked, ask } = stage();
     const answers = [ask('a', WRITE), ask('a', WRITE)];
     await expect.poll(() => asked.length).toBe(1);
@@ -76,7 +76,7 @@ describe('file calls', () => {
     expect(new Set((await Promise.all(answers)).map(({ state }) => state))).toEqual(new Set(['done']));
   });
 
-  test('give the keeper nothing without a shell or after the lease (FILES-3)', async () => {
+  test('give the keeper nothing without a shell or after the end of the lease (FILES-3)', async () => {
     const { asked, state, ask } = stage();
     state.held = false;
     expect(await ask('a', WRITE)).toEqual({ state: 'no-shell' });

@@ -44,7 +44,7 @@ export interface FileToAdmit {
   asks: boolean;
 }
 
-/** A person has to be asked, or was. */
+/** A person must be asked, or was asked. */
 export type Asks = { state: 'would-ask' } | Extract<Reply, { state: 'asks' }>;
 
 /** Lets an admitted operation begin. Throws when it is denied. */
@@ -126,7 +126,7 @@ export class FileCalls {
     }
   }
 
-  /** Throws unless all parts together have the size and digest that a person was shown. Precedes the last part. */
+  /** Throws unless all parts together have the size and digest that a person was shown. Called before the last. */
   async #checkWhole(operation: FileOperation): Promise<void> {
     if (operation.name !== 'write' || !operation.last || operation.whole === undefined) return;
     const hash = createHash('sha256');

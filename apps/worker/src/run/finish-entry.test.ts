@@ -13,11 +13,11 @@ describe('the output of a finish that Redis has in part', () => {
     ['a stream', { stdout: 0, stderr: 3 }, [first, second]],
     ['a piece of one stream, and the other', { stdout: 5, stderr: 3 }, [second]],
     ['all', { stdout: 9, stderr: 3 }, []],
-  ])('is sent without %s that it has, and with everything else', (_what, offsets, rest) => {
+  ])('is sent without %s that Redis has, and with everything else', (_what, offsets, rest) => {
     expect(unstoredOutput([first, second, error], offsets)).toEqual(rest);
   });
 
-  test('cannot continue when Redis has none of it', () => {
+  test('cannot continue when Redis has none of the output', () => {
     expect(unstoredOutput([first, second, error], { stdout: 0, stderr: 0 })).toBeUndefined();
   });
 });

@@ -20,7 +20,7 @@ import type { SessionContext } from './session-context.ts';
 
 const tracer = trace.getTracer('@shellfleet/worker');
 
-/** Reply to a stored Result. With `triedNext`, an empty `next` means an empty mailbox. */
+/** Reply of the mailbox when a Result is stored. An empty `next` means an empty mailbox only if `triedNext` is true. */
 export type EntryFinished = (Finished | Fenced) & { triedNext: boolean };
 
 /** Stores the Result of an entry once, in any number of attempts. Nothing else makes an entry terminal on this host. */

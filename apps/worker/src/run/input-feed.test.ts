@@ -95,7 +95,7 @@ describe('the input of a command', () => {
     feed.close();
   });
 
-  test('is discarded after the reader closed, and needs no lease then', async () => {
+  test('is discarded after the reader has closed, even without a lease', async () => {
     const { feed, shell, say, positions, stops } = stage();
     feed.connected(shell, 'start');
     feed.taken(0, true);

@@ -10,7 +10,7 @@ import type { Shell } from '../shell/shell.ts';
 //               continues at the pipe's position.
 // INPUT-FEED-2. Memory is bounded for input of any size: at most one window of the keeper and one read are under way.
 // INPUT-FEED-3. One read at a time. A wake-up, a position from the keeper, or a poll (wake-ups may be lost) starts the
-//               next.
+//               next read.
 // INPUT-FEED-4. A streaming submitter is gone when its lease has been expired in Redis for GONE_AFTER_MS. Time without
 //               Redis does not count, as the lease cannot be renewed then.
 
@@ -151,7 +151,7 @@ export class InputFeed {
     this.#deps.stop();
   }
 
-  /** Returns no interval after the end was sent: only a new connection requires another read. */
+  /** Interval of polls. Undefined after the end was sent, because then only a new connection requires another read. */
   get #pollMs(): number | undefined {
     if (this.#endSent) return undefined;
     return this.#lapsedSince === undefined ? POLL_MS : LAPSED_POLL_MS;

@@ -51,7 +51,7 @@ describe('late output of an entry', () => {
     expect(shown(entry.release())).toMatchObject([{ rawFrom: 10, rawTo: 17, omittedBytes: 5, text: 'x\n' }]);
   });
 
-  test('counts dropped output and output over the budget at its end', () => {
+  test('reports one gap for dropped output and output over the budget when it ends', () => {
     const entry = new LateOutputOfEntry();
     entry.place(position, chain(4));
     entry.push('stdout', 10, bytes('abcd'), true);
@@ -92,7 +92,7 @@ describe('late output of an entry', () => {
     expect(entry.release()).toMatchObject([{ rawFrom: 13, rawTo: 14 }]);
   });
 
-  test('is only counted without budget', () => {
+  test('is only counted, not stored, when it has no budget in the stream', () => {
     const entry = new LateOutputOfEntry();
     entry.push('stdout', 10, bytes('withheld'), true);
     entry.place({ ...position, outcome: 'blocked' }, undefined);

@@ -66,7 +66,7 @@ export class LateOutput {
   #entryOf(entryId: string): LateOutputOfEntry {
     const known = this.#entries.get(entryId);
     if (known !== undefined) return known;
-    // The end of the oldest one was lost with a connection.
+    // The end of the oldest entry's output was lost with a connection.
     const [oldest] = this.#entries.size < MOST_ENTRIES ? [] : this.#entries.keys();
     if (oldest !== undefined) this.#forget(oldest);
     const entry = new LateOutputOfEntry();
@@ -102,7 +102,7 @@ export class LateOutput {
     return hasMore;
   }
 
-  /** Stores output of one entry. Returns `over` if no more will be stored, `waits` before its Result is stored. */
+  /** Stores output of one entry. Returns `over` if no more will be stored, `waits` until its Result is stored. */
   async #store(entryId: string, entry: LateOutputOfEntry): Promise<'over' | 'waits' | 'goes-on'> {
     if (!entry.placed) {
       const added = await this.#deps.mailbox.addLate(entryId, []);

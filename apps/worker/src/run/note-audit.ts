@@ -26,7 +26,7 @@ export function noteSubmission(
 /** Notes the start of an entry, before its first byte reaches the shell. */
 export function noteStart(entry: Entry, payload: EntryPayload, outside: boolean, session: SessionContext): void {
   const { owner, audit, shell } = session;
-  // Where entries are decided about, that step has noted the submission.
+  // Where an admission decides about entries, it has noted the submission.
   if (owner.admission === undefined || owner.admission === '') noteSubmission(entry, payload, undefined, session);
   const how = { ...(entry.first !== undefined && { attempt: 2 }), ...(outside && { outside: true as const }) };
   const event = { type: 'start', ...aboutOf(entry, session), fence: owner.fence, epoch: shell.epoch, ...how } as const;

@@ -23,7 +23,7 @@ const RESUME_BELOW_BYTES = 1 << 18;
 const TIME_SLICE_BYTES = 1 << 16;
 /** Pause per slice of output over the budget, as a multiple of the slice's duration, while other entries run. */
 const THROTTLE_FACTOR = 5;
-/** Time to wait for a command's end, which saves an append, unless 64 KiB have arrived. */
+/** Time for which up to 64 KiB of output wait for the command's end, which can carry them without an append. */
 const SETTLE_MS = 2;
 const WORTH_AN_APPEND_BYTES = 1 << 16;
 /** Maximum of the output that a finish may carry. More is appended first. */
@@ -32,7 +32,7 @@ const MOST_IN_FINISH_BYTES = 1 << 18;
 export interface OutputStoreDeps {
   clean: CleanOutput;
   log: CommandLog;
-  /** Reports that the log cannot be written. Its bytes are omitted, as the stream has counted them. */
+  /** Reports that the log cannot be written. The stream has counted the bytes for the log as omitted. */
   onLogFailed(error: unknown): void;
   /** Retries while Redis is down. */
   append(chunks: readonly StoredChunk[]): Promise<Appended | Fenced>;
@@ -53,7 +53,7 @@ export class OutputForgotten extends Error {}
 export class OutputStore {
   readonly #deps: OutputStoreDeps;
   #flushing: Promise<void> | undefined;
-  /** Runs until more output has had time to arrive. */
+  /** Timer that gives more output time to arrive. */
   #settling: NodeJS.Timeout | undefined;
   readonly #pausedFor = new Set<'room' | 'others'>();
   /** Bytes in the current time slice. */
@@ -195,7 +195,7 @@ export class OutputStore {
   }
 }
 
-/** Returns whether this call stored the pieces, or an earlier one whose reply was lost. */
+/** Returns whether this call stored the pieces, or an earlier call whose reply was lost. */
 function isStored(stored: Appended | Fenced, chunks: readonly StoredChunk[]): boolean {
   if (stored.type === 'stored') return true;
   return stored.type === 'misplaced' && chunks.every((entry) => entry.rawTo <= stored.offsets[entry.stream]);

@@ -39,12 +39,12 @@ export function resultBase(entry: Entry, session: SessionContext, end?: ShellEnd
   };
 }
 
-/** Returns an entry that ends with an error of the fleet, without output. */
+/** Returns the result of an entry that ends with an error of the fleet, without output. */
 export function failedEntry(entry: Entry, error: ShellfleetError, session: SessionContext): EntryResult {
   return { result: toErrorResult(error, resultBase(entry, session)), output: [] };
 }
 
-/** Returns an entry that a rule or a person (`by`) denied. Redacts `reason`. */
+/** Returns the result of an entry that a rule or a person (`by`) denied. Redacts `reason`. */
 export function deniedEntry(
   entry: Entry,
   { reason, by }: { reason: string; by?: 'approver' },
@@ -55,7 +55,7 @@ export function deniedEntry(
   return { result: newResult({ outcome: 'denial', reason: by ?? 'rules' }, rest), output: [] };
 }
 
-/** Returns an entry that started and whose end is not known, without output. */
+/** Returns the result, without output, of an entry that started and whose end is not known. */
 export function lostEntry(entry: Entry, reason: LossReason, session: SessionContext): EntryResult {
   return { result: toLostResult(resultBase(entry, session), reason), output: [] };
 }
@@ -126,7 +126,7 @@ export function toErrorResult(
   );
 }
 
-/** Turns a Result into `cancellation`, after a cancel at the same time as another end. */
+/** Turns a Result into a `cancellation`, because a cancel came at the same time as another end. */
 export function toCancelled(result: WireResult, cancelReason: string): WireResult {
   const blocked = 'blocked' in result ? result.blocked : undefined;
   return withBlocked(
@@ -151,7 +151,7 @@ function missingCwd(sessionId: string, cwd: string) {
   ).toJSON();
 }
 
-/** Why the end of an entry is not known. `begun-before` means that Redis lost all else; it is not in the Result. */
+/** Why the end of an entry is not known. The Result omits `begun-before`: Redis lost all else about the entry. */
 export type LossReason = 'host-lost' | 'container-removed' | 'begun-before';
 
 export function toLostResult(base: ResultBase, reason: LossReason): WireResult {

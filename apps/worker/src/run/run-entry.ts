@@ -132,7 +132,7 @@ async function execute(run: EntryRun, session: SessionContext): Promise<Executed
     if (payload.type !== 'command') return ended;
     return { ...ended, result: withDenial(ended, payload, session), payload };
   } catch (error) {
-    // The entry may still run on this shell, where the next one must not run at the same time.
+    // The entry may still run on this shell, where the next entry must not run at the same time.
     if (begun) await session.shell.abandon();
     throw error;
   }
@@ -183,7 +183,7 @@ export function openSignedPayload(
   return { payload: parseOrThrow(entryPayloadSchema, JSON.parse(plain), 'INTERNAL', name), signature };
 }
 
-/** Returns whether an entry would run in the wider sandbox: second attempts, and commands that ask to leave, do. */
+/** Returns whether an entry would run in the wider sandbox, as second attempts and commands that ask to leave do. */
 function runsInWider(
   { first }: Pick<Entry, 'first'>,
   payload: EntryPayload,

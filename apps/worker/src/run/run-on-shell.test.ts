@@ -61,7 +61,7 @@ async function openShell() {
 
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-describe('an entry that was cancelled before', () => {
+describe('an entry that is already cancelled', () => {
   test('is stopped in the step that starts it', async () => {
     const { keeper, cancel, run } = await openShell();
     cancel();
@@ -113,7 +113,7 @@ describe('an entry on the shell', () => {
     expect(keeper.begun).toEqual([HOLD.entryId]);
   });
 
-  test('sends a start again that never reached the keeper', async () => {
+  test('sends a start again if it never reached the keeper', async () => {
     const { keeper, run } = await openShell();
     keeper.losesNextStart = true;
     const running = run('start');
@@ -136,7 +136,7 @@ describe('an entry on the shell', () => {
     expect(keeper.begun).toEqual([HOLD.entryId]);
   });
 
-  test('reports an entry as lost that began on an earlier shell', async () => {
+  test('reports an entry as lost if it began on an earlier shell', async () => {
     const { keeper, run } = await openShell();
     keeper.begun.push(HOLD.entryId);
     expect(await run('start')).toEqual({ type: 'lost' });
@@ -177,7 +177,7 @@ describe('an unresponsive shell', () => {
     expect(shell.lossReason).toBe('its keeper did not answer');
   });
 
-  test('is one whose connections break without any output in between', async () => {
+  test('is a shell whose connections break repeatedly without any output in between', async () => {
     const { sandbox, keeper, run } = await openShell();
     vi.mocked(connectShell).mockImplementation(async () => {
       const connection = keeper.connect();

@@ -10,7 +10,7 @@ import type { WiderSandbox } from './wider-sandbox.ts';
 /** What stays the same while this host owns a session. The logger redacts. */
 export interface SessionContext extends SessionHost {
   readonly mailbox: HostMailbox;
-  /** Owner in whose name `mailbox` calls. */
+  /** Owner in whose name the calls of `mailbox` are made. */
   readonly owner: Owner;
   /** Id of this generation of the session. */
   readonly generation: string;

@@ -36,7 +36,7 @@ beforeEach(() => {
 
 describe('the start of a decided entry', () => {
   // A host that stood still in between must not start a command on an approval that was revoked meanwhile.
-  test('follows an approval until its time, and decides again after that', async () => {
+  test('follows an approval until its deadline, and requires a new decision after that', async () => {
     expect(await admit({ type: 'admit', startBy: 123 })).toEqual({
       next: { type: 'decide', entry: ENTRY, opened: false },
       cleared: [['e', 'd', 123]],

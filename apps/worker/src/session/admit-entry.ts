@@ -69,7 +69,7 @@ function inputOf(entry: Entry, opens: boolean, parts: SessionParts): AdmissionIn
 async function start(entry: Entry, digest: string, startBy: number | undefined, parts: SessionParts): Promise<Step> {
   // Starts the entry, unless the lease has ended while the shell was opened.
   const mayStart = () => parts.lease.held() && digest === parts.admission.digest;
-  // The reply may be lost, and the entry then be found as started (ADMIT-8).
+  // If the reply is lost, the entry is later found as started (ADMIT-8).
   parts.admitted.set(entry, digest);
   const cleared = await parts.context.mailbox.retry(async (once) =>
     mayStart() ? once.clear(entry.id, digest, startBy) : undefined,

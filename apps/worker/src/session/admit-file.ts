@@ -7,8 +7,8 @@ import { listWritten } from './list-written.ts';
 import type { SessionParts } from './session-parts.ts';
 
 // The step before a file operation outside of the mailbox.
-// ADMIT-FILE-1. An operation reaches the keeper only when the session's admission admits it; on an approval, within the
-//               time for which a revocation waits (HOST-APPROVALS-1).
+// ADMIT-FILE-1. An operation reaches the keeper only when the session's admission admits it. An approved operation does
+//               so within the time for which a revocation waits (HOST-APPROVALS-1).
 // ADMIT-FILE-2. An operation that waits for a person is not kept here. Its caller requests it again after the answer,
 //               and it is decided again. So it survives this process and this host.
 // ADMIT-FILE-3. The answer is about the bytes that were shown. The parts of a larger file name its size and digest
@@ -32,7 +32,7 @@ export async function admitFile<T>(
   const { admission, context } = parts;
   if (admission.digest === '') return begin();
   const input = inputAbout(file, parts);
-  // Ends when it is admitted or denied, or a person is asked. An answer in between leads to one of these.
+  // Ends when the file is admitted or denied, or a person is asked. An answer in between leads to one of these.
   for (;;) {
     const admitted = await approvals.starts.during(input, async () => {
       const lookedAt = performance.now();
@@ -52,7 +52,7 @@ export async function admitFile<T>(
   }
 }
 
-/** Equal for all parts of one file. It names no shell, since a file outlives the shell. */
+/** Returns the same input for all parts of one file. The input names no shell, since a file outlives the shell. */
 function inputAbout({ id, operation, signature }: FileToAdmit, parts: Parts): AdmissionInput {
   const isWrite = operation.name === 'write';
   const entryId = isWrite && operation.whole !== undefined ? operation.transfer : id;

@@ -83,13 +83,13 @@ describe('the adoption of a session', () => {
     ['an idle shell is adopted', undefined, undefined, ['announce adopted', 'serve']],
     ['the entry that its keeper runs is resumed', 'e', HERE, ['announce adopted', 'serve', 'resume e']],
     [
-      'one that this host took and its keeper never began is started',
+      'an entry that this host took and its keeper never began is started',
       'other',
       HERE,
       ['announce adopted', 'serve', 'start e, else e never began'],
     ],
     [
-      'one that another host took may have run there, and is lost',
+      'an entry that another host took may have run there, and is lost',
       'other',
       AWAY,
       ['announce adopted', 'serve', 'lost e: host-lost'],
@@ -122,7 +122,7 @@ describe('the adoption of a session', () => {
     expect(await run({ shell: shellHere, running }, living())).toEqual(['announce adopted', 'serve', step]);
   });
 
-  test('ends the sandbox of a keeper that does not answer, and continues with what waits', async () => {
+  test('ends the sandbox of an unresponsive keeper, and continues with the waiting entries', async () => {
     const { run } = open({ keeperRan: 'no answer' });
     expect(await run({ shell: shellHere, running: entry(HERE) }, living())).toEqual([
       'abandon',
@@ -148,7 +148,7 @@ describe('the adoption of a session', () => {
     ]);
   });
 
-  test('fails what waited on a lost host if `onHostLoss` requests it', async () => {
+  test('fails the entries that waited on a lost host if `onHostLoss` requests it', async () => {
     const shell = { host: AWAY, sandbox: 'far' };
     const steps = ['announce lost: host-lost', 'lost e: host-lost'];
     expect(await open().run({ shell, running: entry(AWAY) })).toEqual(steps);

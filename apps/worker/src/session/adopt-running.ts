@@ -52,12 +52,12 @@ async function followRunning(entry: Entry, hello: ShellHello, parts: SessionPart
   const { owner, journal } = parts.context;
   const startedHere = entry.host === owner.host;
   if (ranInWider(entry, parts.context)) {
-    // Its wider sandbox ended with the process that had opened it. The journal has it if it began there.
+    // The entry's wider sandbox ended with the process that opened it. The journal has the entry if it began there.
     if (startedHere && !journal.knows(toBegunId(entry, owner.keys))) return toStart(entry);
     return { type: 'end', entry, how: asLost(startedHere ? 'container-removed' : 'host-lost') };
   }
   if (await hasBegun(entry, hello, parts.shell)) return { type: 'run', entry, from: 'resume' };
-  // Started here but never begun, because the worker died in between. On another host it may have run.
+  // If this host took the entry, its worker died before the entry began. Another host may have run the entry.
   return startedHere ? toStart(entry) : startAgain(entry, asLost('host-lost'), parts);
 }
 

@@ -18,8 +18,8 @@ interface AdoptedSession {
 }
 
 /**
- * Becomes the owner of the session of a locked job. Returns undefined when it is not for this host; its sandbox `found`
- * is removed then, and its job is where it belongs.
+ * Becomes the owner of the session of a locked job. If the session is not for this host, removes its sandbox `found`,
+ * leaves its job where it belongs, and returns undefined.
  */
 export async function adoptSession(
   job: SessionJob,
@@ -72,7 +72,7 @@ async function becomeOwner(
   return createHostMailbox({ redis, keys, fence: acquired.fence, host: hostId, boot }, options);
 }
 
-/** Returns the error while two queues hold a job of the session. The fetch of the older one removes it. */
+/** Returns the error for a session that has a job in two queues. The older job is removed when a host fetches it. */
 function heldInOtherClass({ session }: SessionJob, holder: string): ShellfleetError {
   return new ShellfleetError(
     'LEASE_LOST',

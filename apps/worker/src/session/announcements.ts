@@ -6,7 +6,7 @@ export class Announcements {
   readonly #context: SessionContext;
   #epoch: number;
 
-  /** `epoch` is the last one that was announced by an earlier owner or process. */
+  /** `epoch` is the last epoch that was announced by an earlier owner or process. */
   constructor(context: SessionContext, epoch: number) {
     this.#context = context;
     this.#epoch = epoch;

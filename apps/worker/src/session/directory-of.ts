@@ -9,7 +9,7 @@ export async function directoryOf(
   { cwd: begins, startupCommands }: Pick<ResolvedSessionSpec, 'cwd' | 'startupCommands'>,
   shell: Pick<SessionShell, 'ready' | 'hasState' | 'directory'>,
 ): Promise<Directory> {
-  // Equal before and after the shell was opened, so that both decisions are about one question.
+  // The answer is equal before and after the opening of the shell, so that both decisions are about one question.
   if (cwd === undefined && opens && startupCommands.length > 0)
     return { unknown: `where its startup commands leave a fresh shell, which begins in ${inWords(begins)}` };
   if (!shell.ready && cwd === undefined) {

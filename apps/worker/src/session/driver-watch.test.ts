@@ -57,7 +57,7 @@ describe('the watch of a driver', () => {
     expect(watch.gone).toBe(false);
   });
 
-  test('begins anew after each command, and ignores a busy session', async () => {
+  test('begins again after each command, and ignores a busy session', async () => {
     const watch = new DriverWatch(mailbox, true);
     await idleFor(1_000, watch, performance.now());
     expect(mailbox.asked).toEqual(['look']);

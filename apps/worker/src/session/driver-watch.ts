@@ -2,7 +2,7 @@ import type { HostMailbox } from '@shellfleet/mailbox';
 
 /** Idle time of a driven session before its driver is looked for, and interval after that. */
 const LOOK_EVERY_MS = 1_000;
-/** Time between two looks that miss a driver which is gone. In it, a driver can renew its heartbeat after an outage. */
+/** Time between the two looks that find no driver. A living driver renews its heartbeat in it after an outage. */
 const MISSING_FOR_MS = 2_000;
 
 type Look = 'stays' | 'closing' | 'closing-before' | 'fenced';
@@ -45,7 +45,7 @@ export class DriverWatch {
     this.#lookedAt = performance.now();
     this.#missingSince = type === 'undriven' ? this.#lookedAt : undefined;
     if (type === 'stays' || type === 'undriven') return 'stays';
-    // `closing-before` may be the reply to a repeated call, whose first arrival has begun the close.
+    // `closing-before` may answer a repeated call whose first arrival has begun the close.
     this.#gone = how === 'close';
     return type;
   }

@@ -69,7 +69,7 @@ describe('a session that delegates starts to `submit`', () => {
     await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
   });
 
-  test('cancels the entry when it is closed before the wake-up', async () => {
+  test('cancels the started entry when the session is closed before the wake-up', async () => {
     const it = await openIdle();
     const carried = startIn(it, 'hold');
     it.session.closeGeneration('one');
@@ -77,7 +77,7 @@ describe('a session that delegates starts to `submit`', () => {
     await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} cancellation`);
   });
 
-  test('cancels what was started in its name when the worker ends', async () => {
+  test('cancels an entry that was started in its name when the worker ends', async () => {
     const it = await openIdle();
     startIn(it, 'hold');
     it.session.stop('end');
@@ -85,7 +85,7 @@ describe('a session that delegates starts to `submit`', () => {
     expect(it.mailbox.calls).toContain('withdraw');
   });
 
-  test('runs what was started in its name before handing the shell over', async () => {
+  test('runs an entry that was started in its name before handing the shell over', async () => {
     const it = await openIdle();
     startIn(it);
     it.session.stop('hand-over');

@@ -26,7 +26,7 @@ describe('the end of a session', () => {
     expect(it.jobs.remove).not.toHaveBeenCalled();
   });
 
-  test('cancels what runs and releases the session when the worker shuts down', async () => {
+  test('cancels the running entry and releases the session when the worker shuts down', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });
     const served = serve(it);
@@ -37,7 +37,7 @@ describe('the end of a session', () => {
     expect([it.sandboxes.made[0]?.removed, it.lease.ended, it.mailbox.released]).toEqual([true, true, 'lost']);
   });
 
-  test('removes the sandbox of a keeper that ignores the end after the grace', async () => {
+  test('removes the sandbox after the grace if the keeper ignores the end', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });
     const served = serve(it);
@@ -102,7 +102,7 @@ describe('a job with data outside of the sealed spec', () => {
       { placementClass: classOf('host'), data: { ...data, policy: 'host' } },
       'queue, policy',
     ],
-  ])('is refused when %s, and what waits ends with an error', async (_title, change, part) => {
+  ])('is refused when %s, and the waiting entries end with an error', async (_title, change, part) => {
     const it = open(spec, { job: { ...jobFor(spec), ...change }, offers: [classOf('docker'), classOf('host')] });
     for (const id of ['a', 'b']) it.mailbox.submit({ id, script: 'true' });
     expect(await serve(it)).toBe('ended');
@@ -151,7 +151,7 @@ describe('a job with data outside of the sealed spec', () => {
 });
 
 describe('a session whose host lost its policy', () => {
-  test('follows a running command to its end, and leaves what waits', async () => {
+  test('follows a running command to its end, and leaves the waiting entries', async () => {
     const it = open({ policy: 'host' }, { offers: [classOf('docker')] });
     const sandbox = adoptable(it, { id: 'runs' });
     sandbox.keeper.begin('runs');

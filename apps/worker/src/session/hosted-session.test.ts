@@ -50,7 +50,7 @@ describe('a session on its host', () => {
 });
 
 describe('a session whose lease or shell is not ready (SESSION-2)', () => {
-  test('starts what waits only after a renewal when the lease lapsed during a command', async () => {
+  test('starts the waiting entry only after a renewal when the lease lapsed during a command', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });
     it.mailbox.submit({ id: 'b', script: 'true' });
@@ -108,7 +108,7 @@ describe('a session whose lease or shell is not ready (SESSION-2)', () => {
     await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
   });
 
-  test('fails what waits when a startup command failed', async () => {
+  test('fails the waiting entry when a startup command failed', async () => {
     const it = open({ startupCommands: ['hold on'] });
     it.mailbox.submit({ id: 'a', script: 'true' });
     void serve(it);
@@ -179,7 +179,7 @@ describe('a command whose shell dies before its start arrives (EPOCH-2)', () => 
 });
 
 describe('a session while its host takes nothing new (SESSION-5)', () => {
-  test('leaves without a living shell, with what waits and its place in the queue', async () => {
+  test('leaves without a living shell, and keeps its entries and its place in the queue', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'true' });
     it.host.takesNew = false;
@@ -290,7 +290,7 @@ describe('an entry that ran when the worker died', () => {
     await expect.poll(() => outcomes(it.mailbox)).toEqual([outcome]);
   });
 
-  test('is lost if it is not idempotent, and what waits runs', async () => {
+  test('is lost if it is not idempotent, and the waiting entry runs', async () => {
     const it = open();
     adoptable(it, { id: 'a' });
     it.mailbox.submit({ id: 'b', script: 'true' });
@@ -309,7 +309,7 @@ describe('cancel', () => {
     await expect.poll(() => outcomes(it.mailbox)).toEqual(['a cancellation']);
   });
 
-  test('stops an entry as it starts when it came before', async () => {
+  test('stops an entry at its start when the cancel came first', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });
     it.session.cancel('one', 'a');
@@ -341,7 +341,7 @@ describe('cancel', () => {
     await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
   });
 
-  test('stops a command at adoption that was cancelled without a worker', async () => {
+  test('stops a command at the adoption if it was cancelled while no worker ran', async () => {
     const it = open();
     const sandbox = adoptable(it, { id: 'a', cancelReason: 'caller' });
     sandbox.keeper.begin('a');
@@ -364,7 +364,7 @@ describe('an owner that was fenced off (SESSION-1)', () => {
     expect(it.jobs.remove).not.toHaveBeenCalled();
   });
 
-  test('leaves a session alone that another host adopted during the stop', async () => {
+  test('changes nothing in a session that another host adopted during the stop', async () => {
     const it = open({ shutdownCommands: ['true'] });
     it.mailbox.submit({ id: 'a', script: 'true' });
     const served = serve(it);

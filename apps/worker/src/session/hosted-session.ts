@@ -79,7 +79,7 @@ export class HostedSession {
     if (how === 'now') this.#hosting.cancel(generation);
     if (!this.#serves(generation)) return;
     if (how === 'now') this.#hosting.close();
-    // Also while an entry runs, since the closing caller waits for it.
+    // Checked also while an entry runs, since the closing caller waits for the end of the entry.
     else if (this.#parts !== undefined) void this.#closeIfAsked(this.#parts).catch(() => {});
   }
 
@@ -199,7 +199,7 @@ export class HostedSession {
     }
   }
 
-  /** Returns whether an entry may be taken: no more (`ends`), or not while the lease may have ended (`not-now`). */
+  /** Returns whether an entry may be taken. `ends`: never again; `not-now`: not while the lease may have ended. */
   #takes({ shell, lease }: SessionParts): 'takes' | 'not-now' | 'ends' {
     if (this.#hosting.state !== 'serving' || !(shell.hasState || this.#host.takesNew())) return 'ends';
     return lease.held() ? 'takes' : 'not-now';
@@ -211,7 +211,7 @@ export class HostedSession {
     const how = this.#takes(parts);
     const brought = await parts.context.delegation.next(how, parts.admission.digest !== '');
     if (brought.type !== 'empty' || brought.closing === true) return toStep(brought, LOOK);
-    // Only an end withdraws the delegation, so the next step handles a stop in this one.
+    // The next step handles a stop that came in this step, since only an end withdraws the delegation.
     if (hosting.state === 'fenced' || (hosting.state !== 'serving' && how !== 'ends')) return LOOK;
     if (hosting.state === 'serving' && (this.#host.takesNew() || parts.shell.hasState)) return undefined;
     await this.#end(parts);

@@ -3,7 +3,7 @@ import { createSealer, createSealKey } from '@shellfleet/sealing';
 import { describe, expect, test } from 'vitest';
 import { createSessionRedaction } from '../redaction/session-redaction.ts';
 import type { Shell } from '../shell/shell.ts';
-import { listBackground } from './list-background.ts';
+import { listBackgroundProcesses } from './list-background.ts';
 
 const TOKEN = 'correct-horse-battery-staple';
 
@@ -20,7 +20,7 @@ async function shown(
     keys,
     createSealer([createSealKey()]),
   );
-  const [process] = await listBackground(shell, of, new AbortController().signal);
+  const [process] = await listBackgroundProcesses(shell, of, new AbortController().signal);
   return process?.command ?? '';
 }
 

@@ -3,17 +3,17 @@ import type { SessionContext } from '../run/session-context.ts';
 import type { BackgroundProcess, Shell } from '../shell/shell.ts';
 
 const SHOWN_CHARS = 200;
-/** Length from which a command line may be cut: the keeper reports 511 bytes, or fewer before a cut character. */
+/** Least length of a line that the keeper may have cut. It cuts at 511 bytes, or before a character across that. */
 const CUT_FROM_BYTES = 508;
 
 /** Lists the processes in a session's sandbox besides the shell, redacted. */
 export async function backgroundOf({ shell, redaction, signal }: SessionContext): Promise<BackgroundProcess[]> {
   if (shell.live === undefined || shell.death !== undefined) return [];
-  return listBackground(shell.live, redaction, signal);
+  return listBackgroundProcesses(shell.live, redaction, signal);
 }
 
 /** Redacts processes, as command lines may contain secrets. */
-export async function listBackground(
+export async function listBackgroundProcesses(
   shell: Shell,
   redaction: SessionRedaction,
   signal: AbortSignal,

@@ -20,7 +20,7 @@ export async function refuseSession(
   const { context, job } = parts;
   context.logger.error({ differing }, 'session.refused');
   await found?.remove();
-  // An earlier owner started it, from a job that did not differ.
+  // An earlier owner started this entry, from a job that did not differ from the spec.
   if (adopted.running !== undefined) {
     await finishLost(adopted.running, 'container-removed', context);
   }

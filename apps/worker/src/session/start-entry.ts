@@ -16,9 +16,9 @@ import { aboutSession, type SessionParts } from './session-parts.ts';
 import { asLost, type EndUnrun, LOOK, type Step, toStart } from './step.ts';
 
 /**
- * Returns the step for an entry that the mailbox gave to this host as not begun. If the journal has it, Redis lost
- * data: it is followed if the keeper has it, else lost or run again. If Redis cannot have, and signatures are required,
- * somebody has put it there again: it is refused.
+ * Returns the step for an entry that the mailbox gave to this host as not begun. If the journal has the entry, Redis
+ * lost data: the entry is followed if the keeper has it, else it is lost or runs again. If Redis cannot have lost data,
+ * and signatures are required, somebody has put the entry there again, so it is refused.
  */
 export function classifyTaken(entry: Entry, parts: SessionParts): Step | Promise<Step> {
   const { journal, owner } = parts.context;
@@ -34,7 +34,7 @@ async function classifyBegun(entry: Entry, { context, shell }: SessionParts): Pr
   }
   // Only the hello of a new connection tells what the keeper has now.
   const hello = await shell.reconnect();
-  // Its wider sandbox ended with the process that had opened it.
+  // The entry's wider sandbox ended with the process that had opened it.
   if (ranInWider(entry, context)) return lost(entry);
   if (hello !== undefined && (await hasBegun(entry, hello, shell))) return { type: 'run', entry, from: 'resume' };
   return entry.retry === 'idempotent' ? toStart(entry) : lost(entry);
@@ -53,7 +53,7 @@ function refuseReplay({ id, retry, inbox }: Entry, { sealer, owner, generation }
 }
 
 /**
- * Runs a started entry, or ends it unless the shell is ready, the lease held (SESSION-2), and it is admitted (ADMIT-8).
+ * Runs a started entry if the shell is ready, the lease held (SESSION-2) and it is admitted (ADMIT-8). Else ends it.
  */
 export async function startEntry(
   { entry, orElse }: Extract<Step, { type: 'start' }>,
@@ -121,7 +121,7 @@ const failing =
 
 const POLL_MS = 100;
 
-/** Returns whether the lease is held, after a renewal if necessary. This process may have been suspended before. */
+/** Returns whether the lease is held, after a renewal if necessary, as this process may have been suspended. */
 export function untilHeld(lease: Lease, signal: AbortSignal): boolean | Promise<boolean> {
   return lease.held() ? !signal.aborted : waitUntilHeld(lease, signal);
 }

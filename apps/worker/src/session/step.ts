@@ -21,7 +21,7 @@ export type Step =
   | { type: 'decide'; entry: Entry; opened: boolean }
   /** Finds out what became of an entry that the mailbox gave to this host as started. */
   | { type: 'taken'; entry: Entry }
-  /** Checks that a started entry may reach the shell. Without a shell it ends as `orElse`. */
+  /** Checks that a started entry may reach the shell. Without a shell, `orElse` ends the entry. */
   | { type: 'start'; entry: Entry; orElse: EndUnrun }
   /** Runs an entry on the shell, or follows it there (`resume`), to its end. */
   | { type: 'run'; entry: Entry; from: 'start' | 'resume' }

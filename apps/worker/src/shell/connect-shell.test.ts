@@ -52,7 +52,7 @@ describe('connecting to a shell', () => {
     });
   });
 
-  test('claims a keeper at its next connection when this worker was suspended', async () => {
+  test('claims the keeper over a second connection when the first one breaks', async () => {
     let claims = 0;
     const sandbox = sandboxWith((socket) => {
       claims += 1;

@@ -25,7 +25,7 @@ export async function connectShell(sandbox: Sandbox, options: ConnectShellOption
   const giveUp = new AbortController();
   const setDeadline = () => setTimeout(() => giveUp.abort(tooLate(sandbox, options.deadlineMs)), options.deadlineMs);
   let timer = setDeadline();
-  // The engine has a separate deadline. The keeper's begins when the sandbox runs.
+  // The engine has a separate deadline. The keeper's deadline begins when the sandbox runs.
   const start = async () => {
     clearTimeout(timer);
     await sandbox.start();
@@ -61,7 +61,7 @@ async function connect(
     if (!link.opensAfterStart) await start?.();
     return openKeeperShell({ ...claim, transport });
   }
-  // Closed after the keeper has connected, so that user code cannot connect later.
+  // The listener is closed after the keeper has connected, so that user code cannot connect later.
   const listener = await listenForKeeper({ path: link.path, token });
   try {
     await start?.();

@@ -45,7 +45,7 @@ export class FencedOff extends Error {
   }
 }
 
-/** Rejection of a claim whose connection the keeper ended before. A living keeper connects again. */
+/** Rejection of a claim whose connection the keeper ended before its hello. A living keeper connects again. */
 export class EndedUnclaimed extends ShellfleetError {}
 
 /** Claims the keeper and waits for its hello. Rejects with FencedOff when a worker with a higher fence owns it. */

@@ -38,7 +38,7 @@ export type FileFailure =
   | 'too-large'
   | 'no-space'
   | 'too-slow'
-  /** The previous parts are missing, since the sandbox is another one. */
+  /** The previous parts of the file are missing, because they went to another sandbox. */
   | 'parts-missing'
   /** A symbolic link is on the path and is not followed. */
   | 'link'

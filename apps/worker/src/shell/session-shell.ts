@@ -22,7 +22,7 @@ import type { ShellTerminals } from './shell-terminals.ts';
 /** Outcomes after which an inspection of the sandbox can help. */
 const FAILURES: ReadonlySet<Outcome> = new Set(['failure', 'timeout', 'lost', 'error']);
 
-/** Time for a keeper to connect: normally milliseconds, on a busy machine seconds. */
+/** Time for a keeper to connect. It normally needs milliseconds, and seconds on a busy machine. */
 const CONNECT_DEADLINE_MS = 15_000;
 /** Time for the keeper to answer from the kernel's memory. */
 const DIRECTORY_WITHIN_MS = 10_000;
@@ -155,7 +155,7 @@ export class SessionShell {
     return this.#live;
   }
 
-  /** Returns the shell's directory, or the one to which `path` leads from it, without links, if it is known. */
+  /** Returns the directory of the shell, or of `path` relative to it, with links resolved. Undefined if unknown. */
   async directory(path?: string): Promise<string | undefined> {
     if (this.#live === undefined || !this.ready) return undefined;
     const signal = AbortSignal.timeout(DIRECTORY_WITHIN_MS);
@@ -206,7 +206,7 @@ export class SessionShell {
     this.#hold(sandbox);
     await this.#offerEgress(sandbox);
     return this.#connect(sandbox, CONNECT_DEADLINE_MS, {
-      // The session's earlier shells count until then, since the next shell must not reuse a lost one's epoch.
+      // The session's earlier shells count until then, as the next shell must not reuse the epoch of a lost one.
       onHello: () => {
         this.#epochBase = epochBase;
         // A shell that replaced another while no worker was connected is not prepared.

@@ -18,7 +18,7 @@ export interface StreamOffsets {
   stderr: number;
 }
 
-/** A script for the shell, without a time limit if `timeoutMs` is absent. A missing `cwd` ends it unrun, as `cwd`. */
+/** A script for the shell, without a time limit if `timeoutMs` is absent. A missing `cwd` ends it as `cwd`, unrun. */
 export interface CommandStart extends ExecutionOptions {
   type: 'command';
   entryId: EntryUlid;
@@ -166,7 +166,7 @@ export interface Shell {
   storage(state: 'away' | 'back'): void;
   /** Lists the processes in the sandbox besides shell and keeper. */
   background(options?: { signal?: AbortSignal }): Promise<BackgroundProcess[]>;
-  /** Returns the shell's directory, or the one to which `path` leads from it, without links, if there is one. */
+  /** Returns the directory of the shell, or of `path` relative to it, with links resolved. Undefined if none. */
   directory(options?: { path?: string; signal?: AbortSignal }): Promise<string | undefined>;
   /** Stops reading from the keeper until resumeReading() (backpressure). */
   pause(): void;

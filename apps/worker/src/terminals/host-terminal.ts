@@ -257,7 +257,7 @@ function toTerminalEnd({ reason, exitCode, signal }: KeeperTerminalEnd): WireTer
   return { reason: known ? reason : 'lost', exitCode, signal: signal === 0 ? null : signal };
 }
 
-/** Tells whether the messages are stored, by this call or by an earlier one whose reply was lost. */
+/** Tells whether the messages are stored, by this call or by an earlier call whose reply was lost. */
 function isStored(answer: TerminalOutputReply | Fenced, next: number): boolean {
   return answer.type === 'stored' || (answer.type === 'misplaced' && answer.next === next);
 }

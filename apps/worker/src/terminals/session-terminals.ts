@@ -30,7 +30,7 @@ export interface SessionTerminalsDeps extends HostTerminalDeps {
   env: Record<string, string>;
   /** Called with the number of open terminals after each change. */
   onCount?(count: number): void;
-  /** Returns why no terminal may be opened, if so, as the end of a sentence. */
+  /** Returns why no terminal may be opened, as the end of a sentence. Undefined if terminals may be opened. */
   refusal(): string | undefined;
 }
 

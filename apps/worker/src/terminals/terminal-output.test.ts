@@ -54,7 +54,7 @@ describe('the output of a terminal', () => {
     ]);
   });
 
-  test('rawTo excludes pending text, which a time without output releases', () => {
+  test('excludes pending text from `rawTo`, and releases that text after a silence', () => {
     const { output, take } = outputOf({ createStage: () => masks('hunter2') });
     output.push(Buffer.from('$ hun'));
     expect(take()).toEqual({ text: '$ ', rawTo: 12 });

@@ -5,7 +5,5 @@ export const runsFromSource = import.meta.url.endsWith('.ts');
 
 const modules = runsFromSource ? '../../../../node_modules' : '../../node_modules';
 
-/**
- * Directory for the compiled code of the worker and its tool processes. It has the same owner as the code next to it.
- */
+/** Directory for compiled code. It is next to the code, so that only users who can change the code can change it. */
 export const compileCache = fileURLToPath(new URL(`${modules}/.cache/shellfleet-worker`, import.meta.url));

@@ -56,7 +56,7 @@ describe('prepared processes', () => {
     expect(processes.pids).not.toEqual([second]);
   });
 
-  test('do not wait in greater number than there are processors (PREPARED-3)', async () => {
+  test('wait in at most the number of processors (PREPARED-3)', async () => {
     const most = availableParallelism();
     create(most + 1);
     for (let started = 0; started < most + 1; started += 1) processes.prepare(limits);
@@ -70,7 +70,7 @@ describe('prepared processes', () => {
     expect(output(await call('add', { a: 1, b: 2 }))).toEqual({ sum: 3 });
   });
 
-  test('cost no call when they died before (PREPARED-4)', async () => {
+  test('cost no call when they died before the call (PREPARED-4)', async () => {
     create(1);
     process.kill(processes.pids[0] as number, 'SIGKILL');
     await expect.poll(() => processes.pids, { timeout: EXITS_MS, interval: 1 }).toEqual([]);

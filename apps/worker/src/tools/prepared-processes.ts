@@ -6,9 +6,9 @@ import { runToolProcess, type ToolProcessEnd, type ToolProcessOptions } from './
 // Processes that were started before their call is known.
 // PREPARED-1. A process serves one call. It ends with that call and is never used again.
 // PREPARED-2. Before it has a call, a process has loaded Node, our own code and zod, but no code of a tool's module.
-// PREPARED-3. At most one process waits for each slot, and no more than there are processors, which could not start
-//             them faster. Their memory comes in addition to that of the running calls.
-// PREPARED-4. When a process dies before it has read its request, the call gets a new one.
+// PREPARED-3. At most one process waits for each slot, and at most one for each processor, as more would not start
+//             faster. The waiting processes need memory in addition to that of the running calls.
+// PREPARED-4. When a process dies before it has read its request, the call gets a new process.
 
 /** Limits that are fixed when a process starts. Only a call with the same limits can use the process. */
 export interface ProcessLimits {
@@ -32,7 +32,7 @@ export interface PreparedDeath {
   signal: string | null;
 }
 
-/** Time after which unused processes end, except for one. */
+/** Time after which all unused processes except one end. */
 const IDLE_MS = 60_000;
 const NOT_STARTED: PreparedDeath = { pid: undefined, exitCode: 127, signal: null };
 const LEAST_PAUSE_MS = 1_000;
@@ -76,7 +76,7 @@ export class PreparedProcesses {
     });
   }
 
-  /** Runs one call. Prepares a process at its start and one after it: calls can arrive faster than processes start. */
+  /** Runs one call. Prepares a process at its start and another at its end, as calls can outpace the starts. */
   async run(limits: ProcessLimits, options: ToolProcessOptions): Promise<ToolProcessEnd> {
     const end = await this.#runOnce(limits, options);
     this.prepare(limits);
@@ -86,7 +86,7 @@ export class PreparedProcesses {
   async #runOnce(limits: ProcessLimits, options: ToolProcessOptions): Promise<ToolProcessEnd> {
     const ready = this.#take(limits);
     if (ready === undefined) {
-      // The waiting processes have other limits. One makes room.
+      // The waiting processes have other limits. The oldest process makes room.
       const [oldest] = this.#waiting;
       if (oldest !== undefined && this.#waiting.length >= this.#most) this.#end(oldest);
       return this.#runNew(limits, options);

@@ -1,4 +1,4 @@
-/** Size up to which the worker redacts outputs. The process of a larger one does, which must load the rules first. */
+/** Size up to which the worker redacts outputs. A larger output is redacted in its process, once that has the rules. */
 export const REDACTED_BY_WORKER_BYTES = 65_536;
 
 /** Length below which no string is a token of a known format. */

@@ -34,7 +34,7 @@ export interface CallDeps extends HostServices {
   abandoned: AbortSignal;
 }
 
-/** Default that is also used for commands. */
+/** Time for a person to answer. Commands have the same default. */
 const APPROVAL_TIMEOUT_MS = 600_000;
 
 export type StopReason = 'cancelled' | 'host-stopped';

@@ -6,7 +6,7 @@ const ROUNDS = 5;
 /** Concurrent reads of files, for which Node has four threads. A starting worker also adopts shells with them. */
 const READS_AT_ONCE = 2;
 
-/** Time within which the kernel cannot have assigned every process id once, even where there are few. */
+/** Time within which the kernel cannot have assigned every process id once, even where few ids exist. */
 const NO_ID_TWICE_MS = 1_000;
 
 interface StrayOptions {

@@ -81,7 +81,7 @@ async function readReport(stream: Readable, most: number): Promise<{ bytes: Buff
       chunks.push(chunk);
     }
   } catch {
-    // Incomplete, so not a report.
+    // The bytes are incomplete, so they are no report.
   }
   return { bytes: Buffer.concat(chunks) };
 }

@@ -131,7 +131,7 @@ describe('upkeep of one session', () => {
     );
   });
 
-  test('reads an idle session in every round for a while after it was noted', async () => {
+  test('does not postpone an idle session that is not quiet yet or whose generation ended', async () => {
     await run(idle);
     calls.sweep.mockResolvedValueOnce({ phase: 'closed', ended: [] });
     await run(idle, '', { quietMs: 0 });

@@ -64,7 +64,7 @@ async function postponeIdle(
   await postpone(redis, fleet, keys.member, score, delayMs);
 }
 
-/** Releases a held head that asked nothing in two rounds: in one, a process may be between two steps (UPKEEP-8). */
+/** Releases a held head that asked nothing in two rounds. During one, a process may be between two steps (UPKEEP-8). */
 async function releaseLoose(
   keys: SessionKeys,
   { held, generation }: StoredSession,

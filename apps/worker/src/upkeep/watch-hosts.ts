@@ -16,7 +16,7 @@ type WatchDeps = Pick<UpkeepDeps, 'redis' | 'fleet' | 'retentionMs' | 'logger'>;
 export function watchHosts(deps: WatchDeps, settling: Pick<Settling, 'settled'>, intervalMs: number): Repetition {
   let reported = new Set<string>();
   const look = async () => {
-    // Half the interval: other hosts skip this check, but not the next one.
+    // The lock lasts half the interval, so that other hosts skip this check but not the next one.
     const lock = [deps.fleet.watchLock, '1', 'PX', Math.floor(intervalMs / 2), 'NX'] as const;
     if ((await deps.redis.set(...lock).catch(ignoreFull)) === null) return;
     const silent = await readSilentHosts(deps);

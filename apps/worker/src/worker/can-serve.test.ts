@@ -60,7 +60,7 @@ describe('the sessions that a host can serve', () => {
     expect(particular).toBeGreaterThan(500);
   });
 
-  test('include a workspace through a link by the directory that it leads to', async () => {
+  test('include a workspace behind a link by the directory to which the link leads', async () => {
     const [listed, other] = [join(directory, 'listed'), join(directory, 'other')];
     for (const path of [listed, other]) mkdirSync(path);
     symlinkSync(listed, join(other, 'link'));

@@ -18,7 +18,7 @@ export class CanServe {
     this.#defaultImage = defaultImage;
   }
 
-  /** Returns true also for a session that this host shall only end: it was closed, or its spec cannot be opened. */
+  /** Returns true also for a session that this host shall only end, as it was closed or its spec cannot be opened. */
   async job({ tenant, session }: SessionJob): Promise<boolean> {
     const { redis, namespace, sealer } = this.#host;
     const keys = sessionKeys(namespace, tenant, session);

@@ -2,7 +2,7 @@ import { type Repetition, repeat } from '@shellfleet/concurrency';
 import { hostKeys } from '@shellfleet/protocol';
 import type { HostServices } from '../run/host-services.ts';
 
-/** Interval of reads without a call. */
+/** Interval at which the request is read although no call has announced it. */
 const POLL_MS = 2_000;
 
 /** An operator's request that this host takes nothing new. It is stored in Redis, so later processes follow it too. */

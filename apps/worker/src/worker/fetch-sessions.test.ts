@@ -41,7 +41,7 @@ async function fetchAll(fetches: (SessionJob | Error | undefined)[], locked: Ses
 }
 
 describe('the fetch of sessions', () => {
-  test('serves a job once whose fetch got no reply', async () => {
+  test('serves a job once if its fetch got no reply', async () => {
     const locked = [job('served'), job('orphan')];
     expect(await fetchAll([new Error('Command timed out'), job('next')], locked, 2)).toEqual({
       served: ['served', 'orphan', 'next'],

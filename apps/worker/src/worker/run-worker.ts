@@ -17,7 +17,7 @@ import { subscribeToWakeUps } from './wake-ups.ts';
 
 const UPKEEP_INTERVAL_MS = 2_000;
 const LOGS_INTERVAL_MS = 60_000;
-/** Less than 5 s together with the validity of a heartbeat. */
+/** Interval of checks for silent hosts. Together with the validity of a heartbeat it is less than 5 s. */
 const WATCH_INTERVAL_MS = 400;
 /** Time for the hosts with a seal key to restart. */
 const KEY_PATIENCE_MS = 15_000;

@@ -9,9 +9,9 @@ import type { Sandboxes, SandboxTransport } from '../../sandbox/sandbox.ts';
 import { connectShell } from '../connect-shell.ts';
 
 // The socket is faster, but needs containers on the worker's own kernel: those of Docker Desktop cannot connect to a
-// socket in a shared directory. So a container tries the socket, then attach. The state directory remembers the answer.
+// socket in a shared directory. So a container tries the socket, then attach. The state directory keeps the result.
 
-/** Time for a keeper to connect: normally milliseconds, under load seconds. */
+/** Time for a keeper to connect. It normally needs milliseconds, and seconds under load. */
 const CONNECT_WITHIN_MS = 10_000;
 /** Time to create the container. A missing image is not waited for; the next start tries again. */
 const CREATE_WITHIN_MS = 10_000;
@@ -39,7 +39,7 @@ export async function chooseTransport(
   return works;
 }
 
-/** Returns the first transport over which a container connects. Undefined if none can be created, for example. */
+/** Returns the transport that works. Undefined if neither connects, or if no container can be created. */
 async function firstThatWorks(
   config: WorkerConfig,
   directories: SandboxDirectories,
