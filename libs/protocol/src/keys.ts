@@ -251,9 +251,9 @@ export function parseSessionJobId(jobId: string): { tenant: string; session: str
 export const toolQueue = (name: string) => `tool-${name}`;
 /** Returns the job id of a call, with a prefix because BullMQ treats a whole number as its own id. */
 export const toolJobId = (call: string) => `call-${call}`;
-/** String with the process that began the call, or ended it before. Once set, the call never begins again. */
+/** String with the process that began the call, or ended it before its start. Then the call never begins again. */
 export const toolCallKey = (fleet: FleetKeys, call: string) => `${fleet.tools}:call:${call}`;
-/** String with the sealed result of the call. The first one written counts. */
+/** String with the sealed result of the call. The first result that is written counts. */
 export const toolResultKey = (fleet: FleetKeys, call: string) => `${fleet.tools}:result:${call}`;
 /** stream and channel: calls of a tenant that started and ended */
 export const toolEventsKey = (fleet: FleetKeys, tenant: string) => `${fleet.tools}:events:${tenant}`;

@@ -21,7 +21,7 @@ export const LIMITS = {
   queuedPerSession: 100_000,
   /** Bytes of the sealed scripts, variables, stdins and file parts that wait in one session. */
   queuedBytesPerSession: 268_435_456,
-  /** The largest payload that its wake-up carries. The host reads others from the mailbox. */
+  /** The largest payload that a wake-up carries. The host reads larger payloads from the mailbox. */
   wakeUpPayloadBytes: 16_384,
   /** Commands of one Fleet without a Result, and the characters of their payloads. */
   producerPending: 200_000,

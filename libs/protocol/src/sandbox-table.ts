@@ -74,7 +74,7 @@ export const SANDBOX_TABLE: Record<PolicyName, PolicyTable> = {
 export interface ResolvedSandbox {
   mode: SandboxMode;
   network: NetworkAccess;
-  /** Whether approvals count it as a sandbox: `danger-full-access` and `external` prevent nothing. */
+  /** Whether approvals count the mode as a sandbox: `danger-full-access` and `external` prevent nothing. */
   sandboxed: boolean;
   /** The names that the network `limited` lets through. */
   allowedHosts: readonly string[];
@@ -86,7 +86,7 @@ export interface AskedSandbox {
   sandbox?: SandboxOptions | undefined;
 }
 
-/** Returns the sandbox of a spec, with the policy's defaults. `checkSandbox` tells whether a host has it. */
+/** Returns the sandbox of a spec, with the policy's defaults. `checkSandbox` tells whether a host can provide it. */
 export function resolveSandbox({ policy, sandbox }: AskedSandbox): ResolvedSandbox {
   const { usual } = SANDBOX_TABLE[policy.type];
   const usualMode = sandbox?.selection === 'forbid' && isSandboxed(usual.mode) ? 'danger-full-access' : usual.mode;
@@ -99,7 +99,7 @@ export function resolveSandbox({ policy, sandbox }: AskedSandbox): ResolvedSandb
   };
 }
 
-/** Returns what no host can enforce, and why. */
+/** Returns the fields that no host can enforce, with the reasons. */
 export function refusedSandbox(spec: AskedSandbox): FieldIssue[] {
   const asked = resolveSandbox(spec);
   const row = SANDBOX_TABLE[spec.policy.type].modes[asked.mode];

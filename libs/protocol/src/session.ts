@@ -137,7 +137,7 @@ const fieldsSchema = z.strictObject({
   labels: labelsSchema.default(defaults.labels),
 });
 
-/** Rejects a name in both: otherwise the order of exports would decide whether its value is a secret. */
+/** Rejects a name in `env` and `secrets`: the order of exports would decide whether its value is a secret. */
 function refuseDoubles({ env, secrets }: { env: object; secrets: object }, context: z.RefinementCtx): void {
   for (const name of Object.keys(secrets).filter((secret) => Object.hasOwn(env, secret)))
     context.addIssue({ code: 'custom', path: ['secrets', name], message: 'is in env as well' });
@@ -172,7 +172,7 @@ export const sessionSpecSchema = fieldsSchema
   .superRefine(refuseDoubles)
   .transform((spec) => {
     const { cwd = workspaceOf(spec)?.target ?? defaults.cwd } = spec;
-    // A host without control groups cannot enforce all limits. It gets no defaults, and refuses requested limits.
+    // A host without control groups cannot enforce all limits. So there are no defaults, and it refuses given limits.
     return { ...spec, cwd, limits: spec.policy.type === 'docker' ? withDefaultLimits(spec.limits) : spec.limits };
   });
 export type ResolvedSessionSpec = z.infer<typeof sessionSpecSchema>;

@@ -6,7 +6,7 @@ export class DocumentError extends Error {}
 
 const MOST_PROBLEMS = 8;
 
-/** Parses YAML (and so JSON) by a schema. `name` is the file's, for messages. Throws DocumentError. */
+/** Parses YAML (and so JSON) by a schema. `name` is the name of the file, for messages. Throws DocumentError. */
 export function parseDocument<T extends z.ZodType>(text: string, schema: T, name: string): z.output<T> {
   const lines = new LineCounter();
   const document = parseYaml(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
@@ -14,7 +14,7 @@ export function parseDocument<T extends z.ZodType>(text: string, schema: T, name
   if (broken.length > 0) throw problemsOf(broken.map((error) => `${name}${lineOf(error, lines)}: ${error.message}`));
   let value: unknown;
   try {
-    // Limits what aliases may multiply.
+    // Limits how often aliases may repeat a part of the document.
     value = document.toJS({ maxAliasCount: 100 }) ?? {};
   } catch (error) {
     throw new DocumentError(`${name}: ${error instanceof Error ? error.message : String(error)}`);

@@ -30,7 +30,7 @@ export function matchingRules(rules: CompiledRules, command: CommandWords): Pref
   return [...strictRules(rules, hiddenCommands(command).commands), ...allowRules(rules, command)];
 }
 
-/** Returns the rules that prompt or forbid, under every path of the program, for a command and those it starts. */
+/** Returns rules that prompt or forbid a command, or one that it starts, whatever the path of the program. */
 export function strictRules({ strict }: CompiledRules, commands: readonly CommandWords[]): PrefixRule[] {
   if (strict.size === 0) return [];
   const matching = new Set<PrefixRule>();

@@ -1,10 +1,10 @@
-// Recognises commands that destroy by their words. This is only advice: `cmd=rm; $cmd -rf /` is not found.
+// Recognises destructive commands by their words. This is only advice: `cmd=rm; $cmd -rf /` is not found.
 import { nameOf } from './hidden-commands.ts';
 import type { CommandWords } from './plain-script.ts';
 
 const DESTROYING = /^(rm|dd|mkfs(\..+)?|mkswap|fdisk|sfdisk|parted|wipefs|blkdiscard|shutdown|reboot|halt|poweroff)$/;
 
-/** Tells whether a command is dangerous. `commands` are the command and those it starts. */
+/** Tells whether a command is dangerous. `commands` are the command and the commands that it starts. */
 export function isDangerous(commands: readonly CommandWords[]): boolean {
   return commands.some(destroys);
 }

@@ -29,7 +29,7 @@ export interface DecisionContext extends AskedFor {
   session?: readonly CompiledRules[];
   /** Whether the submitter asks for the script to run outside the sandbox. */
   escalate: boolean;
-  /** Whether `selection` is 'require', so that the script may not leave the sandbox. */
+  /** Whether `selection` is 'require', in which case the script may not leave the sandbox. */
   mustStay?: boolean;
   /** Names of all variables of the command and its session, secrets included. */
   env?: readonly string[];
@@ -112,8 +112,8 @@ const MOVES_PROGRAMS = /^(PATH|LD_.*|GCONV_PATH|RIPGREP_CONFIG_PATH)$/;
 const HARMLESS = /^(LANG|LC_[A-Z]+|TZ|CI|NO_COLOR|COLUMNS|LINES)$/;
 
 /**
- * Returns the variables that may change what the words do. Inside the sandbox, these choose programs. Outside, they are
- * all that are not known to be harmless, since many make a program start others.
+ * Returns the variables that may change what the words do. Inside the sandbox: those that choose programs. Outside: all
+ * that are not known to be harmless, since many variables make a program start others.
  */
 function movingVariables({ env = [], escalate, sandboxed, anyVariables }: DecisionContext): string[] {
   const leaves = sandboxed && escalate && anyVariables !== true;

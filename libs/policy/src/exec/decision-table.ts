@@ -7,7 +7,7 @@ export type Row = 'forbid' | 'prompt' | 'allow' | 'safe' | 'unknown' | 'dangerou
 export type Ruling = 'allow' | 'ask' | 'forbid';
 type Column = Exclude<ApprovalPolicy, object> | 'reject' | 'omitted';
 
-/** The table of docs/rules.md. Where `reject` asks, the kinds that it names are forbidden. */
+/** The table of docs/rules.md. With `reject`, the kinds of questions that it names are forbidden instead of asked. */
 const DECISION_TABLE: Readonly<Record<Row, Readonly<Record<Column, Ruling>>>> = {
   forbid: {
     never: 'forbid',
@@ -82,7 +82,7 @@ export interface AskedFor {
   askByDefault?: AskByDefault | undefined;
 }
 
-/** Returns the ruling about a row where no rule decides. Dangerous commands never get a milder one than others. */
+/** Returns the ruling about a row where no rule decides. A dangerous command never gets a milder ruling than others. */
 export function defaultRuling(row: Row, { approval, sandboxed, askByDefault }: AskedFor): Ruling {
   const ruling = rulingFor(row, approval);
   if (askByDefault !== 'sandboxed' || (row !== 'safe' && row !== 'unknown' && row !== 'dangerous')) return ruling;

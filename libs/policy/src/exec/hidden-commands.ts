@@ -8,7 +8,7 @@ const MOST_WORDS = 65;
 const MOST_LAUNCHERS = 4;
 
 export interface HiddenCommands {
-  /** The command, and those that it plainly starts: `rm -f x` for `sudo rm -f x` and `sh -c 'rm -f x'`. */
+  /** The command, and the commands that it plainly starts: `rm -f x` for `sudo rm -f x` and `sh -c 'rm -f x'`. */
   readonly commands: CommandWords[];
   /** Whether the command starts something that is not written out or cannot be parsed: `sh -c "$x"`, `sudo $x`. */
   readonly unreadable: boolean;
@@ -47,7 +47,7 @@ interface PlacedLauncher {
   launcher: Launcher;
 }
 
-/** Returns the command's launcher and those that its words name (`sudo sh -c 'make all'`), one of each kind. */
+/** Returns the command's launcher and the launchers among its words (`sudo sh -c 'make all'`), one of each kind. */
 function launchersIn(command: CommandWords): PlacedLauncher[] {
   const outer = launcherAt(command, 0);
   if (!outer) return [];

@@ -3,7 +3,7 @@ import type { CompiledRules } from './compiled-rules.ts';
 
 // Words of file operations and tool calls. The first word names the operation; the others are paths, or a tool's name.
 // WORDS-1. A path in a rule stands for itself and everything below it.
-// WORDS-2. `prompt` and `forbid` also match an operation on a directory above their path: removing, renaming, listing.
+// WORDS-2. `prompt` and `forbid` also match the removal, renaming or listing of a directory above the rule's path.
 // WORDS-3. No rule about these words allows a shell command: a session that writes files can replace programs.
 
 export interface OperationWords {

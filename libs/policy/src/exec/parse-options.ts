@@ -2,7 +2,7 @@
 // `--file` in one version of a program and be ambiguous in the next.
 
 export interface HarmlessOptions {
-  /** Letters as in getopt's option string: `nl:` is `-n` without a value and `-l` with one. */
+  /** Letters as in getopt's option string: `nl:` is `-n` without a value and `-l` with a value. */
   readonly short: string;
   /** Long names in full: `quiet`, `wrap=` with a value, `group[=]` with an optional value. */
   readonly long: readonly string[];

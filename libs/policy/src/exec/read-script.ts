@@ -6,7 +6,7 @@ const LONGEST_READABLE_CHARS = 64 * 1024;
 const MOST_NODES = 100_000;
 
 /**
- * - `plain`: exactly these commands run, in every shell. `document`: this one runs, and reads a here-document.
+ * - `plain`: exactly these commands run, in every shell. `document`: one command, which reads a here-document.
  * - `opaque`: more commands than these may run. `unreadable`: the parser reports an error.
  */
 export interface Reading {

@@ -7,7 +7,10 @@ export interface RequirementWithoutRule {
 
 export const REJECTED_PROMPT = 'approval policy rejected sandbox approval prompt';
 
-/** Decides where no rule and no list does. `wouldAsk` means that the command runs in a sandbox whose modes ask. */
+/**
+ * Decides about a command about which no rule and no list decides. `wouldAsk` means that the command runs in a sandbox
+ * whose modes ask.
+ */
 export function requirementWithoutRule(
   approval: ApprovalPolicy | undefined,
   wouldAsk: boolean,

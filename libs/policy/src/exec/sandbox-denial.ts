@@ -48,7 +48,7 @@ const NETWORK = [
 const NOT_PERMITTED = /\boperation not permitted\b|\bEPERM\b|\[Errno 1\]/i;
 const ABOUT_SOCKETS = /\b(?:sockets?|connect|sendto)\b/i;
 
-/** Returns what the sandbox seems to have denied. Undefined without a sandbox, or if no output reports a denial. */
+/** Returns what the sandbox seems to have denied. Undefined without a sandbox, or if the output reports no denial. */
 export function sandboxDenial({ exitCode, output, sandbox }: FailedCommand): SandboxDenial | undefined {
   if (!sandbox.sandboxed || exitCode === null || exitCode === 0) return undefined;
   const lines = lastLines(output);

@@ -1,8 +1,8 @@
 /**
  * Programs that start no other program and read no program text, whatever their words and files are. A rule that allows
- * one by its first words allows nothing that a person does not see. Others start programs by options, variables or
- * files: `git` by hooks, `cargo` by build scripts, `find` by `-exec`. Programs that destroy (`rm`, `dd`, `shred`) are
- * left out, since more words may follow those of a rule.
+ * such a program by its first words allows nothing that a person does not see. Others start programs by options,
+ * variables or files: `git` by hooks, `cargo` by build scripts, `find` by `-exec`. Programs that destroy (`rm`, `dd`,
+ * `shred`) are left out, since more words may follow those of a rule.
  */
 const STARTS_NOTHING = new Set(
   `basename cat chgrp chmod chown cksum cmp comm cp csplit cut df dircolors dirname du echo expand expr factor false fmt fold

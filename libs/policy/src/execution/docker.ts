@@ -27,7 +27,7 @@ export interface DockerAllowances {
   kept?: number;
   /** Whole names of `full` and `slim`. Default: SESSION_IMAGES. */
   sessionImages?: SessionImages | undefined;
-  /** Image of a session that names none. `full` means `slim` while the host lacks the full one. */
+  /** Image of a session that names none. `full` means `slim` while the host lacks the image `full`. */
   defaultImage: string;
   /** 'root' allows uid and gid 0. 'image' allows user names and the image's own default user. */
   users: readonly ('root' | 'image')[];

@@ -11,7 +11,7 @@ import { checkHostOffer } from './host.ts';
 
 /**
  * Returns the fields that a host with this offer refuses and another host may run. Fields that every host refuses are
- * left out: a host takes such a session, and its commands end with the refusal.
+ * left out: a host takes such a session, and the session's commands end with the refusal.
  */
 export function refusedByOffer(spec: ResolvedSessionSpec, offer: HostOffer, defaultImage: string): FieldIssue[] {
   if (refusedSandbox(spec).length > 0) return [];

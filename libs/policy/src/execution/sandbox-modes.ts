@@ -14,7 +14,7 @@ import { withSetting } from './refusal.ts';
 export interface SandboxAllowances {
   modes: readonly SandboxMode[];
   networks: readonly NetworkAccess[];
-  /** The most that `limited` may name. */
+  /** The hosts that a session with the network `limited` may name. */
   hosts: readonly string[];
 }
 
@@ -36,7 +36,7 @@ export function checkAllowed(spec: AskedSandbox, allowances: SandboxAllowances):
   const asked = resolveSandbox(spec);
   const { usual } = SANDBOX_TABLE[spec.policy.type];
   return [
-    // Less than the policy provides anyway needs no listing, so it is no reason to wait for a host.
+    // The operator need not list less than the policy provides anyway, so that is no reason to wait for another host.
     ...checkListed('mode', asked.mode, usual.mode, [LEAST_MODE, ...allowances.modes]),
     ...checkListed('network', asked.network, usual.network, allowances.networks),
     ...checkHosts(asked.allowedHosts, allowances.hosts),

@@ -26,7 +26,7 @@ const LONGEST_STEP = 255;
 
 interface Instruction {
   code: number;
-  /** Instructions to skip if the comparison holds. */
+  /** Number of instructions to skip if the comparison holds. */
   ifTrue?: number;
   ifFalse?: number;
   operand: number;

@@ -3,10 +3,10 @@ export type SessionImages = Readonly<Record<'full' | 'slim', string>>;
 
 const REPOSITORY = 'shellfleet/session';
 
-/** Names on a host on which no `up` has run, where an operator has loaded the images. */
+/** Names of the images on a host on which no `up` has run, because its operator has loaded them. */
 export const SESSION_IMAGES: SessionImages = { full: `${REPOSITORY}:full`, slim: `${REPOSITORY}:slim` };
 
-/** Returns names that no other version or owner uses on the same engine. An owner is a state directory of `up`. */
+/** Returns image names that no other version or owner uses on an engine. An owner is a state directory of `up`. */
 export function ownSessionImages(version: string, owner: string): SessionImages {
   const tag = (variant: keyof SessionImages) => `${REPOSITORY}:${variant}-${version}-${owner}`;
   return { full: tag('full'), slim: tag('slim') };
@@ -15,7 +15,7 @@ export function ownSessionImages(version: string, owner: string): SessionImages 
 /** Name of the file in a state directory that holds its owner id. */
 export const IMAGE_OWNER_FILE = 'image-owner';
 
-/** Returns the whole name of an image. Every name but the short ones is whole. */
+/** Returns the whole name of an image. A name that is not a short one is already whole. */
 export function toWholeName(image: string, names: SessionImages = SESSION_IMAGES): string {
   return Object.hasOwn(names, image) ? names[image as keyof SessionImages] : image;
 }

@@ -14,7 +14,8 @@ import { WORKSPACE_PATH } from './directories.ts';
 import { isWithinPatterns } from './host-patterns.ts';
 import { checkSandbox, type SandboxAllowances } from './sandbox-modes.ts';
 
-// Plans the wider sandbox: the session's policy with the operator's mode and network, neither narrower than before.
+// Plans the wider sandbox: the session's policy with the operator's mode and network, neither
+// narrower than in the sandbox of the session.
 
 /** The operator's `escalation`. At least one of the two fields is given. */
 interface Escalation {
@@ -108,7 +109,7 @@ function widen(
   return issues.length === 0 ? { sandbox, allowances } : { refusal: describe(issues) };
 }
 
-/** Shells that read no file when they run a script, unless a variable names one. */
+/** Shells that read no other file when they run a script, unless a variable names a file. */
 const SHELLS = ['bash', 'dash', 'ash', 'sh'];
 const HARMLESS_OPTIONS = ['--norc', '--noprofile', '--posix', '-p'];
 

@@ -84,7 +84,7 @@ export class AnchorScan implements Source {
         const head = heads[Math.imul(trigram, HASH_FACTOR) >>> shift]!;
         if (head !== 0) this.#look(window, at, trigram, head, findings);
       }
-      // Text after an open start is searched again once that start is decided.
+      // Text after an open start is searched again when it is known whether the start is a finding.
       if (at > findings.openAt) break;
     }
     if (!window.complete) this.#openAtEnd(window, findings);

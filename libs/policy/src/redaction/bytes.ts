@@ -32,7 +32,7 @@ const NEAR_BYTES = 48;
 
 /** Returns the offset of the first `byte` in [from, to), or `to` if there is none. */
 export function indexOfByte(bytes: Uint8Array, byte: number, from: number, to: number): number {
-  // Most are near. Over a distance Buffer.indexOf is faster, in spite of the cost of its call.
+  // Most bytes are found nearby. Over a distance Buffer.indexOf is faster, in spite of the cost of its call.
   const near = Math.min(to, from + NEAR_BYTES);
   let at = from;
   while (at < near && bytes[at] !== byte) at += 1;

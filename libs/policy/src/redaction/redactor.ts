@@ -123,7 +123,7 @@ export class StreamRedactor implements Redactor {
   }
 
   #makeRoom(bytes: number): void {
-    // One byte more than is read, so that a stream's first byte has a left neighbour too.
+    // The buffer has one byte in front, so that the first byte of a stream has a left neighbour too.
     const keepFrom = Math.max(this.#leftFrom, this.#at - REDACTION_CONTEXT_BYTES) - 1;
     const needed = this.#end - keepFrom + bytes;
     const roomier = needed <= this.#bytes.length * 0.75 ? this.#bytes : evenBuffer(2 * needed);
@@ -207,7 +207,7 @@ export class StreamRedactor implements Redactor {
   #changesAt(at: number, settledTo: number, end: number, foundThere: readonly Finding[]): boolean {
     const reads = (source: Source): boolean => source.mayReadLeftOf(this.#bytes, at, end);
     if (!this.#options.sources.some(reads)) return false;
-    // What is open there is decided by a search of all text that follows.
+    // Whether an open start there is a finding is decided by a search of all text that follows.
     if (at >= settledTo) return true;
     const sources = this.#options.sources.filter(reads);
     this.#window.look(at, at + 1, end, this.#window.complete, this.#leftFrom);

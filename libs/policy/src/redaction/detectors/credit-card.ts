@@ -1,7 +1,7 @@
 import { ALPHANUMERICS, byteSet, DIGITS, runEnd, runStart, WORD } from '../bytes.ts';
 import type { Findings, Rule, ScanWindow, Source } from '../source.ts';
 
-/** A number after one of these is part of a word or the decimals of a fraction. */
+/** Bytes before a number that make it a part of a word or the decimals of a fraction. */
 const NOT_AFTER = byteSet('A-Za-z0-9_.');
 const NUMBER = byteSet('0-9 -');
 const LEAST_DIGITS = 13;

@@ -6,7 +6,7 @@ const LOCAL = byteSet('A-Za-z0-9._%+-');
 const LOCAL_FIRST = byteSet('A-Za-z0-9_');
 const LABEL = byteSet('A-Za-z0-9-');
 const DOMAIN = byteSet('A-Za-z0-9.-');
-/** From RFC 5321. Of a longer local part only the last 64 characters are redacted. */
+/** Limit of RFC 5321. Of a longer local part only the last 64 characters are redacted. */
 const MOST_LOCAL = 64;
 const MOST_DOMAIN = 255;
 const AT = 0x40;

@@ -38,7 +38,7 @@ function next(pattern: Pattern, machine: PatternMachine, window: ScanWindow, fro
 /** Returns the earliest offset of a possible open start: after the last newline, and within the longest match. */
 function startOfUndecided({ matchesNewline, longest }: Pattern, { bytes, end }: ScanWindow, from: number): number {
   const lineStart = matchesNewline ? from : Math.max(from, bytes.subarray(from, end).lastIndexOf(NEWLINE) + from + 1);
-  // One character more, since an assertion may depend on the character after a match.
+  // One character is added, since an assertion may depend on the character after a match.
   const longestBytes = (longest + 1) * MOST_BYTES_OF_A_CHARACTER;
   return Math.max(lineStart, end - longestBytes);
 }

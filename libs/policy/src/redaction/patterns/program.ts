@@ -39,7 +39,7 @@ export interface Pattern {
   matchesNewline: boolean;
   /** The byte with which every match begins, if there is only one. */
   firstByte: number | undefined;
-  /** In characters. Infinity if matches have no greatest length. */
+  /** Greatest length of a match, in characters. Infinity if there is none. */
   longest: number;
 }
 

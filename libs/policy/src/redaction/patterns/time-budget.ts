@@ -1,5 +1,5 @@
 const MS_PER_64_KIB = 50;
-/** Allowed in addition: the first use of a pattern and pauses of the process take time without work. */
+/** Additional time: the first use of a pattern and pauses of the process take time that no bytes account for. */
 const GRACE_MS = 200;
 
 /** The time that the custom patterns of one stream may take. It grows with the bytes received. */

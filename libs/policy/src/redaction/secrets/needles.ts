@@ -10,7 +10,7 @@ import {
   wrappedForms,
 } from './tolerant-needle.ts';
 
-/** In characters. A shorter secret would be found by chance all over the output. */
+/** Least length in characters. A shorter secret would be found by chance all over the output. */
 export const SHORTEST_SECRET_CHARS = 6;
 /** Longer texts are searched for in pieces: an encoded piece must fit into the bytes that a redactor may hold. */
 const LONGEST_NEEDLE_BYTES = 8 * 1024;
@@ -24,7 +24,7 @@ export function needlesOf(value: string, rule: Rule): Anchor[] | undefined {
   const whole = textsOf(value);
   const texts = [...whole, ...linesOf(value)];
   const exact = piecesOf([...texts.flatMap(exactEncodings), ...whole.flatMap(fullyEscaped)]);
-  // Also for a short value, which may be within a longer encoded text that line breaks interrupt anywhere.
+  // This is also done for a short value, which may be within a longer encoded text that line breaks interrupt anywhere.
   const wrappable = piecesOf(texts.flatMap(wrappableEncodings));
   const special = piecesOf(texts.filter((text) => /[^A-Za-z0-9]/.test(text)));
   return [

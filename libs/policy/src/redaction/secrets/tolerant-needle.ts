@@ -40,7 +40,7 @@ export const wrappedForms = byTable((byte, isFirst) =>
 /** Separators of hex bytes as certificates, `od` and `xxd -i` print them, longer ones before their own prefixes. */
 const HEX_SEPARATORS = [':', '-', ' 0x', ' ', ', 0x', ',0x', ',\n  0x', '\n  0x', '\n ', '\n', '\r\n '];
 
-/** One number of two digits with a blank or colon is common; two are not. */
+/** A number of two digits with a blank or colon is common; two such numbers in a row are not. */
 export const SEPARATED_HEX_ANCHOR_BYTES = 5;
 
 /** Hex with separators between the bytes, in either case. */

@@ -7,7 +7,7 @@ import { type ByteSet, byteSet } from '../bytes.ts';
  */
 export interface TokenKind {
   type: string;
-  /** At least three characters each. */
+  /** Texts with which the token begins, each of at least three characters. */
   anchors: readonly string[];
   /** The token from its anchor on, of bounded length. Text that the group `keep` matches at the beginning is shown. */
   shape: RegExp;
