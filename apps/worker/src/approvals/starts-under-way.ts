@@ -5,7 +5,7 @@ import type { AdmissionInput } from '../admission/admission.ts';
 // STARTS-1. A use begins before the host looks for an approval. It ends when none was found, or with the reply of the
 //           script that starts the entry. A start whose entry is held for a question uses none.
 // STARTS-2. A use that begins after a revocation was written finds no approval, so a revocation waits only for earlier
-//           ones.
+//           uses.
 
 type StartingEntry = Pick<AdmissionInput, 'tenant' | 'session' | 'generation' | 'entryId'>;
 

@@ -10,7 +10,7 @@ import type { AttachedReader } from './attached-reader.ts';
 // Stores the output of one entry.
 // STORE-1. A byte is acknowledged to the keeper only after it is stored: in the session's stream or, over the budget,
 //          in the overflow log. If the log fails, the byte is acknowledged too, and the stream counts it as omitted.
-// STORE-2. One append at a time. Output is queued meanwhile, and above a limit reading from the keeper pauses
+// STORE-2. One append at a time. Other output is queued, and above a limit reading from the keeper pauses
 //          (backpressure).
 // STORE-3. Output that is not stored when the entry ends is stored by the step that finishes the entry.
 // STORE-4. The stream is written before the log: a host that adopts the entry continues the stream with the log.

@@ -35,7 +35,7 @@ beforeEach(() => {
 });
 
 describe('the start of a decided entry', () => {
-  // A host that stood still in between must not start a command on an approval that was revoked meanwhile.
+  // A host that stood still in between must not start a command on an approval that was revoked.
   test('follows an approval until its deadline, and requires a new decision after that', async () => {
     expect(await admit({ type: 'admit', startBy: 123 })).toEqual({
       next: { type: 'decide', entry: ENTRY, opened: false },

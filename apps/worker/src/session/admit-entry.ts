@@ -16,7 +16,7 @@ import { LOOK, type Step, toStep, toStepAfter } from './step.ts';
 // ADMIT-3. A worker that dies within the step leaves the head unchanged, held, started, or ended. The next worker
 //          decides about it only if it is unchanged.
 // ADMIT-4. An entry that cannot be decided about is not started: it ends with the error.
-// ADMIT-5. A verdict holds under the digest of its request. If the rules change meanwhile, the entry is decided again.
+// ADMIT-5. A verdict holds under the digest of its request. If the rules change before the reply, it is decided again.
 // ADMIT-6. An entry starts on a verdict that was requested when its shell was ready.
 // ADMIT-7. A denial is in the audit before it takes effect.
 // ADMIT-8. Where entries are decided about, the shell receives only what this process has admitted (AdmittedEntry). An

@@ -2,7 +2,7 @@ import type { HostMailbox } from '@shellfleet/mailbox';
 
 /** Idle time of a driven session before its driver is looked for, and interval after that. */
 const LOOK_EVERY_MS = 1_000;
-/** Time between the two looks that find no driver. A living driver renews its heartbeat in it after an outage. */
+/** Time between the two looks that find no driver. After an outage a living driver renews its heartbeat sooner. */
 const MISSING_FOR_MS = 2_000;
 
 type Look = 'stays' | 'closing' | 'closing-before' | 'fenced';

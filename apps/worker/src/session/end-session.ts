@@ -36,7 +36,7 @@ async function asks({ admission, context }: SessionParts): Promise<boolean> {
   return admission.digest !== '' && (await context.mailbox.peek())?.runnable === false;
 }
 
-/** Returns why an idle session is given up, if so. `activeAt` is its last use by `performance.now()`. */
+/** Returns why an idle session is given up, else undefined. `activeAt` is its last use by `performance.now()`. */
 export function whyGiveUp({ shell, context: { spec } }: SessionParts, activeAt: number): string | undefined {
   if (!shell.hasSandbox) return 'nothing waits';
   if (shell.death !== undefined || shell.live?.connected !== true) return 'its container is gone';

@@ -74,7 +74,7 @@ describe('the end of a session', () => {
     expect(it.mailbox.released).toBe('queued');
   });
 
-  test('gives up an idle session, and adds its job again after a submit meanwhile', async () => {
+  test('gives up an idle session, but adds its job again after a late submit', async () => {
     const it = open({ idleTimeoutMs: 50 });
     it.mailbox.submit({ id: 'a', script: 'true' });
     it.jobs.remove.mockImplementation(async () => void it.mailbox.submit({ id: 'late', script: 'true' }));

@@ -111,7 +111,7 @@ export class Hosting {
     return this.#cancelled.has(id);
   }
 
-  /** Runs `work`, and shows `activity` to others meanwhile. */
+  /** Runs `work`, and shows `activity` to others while it runs. */
   async during<T>(activity: Activity, work: () => Promise<T>): Promise<T> {
     this.#activity = activity;
     if (activity.type === 'runs') this.#cancelIfOver(activity.run);

@@ -8,7 +8,7 @@ import { failWaiting } from './fail-waiting.ts';
 import type { SessionParts } from './session-parts.ts';
 
 /**
- * Fails what waits in a session whose job differs from its sealed spec, and gives it up. The next submit adds a valid
+ * Fails the entries of a session whose job differs from its sealed spec, and gives it up. The next submit adds a valid
  * job.
  */
 export async function refuseSession(

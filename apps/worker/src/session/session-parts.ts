@@ -121,7 +121,7 @@ function createShell(
   );
 }
 
-/** Returns what a verdict about an entry can depend on besides the entry. */
+/** Returns everything on which a verdict about an entry can depend, except the entry. */
 export function aboutSession({
   context: { owner, generation, spec, wider, shell },
 }: Pick<SessionParts, 'context'>): Omit<AdmissionInput, 'entryId' | 'opens' | 'payload' | 'attempt'> {

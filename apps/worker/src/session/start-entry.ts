@@ -48,7 +48,7 @@ function refuseReplay({ id, retry, inbox }: Entry, { sealer, owner, generation }
   try {
     sealer.refuse(sealPlace('payload', owner.keys, { id, generation, retry, inbox }), 'this host began it before');
   } catch {
-    // It is reported, and the entry ends with the same error.
+    // The refusal is reported by now, and the entry ends with the same error.
   }
 }
 

@@ -10,7 +10,7 @@ import { CleanOutput } from '../output/clean-output.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import type { CommandStart, Shell, ShellEnd } from './shell.ts';
 
-/** Prepares a fresh shell by the spec. Throws SESSION_START_FAILED, also when another shell replaces it meanwhile. */
+/** Prepares a fresh shell by the spec. Throws SESSION_START_FAILED, also when another shell replaces it. */
 export async function prepareShell(
   live: Shell,
   spec: ResolvedSessionSpec,

@@ -188,7 +188,7 @@ export class SessionShell {
     if (this.#preparedShellNumber !== this.#shellNumber) await this.#prepare(signal);
   }
 
-  /** Prepares the shell (EPOCH-2). Throws when another, unprepared one replaces it meanwhile. */
+  /** Prepares the shell (EPOCH-2). Throws when another, unprepared shell replaces it in the meantime. */
   async #prepare(signal: AbortSignal): Promise<void> {
     const shellNumber = this.#shellNumber;
     const { session } = this.#deps.ref;
@@ -312,7 +312,7 @@ export class SessionShell {
     await this.#deps.egress.listen(egressPath);
   }
 
-  /** Returns why to keep the sandbox for a post-mortem, if so, in words. */
+  /** Returns why to keep the sandbox for a post-mortem, in words. Undefined if there is no reason. */
   #whyKeep(reason: string, inOrder: boolean): string | undefined {
     if (this.#deps.keep === undefined || this.#preparedShellNumber === 0) return undefined;
     if (!inOrder) return reason;

@@ -31,7 +31,7 @@ export class TerminalInput {
     return !hadRoom && this.hasRoom;
   }
 
-  /** Resets to the last taken message after a reconnection: later ones are sent again. */
+  /** Resets to the last taken message after a reconnection, since later messages are sent again. */
   restart(): void {
     this.#under = [];
     this.read = this.taken;

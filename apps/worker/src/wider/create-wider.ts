@@ -112,7 +112,7 @@ function refuseUnsafe({ env = {} }: CommandPayload, session: string): void {
   );
 }
 
-/** Returns why variables are refused, if so (WIDER-2). */
+/** Returns why variables are refused (WIDER-2). Undefined if none is. */
 function refuseVariables(env: Record<string, string>): string | undefined {
   const names = Object.keys(env).filter(isUnsafe);
   if (names.length === 0) return undefined;

@@ -15,7 +15,7 @@ export interface LeastFree {
 }
 
 export interface HostRoom {
-  /** Returns why this host takes no new sessions at present, if so. */
+  /** Returns why this host takes no new sessions at present. Undefined if it takes them. */
   problem(): string | undefined;
   close(): Promise<void>;
 }
