@@ -22,7 +22,7 @@ const result = fc
   }));
 
 describe('a Result on the wire', () => {
-  test('comes back as it was, whatever the wire left out', () => {
+  test('is unchanged after encoding and decoding, although the encoded form leaves fields out', () => {
     fc.assert(
       fc.property(result, (given) => {
         const wire = wireResultSchema.parse(JSON.parse(JSON.stringify(toWireResult(given))));
@@ -67,7 +67,7 @@ describe('a Result on the wire', () => {
     expect(Object.keys(kept).sort()).toEqual(Object.keys(fields).sort());
   });
 
-  test('has an error for the outcome error, and an exit code for its own end', () => {
+  test('has an exit code for success, failure and blocked, and an error for error', () => {
     type Of<O> = Extract<Result, { outcome: O }>;
     type Own = 'success' | 'failure' | 'blocked';
     expectTypeOf<Of<Own>['exitCode']>().toEqualTypeOf<number>();

@@ -53,7 +53,7 @@ describe('a decision about file operations and tools', () => {
       );
   });
 
-  test('follows the strictest rule, and names it in the reason', () => {
+  test('follows the strictest rule, and names that rule in the reason', () => {
     const rules = [
       rule('allow', 'files.write', '/workspace'),
       { ...rule('forbid', ['files.write', 'files.remove'], '/workspace/.git'), justification: 'It is the history.' },
@@ -94,7 +94,7 @@ describe('a decision about file operations and tools', () => {
     expect(requirement(renamed, [rule('allow', 'files.write', '/b')], 'unless-trusted')).toBe('needs-approval');
   });
 
-  test('lets a rule about files forbid a shell command of that name, not allow it', () => {
+  test('a rule about files can forbid a shell command named alike, not allow one', () => {
     const script = 'files.write /workspace';
     const context = { approval: 'unless-trusted', sandboxed: true, escalate: false } as const;
     const under = (...rules: PrefixRule[]) =>

@@ -64,7 +64,7 @@ describe("askByDefault: 'sandboxed'", () => {
     },
   );
 
-  test('gives a reason for each command, and offers a rule if it starts nothing', () => {
+  test('gives a reason for each command, and offers a rule if the command starts nothing', () => {
     expect(evaluate('cat x', { askByDefault, approval: 'on-request' })).toEqual({
       requirement: 'needs-approval',
       reason: 'No rule decides about `cat x`, and the session asks about every such command.',

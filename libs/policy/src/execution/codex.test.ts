@@ -52,7 +52,7 @@ function refusalOf(configOverrides: Record<string, unknown>) {
 
 describe('how Codex is called', () => {
   // S0-22, S0-29
-  test('follows its help: with the platform as a subcommand if it knows one, otherwise without', () => {
+  test('has the platform as a subcommand only if the help of Codex lists one', () => {
     expect(readCodexForm(HELP['0.169.0'])).toBe('plain');
     expect(readCodexForm(HELP['0.120.0'])).toBe('linux');
     expect(readCodexForm('error: unrecognized subcommand')).toBeUndefined();

@@ -62,7 +62,7 @@ describe('the offer of a host', () => {
     expect(refused(spec, offer)).toEqual([[path, setting]]);
   });
 
-  test('does not refuse what every host refuses, since no other host would take it', () => {
+  test('does not refuse a field that every host refuses', () => {
     expect(refused({ limits: { cpuTimeSeconds: 10 } }, {})).toEqual([]);
     expect(refused({ cwd: '/proc/self/fd/7' }, {})).toEqual([]);
   });

@@ -34,7 +34,7 @@ describe('planHost', () => {
   });
 
   // The schema refuses sandboxes that the policy cannot enforce: sandbox-modes.test.ts.
-  test('needs no listing for the mode external and the full network, which it always has', () => {
+  test('allows the mode external and the full network, though the operator lists neither', () => {
     expect(plan({ sandbox: { mode: 'external', network: 'full' } })).toEqual(plan({}));
   });
 

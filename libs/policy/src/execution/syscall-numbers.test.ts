@@ -20,7 +20,7 @@ const onThisMachine = process.arch === 'x64' ? (['x64', 'arm64'] as const) : (['
 describe.each(onThisMachine)('the numbers of system calls of %s', (architecture) => {
   const numberOf = syscallNumbers(architecture);
 
-  test("are the kernel's, and undefined for calls that it lacks", () => {
+  test("are the kernel's, and undefined for calls that the architecture lacks", () => {
     const known = readHeader(HEADERS[architecture]);
     const newest = Math.max(...known.values());
     // An older header lacks newer calls.

@@ -27,7 +27,7 @@ describe('the scan for anchors', () => {
       expect(foundIn(other, scan), other).toEqual([]);
   });
 
-  test('finds an anchor without fold only as it is written', () => {
+  test('finds an anchor without `fold` only in its own upper and lower case', () => {
     const scan = new AnchorScan([{ rule, bytes: Buffer.from('azm_') }], TOKEN_ANCHOR_BITS);
     expect(foundIn('azm_ Azm_ azM_ azm_', scan)).toEqual(['azm_', 'azm_']);
   });

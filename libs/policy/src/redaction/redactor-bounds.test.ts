@@ -7,7 +7,7 @@ const hashKey = Buffer.alloc(32, 7);
 
 describe('the pending text of a redactor', () => {
   // REDACTION-3
-  test('counts as found when it reaches 64 KiB, whatever the chunking', () => {
+  test('counts as found when 64 KiB of text are pending, whatever the chunking', () => {
     const redaction = compileRedaction({
       rules: [{ type: 'quote', strategy: 'mask', pattern: '(?s)<<.*>>' }],
       secrets: { A: 'aaaaaaaa' },
