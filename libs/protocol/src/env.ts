@@ -36,7 +36,7 @@ export const secretsSchema = envSchema.superRefine((secrets, context) => {
   }
 });
 
-/** Output that repeats the same piece would match such a value at every byte, almost to the value's end. */
+/** Longer repetitions in a value are refused. Output that repeats the piece would match at every byte. */
 const MOST_REPEATED_CHARS = 64;
 const LONGEST_PIECE_CHARS = 8;
 

@@ -15,7 +15,7 @@ const bytesOrCount = z.number().default(Number.MAX_SAFE_INTEGER);
 /**
  * Everything for which a host may refuse a session: its operator's allowances, by default the least, and its abilities.
  * `images` is 'any' or a list. `users` are the names allowed besides plain uids. With `ownUids` each session has a
- * separate uid, which no spec chooses. `controlGroups` bound sessions without a container. `diskQuota`: of containers.
+ * separate uid, which no spec chooses. `controlGroups` bound sessions without a container; `diskQuota` bounds disks.
  */
 export const hostOfferSchema = z.object({
   modes: z.array(z.string()).default(['read-only', 'workspace-write']),
