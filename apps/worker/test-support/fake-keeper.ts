@@ -103,7 +103,7 @@ export class FakeKeeper {
     this.#connection?.finish(entry.entryId, { type: 'ended', end });
   }
 
-  /** Begins an entry, on a connection that the test does not show. */
+  /** Begins an entry over a connection that is not part of the test. */
   begin(entryId: string): void {
     this.begun.push(entryId);
     this.#running = { entryId, output: { stdout: [], stderr: [] }, printed: { stdout: 0, stderr: 0 } };

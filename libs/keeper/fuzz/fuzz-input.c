@@ -82,7 +82,7 @@ static uint64_t run(int frames) {
     input_tick();
     if (reader == -1 && next_random() % 4 == 0) {
       reader = open(path, O_RDONLY | O_NONBLOCK);
-      if (reader < 0) abort(); // it has not ended, so its pipe is there
+      if (reader < 0) abort(); // the command has not ended, so its pipe exists
       input_tick();
     }
     for (int pieces = next_random() % 4; pieces && reader >= 0; pieces--) {
@@ -101,10 +101,10 @@ static uint64_t run(int frames) {
     struct epoll_event event;
     if (events_wait(&event, 1, 0, 0) > 0) input_on_writable();
     if (!input_send()) abort();
-    if (!reported_closed && reported < seen) abort(); // read, and never written
+    if (!reported_closed && reported < seen) abort(); // bytes were read that were not reported as written
   }
   input_end();
-  if (!access(path, F_OK)) abort(); // the pipe is removed
+  if (!access(path, F_OK)) abort(); // the end must remove the pipe
   if (reader >= 0) close(reader);
   return seen;
 }

@@ -104,7 +104,7 @@ int main(int argc, char **argv) {
       n += next_random() % 4 ? one : damage(stream + n, one);
     }
     frames += feed(&parser, stream, n);
-    // Over attach a frame after damage is found: half a frame of the largest size does not swallow the next frame.
+    // Over attach, half a frame of the largest size must not swallow the whole frame that follows.
     if (framed) {
       Header half = {.length = MAX_INBOUND_PAYLOAD, .type = START};
       memcpy(stream, SYNC, SYNC_BYTES);

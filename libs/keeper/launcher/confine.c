@@ -18,7 +18,8 @@ enum { LAST_CAPABILITY = 63, CAPABILITY_VERSION = 0x20080522, JOIN_SESSION_KEYRI
 static void limit(int what, const char *name, rlim_t most) {
   struct rlimit now;
   if (getrlimit(what, &now)) fail("reading %s", name);
-  // A starter that is limited itself may not be able to give more; a stricter limit is acceptable.
+  // If the process that started the launcher is limited itself, it may be unable to set a higher limit. A stricter
+  // limit is acceptable.
   const rlim_t hard = now.rlim_max < most ? now.rlim_max : most;
   if (setrlimit(what, &(struct rlimit){hard, hard})) fail("setting %s", name);
 }

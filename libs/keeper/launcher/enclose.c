@@ -2,8 +2,8 @@
 // directories.
 //
 //   private   /workspace  /tmp (also as /var/tmp)  /dev/shm  /dev/pts  /proc  /sys/fs/cgroup (the session's, read-only)
-// ours      /.shellfleet (keeper and socket, read-only)  /.shellfleet-run (the keeper's directory)   hidden    the
-// directories of --hide
+//   added     /.shellfleet (keeper and socket, read-only)  /.shellfleet-run (the keeper's directory)
+//   hidden    the directories of --hide
 #define _GNU_SOURCE
 #include "fail.h"
 #include "launch.h"
@@ -161,7 +161,7 @@ static void enter_root(void) {
 }
 
 void enclose(const Plan *plan) {
-  // Mounts and unmounts of the host are received; those of the session are not passed on.
+  // The session receives the host's mounts and unmounts. Its own are not passed on to the host.
   if (mount(0, "/", 0, MS_SLAVE | MS_REC, 0)) fail("separating mounts from the host's");
   int cgroups[MOST_CGROUPS];
   const int keeper = plan->keeper ? open_source(plan->keeper) : -1;

@@ -3,8 +3,9 @@
 // and writes down how the program ended.
 //
 //   launch --process FILE --ended FILE --user UID:GID [--same-user] [--keeper DIRECTORY] [--workspace DIRECTORY]
-// [--scratch-bytes N] [--cgroup NAME=DIRECTORY ...] [--hide DIRECTORY ...] [--address-space BYTES] [--cpu-seconds N]
-// [--file-size BYTES] [--descriptor FILE] [--show-errors] [--relay SOCKET] -- PROGRAM [ARGUMENT ...]
+//          [--scratch-bytes N] [--cgroup NAME=DIRECTORY ...] [--hide DIRECTORY ...] [--address-space BYTES]
+//          [--cpu-seconds N]
+//          [--file-size BYTES] [--descriptor FILE] [--show-errors] [--relay SOCKET] -- PROGRAM [ARGUMENT ...]
 //
 // Prints `ready` once the program runs, or one line on stderr with the reason why it does not. The program gets its
 // environment, FILE open for reading as descriptor 10, and with --show-errors the launcher's stderr. With --relay its
@@ -112,7 +113,8 @@ static void put_file(const char *path, const char *text) {
   if (fd < 0 || write(fd, text, strlen(text)) < 0 || close(fd) || rename(draft, path)) fail("writing %s", path);
 }
 
-// Returns field 22 of /proc/<pid>/stat. Pid and start together name one process, even when the pid is used again.
+// Returns the start time of a process: field 22 of /proc/<pid>/stat. Pid and start time together name one process, even
+// when the pid is used again.
 static unsigned long long start_of(pid_t pid) {
   char path[48], text[1024];
   snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -129,7 +131,8 @@ static unsigned long long start_of(pid_t pid) {
   return started;
 }
 
-// Maps only the user's own id. In its user namespace a process without privileges may have the other namespaces.
+// Maps only the user's own id into the user namespace. There a process without privileges may create the other
+// namespaces.
 static void map_user(pid_t child) {
   char path[48], text[48];
   snprintf(path, sizeof path, "/proc/%d/setgroups", child);
@@ -212,7 +215,7 @@ int main(int argc, char **argv) {
   if (plan.relay) relay_open(plan.relay);
   if (pipe2(go, O_CLOEXEC) || pipe2(failures, O_CLOEXEC)) fail("making a pipe");
   if (syscall(SYS_close_range, failures[1] + 1, ~0u, 0) && errno != ENOSYS) fail("closing descriptors");
-  setsid(); // fails where it leads a session already
+  setsid(); // fails if this process leads a session already
   for (int s = 1; s < NSIG; s++)
     signal(s, s == SIGHUP || s == SIGINT || s == SIGTERM || s == SIGPIPE ? SIG_IGN : SIG_DFL);
   sigset_t none;
@@ -238,8 +241,8 @@ int main(int argc, char **argv) {
   char text[512];
   size_t n = 0;
   for (ssize_t got; n < sizeof text && (got = read(failures[0], text + n, sizeof text - n)) > 0;) n += got;
-  if (n) { // the reason why it does not run
-    waitpid(child, 0, 0); // it is ending: there is nothing else to do about it
+  if (n) { // the reason why the program does not run
+    waitpid(child, 0, 0); // the child is ending: a failure of this call changes nothing
     unlink(plan.process_file);
     return write(2, text, n) == (ssize_t)n ? 1 : 2;
   }
@@ -247,6 +250,6 @@ int main(int argc, char **argv) {
   forget_environment();
   if (write(1, "ready\n", 6) < 0) errno = 0; // the starter may have died: the program goes on
   detach(0, 2);
-  if (chdir("/")) errno = 0; // then it keeps a directory of the host in use, and works all the same
+  if (chdir("/")) errno = 0; // then the launcher only keeps a directory of the host in use
   write_end(child);
 }

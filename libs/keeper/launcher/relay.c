@@ -30,7 +30,7 @@ void relay_open(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   if (strlen(path) >= sizeof address.sun_path) fail("the path %s is too long for a socket", path);
   strcpy(address.sun_path, path);
-  unlink(path); // of a missing one this fails
+  unlink(path); // fails if there is no file
   listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) || chmod(path, 0600) ||
       listen(listener, 4))
@@ -41,7 +41,8 @@ void relay_open(const char *path) {
 void relay_enter(void) {
   unsetenv("SF_TOKEN");
   unsetenv("SF_SYNC");
-  // Kills the program when the launcher, its relay, dies. A launcher that is already dead has closed its end.
+  // Kills the program when the launcher dies, because the launcher relays its bytes. If the launcher is dead already,
+  // its end of the connection is closed.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL)) fail("tying the program to its relay");
   if (dup2(ends[PROGRAMS], 0) < 0 || dup2(ends[PROGRAMS], 1) < 0) fail("connecting stdin and stdout");
 }
@@ -55,14 +56,14 @@ void relay_begin(void) {
 
 static int is_empty(const Buffer *buffer) { return buffer->from == buffer->to; }
 
-// Returns 0 at the end of the stream.
+// Reads into the empty buffer. Returns 0 at the end of the stream.
 static int fill(Buffer *buffer, int fd) {
   const ssize_t n = read(fd, buffer->bytes, sizeof buffer->bytes);
   if (n > 0) buffer->from = 0, buffer->to = n;
   return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-// Returns 0 when the other end no longer reads.
+// Sends what is in the buffer. Returns 0 when the other end no longer reads.
 static int drain(Buffer *buffer, int fd) {
   const ssize_t n = send(fd, buffer->bytes + buffer->from, buffer->to - buffer->from, MSG_NOSIGNAL);
   if (n > 0) buffer->from += n;

@@ -18,7 +18,7 @@ int begun_open(void) {
   return ids && marks;
 }
 
-// The last bytes of an id are random.
+// The last bytes of an id are random, so they serve as its mark.
 static uint16_t mark_of(const uint8_t *id) { return id[ID_BYTES - 1] | id[ID_BYTES - 2] << 8; }
 
 static int block_has(const uint16_t *block, uint16_t mark) {

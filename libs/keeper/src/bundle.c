@@ -42,7 +42,7 @@ static int write_file(const Place *place, mode_t mode, const void *bytes, size_t
   if (fd < 0) return errno;
   int error = write_all(fd, bytes, n);
   if (!error && fchmod(fd, mode)) error = errno;
-  if (close(fd) && !error) error = errno; // where a file system reports only then that there was no room
+  if (close(fd) && !error) error = errno; // some file systems report only here that there was no room
   if (!error && renameat(place->directory, part, place->directory, place->name)) error = errno;
   if (error) unlinkat(place->directory, part, 0);
   return error;

@@ -27,8 +27,8 @@ async function read(name: string, files: Record<string, string>): Promise<unknow
   return JSON.parse((await run(join(directory, 'read-cgroup'), [root])).stdout);
 }
 
-describe('the control group', () => {
-  test('has its limits and kills read in version 2', async () => {
+describe('the values of a control group', () => {
+  test('include limits, refused forks and out-of-memory kills in version 2', async () => {
     const found = await read('v2', {
       'cgroup.controllers': 'cpuset cpu io memory hugetlb pids rdma misc\n',
       'pids.max': '64\n',
@@ -39,7 +39,7 @@ describe('the control group', () => {
     expect(found).toEqual({ pidsMax: 64, full: 1, refused: 1207, oomKills: 2 });
   });
 
-  test('is never full in version 2 without limits', async () => {
+  test('never show a full group in version 2 without limits', async () => {
     const found = await read('v2-free', {
       'pids.max': 'max\n',
       'pids.current': '3\n',
@@ -49,7 +49,7 @@ describe('the control group', () => {
     expect(found).toEqual({ pidsMax: 0, full: 0, refused: 0, oomKills: 0 });
   });
 
-  test('has its limits and kills read in version 1', async () => {
+  test('include limits, refused forks and out-of-memory kills in version 1', async () => {
     const found = await read('v1', {
       'pids/pids.max': '256\n',
       'pids/pids.current': '254\n',
@@ -59,7 +59,7 @@ describe('the control group', () => {
     expect(found).toEqual({ pidsMax: 256, full: 1, refused: 42, oomKills: 5 });
   });
 
-  test('reports nothing in version 1 of an old kernel', async () => {
+  test('count neither refused forks nor kills in version 1 of an old kernel', async () => {
     const found = await read('v1-old', {
       'pids/pids.max': '256\n',
       'pids/pids.current': '12\n',
@@ -68,7 +68,7 @@ describe('the control group', () => {
     expect(found).toEqual({ pidsMax: 256, full: 0, refused: 0, oomKills: 0 });
   });
 
-  test('reports nothing if no control group is mounted', async () => {
+  test('are zero if no control group is mounted', async () => {
     expect(await read('none', {})).toEqual({ pidsMax: 0, full: 0, refused: 0, oomKills: 0 });
   });
 });

@@ -7,7 +7,7 @@ enum { SILENT_MS = 6000 };
 static struct {
   uint32_t timeout_ms, no_output_timeout_ms;
   uint64_t counted_at;
-  uint64_t run_ms, unconfirmed_ms; // unconfirmed_ms: with a full ring buffer, since the last frame
+  uint64_t run_ms, unconfirmed_ms; // unconfirmed_ms: time with a full ring buffer since the last frame
   uint64_t output_at_ms, output_bytes;
   int storage_is_away;
 } own;
@@ -56,7 +56,7 @@ enum Alarm clocks_alarm(int *wake) {
   uint64_t next = UINT64_MAX;
   if (wall) next = wall;
   if (no_output && own.output_at_ms + no_output < next) next = own.output_at_ms + no_output;
-  const int stand_still = own.storage_is_away || output_is_full(); // a frame starts them again
+  const int stand_still = own.storage_is_away || output_is_full(); // a frame starts the clocks again
   *wake = next == UINT64_MAX || stand_still ? -1 : next > own.run_ms ? (int)(next - own.run_ms) : 0;
   if (wall && own.run_ms >= wall) return WALL_ALARM;
   return no_output && own.run_ms >= own.output_at_ms + no_output ? NO_OUTPUT_ALARM : NO_ALARM;

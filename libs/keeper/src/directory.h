@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Writes the link-free path of the shell's directory, or of `path` in that. Returns the length, or 0 if there is none.
+// Writes the link-free path of the shell's directory, or of `path` relative to it. Returns the length, or 0 for none.
 size_t directory_describe(uint8_t *text, size_t size, const uint8_t *path, size_t path_bytes);
 
 #endif

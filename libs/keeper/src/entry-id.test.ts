@@ -4,13 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { entryIdFromBytes, entryIdToBytes, toEntryId } from './entry-id.ts';
 
 describe('the id of an entry', () => {
-  test('is a ULID that its 128 bits restore', () => {
+  test('is the same ULID after conversion to 128 bits and back', () => {
     for (const id of ['00000000000000000000000000', '7ZZZZZZZZZZZZZZZZZZZZZZZZZ', ulid(), ulid()]) {
       expect(entryIdFromBytes(entryIdToBytes(id))).toBe(id);
     }
   });
 
-  test('is any 128 bits that their ULID restores', () => {
+  test('is the same 128 bits after conversion to a ULID and back', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), (bytes) => {
         expect(entryIdToBytes(entryIdFromBytes(bytes))).toEqual(bytes);

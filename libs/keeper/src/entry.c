@@ -54,7 +54,7 @@ static int is_entry(const Header *header) { return entry.phase != NOTHING && !me
 static void conclude(int code, enum EndReason reason, int signal) {
   if (ladder_is_on()) {
     reason = ladder_reason();
-    signal = 0; // it was the keeper's
+    signal = 0; // the keeper sent the signal
   } else if (signal) {
     reason = SIGNALLED;
   }
@@ -194,7 +194,7 @@ void entry_resume(const Header *header, const uint8_t *payload) {
 static void stop(enum EndReason reason, uint32_t within_ms) {
   if (ladder_is_on()) return;
   if (entry.phase == RUNNING && entry.kind == COMMAND_ENTRY) {
-    entry_on_report(); // it may have ended by itself, or be on its way
+    entry_on_report(); // reads a report that has arrived: the command may have ended by itself
     if (entry.phase != RUNNING) return;
     ladder_begin(reason, within_ms, entry.since);
     shell_interrupt();

@@ -41,7 +41,7 @@ typedef struct {
 
 typedef struct {
   uint8_t id[ID_BYTES];
-  uint8_t error, signal; // of its end
+  uint8_t error, signal; // errno or signal with which the call ended
 } Begun;
 
 static Call calls[FILE_CALLS];

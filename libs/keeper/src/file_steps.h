@@ -23,7 +23,7 @@ void place_close(Place *place);
 int look_at(int directory, const char *name, int is_removed);
 int change_mode(int directory, const char *name, mode_t mode);
 int change_mode_of(const char *path, mode_t mode);
-// Returns the given flags, which keep openat() or fstatat() from following a link, if links are refused; else 0.
+// Returns the given flags if links are refused, else 0. The flags keep openat() or fstatat() from following a link.
 int unless_links_are_followed(int flags);
 // Returns the errno for a name that is no directory: ENOTDIR, or ELOOP for a link that is not followed.
 int not_a_directory(int directory, const char *name);

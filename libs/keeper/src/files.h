@@ -1,4 +1,4 @@
-// File operations, done by a fork of the keeper as the container's user: nothing needs to be in the image for them.
+// File operations, done by a fork of the keeper as the container's user. They need no program in the image.
 #ifndef FILES_H
 #define FILES_H
 #include "file_operation.h"

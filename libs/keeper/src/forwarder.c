@@ -26,7 +26,7 @@ typedef struct {
 } Way;
 
 typedef struct {
-  int inside, outside; // -1: the slot is free; the proxy is not reached yet
+  int inside, outside; // inside -1: the slot is free; outside -1: the proxy is not reached yet
   uint64_t since, tried_at;
   Way out, in;
 } Connection;
@@ -53,7 +53,8 @@ static void reply_away(Connection *connection) {
   release(connection);
 }
 
-// Connects to the proxy. A busy proxy has a full backlog; one that is away has no socket, or one without a listener.
+// Connects to the proxy. A busy proxy has a full backlog. A proxy that is away has no socket, or one without a
+// listener.
 static void reach_proxy(Connection *connection) {
   connection->tried_at = now_ms();
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -79,7 +80,7 @@ static void accept_one(void) {
 
 static int is_temporary(void) { return errno == EAGAIN || errno == EINTR; }
 
-// Returns 0 when the connection is broken, as `give` does.
+// Reads from the source into an empty buffer. Returns 0 when the connection is broken, as `give` does.
 static int take(Way *way, int source) {
   if (way->has_ended || way->from < way->to) return 1;
   const ssize_t n = read(source, way->bytes, sizeof way->bytes);

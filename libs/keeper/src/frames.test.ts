@@ -102,7 +102,7 @@ describe('damage of a frame over attach', () => {
   const after = frame({ offset: 3 });
   const damaged = encodeFrame(frame({ offset: 2 }), sync);
 
-  test('costs no frame but the damaged one, whatever its length after the cut', () => {
+  test('costs only the damaged frame, wherever that frame is cut', () => {
     for (let length = 0; length < damaged.length; length++) {
       const bytes = [encodeFrame(before, sync), damaged.subarray(0, length), encodeFrame(after, sync)];
       expect(plain(decodeIn([Buffer.concat(bytes)], sync))).toEqual(plain([before, after]));
@@ -120,7 +120,7 @@ describe('damage of a frame over attach', () => {
     }
   });
 
-  test('does not delay the next frame when the largest frame is half missing', () => {
+  test('does not delay the next frame when most of the largest possible frame is missing', () => {
     const half = encodeFrame(frame({ payload: new Uint8Array(maxPayload) }), sync).subarray(
       0,
       SYNC_BYTES + HEADER_BYTES + 10,
@@ -141,7 +141,7 @@ describe('damage of a frame over attach', () => {
     expect(decoder.skipped).toBe(4);
   });
 
-  test('keeps no memory for a flood of junk', () => {
+  test('takes no memory for skipped bytes, however many arrive', () => {
     const decoder = new FrameDecoder({ maxPayload, sync });
     for (let i = 0; i < 100; i++) decoder.push(randomBytes(10_000));
     expect(decoder.skipped).toBeGreaterThan(100 * 10_000 - maxPayload - 100);

@@ -169,7 +169,8 @@ export class FrameDecoder {
           at = this.#skipTo(at, at + 1);
         }
       } else {
-        // The sync word is random, so another one inside an incomplete frame begins the next frame after a dead sender.
+        // The sync word is random. So another one inside an incomplete frame begins the next frame: the sender has
+        // died.
         const next = this.#rest.indexOf(sync, header);
         if (next < 0) break;
         at = this.#skipTo(at, next);

@@ -23,7 +23,7 @@ static struct {
   uint8_t id[ID_BYTES];
   int fd;                     // the writing end, -1 when closed; the shell opens the other end by its name
   uint64_t received, written; // bytes from the worker, and to the pipe
-  uint64_t reported;          // INPUT_TAKEN has been sent for these
+  uint64_t reported;          // bytes for which INPUT_TAKEN was sent
   int has_reader, has_ended, reader_closed, reported_closed;
   int is_grown, ticks;
 } own = {.fd = -1};
@@ -39,8 +39,9 @@ static void close_pipe(void) {
   own.fd = -1;
 }
 
-// Only the keeper has a writing end, so the reader's file ends when that is closed. To open it, a reading end is opened
-// first, and closed afterwards, so that the pipe shows whether the shell has opened its own reading end.
+// Only the keeper has a writing end, so the reader meets the end of the file when the keeper closes it. A writing end
+// can be opened only while there is a reading end. So a reading end is opened first, and closed at once, so that the
+// pipe shows whether the shell has opened its own reading end.
 int input_begin(const uint8_t *id) {
   input_end();
   free_path(path_of("input"));
@@ -109,7 +110,7 @@ static void receive(const uint8_t *from, size_t n) {
     own.received += piece;
     from += piece;
     n -= piece;
-    write_to_pipe(); // so that one frame of a whole window fits behind what the pipe takes at once
+    write_to_pipe(); // makes room, so that a frame of a whole window fits if the pipe takes its beginning
   }
 }
 
@@ -130,7 +131,8 @@ void input_on_writable(void) {
   if (own.is_open) write_to_pipe();
 }
 
-// Polls, because no event reports that the shell has opened the pipe. Before, a write fails as if the reader had gone.
+// Polls, because no event reports that the shell has opened the pipe. Before the shell does, a write fails as if the
+// reader had gone.
 int input_tick(void) {
   if (!own.is_open || own.has_reader || own.fd < 0) return -1;
   struct pollfd p = {.fd = own.fd, .events = POLLOUT};

@@ -43,7 +43,7 @@ static int climb(uint64_t passed) {
     own.step = TERMINATED;
     if (own.grace && left) return sweep(SIGTERM, own.since, shell_pid());
   }
-  // Repeated until no process is left, because a process that was just starting may be seen only now.
+  // The sweep is repeated until no process is left, because a process that was just starting may be seen only now.
   if (own.step == TERMINATED && passed >= (uint64_t)own.grace * 3 / 5 && left)
     return sweep_kill(own.since, shell_pid());
   return left;

@@ -16,7 +16,7 @@ typedef struct {
 } LatePipe;
 
 static LatePipe late[MAX_LATE];
-static int count; // of those that are not free
+static int count; // number of pipes in use
 
 static struct {
   uint64_t bytes, counted_at;

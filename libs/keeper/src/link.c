@@ -13,11 +13,11 @@ enum { RETRY_MS = 20, RETRY_LATER_MS = 100, RETRY_OFTEN_FOR_MS = 10000, CLAIM_WI
 
 static struct {
   const Transport *transport;
-  const uint8_t *sync; // null where frames are not preceded by one
+  const uint8_t *sync; // null if no sync word precedes the frames
   Greeter *greet;
   int in, out; // -1: no connection
   int is_claimed;
-  uint64_t fence; // the highest of a claim so far
+  uint64_t fence; // the highest fence of a claim so far
   uint64_t connected_at, away_since;
 } own = {.in = -1, .out = -1};
 
@@ -70,7 +70,7 @@ int link_tick(void) {
   return now - own.away_since < RETRY_OFTEN_FOR_MS ? RETRY_MS : RETRY_LATER_MS;
 }
 
-// Drops the connection. Of one that is not renewable, drops only the queue: the next worker looks for a sync word.
+// Drops the connection. If it is not renewable, drops only the queue, and the next worker looks for a sync word.
 void link_drop(void) {
   parser_reset(&parser);
   queue_clear();
@@ -104,7 +104,7 @@ static void accept_claim(const Header *header, const uint8_t *payload, FrameSink
   }
   own.fence = header->fence;
   own.is_claimed = 1;
-  if (!own.transport->is_renewable) queue_clear(); // what was for a worker that has gone
+  if (!own.transport->is_renewable) queue_clear(); // frames for a worker that has gone
   sink(header, payload);
 }
 

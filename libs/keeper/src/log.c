@@ -28,7 +28,8 @@ static void add(const char *text) {
   own.last_at = now_ms();
   snprintf(slot(own.written), MESSAGE_BYTES, "%s", text);
   if (own.written - own.sent > MESSAGES) own.sent = own.written - MESSAGES;
-  // Also goes to stderr, for a person who runs the keeper by hand. A failure of this write can be reported nowhere.
+  // The message also goes to stderr, for a person who runs the keeper by hand. A failure of this write cannot be
+  // reported.
   char line[MESSAGE_BYTES + 16];
   const int n = snprintf(line, sizeof line, "keeper: %s\n", slot(own.written));
   if (write(2, line, n) < 0) return;

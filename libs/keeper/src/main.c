@@ -16,10 +16,10 @@
 //   shell                       the user's shell            clocks      deadlines
 //   output, late, input         a command's streams         report      the reports of the shell's loop
 //   directory                   where the shell is
-//   directory                      files for the shell         start       the START message
+//   run_directory               files for the shell         start       the START message
 //   files                       one file operation          egress      the way to the proxy
-//   forwarder                   its process                 child       forks of the keeper
-//   tree, bundle, remove        listings, many files        file_steps  what they share
+//   forwarder                   the process of egress       child       forks of the keeper
+//   tree, bundle, remove        listings, many files        file_steps  steps that they share
 //   link, transport             the connection              begun       ids of earlier entries
 //   processes, reaper, cgroup   the process tree            events      epoll
 //   ring_buffer, text, memory, identity, workspace, wire, log, clock, sealed, off_limits
@@ -217,7 +217,7 @@ static const char *open_directory(void) {
   directory = directory ? strdup(directory) : "/run/shellfleet";
   unsetenv("SF_DIRECTORY");
   if (directory && strlen(directory) <= 90) {
-    mkdir(directory, 0700); // of one that is there this fails; where it could not be made, so does access()
+    mkdir(directory, 0700); // fails if it exists; if it cannot be made, access() fails too
     if (!access(directory, W_OK)) return directory;
   }
   log_failure(

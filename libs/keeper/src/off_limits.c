@@ -36,7 +36,7 @@ void off_limits_add(const struct stat *status) {
 void off_limits_keep_only(void) {
   if (own.fd != OWN_FD && own.fd >= 0) own.fd = dup2(own.fd, OWN_FD);
   if (!syscall(SYS_close_range, OWN_FD + 1, ~0u, 0)) return;
-  const long most = sysconf(_SC_OPEN_MAX); // before Linux 5.9
+  const long most = sysconf(_SC_OPEN_MAX); // close_range() is missing before Linux 5.9
   for (int fd = OWN_FD + 1; fd < most; fd++) close(fd);
 }
 
@@ -44,7 +44,7 @@ void off_limits_keep_only(void) {
 static int is_in_directory(const struct stat *status) {
   const int fd = openat(own.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *directory = fd < 0 ? 0 : fdopendir(fd);
-  if (!directory) return errno != ENOENT; // what cannot be compared is not touched
+  if (!directory) return errno != ENOENT; // a file that cannot be compared is off limits
   int found = 0;
   for (struct dirent *entry; !found && (entry = readdir(directory));)
     found = entry->d_ino == status->st_ino && strcmp(entry->d_name, "..");

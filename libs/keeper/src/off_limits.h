@@ -1,5 +1,5 @@
-// Files of the keeper's directory are off limits for file operations, by device and inode, so through any link or
-// /proc.
+// Files of the keeper's directory are off limits for file operations. They are recognised by device and inode, so also
+// when they are reached through a link or /proc.
 #ifndef OFF_LIMITS_H
 #define OFF_LIMITS_H
 #include <sys/stat.h>

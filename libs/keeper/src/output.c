@@ -24,7 +24,7 @@ typedef struct {
   ino_t inode;
   int is_grown, is_released; // is_released: no process held the pipe when its entry ended
   RingBuffer buffer;
-  uint64_t left; // still to come from the pipe for this entry
+  uint64_t left; // bytes that the pipe still has for this entry
 } OutputPipe;
 
 static OutputPipe pipes[STREAMS];
@@ -39,11 +39,12 @@ static int make(int stream) {
     log_failure("opening an output pipe");
     return 0;
   }
-  // A FIFO reports a hang-up only after its first writer. After this open, it always does when no process holds it.
+  // A FIFO reports a hang-up only after its first writer. After this open, the FIFO reports one whenever no process
+  // holds it.
   const int writer = open(pipe->path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
   if (writer >= 0) close(writer);
   struct stat status;
-  pipe->inode = fstat(pipe->fd, &status) ? 0 : status.st_ino; // 0 is no inode: it is made again for the next entry
+  pipe->inode = fstat(pipe->fd, &status) ? 0 : status.st_ino; // no FIFO has the inode 0: the next entry makes it again
   pipe->is_grown = 0;
   // Edge-triggered: a FIFO without writers reports a hang-up for ever, which must not keep the loop busy.
   if (events_add(pipe->fd, EPOLLIN | EPOLLET, FIRST_OUTPUT + stream)) return 1;

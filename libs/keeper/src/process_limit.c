@@ -13,7 +13,7 @@ enum { ROOM_WITHIN_MS = 100, CROWD = 8, LOOK_MS = 50, ALONE = 2 /* keeper and sh
 static struct {
   uint64_t refused; // forks that the limit has refused so far
   int has_company;  // there were processes of earlier commands when the entry began
-  int is_alone;     // there were none; 0 where they cannot be counted
+  int is_alone;     // there were no such processes; 0 where they cannot be counted
 } own;
 
 // Waits, because a killed process counts until it is reaped, and a shell whose fork was refused does not try again.
@@ -37,8 +37,8 @@ void process_limit_sweep(void) {
   report();
 }
 
-// Recognises a background fork bomb, which is at the limit only at moments: forks were refused while no command ran, or
-// processes of earlier commands fill the limit.
+// Recognises a fork bomb in the background. It is at the limit only at moments. So the signs are that forks were
+// refused while no command ran, or that processes of earlier commands fill the limit.
 static int is_short(void) {
   const uint64_t before = own.refused;
   const long now = cgroup_pids_current();
@@ -60,7 +60,7 @@ int process_limit_tick(Moment since) {
   const uint64_t refused = cgroup_pids_refused();
   if (refused == own.refused) return LOOK_MS;
   own.refused = refused;
-  if (processes_bystanders(since, shell_pid()) < cgroup_pids_max() / CROWD) return LOOK_MS; // it fills the limit itself
+  if (processes_bystanders(since, shell_pid()) < cgroup_pids_max() / CROWD) return LOOK_MS; // the command itself fills it
   sweep_kill_bystanders(since, shell_pid());
   wait_for_room();
   report();

@@ -107,7 +107,7 @@ static void read_table(void) {
   closedir(proc);
 }
 
-// The kernel lists processes in the order of their numbers.
+// Finds a process by binary search: the kernel lists processes in the order of their numbers.
 static const Process *find(int pid) {
   for (int low = 0, high = count; low < high;) {
     const int middle = (low + high) / 2;
@@ -133,7 +133,8 @@ static int descends_from_older(const Process *process, Moment since, pid_t shell
     if (is_keeper_or_shell(p->pid, shell)) break;
     if (!is_newer(p, since) || !p->parent) return 1;
   }
-  // A server's worker whose parent has gone is the keeper's child by now, but still in the server's session.
+  // A process whose parent has ended is the keeper's child by now. If a server started it, it is still in the server's
+  // session.
   const Process *leader = find(process->session);
   return leader && !is_keeper_or_shell(leader->pid, shell) && !is_newer(leader, since);
 }

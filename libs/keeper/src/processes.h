@@ -18,7 +18,7 @@ enum { SPARED_LEADERS = 12 }; // terminals, file calls, the forwarder
 // Returns 0 when there is no memory for the table.
 int processes_open(void);
 Moment moment_now(void);
-// Returns a moment at less cost than moment_now, for when only keeper and shell exist.
+// Returns the present moment at less cost than moment_now, for when only keeper and shell exist.
 Moment moment_alone(void);
 
 // Makes sweeps spare this process and its session (terminals, file calls), except a sweep since the BEGINNING.

@@ -1,4 +1,5 @@
-// A pseudo-terminal with an interactive shell: the session's program, in the present directory of its shell.
+// A pseudo-terminal with an interactive shell. It runs the same program as the session's shell, in the directory where
+// that shell is now.
 #ifndef PTY_H
 #define PTY_H
 #include "wire.h"

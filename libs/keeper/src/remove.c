@@ -26,7 +26,7 @@ static int remove_one(int directory, const char *name) {
   return errno == ENOTDIR ? error : errno == EEXIST ? ENOTEMPTY : errno;
 }
 
-// Opens a directory in the open one, whose descriptor it replaces.
+// Opens a directory below the open one, and replaces `fd` by its descriptor.
 static int go_down(Way *way, int *fd, const char *name) {
   struct stat below;
   if (way->depth == way->room) {

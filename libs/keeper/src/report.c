@@ -45,7 +45,7 @@ static void parse_notes(const char *notes, Report *report) {
 
 static const char *find(const char *text, size_t n, const char *what) { return memmem(text, n, what, strlen(what)); }
 
-// Finds a word at the start of a line. Anything else was written by another process.
+// Finds a word at the start of a line. A word elsewhere in a line was written by another process.
 static const char *find_line(const char *text, size_t n, const char *what) {
   const char *found = find(text, n, what);
   while (found && found > text && found[-1] != '\n') found = find(found + 1, text + n - found - 1, what);

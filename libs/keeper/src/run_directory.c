@@ -85,7 +85,7 @@ int run_directory_write(const char *name, const void *bytes, size_t n, const cha
   return text_close(&text);
 }
 
-// Makes the files that the shell writes for itself, because under the user's umask the shell might not read its own.
+// Makes the files that the shell writes. Under the user's umask, the shell might be unable to read its own files.
 static void make_scratch(void) {
   static const char *const NAMES[] = {"state", "options", "aliases", "exported", "old", "names"};
   for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) run_directory_write(NAMES[i], "", 0, "");

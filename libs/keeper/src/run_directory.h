@@ -21,7 +21,8 @@ void run_directory_distrust(void);
 int run_directory_has_fifo(const char *path, ino_t inode);
 // Returns the path of a file in the directory, valid until the next call.
 const char *path_of(const char *name);
-// Opens a FIFO for both directions, so that it never ends. Returns `fd` if that is still it, a new descriptor, or -1.
+// Opens a FIFO for both directions, so that it never ends. Returns `fd` if that is still this FIFO, else a new
+// descriptor, or -1 on failure.
 int run_directory_fifo(const char *name, int fd);
 
 // If there is hardly any room left, removes the files that are not the keeper's, and returns 1.

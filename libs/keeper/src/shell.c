@@ -95,7 +95,7 @@ static void drain(int fd) {
   for (int i = 0; i < MOST_PIPE_BYTES / (int)sizeof bytes && read(fd, bytes, sizeof bytes) > 0; i++) continue;
 }
 
-// Executes the shell to continue from its saved state. That includes the variables, so the environment is empty.
+// Executes the shell again, to continue from its saved state. The state has the variables, so the environment is empty.
 static void execute_again(int code) {
   char *arguments[sizeof program.arguments / sizeof *program.arguments + 4], *none[] = {0};
   char text[8];
@@ -132,7 +132,8 @@ static void spawn(void) {
   _exit(errno == ENOENT ? 127 : 126);
 }
 
-// Starts the next shell. The shell's number rose when the last shell ended, so no command for that runs in this one.
+// Starts the next shell. Unless that continues with a saved state, it has a new number, so commands for the last shell
+// are refused.
 static void spawn_next(const int *continue_with) {
   run_directory_distrust();
   own.continues = continue_with != 0;

@@ -4,7 +4,7 @@ import { uint32s } from './messages.ts';
 
 /** Flag of TERMINAL_OPEN that continues an existing terminal and opens no new one. */
 export const TERMINAL_RESUME_ONLY = 1;
-/** Most bytes of input beyond the written ones in TERMINAL_OUTPUT, and of output beyond the acknowledged ones. */
+/** Most bytes of input that TERMINAL_OUTPUT has not confirmed yet, and most bytes of unacknowledged output. */
 export const TERMINAL_WINDOW_BYTES = 64 << 10;
 
 export interface KeeperTerminalSize {

@@ -151,7 +151,7 @@ static void receive(Terminal *terminal) {
     }
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN && terminal->shell) return;
-    // No process has the other side open, or only one that outlived the shell, which the close hangs up.
+    // No process has the other side open, or only a process that outlived the shell. The close hangs that process up.
     close(terminal->fd);
     terminal->fd = -1;
   }

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 typedef struct {
-  int fd; // -1: the text is collected
+  int fd; // -1: the text is collected in memory
   int failed;
   size_t used;
   char buffer[4096];

@@ -6,7 +6,7 @@
 typedef struct {
   // Connects. Sets the descriptors, which do not block and are not inherited. Returns 0 if it cannot connect.
   int (*connect)(int *in, int *out);
-  // 1 if a lost connection can be replaced. Else one carries the frames of all workers, each frame with the sync word.
+  // 1 if a lost connection can be replaced. Else all workers use one connection, with the sync word before each frame.
   int is_renewable;
 } Transport;
 

@@ -85,8 +85,8 @@ static void skip(Parser *parser, size_t n) {
   parser->searched = SYNC_BYTES;
 }
 
-// Begins the next frame at a sync word inside an unfinished frame, because the word is random, so the sender has died.
-// A whole frame with a right checksum is taken even with a sync word in its payload.
+// Begins the next frame at a sync word inside an unfinished frame: the word is random, so the sender of that frame has
+// died. A whole frame with a right checksum is taken even with a sync word in its payload.
 static enum Parsed next_on_attach(Parser *parser, Header *header, const uint8_t **payload) {
   for (;;) {
     const uint8_t *from = parser->bytes + parser->start;

@@ -100,7 +100,7 @@ const uint8_t *take_bytes(Cursor *cursor, size_t n);
 uint32_t take_u32(Cursor *cursor);
 uint64_t take_u64(Cursor *cursor);
 
-// Returns zlib's CRC-32 of a text that continues with these bytes. `crc` is that of the bytes before, or 0 for none.
+// Returns zlib's CRC-32 of a text that continues with these bytes. `crc` is the CRC-32 of the bytes before, or 0.
 uint32_t crc32_of(uint32_t crc, const void *bytes, size_t n);
 
 // Cuts received bytes into frames. On the socket a malformed frame ends the connection. Over attach a frame is sync

@@ -1,5 +1,5 @@
 -- Code that the scripts of approvals share. Each script begins with the parts that it uses (compose-script.ts).
--- An asker, `<session> <generation> <entry>`, asks a question.
+-- An asker asks one question at a time. Its text is `<session> <generation> <entry>`.
 -- KEYS  1 questions of one tenant; all other keys are built from ARGV[1] and share its hash tag
 -- ARGV  1 key prefix of the tenant's approvals · then the script's own
 --

@@ -26,7 +26,7 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- The feed receives the id of the script's last stream entry, once all of them are in the stream.
+-- The feed receives the id of the last stream entry of the script, once all its entries are in the stream.
 local newest = false
 local function emit(type, id, data)
   newest = redis.call('XADD', stream, '*', 't', type, 'c', id, 'd', data)
@@ -34,7 +34,7 @@ local function emit(type, id, data)
 end
 local function publish_newest() if newest then redis.call('PUBLISH', feed, newest) end end
 
--- A full Redis refuses a script whose first write needs memory, so scripts that end something first write this.
+-- A full Redis refuses a script whose first write needs memory. So scripts that end something begin with this write.
 local function write_when_full() redis.call('DEL', prefix .. 'nothing') end
 
 local function owns(fence, host)
@@ -42,7 +42,7 @@ local function owns(fence, host)
   return owner[1] == fence and owner[2] == host
 end
 
--- Returns the ms of an event from its id, so that the clock is read once. They have 13 digits until the year 2286.
+-- Returns the ms of an event from its id, so that the clock is read once. Times have 13 digits until the year 2286.
 local function time_of(event) return string.sub(event, 1, 13) end
 
 -- Adds the first attempt to the Result of an entry that waited for its second. A cancellation keeps its outcome; any

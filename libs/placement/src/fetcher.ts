@@ -7,8 +7,8 @@ import { type PlacementClass, parseClass } from './placement.ts';
 import { parseSessionJob, type SessionJob } from './session-job.ts';
 import type { SessionQueues } from './session-queues.ts';
 
-// BullMQ hands out the head of a queue, but a host must skip sessions that it cannot run. So it reads the first places
-// of its queues (`look`), and locks the first job that it can serve (`lock-job`), as BullMQ locks the head.
+// BullMQ hands out the head of a queue, but a host must skip sessions that it cannot run. So the fetcher reads the
+// first places of the queues (`look`), and locks the first job that the host can serve (`lock-job`), as BullMQ would.
 
 /** Places of each queue that are read first: enough for hosts that look at the same time to find a job each. */
 const FIRST_PLACES = 16;
@@ -54,7 +54,9 @@ export class Fetcher {
     return (await this.#takeFrom(further)).taken;
   }
 
-  /** Takes a job from these parts of queues. If this host can serve none, `further` has the parts to read next. */
+  /**
+   * Takes a job from these parts of queues. If this host can serve no job there, `further` has the parts to read next.
+   */
   async #takeFrom(parts: readonly Part[]): Promise<{ taken: SessionJob | undefined; further: Part[] }> {
     const { redis, fleet } = this.#options;
     for (;;) {
@@ -68,7 +70,7 @@ export class Fetcher {
       const { hostId, lockMs } = this.#options;
       const taken = servable[await lockFirstWaiting(redis, fleet, hostId, lockMs, servable)];
       if (taken !== undefined) return { taken: taken.job, further: [] };
-      // Other hosts took all of them: look again.
+      // Other hosts took all candidates: look again.
     }
   }
 

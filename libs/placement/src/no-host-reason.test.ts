@@ -19,22 +19,22 @@ describe('hosts for a placement class', () => {
       "No live host offers the policy 'host'; they offer 'docker'. The operator of a host lists what it offers in SHELLFLEET_POLICIES.",
     ],
     [
-      'no host offers any',
+      'no host offers any policy',
       [host([])],
       "No live host offers the policy 'host'; they offer none. The operator of a host lists what it offers in SHELLFLEET_POLICIES.",
     ],
     [
-      'every host that offers it is draining',
+      'every host that offers the policy is draining',
       [host(['docker']), host(['docker', 'host'], true)],
       "Every live host that offers the policy 'host' is draining.",
     ],
     [
-      'every host that offers it has a problem or is draining',
+      'every host that offers the policy has a problem or is draining',
       [host(['docker']), host(['host'], true), host(['host'], false, ['Its engine does not answer.'])],
       "No live host that offers the policy 'host' takes sessions now: Its engine does not answer.",
     ],
-    ['a host offers it', [host(['docker']), host(['host'])], undefined],
-  ])('give the reason when %s', (_title, hosts, reason) => {
+    ['a host offers the policy', [host(['docker']), host(['host'])], undefined],
+  ])('give the expected reason, if any, when %s', (_title, hosts, reason) => {
     expect(noHostReason('host~1.key', hosts)).toBe(reason);
   });
 
@@ -69,7 +69,7 @@ describe('a particular session', () => {
     );
   });
 
-  test('is told that hosts are draining when the only host that can run it drains', () => {
+  test('is told that hosts are draining when all hosts that can run it drain', () => {
     const draining = host(['docker'], true);
     expect(noHostReason(of, [choosy, draining], refusals)).toBe(
       "Every live host that offers the policy 'docker' is draining.",

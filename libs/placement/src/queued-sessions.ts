@@ -28,7 +28,7 @@ export class QueuedSessions {
 
   /**
    * Adds a job unless the session has one, and wakes the hosts. Calls for one session share an addition that has not
-   * begun; one that has begun may have found an old job that was then removed.
+   * begun. They do not share one that has begun, because it may have found an old job that was then removed.
    */
   ensureJob(job: NewSessionJob): Promise<void> {
     const key = `${classOf(job)} ${jobIdOf(job)}`;

@@ -38,7 +38,7 @@ describe('the job of a session', () => {
     expect(job && differences(job, '7', wanted)).toEqual(found);
   });
 
-  test('differs in the queue of another policy, for any generation', () => {
+  test('differs from the spec when it is in the queue of another policy', () => {
     const moved = stored({}, 'host');
     const older = stored({ generation: '6' }, 'host');
     expect(moved && differences(moved, '7', wanted)).toEqual(['queue']);
@@ -52,7 +52,7 @@ describe('the job of a session', () => {
     );
   });
 
-  test('is offered by a host for each of its policies, keys and known schemas', () => {
+  test('can be in a class of each policy, key and schema that a host offers', () => {
     const abilities = {
       policies: ['host', 'unheard-of', 'docker'],
       sealKeys: ['new', 'old'],

@@ -10,11 +10,11 @@ import { classOf, jobIdOf, type NewSessionJob, type SessionJob } from './session
 import { SessionQueues } from './session-queues.ts';
 
 // A host's side of the session queues. The lock of a session's job is the lease of its host.
-// PLACEMENT-1. A session with a slot has one active job, whose lock has the host's id, so a restarted worker still owns
-//     it.
+// PLACEMENT-1. A session with a slot has one active job. The job's lock has the host's id, so a restarted worker still
+//     owns the job.
 // PLACEMENT-2. A job whose lock ran out is handed out again, and its next host adopts the session. BullMQ's check for
 //     stalled jobs is not used: a check from before an outage could run before hosts have renewed their locks.
-// PLACEMENT-3. A host fetches only from queues that it offers, and skips sessions that it cannot run, in their places.
+// PLACEMENT-3. A host fetches only from queues that it offers. Sessions that it cannot run keep their places there.
 // PLACEMENT-4. All classes share the connection that the host gives. No call here blocks it.
 
 type HeldLock = Lock & { job: SessionJob };
@@ -99,7 +99,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
       try {
         await queues.complete(job, hostId);
       } catch (error) {
-        // The job is gone or another host has it: this host has nothing to complete.
+        // The job is gone, or another host has it. In both cases this host has nothing to complete.
         if (!isNotHeld(error)) throw toQueueError(error);
       }
     },

@@ -26,7 +26,7 @@ export class SessionQueues {
     // The class is stored before the job, so that every job can be found by its class.
     await this.noteClasses([placementClass]);
     await (await this.#of(placementClass)).add('session', job.data, options);
-    // The wake-up must follow the job, and `add` does work of its own before it writes.
+    // The wake-up must follow the job, which `add` writes only after other work.
     await this.wakeHosts(placementClass);
   }
 
@@ -89,7 +89,7 @@ export class SessionQueues {
       prefix: this.#fleet.sessionQueues,
       streams: { events: { maxLen: 0 } },
     });
-    // A failure rejects the call that met it.
+    // A failure also rejects the call during which it occurs, so this event is ignored.
     queue.on('error', () => {});
     return queue;
   }

@@ -25,7 +25,7 @@ export interface SessionAdmission {
 
 /** The decision about one entry. Its `reason` is redacted before it is stored. */
 export type Verdict =
-  /** The entry may start: until `startBy` (ms by Redis' clock) if the answer that admits it can be revoked. */
+  /** The entry may start. If the answer that admits it can be revoked, only until `startBy` (ms by Redis' clock). */
   | { type: 'admit'; startBy?: number; outside?: true }
   | { type: 'hold'; question: ApprovalQuestion }
   /** The entry ends. `by` is absent when the rules denied it. */
@@ -70,7 +70,10 @@ export interface ApprovalQuestion {
   matchedRules?: readonly unknown[];
   /** Present when the entry would run in the wider sandbox. */
   outside?: true;
-  /** What an approval of scope `session` would allow about files. `isCoveredBy` compares a pattern with all of it. */
+  /**
+   * What an approval of scope `session` would allow for files. `isCoveredBy` tells whether a pattern allows all of
+   * that.
+   */
   covers?: { pattern: PrefixRule['pattern']; isCoveredBy(pattern: PrefixRule['pattern']): boolean };
   /** Directory in which the command would run. Absent when nothing depends on it. */
   directory?: Directory;

@@ -54,7 +54,7 @@ describe('the admission of a session', () => {
     expect(of.digest).not.toBe(before);
   });
 
-  test('denies an entry that would ask where nobody can be asked (VERDICT-2)', async () => {
+  test('denies an entry that needs an answer if nobody can be asked (VERDICT-2)', async () => {
     const rules = { ...NO_RULES, decide: () => ({ type: 'ask' as const, question: { reason: 'it is new' } }) };
     expect(await admission({ rules }).decide(question())).toEqual({
       type: 'deny',
@@ -62,7 +62,7 @@ describe('the admission of a session', () => {
     });
   });
 
-  test('admits by an answer only an entry that asks, never a forbidden entry (VERDICT-1)', async () => {
+  test('lets an answer admit an entry that asks, but never a forbidden entry (VERDICT-1)', async () => {
     const answers = { find: async () => ({ type: 'granted' as const }) };
     const asks = {
       ...NO_RULES,
@@ -73,7 +73,7 @@ describe('the admission of a session', () => {
     expect(await admission({ rules: forbids, answers }).decide(question())).toEqual({ type: 'deny', reason: 'no' });
   });
 
-  test('refuses an entry that asks to leave, without asking, if no wider sandbox exists (VERDICT-5)', async () => {
+  test('refuses to let an entry leave, without a question, if no wider sandbox exists (VERDICT-5)', async () => {
     const decisions = [
       { type: 'allow', outside: true },
       { type: 'ask', question: { reason: 'r', outside: true } },
@@ -85,7 +85,7 @@ describe('the admission of a session', () => {
   });
 
   // mutants-3, fault 2
-  test('refuses a command that leaves by a rule if no wider sandbox exists', async () => {
+  test('refuses a command that a rule lets out if no wider sandbox exists', async () => {
     const text = 'rules: [{ pattern: [make], decision: allow }, { pattern: [setup], decision: prompt }]';
     const host = { rules: compileOperatorRules([{ name: '/rules.yaml', text }]) };
     const find = vi.fn(async () => ({ type: 'open' as const }));

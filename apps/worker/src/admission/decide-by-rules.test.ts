@@ -90,7 +90,7 @@ describe('decisions by rules', () => {
   });
 
   // fault 104
-  test('keep a command inside whose variables may make it start other programs', () => {
+  test('keep a command in its sandbox if its variables can start other programs', () => {
     const files = ['rules: [{ pattern: [tar], decision: allow }]'];
     const ask = (of: Asked, unchecked: Parameters<typeof rulesOf>[1] = []) =>
       rulesOf(files, unchecked).decide(question({ script: 'tar c x', escalate: { justification: 'j' }, ...of })).type;
@@ -133,13 +133,13 @@ describe('decisions by rules', () => {
       expect(opened({ approval: 'unless-trusted', ...(shell && { shell }) }, [FORBID_PUSH])).toBe('allow');
   });
 
-  test('ask about a restart like about the opening of a shell', () => {
+  test('ask about a restart as about the opening of a shell', () => {
     const spec: SessionSpec = { startupCommands: ['git fetch'] };
     const restart = { ...question({ spec }), payload: { type: 'restart' as const } };
     expect(rulesOf([PROMPT_FETCH]).decide(restart).type).toBe('ask');
   });
 
-  test('tell a person who is asked about the opening by which rule the command leaves', () => {
+  test('mention a command that leaves its sandbox in every question about its entry', () => {
     const { decide } = rulesOf([
       'rules: [{ pattern: [make], decision: allow }, { pattern: [setup], decision: prompt }]',
     ]);
@@ -150,7 +150,7 @@ describe('decisions by rules', () => {
     const opening = ask({ opens: true, spec: { ...asked.spec, startupCommands: ['setup'] } });
     expect(opening).toMatchObject({ type: 'ask', question: leaves });
     expect(ask({ input: 'open' })).toMatchObject({ type: 'ask', question: leaves });
-    // Startup commands that ask, with a command that leaves.
+    // Both startup commands ask, and the command leaves its sandbox.
     const both = ask({ opens: true, script: 'cc', spec: { ...asked.spec, startupCommands: ['setup', 'setup twice'] } });
     expect(both).toMatchObject({ type: 'ask', question: leaves });
   });
@@ -218,7 +218,7 @@ describe('decisions by rules', () => {
     ]);
   });
 
-  test('require a real path where rules or the approval concern that file operation', () => {
+  test('require a path without links where rules or the approval mode concern the file operation', () => {
     const asks = (files: string[], operation: FileOperation, spec: SessionSpec = {}) =>
       rulesOf(files).decidesByPath(operation, sessionSpecSchema.parse(spec));
     const mkdir: FileOperation = { name: 'mkdir', path: '/a' };
@@ -258,7 +258,7 @@ describe('decisions by rules', () => {
     expect(about({ name: 'stat', path: '/tmp' }, { approval: 'unless-trusted' }).type).toBe('allow');
   });
 
-  test('let a command leave only if it asks and an answer or rule permits', () => {
+  test('let a command leave its sandbox only on request and by an answer or rule', () => {
     const { decide } = rulesOf(['rules: [{ pattern: [make], decision: allow }]']);
     const escalate = { justification: 'it needs the network' };
     expect(decide(question({ script: 'make' }))).toEqual({ type: 'allow' });
@@ -287,7 +287,7 @@ describe('decisions by rules', () => {
     expect(reported).toEqual([{ input: asked, requirement: 'forbidden', rules: ['git push'] }]);
   });
 
-  test('leave what no rule can read to the operator while rules only report', () => {
+  test('allow tool calls and terminals while all rules only report', () => {
     const { decideTool, refuseTerminal } = rulesOf([`${FORBID_PUSH}\nreportOnly: true`]);
     expect([decideTool('add'), refuseTerminal(sessionSpecSchema.parse({}))]).toEqual([{ type: 'allow' }, undefined]);
   });

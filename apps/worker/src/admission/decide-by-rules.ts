@@ -29,9 +29,9 @@ import { directoryPattern, wordsOfFile } from './file-words.ts';
 // Evaluates the rules of the operator and of the session for an entry, a file operation, a terminal or a tool call.
 // RULES-1. The script, everything else that the entry brings to the shell, and the commands of a fresh shell are each
 //          judged by the rules. The strictest finding wins.
-// RULES-2. Where rules hold or the session's `approval` asks, nothing reaches the shell unseen by them, unless the
-//          operator lists it under `allow.unchecked`. A shell with arguments may hold a script, or read a file of the
-//          session.
+// RULES-2. Where rules hold or the session's `approval` asks, the shell receives nothing that they cannot read, unless
+//          the operator lists it under `allow.unchecked`. A shell with arguments may hold a script, or read a file of
+//          the session.
 // RULES-3. The rules of a file with `reportOnly` decide nothing.
 
 export interface RulesOfHost {
@@ -94,7 +94,7 @@ export function decideByRules(host: RulesOfHost, { unchecked, onReported }: Deci
   };
 }
 
-/** Returns whether the spec itself asks for decisions. */
+/** Returns whether the spec has rules, or an approval mode under which people are asked. */
 function decidesItself({ approval, execPolicy }: ResolvedSessionSpec): boolean {
   return asksPersons(approval) || (execPolicy?.length ?? 0) > 0;
 }
@@ -162,7 +162,7 @@ function findingOfFile(operation: FileOperation, context: Context): RuleDecision
   const pattern = finding.type === 'ask' ? directoryPattern(operation, decision.asking) : undefined;
   if (finding.type !== 'ask' || pattern === undefined) return finding;
   const covers = { pattern, isCoveredBy: (granted: PrefixRule['pattern']) => coversAll(granted, decision.asking) };
-  // A rule with `prompt` always asks again: only an answer for the session is about it.
+  // A rule with `prompt` always asks again, so an amendment would have no effect. An answer for the session has one.
   const amendment = decision.segments.some(({ row }) => row === 'prompt')
     ? {}
     : { amendment: { pattern, decision: 'allow' as const } };
@@ -190,7 +190,7 @@ function toFinding({ requirement, reason = 'A rule forbids it.', matchedRules }:
   return requirement === 'forbidden' ? { type: 'forbid', reason } : { type: 'ask', question: { reason, matchedRules } };
 }
 
-/** Returns why a second attempt is asked about, with the reason for which the rules alone would ask. */
+/** Returns the reason of a question about a second attempt, with the reason for which the rules alone would ask. */
 function reasonOfSecond({ script }: CommandPayload, context: Context): string {
   const { requirement, reason = '' } = decide(script, { ...context, escalate: false });
   const denied = 'Its sandbox has denied its first attempt something. It would run once more, outside.';
@@ -200,7 +200,7 @@ function reasonOfSecond({ script }: CommandPayload, context: Context): string {
 /** Returns the findings about startup and shutdown commands, which are decided before there is a shell. */
 function openingFindings(spec: ResolvedSessionSpec, context: Context): RuleDecision[] {
   const { startupCommands, shutdownCommands } = spec;
-  // Variables of the command are not set for them.
+  // The variables of the command are not set for startup and shutdown commands.
   const inside = { ...context, escalate: false, env: Object.keys({ ...spec.env, ...spec.secrets }) };
   return [
     ...startupCommands.map((script) => ofOpening('startup', script, inside)),
@@ -251,7 +251,9 @@ function terminalRefusal({ approval }: ResolvedSessionSpec, { rules }: RulesOfHo
 
 const STRICTNESS: Record<RuleDecision['type'], number> = { allow: 0, ask: 1, forbid: 2 };
 
-/** Returns the strictest finding (RULES-1), with all questions as one, and whether the entry leaves its sandbox. */
+/**
+ * Returns the strictest finding (RULES-1). Makes one question of all, and adds whether the entry leaves its sandbox.
+ */
 function strictest(findings: readonly RuleDecision[], payload?: EntryPayload): RuleDecision {
   const worst = findings.reduce<RuleDecision>(
     (strict, finding) => (STRICTNESS[finding.type] > STRICTNESS[strict.type] ? finding : strict),
@@ -265,7 +267,7 @@ function strictest(findings: readonly RuleDecision[], payload?: EntryPayload): R
   return { type: 'ask', question: leaves ? { ...question, ...leavingOf(payload) } : question };
 }
 
-/** Describes a command that a rule lets out of its sandbox, for a question about something else of its entry. */
+/** Describes a command that a rule lets out of its sandbox, for a question about another part of the same entry. */
 function leavingOf(payload: EntryPayload | undefined): Partial<ApprovalQuestion> {
   const escalate = payload?.type === 'command' ? payload.escalate : undefined;
   return { outside: true, ...(escalate && { justification: escalate.justification }) };

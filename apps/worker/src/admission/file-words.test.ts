@@ -32,7 +32,7 @@ describe('the words of a file operation', () => {
       },
       ['files.mkdir /a (files.chmod /a 700)', 'files.write /a/b', 'files.write /a/d', 'files.chmod /a/e 500'],
     ],
-  ])('are compared with rules for %j', (operation, expected) => {
+  ])('are those that rules compare, for %j', (operation, expected) => {
     const shown = wordsOfFile(operation).map(({ words, isSafe, takesDirectory, alsoStrict = [] }) =>
       [
         words.join(' '),

@@ -2,7 +2,9 @@ import { unauthorized } from '@shellfleet/sealing';
 import type { AdmissionInput } from './admission.ts';
 import type { Signatures } from './create-admission.ts';
 
-/** Requires a signature that has not expired by this host's clock, as a writer of Redis may set Redis' clock. */
+/**
+ * Requires a signature that has not expired by this host's clock. A writer of Redis may be able to set Redis' clock.
+ */
 export function requireSignatures(digest: string, onExpired: (input: AdmissionInput) => void): Signatures {
   return {
     digest,

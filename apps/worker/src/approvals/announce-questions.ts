@@ -95,7 +95,7 @@ export class Announcer {
     const { redis, fleet } = this.#deps;
     const keys = approvalKeys(fleet.namespace, tenant);
     while (!this.#closing.signal.aborted && this.#inFlight < MOST_IN_FLIGHT) {
-      // Counted before the claim, so that a concurrent search does not begin too many.
+      // Counted before the claim, so that a concurrent search does not begin too many requests.
       this.#inFlight += 1;
       const claimed = await claimAnnouncement(redis, keys, CLAIM_MS).catch((err: unknown) => {
         this.#inFlight -= 1;

@@ -31,12 +31,12 @@ beforeEach(() => {
 });
 
 describe('the delivery of decisions', () => {
-  test('tells every decided session once, and forgets it', async () => {
+  test('answers the entry of every decision once, and forgets the decision', async () => {
     await tell();
     expect(staged).toEqual({ decided: [], away: [], told: ['a', 'b', 'c'] });
   });
 
-  test('logs a failed delivery to a session and repeats it the next time', async () => {
+  test('logs a failed delivery, and repeats it in the next round', async () => {
     staged.away = ['a'];
     await tell();
     expect({ decided: staged.decided, told: staged.told }).toEqual({ decided: ['a'], told: ['b', 'c'] });

@@ -68,7 +68,7 @@ async function answerEntry({ type, question, asker, end }: Decided, of: Approval
   const answer = toHeldDecision(type, end);
   const answered = await answerHeld(redis, keys, entryId, answer, toEventData(question, type, end));
   if (answered.type === 'denied') {
-    // The host that ran the first attempt has recorded its end.
+    // If the entry ended as its first attempt did, the host that ran that attempt has noted the end.
     if (answer.type === 'deny' && !answered.asFirst) {
       const about = { session, generation, entry: entryId };
       audit.note(of.tenant, () => endEvent(about, answer.result, NOTHING_OF_THE_SESSION));
@@ -76,7 +76,7 @@ async function answerEntry({ type, question, asker, end }: Decided, of: Approval
     const ended = [{ inbox: answered.inbox, entryId, event: answered.event }, ...answered.behind];
     const { tenant } = keys;
     const notices = ended.map(({ inbox, ...notice }) =>
-      // A lost notice is tolerable, and a full Redis refuses it.
+      // A full Redis refuses the notice. Its loss does no harm, because a notice is only a hint.
       notify(redis, keys.namespace, inbox, { tenant, session, ...notice, result: '' }).catch(() => {}),
     );
     await Promise.all(notices);

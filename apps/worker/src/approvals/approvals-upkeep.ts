@@ -56,7 +56,7 @@ async function runRound(deps: UpkeepDeps): Promise<void> {
       await redis.zrem(fleet.asking, tenant);
       continue;
     }
-    // Done first, so that a tenant which asks during the round is listed again.
+    // Removes the mark of a new question first, so that a question during the round marks the tenant again.
     if (isNew) await keepAsking(redis, fleet, tenant, nowMs);
     // A problem with one tenant does not stop the others.
     const asks = await keepUpTenant(tenant, nowMs, deps).catch((err: unknown) => {
@@ -80,7 +80,7 @@ async function keepUpTenant(tenant: string, nowMs: number, deps: UpkeepDeps): Pr
     redis.zcard(keys.decided),
     redis.xlen(keys.answers),
   ]);
-  // Each round reads one page of the askers. Its position is random, as rounds of other hosts come in between.
+  // Each round reads one page of the askers, at a random position, because other hosts do the rounds in between.
   if (pending > 0) {
     const page = randomInt(Math.ceil(pending / PAGE));
     await withdrawEnded(redis, keys, await readAskers(redis, keys, page * PAGE, PAGE));

@@ -2,7 +2,10 @@ import type { AuditEvent } from '@shellfleet/protocol';
 import type { Audit } from '../audit/audit.ts';
 import type { AnswerCheck } from './apply-answers.ts';
 
-/** Refuses expired signatures. Records each answer in the audit before it takes effect, or refuses it. */
+/**
+ * Refuses expired signatures. Records each answer in the audit before it takes effect. If that fails, refuses the
+ * answer.
+ */
 export function auditAnswers(audit: Pick<Audit, 'record'>): AnswerCheck {
   return async (answer, { keys, signature }) => {
     const { id: question, type: decision, answeredBy } = answer;

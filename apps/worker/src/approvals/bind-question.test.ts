@@ -49,7 +49,7 @@ describe('the binding of a question', () => {
         'labels, priority and times',
         { spec: spec({ labels: { a: 'b' }, priority: 3, idleTimeoutMs: 5, maxLifetimeMs: 6 }) },
       ],
-    ])('another %s is the same question', (name, other) => {
+    ])('with another %s it is the same question', (name, other) => {
       const bound = bind(question(other));
       expect(bound.hash).toBe(first.hash);
       // What runs does not depend on the labels.
@@ -73,7 +73,7 @@ describe('the binding of a question', () => {
       ['exit code of its first attempt', { attempt: { number: 2 as const, exitCode: 2, output: 'no' } }],
       ['output of its first attempt', { attempt: { number: 2 as const, exitCode: 1, output: 'yes' } }],
       ['attempt', { attempt: { number: 2 as const, exitCode: 1, output: '' } }],
-    ])('another %s is another question', (_name, other) => {
+    ])('with another %s it is another question', (_name, other) => {
       const compared = 'attempt' in other ? [first, second] : [first];
       for (const { hash, binding } of compared) {
         expect(bind(question(other)).hash).not.toBe(hash);
@@ -113,7 +113,7 @@ describe('the binding of a question', () => {
   });
 
   // S3-05
-  test('is refused for a question that cannot be written as a key (BIND-3)', () => {
+  test('is refused for a question that cannot be written as JSON (BIND-3)', () => {
     const round: unknown[] = [];
     round.push(round);
     expect(() => bind(question(), { ...asked, matchedRules: round })).toThrow();

@@ -40,7 +40,7 @@ export function bindQuestion(
   } = spec;
   const { matchedRules = [], reason, directory } = asked;
   const outside = asked.outside && { sandbox: input.wider.sandbox };
-  // An answer about a command in a running shell does not cover the commands that open one.
+  // An answer about a command in a running shell does not cover the commands that open a shell.
   const opening = opens && spec.startupCommands.length + spec.shutdownCommands.length > 0;
   const digest = digestWith(sealer);
   const what = digest([

@@ -33,7 +33,7 @@ describe('the description of a question', () => {
     const asked = { reason: 'hunter2 is dangerous', justification: 'I need hunter2', outside: true as const };
     expect(toStoredQuestion(question, asked, shown)).toEqual({
       ...common,
-      // The place where it would run, not that of its session.
+      // The place where the command would run, not that of its session.
       place: 'policy docker, mode workspace-write, network restricted, image debian',
       ...{ reason: '[REDACTED_SECRET] is dangerous', justification: 'I need [REDACTED_SECRET]', outside: true },
     });

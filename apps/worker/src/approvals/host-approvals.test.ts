@@ -54,24 +54,24 @@ describe('the approvals of a host', () => {
     expect(staged.released).toEqual([['s', 'e', { type: 'release' }]]);
   });
 
-  test('do not release a held entry that asks', async () => {
+  test('do not release a held entry whose question is still open', async () => {
     await approvals.held(QUESTION as never);
     expect(staged.released).toEqual([]);
   });
 
   // S3-05
-  test('deny a question that cannot be written as a key', async () => {
+  test('deny a question that cannot be written as JSON', async () => {
     const asked = { reason: 'it asks', matchedRules: round };
     const found = await approvals.find(QUESTION as never, asked, () => true);
     expect(found).toEqual({ type: 'denied', reason: 'it cannot be written as a key for its answer' });
     const added = await approvals.ask(QUESTION as never, asked, { value: (value) => value });
     expect(added).toEqual({ type: 'refused', reason: 'it asks; it cannot be written as a key' });
-    // Redis was asked nothing, and the log has it twice.
+    // Redis got no call, and each failure was logged.
     expect(staged.calls).toEqual([]);
     expect(warn.mock.calls).toEqual([1, 2].map(() => [{ err: expect.any(Error) }, 'approvals.unbound']));
   });
 
-  test('apply a grant for a directory to covered operations, in its session under its rules', async () => {
+  test("apply a session's grant for a directory to covered operations under the same rules", async () => {
     const bound = { hash: 'h', binding: 'b', under: 'these rules' };
     const directories = [{ id: 'g', sealed: '' }];
     staged.found = { at: 1, unapplied: 0, grant: undefined, end: undefined, prefixes: [], directories };

@@ -45,7 +45,7 @@ import { StartsUnderWay } from './starts-under-way.ts';
 // HOST-APPROVALS-5. An approval of scope `session` answers a later command only if the directories of both are known
 //                   and equal.
 
-/** Less than the time for which a revocation waits for an unresponsive host. */
+/** Limit of HOST-APPROVALS-1. It is less than the time for which a revocation waits for an unresponsive host. */
 const START_WITHIN_MS = 1_500;
 
 export interface HostApprovalsDeps {
@@ -255,7 +255,7 @@ function toAnswer(
   allows: (rules: readonly PrefixRule[]) => boolean,
 ): FoundAnswer {
   const granted = { type: 'granted', startBy: at + START_WITHIN_MS } as const;
-  // Redis' keys are not trusted: the id of a grant must begin with the question's hash; its scope is inside.
+  // Redis' keys are not trusted. So the id of a grant must begin with the question's hash, and its scope is sealed.
   const opened = grant?.id.startsWith(`${hash}.`) ? open(grant.id, grant.sealed) : undefined;
   // HOST-APPROVALS-5
   const holdsAgain = opened?.scope === 'session' && !(directory && 'unknown' in directory);

@@ -12,7 +12,7 @@ const grant: ApprovalGrant = {
 const sealedFor = (question: string) =>
   sealer.seal(JSON.stringify(grant), sealPlace('approval-grant', keys, { question }));
 
-/** Counts how often it opens something. */
+/** Creates grants whose sealer records what it opens. */
 function countOpenings() {
   const opened: string[] = [];
   const counting = {

@@ -51,7 +51,7 @@ describe('a revocation', () => {
     await start;
   });
 
-  test('does not wait any longer for a start that fails', async () => {
+  test('does not wait for a start that has failed', async () => {
     const starts = new StartsUnderWay();
     const failing = async () => {
       throw new Error('no');
@@ -65,7 +65,7 @@ describe('a revocation', () => {
     await starts.settled();
   });
 
-  test('does not wait for later starts (STARTS-2), or searches without a start', async () => {
+  test('waits neither for later starts (STARTS-2) nor for searches without a start', async () => {
     const starts = new StartsUnderWay();
     const seen = watch(starts);
     const never = withResolvers<boolean>();

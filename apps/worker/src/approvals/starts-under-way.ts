@@ -27,7 +27,7 @@ export class StartsUnderWay {
     }
   }
 
-  /** Looks for an approval with `find`. Outside of `during` no entry starts on it, so no use is counted. */
+  /** Looks for an approval with `find`. Outside of `during` no entry is started, so no use is counted. */
   async look<T>(entry: StartingEntry, find: () => Promise<T>, isFound: (found: T) => boolean): Promise<T> {
     const ends = this.#starts.get(nameOf(entry));
     if (ends === undefined) return find();

@@ -31,7 +31,7 @@ interface ToolApprovalsDeps {
   approvals: Pick<HostApprovals, 'findFor' | 'keepWanted' | 'askFor' | 'starts'>;
 }
 
-/** Less than START_WITHIN_MS of HOST-APPROVALS-1. */
+/** Time in which an approved call must begin. It is less than START_WITHIN_MS of HOST-APPROVALS-1. */
 const BEGIN_WITHIN_MS = 1_000;
 
 export class ToolApprovals {

@@ -5,8 +5,8 @@ import { type AuditKey, CHAIN_START, parseAuditLine, toAuditLine } from '@shellf
 
 // The records of one tenant on this host, in separate files. The name of a file is the number of its first record.
 //
-// CHAIN-1. A record is written after the record on which its code depends. After a failed write, the files are read
-//     again.
+// CHAIN-1. A record is written after the record on which its authentication code depends. After a failed write, the
+//     files are read again.
 // CHAIN-2. A file is only appended to. An incomplete last line stays, and the next record reports it.
 // CHAIN-3. A file is removed as a whole, once all of it is older than the retention, and after a record of the removal.
 
@@ -131,7 +131,7 @@ export class AuditChain {
     return Number.parseInt(name, 10);
   }
 
-  /** Reads the files. Returns the code of the record `n`. */
+  /** Reads the files. Returns the authentication code of the record `n`. */
   async #read(n: number | undefined): Promise<string | undefined> {
     const { directory, keys } = this.#options;
     await mkdir(directory, { recursive: true, mode: 0o700 });

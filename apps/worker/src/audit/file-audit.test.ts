@@ -84,7 +84,7 @@ describe('the audit of a host', () => {
     }
   });
 
-  test('a noted event is written without another call, and at the end', async () => {
+  test('a noted event is written without another call, and when the audit is closed', async () => {
     const directory = freshDirectory();
     const audit = await open(directory);
     audit.note('t', () => event('a'));

@@ -38,7 +38,7 @@ export function submissionEvent(
   };
 }
 
-/** One spec belongs to one session, whose redaction does not change. */
+/** Redacted names of images, by spec. A spec belongs to one session, whose redaction does not change. */
 const images = new WeakMap<ResolvedSessionSpec, string>();
 
 function redactedImageOf(spec: ResolvedSessionSpec, image: string, redaction: Pick<Redaction, 'text'>): string {

@@ -4,7 +4,10 @@ import type { HostServices } from '../run/host-services.ts';
 /** Calls that are read together. Each may carry a part of a file. */
 const PAGE = 20;
 
-/** Reads and deletes the host's `calls`. Their loss, delay or repetition is harmless: the mailbox has the facts. */
+/**
+ * Reads and deletes the host's `calls`. Their loss, delay or repetition is harmless: the mailbox has what they
+ * announce.
+ */
 export async function readCalls(
   { redis, namespace, hostId, logger }: HostServices,
   onCall: (call: HostCall) => void,

@@ -37,7 +37,7 @@ const NEVER_MOUNTED = [
   '/var/run',
 ];
 
-/** Variables that any program needs, none of them the worker's. */
+/** Variables that any program needs. None of them is a setting of the worker. */
 const TOOL_ENV_NAMES = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
 
 const list = z.string().transform((text) =>

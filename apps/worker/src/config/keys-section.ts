@@ -2,7 +2,7 @@ import { createHash, type KeyObject } from 'node:crypto';
 import { type KnownKeys, keyIdOf, parsePublicKey } from '@shellfleet/sealing';
 import { z } from 'zod';
 
-// `keys:`, who may submit and who may answer. Without it, everyone may who can write to Redis and has a seal key.
+// `keys:`, who may submit and who may answer. Without it, everyone with a seal key and access to Redis may do both.
 
 const keySchema = z.strictObject(
   {

@@ -56,7 +56,7 @@ describe('the addresses that the proxy connects to', () => {
     },
   );
 
-  test('exclude an address from when the host gets it', () => {
+  test('exclude an address of the host as soon as the host has it', () => {
     const own = ['52.1.2.3'];
     const check = createAddressCheck([], () => own);
     expect(check('52.1.2.4')).toBe(true);
@@ -64,7 +64,7 @@ describe('the addresses that the proxy connects to', () => {
     expect(check('52.1.2.4')).toBe(false);
   });
 
-  test('include only the range that the operator lists, in either spelling', () => {
+  test('include a range that the operator lists, also for IPv4 in the spelling of IPv6', () => {
     const listed = createAddressCheck(['10.0.0.0/24', 'fd12::/16', '127.0.0.1/32'], () => []);
     expect(['10.0.0.7', 'fd12::7', '127.0.0.1', '::ffff:10.0.0.7'].map(listed)).toEqual([true, true, true, true]);
     expect(['10.0.1.7', 'fd13::7', '127.0.0.2'].map(listed)).toEqual([false, false, false]);

@@ -131,9 +131,7 @@ async function forward(incoming: IncomingMessage, answer: ServerResponse, open: 
   });
 }
 
-/**
- * Returns the framing headers (EGRESS-HTTP-4). The parser refuses a request with two. An unknown length stays unknown.
- */
+/** Returns the framing header, if any (EGRESS-HTTP-4). The parser refuses two. An unknown length stays unknown. */
 function framingOf({ headers }: IncomingMessage): Record<string, string> {
   return headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' };
 }

@@ -15,8 +15,8 @@ const TAKEN_EXIT_CODE = 10;
 const WAIT_SECONDS = 2;
 
 /**
- * Locks a directory until release or death of this process. flock(1) locks a descriptor that it inherits: the lock
- * belongs to the open file, so it outlives flock.
+ * Locks a directory until release or death of this process. flock(1) locks a descriptor that it inherits. The lock
+ * belongs to the open file, so the lock outlives flock(1).
  */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   const file = await open(join(directory, 'lock'), 'a', 0o600);

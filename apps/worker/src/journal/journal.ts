@@ -68,7 +68,7 @@ export function openJournal({ directory, retentionMs, onWriteFailed, mostIds = M
   };
   const dropOld = () => {
     let ids = segments.reduce((sum, { known }) => sum + known.size, 0);
-    // A segment spans `spanMs`, so all of it is older than the retention.
+    // `from + spanMs` is the time of a segment's last id, so all of a dropped segment is older than the retention.
     while (segments[0] !== undefined && segments[0] !== current) {
       if (segments[0].from + spanMs + retentionMs > Date.now() && ids <= mostIds) return;
       ids -= segments[0].known.size;

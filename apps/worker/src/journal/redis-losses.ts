@@ -22,7 +22,7 @@ export function watchRedisLosses(directory: string, history: RedisHistory, reten
   };
 }
 
-/** Returns when Redis was last replaced before this process (ms); 0 for never. */
+/** Returns the time (ms) at which Redis was last replaced before this process started; 0 for never. */
 function lastChange(directory: string, { identity }: RedisHistory): number {
   const path = join(directory, 'redis.json');
   mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -34,7 +34,7 @@ function lastChange(directory: string, { identity }: RedisHistory): number {
   try {
     if (identity !== undefined) writeFileSync(path, JSON.stringify({ ...identity, changedAt }), { mode: 0o600 });
   } catch {
-    // The next process then assumes that Redis was replaced.
+    // If the file cannot be written, the next process assumes that Redis was replaced.
   }
   return changedAt;
 }

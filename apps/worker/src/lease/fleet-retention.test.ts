@@ -22,7 +22,7 @@ describe('the retention of a fleet', () => {
   test.each([
     ['a live host with the same retention', { other: { ...beat, retentionMs: 5_000 } }, 5_000],
     ['a host whose heartbeat has expired', { other: null }, 5_000],
-    ["its own earlier process's heartbeat", { own: { ...beat, retentionMs: DAY_MS } }, 5_000],
+    ['the heartbeat of an earlier process of this host', { own: { ...beat, retentionMs: DAY_MS } }, 5_000],
     ['a live host that does not know the setting, under the default', { other: beat }, DAY_MS],
   ])('accepts %s', async (_who, hosts, retentionMs) => {
     await refuseOtherRetention(fakeRedis(hosts as never), fleet, 'own', retentionMs);

@@ -63,7 +63,7 @@ describe('heartbeats', () => {
     expect(renew).toHaveBeenCalledTimes(6);
   });
 
-  test('end with a note, kept for the retention, that the host has nothing left', async () => {
+  test('end with a note that the host has no sessions, kept for the retention', async () => {
     const { calls, deps } = setUp();
     const heartbeat = await startHeartbeat(deps);
     calls.splice(0);
@@ -132,7 +132,7 @@ describe('heartbeats', () => {
     ]);
   });
 
-  test('are closed after the heartbeat that is being sent', async () => {
+  test('end only after the heartbeat that is being sent', async () => {
     const { calls, state, deps } = setUp();
     const heartbeat = await startHeartbeat(deps);
     const slow = Promise.withResolvers<void>();

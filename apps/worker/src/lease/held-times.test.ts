@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createHeldTimes } from './held-times.ts';
 
-describe('held times', () => {
-  test('have the median of the last 32 times, in whole milliseconds', () => {
+describe('the times for which sessions held slots', () => {
+  test('have the median of the last 32, in whole milliseconds', () => {
     const times = createHeldTimes();
     expect(times.median()).toBe(undefined);
     times.record(1_000.4);

@@ -96,7 +96,7 @@ describe('leases', () => {
     expect(renewals[1]?.sessions).toEqual(['stays']);
   });
 
-  test('the owner’s shorter lock counts at once, in Redis too', () => {
+  test('a lock that the owner shortens counts at once, also in Redis', () => {
     const { at, add, renewals } = setUp();
     const lease = add('s', 65_000);
     at(1);
@@ -108,7 +108,7 @@ describe('leases', () => {
     expect(lease.held()).toBe(false);
   });
 
-  test('the owner’s longer lock counts from its first later renewal', async () => {
+  test('a lock that the owner lengthens counts from the next renewal that is sent', async () => {
     const { at, add, leases, renewals } = setUp();
     const lease = add('s');
     const before = leases.renew();

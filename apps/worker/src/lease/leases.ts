@@ -69,7 +69,7 @@ export function createLeases(jobs: Pick<SessionJobs, 'renew'>, clock: () => numb
     async renew(renewLocks = jobs.renew) {
       const renewed = [...leases.values()];
       if (renewed.length === 0) return;
-      // The lock that a lease had when the renewal was sent: `own` may change it before the reply.
+      // The lock of each lease when the renewal is sent. `own` may change that of a lease before the reply.
       const sentAt = clock();
       const locks = renewed.map(({ lockMs }) => lockMs);
       const lost = new Set((await renewLocks(renewed)).map(keyOf));

@@ -74,7 +74,7 @@ describe('settling', () => {
     [String(LAST_BEAT - 10_000), 'newest'],
     [String(LAST_BEAT - 10_001), 'hosts'],
     [null, 'hosts'],
-  ])('takes the last heartbeat %s for a loss of %s', (beatAt, loss) => {
+  ])('concludes from the stored heartbeat %s what Redis has lost: %s', (beatAt, loss) => {
     expect(lossOf(beatAt, LAST_BEAT)).toBe(loss);
   });
 

@@ -190,7 +190,9 @@ export class CleanOutput {
     return rest;
   }
 
-  /** Queues the block with the bytes of its match (OUTPUT-5), so that an adopting host has both or neither. */
+  /**
+   * Queues the note of a block with the bytes of its match (OUTPUT-5), so that an adopting host has both or neither.
+   */
   #block(stream: StreamName, blocked: Blocked): void {
     const pipeline = this.#pipelines[stream];
     this.#queue?.pushBlocked(stream, pipeline, blocked);
@@ -202,7 +204,7 @@ export class CleanOutput {
     this.#withheld = true;
   }
 
-  /** Merges the last bytes of both streams, which together may form a secret that neither contains. */
+  /** Merges the last bytes of both streams, redacted again: together they may form a secret that neither contains. */
   #mergeTails(tails: Buffer[]): void {
     const both = Buffer.concat(tails);
     const mayForm = this.#createRedactor !== undefined && tails.every(({ length }) => length > 0);

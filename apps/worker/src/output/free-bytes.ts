@@ -6,7 +6,8 @@ type Transferable = ArrayBufferLike & { transfer?(bytes: number): ArrayBuffer };
 
 /**
  * Frees a large buffer, of which the caller owns all memory and views. Node collects its whole heap after every few
- * megabytes of new buffers, and a flood creates three for each 64 KiB, so all work on the host would wait.
+ * megabytes of new buffers, and a flood of output creates three buffers for each 64 KiB. All work on the host would
+ * wait for the collections.
  */
 export function freeBytes({ buffer, byteLength }: Uint8Array): void {
   // Node takes buffers up to half of its pool's size from that shared pool.

@@ -22,7 +22,7 @@ describe('the size of text in JSON', () => {
     expect(jsonSize(bytes, 'bytes')).toBe(bytes.toString('base64').length);
   });
 
-  test.each(SAMPLES)('finds the most of %s that fits, at both ends', (_, bytes) => {
+  test.each(SAMPLES)('finds the longest beginning and end of %s that fit', (_, bytes) => {
     for (const unit of ['characters', 'bytes'] as const) {
       for (let most = 0; most <= jsonSize(bytes, unit) + 4; most += 1) {
         const first = bytes.subarray(0, firstWithin(bytes, most, unit));

@@ -37,7 +37,7 @@ const redactions = {
 for (const [name, input] of Object.entries(inputs)) {
   for (const [rules, redaction] of Object.entries(redactions)) {
     if (!`${name}, ${rules}`.includes(process.argv[2] ?? '')) continue;
-    rateOf(input, redaction?.redactor); // compiles what is measured
+    rateOf(input, redaction?.redactor); // a first run, in which the code is compiled
     const rates = Array.from({ length: ROUNDS }, () => rateOf(input, redaction?.redactor)).sort((a, b) => a - b);
     const [least, median, most] = [rates[0], rates[ROUNDS >> 1], rates[ROUNDS - 1]].map((rate) =>
       Math.round(rate ?? 0),

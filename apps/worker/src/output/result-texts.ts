@@ -128,7 +128,9 @@ function named([stdout, stderr, merged]: readonly (Truncated | undefined)[]) {
   return { ...(stdout && { stdout }), ...(stderr && { stderr }), ...(merged && { merged }) };
 }
 
-/** Returns the limit on each part with which their sum is at most `total`. Small parts leave room to the others. */
+/**
+ * Returns the limit for each part with which the sum of all is at most `total`. Small parts leave room to large ones.
+ */
 function equalShare(sizes: readonly number[], total: number): number {
   let left = total;
   let share = Number.POSITIVE_INFINITY;

@@ -52,7 +52,7 @@ describe('Truncate', () => {
       const bounds = { keep, maxLines: 100 };
       expect(cut(input, { ...bounds, maxBytes: 2_500 }).cut).toEqual({ bytes: false, lines: true });
       expect(cut(input, { ...bounds, maxBytes: 2_000 }).cut).toEqual({ bytes: true, lines: true });
-      // Exactly the kept lines, and one fewer with a part of a line.
+      // 2,100 bytes hold exactly the kept lines. With 2,099 bytes one line is kept only in part.
       expect(cut(input, { ...bounds, maxBytes: 2_100 }).cut.lines).toBe(true);
       expect(cut(input, { ...bounds, maxBytes: 2_099 }).cut).toEqual({ bytes: true, lines: true });
     },

@@ -51,7 +51,7 @@ export class Truncate {
     this.#headLines = Math.ceil(options.maxLines * share);
     this.#headFull = share === 0;
     this.#head = new TailBuffer(this.#headBytes);
-    // The buffer has the whole limit, because only the end shows whether everything fits.
+    // The buffer can hold the whole limit, because only the end of the input shows whether everything fits.
     this.#rest = new TailBuffer(Math.max(options.keep === 'head' ? 0 : options.maxBytes, LAST_BYTES));
   }
 
@@ -76,7 +76,7 @@ export class Truncate {
     return copy;
   }
 
-  /** Counts bytes between two pushes whose content is unknown. */
+  /** Counts bytes of unknown content between two pushes. */
   skip(bytes: number, newlines: number): void {
     if (bytes === 0) return;
     this.#count(bytes, newlines);
@@ -101,7 +101,10 @@ export class Truncate {
     return { bytes: shorter, cut: { bytes: true, lines }, ...totals };
   }
 
-  /** Tells whether the limit on bytes cut, not only that on lines: a kept part then has fewer lines than its share. */
+  /**
+   * Tells whether the limit on bytes has cut text, and not only the limit on lines. In that case a kept part has fewer
+   * lines than its share.
+   */
   #isCutByBytes(head: Buffer, rest: Buffer): boolean {
     const { maxBytes, maxLines, keep } = this.#options;
     if (this.#totalBytes <= maxBytes) return false;
@@ -149,7 +152,7 @@ export class Truncate {
     return this.#options.unit === 'characters' ? byLines.subarray(orphanedHead(byLines)) : byLines;
   }
 
-  /** Adds bytes to the head until it is full. Returns the others. */
+  /** Adds bytes to the head until it is full. Returns the rest of the bytes. */
   #fillHead(bytes: Buffer): Buffer {
     const byBytes = Math.min(bytes.length, this.#headBytes - this.#head.length);
     const taken = bytes.subarray(0, endOfLines(bytes.subarray(0, byBytes), this.#headLines - this.#headNewlines));

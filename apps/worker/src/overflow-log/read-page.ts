@@ -20,7 +20,7 @@ interface Candidate {
 export async function readLogPage(directory: string, { streams, from, maxBytes }: PageRequest): Promise<LogPage> {
   const names = await readdir(directory).catch(() => []);
   const candidates = await Promise.all(streams.map((stream) => readCandidate(directory, names, stream, from[stream])));
-  // If a stream has unread frames, frames that were written after its last read frame may belong after them.
+  // Unread frames of one stream may belong before later frames of the other. So only frames before them are returned.
   const known = Math.min(...candidates.filter(({ isLast }) => !isLast).map(({ frames }) => frames.at(-1)?.order ?? -1));
   const frames = candidates.flatMap((candidate) => candidate.frames).sort((a, b) => a.order - b.order);
   const page: LogPage = { pieces: [], more: false };

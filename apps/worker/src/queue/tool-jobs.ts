@@ -70,7 +70,7 @@ export async function createToolJobs({ redis, fleet, hostId, tools }: ToolJobsOp
     };
     // TOOL-JOB-2: without this factory each Worker would open a blocking connection.
     const worker = new Worker(toolQueue(tool), null, options, (name, opts) => createRedisBackend(name, opts));
-    // Failures reject the call in which they occurred.
+    // A failure also rejects the call in which it occurred, so this event is ignored.
     worker.on('error', () => {});
     return worker;
   }

@@ -21,7 +21,7 @@ export function createSessionRedaction(
   const compile = (tokens: boolean) =>
     compileRedaction({ rules, secrets, hashKey, tokens, now: () => performance.now() });
   const compiled = compile(true);
-  // Only output may keep formats, because it belongs to the session. Others read messages and log lines.
+  // Only output may keep text in secret formats: it belongs to the session. Other people read messages and log lines.
   const ofOutput = redactFormats ? compiled : compile(false);
   const text = (given: string): string => {
     const redacted = compiled.text(given);

@@ -36,7 +36,7 @@ describe('an attached reader', () => {
     expect([reader.holdsBack, releases()]).toEqual([false, 1]);
   });
 
-  test('is gone after 10 s without a heartbeat, and throttles again when back (READER-2)', async () => {
+  test('counts as gone after 10 s without a heartbeat, and throttles again when back (READER-2)', async () => {
     const { reader, pass, releases } = attach();
     reader.stored('stdout', 5 * MIB);
     await pass(9_900);
@@ -78,7 +78,7 @@ describe('an attached reader', () => {
     reader.close();
   });
 
-  test('is not gone because of time without Redis (READER-3)', async () => {
+  test('does not count as gone because of time without Redis (READER-3)', async () => {
     let answers = Promise.withResolvers<void>();
     const { reader, pass } = attach({ reachRedis: () => answers.promise });
     reader.stored('stdout', 5 * MIB);

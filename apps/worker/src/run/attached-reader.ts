@@ -1,7 +1,7 @@
 import { Notifier } from '@shellfleet/concurrency';
 import { STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 
-// The reader that a submitter attached to its command, which is throttled to it like a program to its pipe's reader.
+// A submitter can attach a reader to its command. The command is throttled to it, as a program is to its pipe's reader.
 // READER-1. While the reader reads, at most UNREAD_BYTES of the output over the stream's budget are unread on this host
 //           before acknowledgements are held back. Then the keeper's ring buffer fills, and the command blocks in a
 //           write.

@@ -22,7 +22,7 @@ function setUp(admission = '') {
 }
 
 describe('the delegation of a session', () => {
-  test('brings an entry once by its wake-up', async () => {
+  test('returns an entry that a wake-up brought, once', async () => {
     const { delegation } = setUp();
     delegation.bring(STARTED);
     expect(await delegation.next('takes', false)).toEqual({
@@ -61,7 +61,7 @@ describe('the delegation of a session', () => {
     expect(await delegation.next('takes', false)).toMatchObject({ entry: { id: next } });
   });
 
-  test('forgets a brought entry when Redis came back with other data', async () => {
+  test('drops an entry from a wake-up when Redis came back with other data', async () => {
     const { delegation } = setUp();
     delegation.bring(STARTED);
     delegation.forget();
@@ -85,7 +85,7 @@ describe('the delegation of a session', () => {
     expect(withdraw).not.toHaveBeenCalled();
   });
 
-  test('brings an unstarted entry only to a host that takes and decides about entries', async () => {
+  test('returns an unstarted entry only to a host that takes and decides about entries', async () => {
     const { delegation } = setUp();
     for (const [how, decides] of [
       ['takes', false],

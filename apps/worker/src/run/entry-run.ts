@@ -7,7 +7,7 @@ export class EntryRun {
   readonly entry: Entry;
   /** How the entry begins here. It resumes if it was started earlier and its shell is alive. */
   readonly from: 'start' | 'resume';
-  /** Prepares a shell that replaced the session's before the entry began. Resolves to false if there is none. */
+  /** Prepares a shell that replaced the session's shell before the entry began. Resolves to false if there is none. */
   readonly makeShellReady: () => Promise<boolean>;
   /** Output that Redis has confirmed as stored. */
   stored: StoredOutput;

@@ -126,7 +126,7 @@ export class FileCalls {
     }
   }
 
-  /** Throws unless all parts together have the size and digest that a person was shown. Called before the last. */
+  /** Throws unless all parts together have the size and digest that a person was shown. Called before the last part. */
   async #checkWhole(operation: FileOperation): Promise<void> {
     if (operation.name !== 'write' || !operation.last || operation.whole === undefined) return;
     const hash = createHash('sha256');

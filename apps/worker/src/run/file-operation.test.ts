@@ -69,7 +69,7 @@ describe('an ordered file operation', () => {
     ['runs for an earlier worker', [BUSY, BUSY, DONE_BEFORE]],
     ['ended for an earlier worker', [DONE_BEFORE]],
     ['was under way when the connection broke', [GONE, BUSY, DONE_BEFORE]],
-  ])('is requested under one id when it changes something and %s', async (_, ends) => {
+  ])('is requested under one id if it is a change that %s', async (_, ends) => {
     const { ended, asked } = stage([...ends]);
     expect(await ended(WRITE)).toEqual({ outcome: 'success', answer: {} });
     expect(new Set(asked)).toEqual(new Set(['e']));
@@ -78,13 +78,13 @@ describe('an ordered file operation', () => {
   test.each<[string, FileCallEnd]>([
     ['ended for an earlier worker', DONE_BEFORE],
     ['was killed', KILLED],
-  ])('is done again under another id when it reads and %s', async (_, end) => {
+  ])('is done again under another id if it is a read that %s', async (_, end) => {
     const { ended, asked } = stage([end, DONE]);
     expect(await ended(READ)).toMatchObject({ outcome: 'success' });
     expect(new Set(asked).size).toBe(2);
   });
 
-  test('fails when it reads and is killed every time', async () => {
+  test('fails if it is a read that is killed every time', async () => {
     expect(await stage(Array.from({ length: 9 }, () => KILLED)).ended(READ)).toEqual({
       outcome: 'error',
       code: 'CONTAINER_LOST',
@@ -106,7 +106,7 @@ describe('an ordered file operation', () => {
     expect(stops).toEqual(['e']);
   });
 
-  test('fails with its sandbox', async () => {
+  test('fails when its sandbox dies', async () => {
     const { ended, asked } = stage([GONE], { sandboxDies: true });
     expect(await ended(WRITE)).toEqual({ outcome: 'error', code: 'CONTAINER_LOST' });
     expect(asked).toEqual(['e']);

@@ -8,7 +8,7 @@ import { reconnect } from './run-on-shell.ts';
 import type { SessionContext } from './session-context.ts';
 
 const BUSY_POLL_MS = 50;
-/** Maximum of calls for one read whose answers are lost. */
+/** Most calls for one read, if the replies are lost. */
 const MOST_READS = 5;
 
 /** Runs an ordered file operation as a file call with the entry's id, so that the keeper begins it at most once. */

@@ -108,7 +108,7 @@ function notifyProducer(entry: Entry, event: string, { redis, keys }: Owner): vo
   void notify(redis, namespace, entry.inbox, { tenant, session, entryId: entry.id, event, result: '' }).catch(() => {});
 }
 
-/** Logs one wide line and one span for each entry, without its script or output. */
+/** Logs one line with all fields, and one span, for each entry. Neither has its script or output. */
 function describe(entry: Entry, result: WireResult, { owner, logger }: SessionContext): void {
   const startTime = Date.now() - result.timings.runMs;
   const span = tracer.startSpan(SPANS.run, { kind: SpanKind.CONSUMER, startTime });

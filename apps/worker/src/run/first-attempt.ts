@@ -20,7 +20,7 @@ import type { SessionContext } from './session-context.ts';
 //            separate begun ids.
 // ATTEMPT-2. Only a person starts a second attempt, after seeing how the first one ended.
 // ATTEMPT-3. Without a second attempt the entry ends as its first attempt did, with its output.
-// ATTEMPT-4. There is no third.
+// ATTEMPT-4. There is no third attempt.
 
 /** Maximum of the output that a person is shown, in bytes. */
 const SHOWN_BYTES = 500;

@@ -16,7 +16,7 @@ import type { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
 import type { RunningEntries } from './entry-run.ts';
 
-/** Services of a worker process for all of its work, before it takes part in the fleet. */
+/** Services of a worker process that exist before it takes part in the fleet. */
 export interface HostServices {
   readonly settings: WorkerConfig;
   readonly hostId: string;

@@ -121,7 +121,7 @@ describe('the input of a command', () => {
       retryable: false,
       context: { commandId: 's.e', bytes: 3 },
     });
-    // The connection on which it was reported may have been broken.
+    // The connection over which the stop was sent may have been broken.
     feed.connected(shell, 'resume');
     expect(stops).toEqual(['stop', 'stop']);
   });

@@ -86,18 +86,18 @@ export class InputFeed {
     const place = this.#place;
     if (place === undefined || this.#endSent) return false;
     const room = place.taken + INPUT_WINDOW_BYTES - place.sent;
-    // A read ends with the chunk that crosses the requested size, so a chunk less is requested.
+    // A read ends with the chunk that crosses the requested size. So the requested size is the room less one chunk.
     const mostBytes = this.#readerClosed ? 0 : Math.max(0, room - LIMITS.inputChunkBytes + 1);
     const from = place.sent;
     const position = { taken: this.#readerClosed ? Number.MAX_SAFE_INTEGER : place.taken, from, mostBytes };
     const read = await this.#deps.read(position, () => this.#forgetLapse());
-    // The connection broke during the read. The next one reports its position.
+    // The connection broke during the read. The next connection reports its position.
     if (this.#closed || this.#place?.sent !== from) return true;
     if (read.type !== 'read') {
       this.close();
       return false;
     }
-    // Input that the command will not read cannot be incomplete for it.
+    // The command reads no more input, so missing input does no harm.
     if (this.#readerClosed) return false;
     if (read.closed !== undefined) this.#checkEnd(read.closed, read);
     if (read.written < from) this.#fail(lostInput(this.#deps.commandId, read.written, from));

@@ -1,4 +1,4 @@
-// Translates file operations to the keeper's, and its output to their answers.
+// Translates file operations to those of the keeper, and the keeper's output to answers.
 import { dirname } from 'node:path/posix';
 import { type PackedEntry, parseFileRecords, parsePackedFiles } from '@shellfleet/keeper';
 import { normalizePath } from '@shellfleet/policy';
@@ -14,7 +14,7 @@ import type { FileFailure, KeeperFileOperation } from '../shell/keeper-operation
 import type { FileCallEnd } from '../shell/shell-files.ts';
 
 const STEP_TIMEOUT_MS = 60_000;
-/** Time for a removal, which is one step of any size. */
+/** Time limit of a removal, which is one step for any number of files. */
 const REMOVE_TIMEOUT_MS = 600_000;
 /** Room for the content of small files in one answer. */
 const PACK_ROOM_BYTES = 786_432;
@@ -25,7 +25,7 @@ const NO_ROOM_ERRNO = 27;
 
 export const fileTimeoutMs = ({ name }: FileOperation) => (name === 'remove' ? REMOVE_TIMEOUT_MS : STEP_TIMEOUT_MS);
 
-/** Returns the keeper's operation. With `exact`, the keeper follows no symbolic link on the path. */
+/** Returns the operation as the keeper does it. With `exact`, the keeper follows no symbolic link on the path. */
 export function toKeeperOperation(given: FileOperation, exact: boolean): KeeperFileOperation {
   return exact ? { ...toOperation(atRealPath(given)), exact } : toOperation(given);
 }

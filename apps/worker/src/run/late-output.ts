@@ -7,9 +7,12 @@ import type { CreateRedactor } from '../output/redactor.ts';
 import { LateOutputOfEntry } from './late-entry.ts';
 
 // Stores late output (printed by processes that outlived their entry) in the session's stream.
-// LATE-OUTPUT-1. It follows the terminal event of its entry, redacted like the entry's own, in order, each byte once.
-// LATE-OUTPUT-2. It uses the rest of the entry's budget in the stream. Bytes over the budget are counted by offset.
-// LATE-OUTPUT-3. It delays nothing else: memory for it is bounded, and reading from the keeper never pauses for it.
+// LATE-OUTPUT-1. Late output follows the terminal event of its entry. It is redacted like the entry's own output, and
+//                arrives in order, each byte once.
+// LATE-OUTPUT-2. Late output uses the rest of the entry's budget in the stream. Bytes over the budget are counted by
+//                offset.
+// LATE-OUTPUT-3. Late output delays nothing else: memory for it is bounded, and reading from the keeper never pauses
+//                for it.
 
 /** Maximum of a session's bytes in memory. They reach it only while Redis is slow or down. */
 const MOST_WAITING_BYTES = 1 << 20;

@@ -79,13 +79,13 @@ export class OutputStore {
     }
   }
 
-  /** Sets what an earlier process of this worker has stored. */
+  /** Sets how many raw bytes of each stream an earlier process of this worker has stored. */
   restore(stored: Readonly<Record<StreamName, number>>): void {
     Object.assign(this.#stored, stored);
   }
 
   push(stream: StreamName, offset: number, bytes: Uint8Array): void {
-    // Output is read and dropped, because the end of the entry comes after it.
+    // The output is read and dropped, because the end of the entry follows it on the connection.
     if (this.#lost) return;
     const { clean } = this.#deps;
     if (offset > clean.received[stream]) clean.lose(stream, offset);

@@ -36,12 +36,12 @@ const logOf = (pieces: OverflowPiece[]) => ({
   },
 });
 
-describe('a restored chain', () => {
+describe('a restored output chain', () => {
   test('continues like the chain that stored the output', async () => {
     const before = createClean();
     const stored: StoredChunk[] = [];
     const overflow: OverflowPiece[] = [];
-    // 300 entries: more than one page. The last go over the budget of the stream, into the log.
+    // The 300 chunks are more than one page of the stream. The last ones are over its budget, so they go into the log.
     for (let line = 0; line < 300; line += 1) {
       before.push('stdout', before.received.stdout, Buffer.from(`line ${line}\n`));
       const released = before.release();

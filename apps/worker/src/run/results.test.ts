@@ -79,7 +79,7 @@ describe('a Result', () => {
       });
   });
 
-  test('is blocked by a withholding rule, unless the command was stopped or lost', () => {
+  test('is `blocked` if a rule withheld output, unless the command was stopped or lost', () => {
     const blocked = { type: 'email', reason: 'too-slow' } as const;
     expect(withBlocked(sampleResult('failure', { exitCode: 7 }), blocked)).toEqual(
       sampleResult('blocked', { exitCode: 7, blocked }),

@@ -61,7 +61,7 @@ export async function runEntry(
 const mayRunAgain = ({ entry, isCancelled }: EntryRun) =>
   entry.retry === 'idempotent' && entry.starts < LIMITS.idempotentStarts && !isCancelled;
 
-/** A command that ran out of memory would do so again. */
+/** Tells whether the shell was lost and another may help. A command that ran out of memory would do so again. */
 const isShellLost = (result: WireResult) =>
   result.outcome === 'error' &&
   result.reason !== 'oom' &&
@@ -199,7 +199,7 @@ export function ranInWider(entry: Entry, session: SessionContext): boolean {
   try {
     return runsInWider(entry, openPayload(entry, session), session);
   } catch {
-    // The entry ends with this error where it is run.
+    // The entry ends with this error in the step that runs it.
     return false;
   }
 }

@@ -142,7 +142,7 @@ describe('an entry on the shell', () => {
     expect(await run('start')).toEqual({ type: 'lost' });
   });
 
-  test("records a fresh shell that replaced the entry's", async () => {
+  test("records that a fresh shell has replaced the entry's shell", async () => {
     const { keeper, run, shell } = await openShell();
     const running = run('start');
     await settle();
@@ -177,7 +177,7 @@ describe('an unresponsive shell', () => {
     expect(shell.lossReason).toBe('its keeper did not answer');
   });
 
-  test('is a shell whose connections break repeatedly without any output in between', async () => {
+  test('loses its sandbox when its connections break repeatedly without output', async () => {
     const { sandbox, keeper, run } = await openShell();
     vi.mocked(connectShell).mockImplementation(async () => {
       const connection = keeper.connect();

@@ -82,7 +82,7 @@ async function follow(
       }
       case 'refused':
         if (ended.reason === 'other-shell') {
-          // A wider sandbox has another shell than the one that was made ready.
+          // makeShellReady() prepares the session's own shell. So in a wider sandbox `shell` is still not ready.
           if (!(await makeShellReady()) || !shell.ready) return { type: 'failed', error: neverBegun(session) };
           ended = await begin('start');
           break;

@@ -84,7 +84,9 @@ export interface KeptContainer {
 
 export interface FoundSandbox {
   sandbox: Sandbox;
-  /** `created` was never started; `beside` is a second sandbox of a session. The workers of all have died. */
+  /**
+   * State when it was found. `created`: never started. `beside`: a second sandbox. Its worker has died in any case.
+   */
   state: 'created' | 'running' | 'dead' | 'beside';
 }
 

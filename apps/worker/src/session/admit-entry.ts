@@ -30,7 +30,7 @@ export async function admitEntry(entry: Entry, opened: boolean, parts: SessionPa
   if (opened && shell.ready) admission.opened();
   const opens = opened || !shell.ready;
   const decideNow = () => decideEntry(entry, opens, parts).catch(ensureShellfleetError);
-  // No shell is opened for an entry that would not start on it.
+  // Decides first, because no shell is opened for an entry that would not start.
   const early = shell.ready ? undefined : await decideNow();
   if (early !== undefined && !(early instanceof Error) && early.type === 'admit')
     return { type: 'open', next: { type: 'decide', entry, opened: true } };
@@ -69,7 +69,7 @@ function inputOf(entry: Entry, opens: boolean, parts: SessionParts): AdmissionIn
 async function start(entry: Entry, digest: string, startBy: number | undefined, parts: SessionParts): Promise<Step> {
   // Starts the entry, unless the lease has ended while the shell was opened.
   const mayStart = () => parts.lease.held() && digest === parts.admission.digest;
-  // If the reply is lost, the entry is later found as started (ADMIT-8).
+  // Set before the call: if its reply is lost, the entry is later found as started (ADMIT-8).
   parts.admitted.set(entry, digest);
   const cleared = await parts.context.mailbox.retry(async (once) =>
     mayStart() ? once.clear(entry.id, digest, startBy) : undefined,
@@ -79,7 +79,7 @@ async function start(entry: Entry, digest: string, startBy: number | undefined, 
   return cleared.type === 'too-late' ? { type: 'decide', entry, opened: false } : toStep(cleared, LOOK);
 }
 
-/** Adds the question, then holds the entry. So a held entry asks something, or is decided again. */
+/** Adds the question before it holds the entry. So a held entry has a question, or is decided again. */
 async function holdUntilAnswered(
   entry: Entry,
   digest: string,

@@ -14,7 +14,7 @@ import type { SessionParts } from './session-parts.ts';
 // ADMIT-FILE-3. The answer is about the bytes that were shown. The parts of a larger file name its size and digest
 //               (`whole`) and ask one question together. The last part goes to the keeper only if all of them match.
 
-/** Less than START_WITHIN_MS of HOST-APPROVALS-1. */
+/** Time in which an approved operation must begin. It is less than START_WITHIN_MS of HOST-APPROVALS-1. */
 const BEGIN_WITHIN_MS = 1_000;
 
 /** `about` returns what a verdict about the session depends on now. */

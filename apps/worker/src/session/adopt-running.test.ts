@@ -105,18 +105,18 @@ describe('the adoption of a session', () => {
     ['its keeper has begun is resumed', 'e', HERE, 'resume e'],
     ['its keeper never began is started', 'other', HERE, 'start e, else e never began'],
     ['another host took is lost', 'other', AWAY, 'lost e: host-lost'],
-  ])('adopts a living sandbox with a file operation that %s', async (_title, keeperCalled, startedOn, step) => {
+  ])('adopts a living sandbox: a file operation that %s', async (_title, keeperCalled, startedOn, step) => {
     const { run } = open({ keeperRan: 'a command', keeperCalled });
     const running = { ...entry(startedOn), kind: 'file' as const };
     expect(await run({ shell: shellHere, running }, living())).toEqual(['announce adopted', 'serve', step]);
   });
 
   test.each([
-    ['that began there is lost', HERE, true, 'lost e: container-removed'],
-    ['that never began there is started', HERE, false, 'start e, else e never began'],
+    ['that began is lost', HERE, true, 'lost e: container-removed'],
+    ['that never began is started', HERE, false, 'start e, else e never began'],
     ['that another host started is lost', AWAY, false, 'lost e: host-lost'],
-  ])('adopts a living sandbox, and an entry outside it %s (ATTEMPT-1)', async (_title, host, began, step) => {
-    // The keeper of the session knows the first attempt.
+  ])('adopts a living sandbox: an entry in the wider sandbox %s (ATTEMPT-1)', async (_title, host, began, step) => {
+    // The keeper of the session's own sandbox has begun the first attempt.
     const { run } = open({ keeperRan: 'e', began: began ? ['e.2'] : ['e'] });
     const running = { ...entry(host, 'idempotent'), first: 'sealed' };
     expect(await run({ shell: shellHere, running }, living())).toEqual(['announce adopted', 'serve', step]);

@@ -44,7 +44,7 @@ export async function adoptRunning(
     'SESSION_LOST',
     `Session ${owner.keys.session} was lost with its host ${before.host} before this command started. Its next command gets a new shell.`,
   );
-  // Later entries were submitted when the loss may have been known.
+  // Only entries that wait now fail. A submitter of a later entry may have known of the loss.
   return { isAdopted: false, next, failing: { error, most: adopted.waiting } };
 }
 
@@ -69,7 +69,7 @@ async function adoptShell(
 ): Promise<ShellHello | undefined> {
   if (found === undefined) return undefined;
   if (found.id !== before?.sandbox || before.host !== context.owner.host) {
-    // Its shell was never announced as ready, so no entry of the mailbox has run on it.
+    // The shell was never announced as ready, so no entry of the mailbox has run on it.
     await found.remove();
     return undefined;
   }

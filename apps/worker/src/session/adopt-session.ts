@@ -18,8 +18,8 @@ interface AdoptedSession {
 }
 
 /**
- * Becomes the owner of the session of a locked job. If the session is not for this host, removes its sandbox `found`,
- * leaves its job where it belongs, and returns undefined.
+ * Becomes the owner of the session of a locked job. If this host cannot serve the session, removes its sandbox `found`,
+ * removes the job or leaves it to other hosts, and returns undefined.
  */
 export async function adoptSession(
   job: SessionJob,

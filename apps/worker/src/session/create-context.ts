@@ -54,7 +54,9 @@ export function createSessionContext(
   };
 }
 
-/** Records requests that the session's proxy refuses. Many equal ones become a few records a minute, with numbers. */
+/**
+ * Records requests that the session's proxy refuses. Many equal requests become a few records a minute, with counts.
+ */
 function auditEgress(
   audit: Audit,
   { tenant, session, generation }: { tenant: string; session: string; generation: string },
@@ -63,7 +65,7 @@ function auditEgress(
   const note = (event: Omit<Extract<AuditEvent, { type: 'egress-refused' }>, 'type' | 'session' | 'generation'>) =>
     audit.note(tenant, () => ({ type: 'egress-refused', session, generation, ...event }));
   const counted = new CountedEvents<RefusedEgress>({
-    // A name may carry a secret out.
+    // A command may send a secret as a part of the name, so the name is redacted.
     write: ({ name, port, refusal }, count) => note({ host: redaction.text(name), port, reason: refusal, count }),
     writeOthers: (count) => note({ reason: 'further destinations within the same minute', count }),
   });

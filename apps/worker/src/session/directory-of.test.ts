@@ -10,26 +10,26 @@ const spec = (given: object = {}) => ({ cwd: '/workspace', startupCommands: [] a
 
 describe('the directory of a command', () => {
   test.each([
-    ['of a shell that is ready', {}, false, spec(), LIVE, { path: '/s' }],
-    ['that a command names, without links', { cwd: '/link' }, false, spec(), LIVE, { path: '/real' }],
-    ['of a fresh shell, before it is opened', {}, true, spec(), NONE, { path: '/workspace' }],
-    ['that a command names, before a shell is opened', { cwd: '/link' }, true, spec(), NONE, { path: '/link' }],
-    ['of a fresh shell, once it is opened', {}, true, spec(), LIVE, { path: '/s' }],
+    ['in a shell that is ready', {}, false, spec(), LIVE, { path: '/s' }],
+    ['if the command names one, without links', { cwd: '/link' }, false, spec(), LIVE, { path: '/real' }],
+    ['in a fresh shell before its opening', {}, true, spec(), NONE, { path: '/workspace' }],
+    ['if the command names one, before a shell is opened', { cwd: '/link' }, true, spec(), NONE, { path: '/link' }],
+    ['in a fresh shell after its opening', {}, true, spec(), LIVE, { path: '/s' }],
   ])('is known %s', async (_which, payload, opens, of, shell, directory) => {
     expect(await directoryOf(payload, opens, of, shell)).toEqual(directory);
   });
 
   test.each([
-    ['where startup commands move the shell, before', {}, true, spec({ startupCommands: ['cd x'] }), NONE],
-    ['where startup commands have moved the shell', {}, true, spec({ startupCommands: ['cd x'] }), LIVE],
-    ['in the directory of an image', {}, true, spec({ cwd: 'image' }), NONE],
-    ['of a shell that is not connected', {}, true, spec(), { ...NONE, hasState: true }],
-    ['of a shell whose directory is gone', {}, false, spec(), { ...LIVE, directory: async () => undefined }],
+    ['before startup commands move a fresh shell', {}, true, spec({ startupCommands: ['cd x'] }), NONE],
+    ['after startup commands have moved a fresh shell', {}, true, spec({ startupCommands: ['cd x'] }), LIVE],
+    ['if it is the directory of an image', {}, true, spec({ cwd: 'image' }), NONE],
+    ['in a shell that is not connected', {}, true, spec(), { ...NONE, hasState: true }],
+    ['in a shell whose directory is gone', {}, false, spec(), { ...LIVE, directory: async () => undefined }],
   ])('is unknown %s', async (_where, payload, opens, of, shell) => {
     expect(await directoryOf(payload, opens, of, shell)).toEqual({ unknown: expect.any(String) });
   });
 
-  test('is the same unknown before and after startup commands have run', async () => {
+  test('is unknown for the same reason before and after startup commands', async () => {
     const of = spec({ startupCommands: ['cd x'] });
     expect(await directoryOf({}, true, of, NONE)).toEqual(await directoryOf({}, true, of, LIVE));
   });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { DriverWatch } from './driver-watch.ts';
 
-// The mailbox of a session that has nothing to do: what matters is when it is asked, and for what.
+// Mailbox of an idle session, which records the argument of each call. `driver`: a driver is alive.
 const mailbox = {
   driver: false,
   asked: [] as string[],
@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => void vi.useRealTimers());
 
-/** Waits as the session does, and looks; returns the last answer. */
+/** Looks at once, and after each pause as an idle session does. Returns the reply of the last look. */
 async function idleFor(ms: number, watch: DriverWatch, activeAt: number) {
   const until = performance.now() + ms;
   let answer = await watch.look(activeAt);

@@ -25,7 +25,7 @@ export class DriverWatch {
     return this.#gone;
   }
 
-  /** Time until the next look of an idle session. Undefined when it needs none. */
+  /** Time until an idle session is to look for its driver again. Undefined when it need not look. */
   get pauseMs(): number | undefined {
     if (!this.#isDriven) return undefined;
     return this.#missingSince === undefined ? LOOK_EVERY_MS : MISSING_FOR_MS;

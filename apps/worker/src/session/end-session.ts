@@ -58,7 +58,7 @@ export async function giveUp(parts: SessionParts, why: string, isStopping: () =>
     delegation.keep(started);
     return false;
   }
-  // If the session has work again below, its next Result has this reason.
+  // The session may have work again before the release below. Then its next Result reports this reason.
   if (hadShell) await endShell(parts, why);
   const event = hadShell ? { type: 'session.lost' as const, data: { reason: why } } : undefined;
   const loss = hadShell ? why : shell.lossReason;
@@ -117,7 +117,7 @@ export async function abandon({ context, shell }: SessionParts): Promise<void> {
   await shell.abandon();
 }
 
-/** Ends the shell after its shutdown commands, which do not only run when a caller closes the session. */
+/** Runs the shutdown commands, whether a caller closed the session or it was given up. Then ends the shell. */
 async function endShell({ admission, shell, context, terminals, late }: SessionParts, why: string): Promise<void> {
   const { spec, redaction, egress, logger } = context;
   // The terminals of a dead shell were ended as lost.

@@ -30,7 +30,7 @@ function startIn({ mailbox }: ReturnType<typeof open>, script = 'true'): Carried
 }
 
 describe('a session that delegates starts to `submit`', () => {
-  test('runs a brought entry without a call to the mailbox before its end', async () => {
+  test('runs an entry from a wake-up without a call to the mailbox before its end', async () => {
     const it = await openIdle();
     const { calls } = it.mailbox;
     calls.length = 0;
@@ -59,7 +59,7 @@ describe('a session that delegates starts to `submit`', () => {
     expect(it.keeper().begun.filter((begun) => begun === id)).toEqual([id]);
   });
 
-  test('begins a brought entry only after a renewal if the lease may have ended', async () => {
+  test('renews a lease that may have ended before it begins an entry from a wake-up', async () => {
     const it = await openIdle();
     it.lease.isHeld = false;
     it.session.wakeUp(startIn(it));
@@ -95,7 +95,7 @@ describe('a session that delegates starts to `submit`', () => {
   test.each([
     ['end', 'cancellation'],
     ['hand-over', 'success'],
-  ] as const)('ends what was started during giving up, even if the worker stops (%s)', async (how, outcome) => {
+  ] as const)('ends an entry that started while it gave up and the worker stopped (%s)', async (how, outcome) => {
     const it = open({ idleTimeoutMs: 50 });
     it.mailbox.submit({ id: 'before', script: 'true' });
     const { functions } = it.mailbox;

@@ -63,7 +63,7 @@ describe('the end of a session', () => {
     expect(it.jobs.remove).toHaveBeenCalled();
   });
 
-  test('finds a close at the next look when its call was lost', async () => {
+  test('closes the session at the next look when the call of the close was lost', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'true' });
     const served = serve(it);
@@ -114,7 +114,7 @@ describe('a job with data outside of the sealed spec', () => {
       },
     });
     expect(it.sandboxes.made).toEqual([]);
-    // It is not given to the next host.
+    // The job is removed, so that no other host gets it.
     expect(it.mailbox.released).toBe('queued');
     expect(it.jobs.remove).toHaveBeenCalledTimes(1);
   });

@@ -19,7 +19,7 @@ describe('a session on its host', () => {
     void serve(it);
     await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success', 'c success']);
     expect(it.sandboxes.made).toHaveLength(1);
-    // The first of the four is the preparation.
+    // The first begun entry is the preparation of the shell.
     expect(it.keeper().begun.slice(1)).toEqual(['a', 'b', 'c']);
     expect(it.mailbox.events).toEqual(['session.opened']);
     expect(it.mailbox.takes).toBe(1);
@@ -36,7 +36,7 @@ describe('a session on its host', () => {
     expect(calls.slice(calls.indexOf('take'))).toEqual(['take', 'finish', 'finish', 'finish']);
   });
 
-  test('takes nothing until a wake-up', async () => {
+  test('takes no entry from an empty mailbox until a wake-up arrives', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'true' });
     void serve(it);
@@ -66,7 +66,7 @@ describe('a session whose lease or shell is not ready (SESSION-2)', () => {
     await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success']);
   });
 
-  test('begins an entry only after a renewal when its start was answered too late', async () => {
+  test('begins an entry only after a renewal if the reply to its start came late', async () => {
     const it = open();
     const { functions } = it.mailbox;
     let lapses = true;
@@ -148,7 +148,7 @@ describe('a command whose shell dies before its start arrives (EPOCH-2)', () => 
     it.keeper().shellNumber = 2;
     it.mailbox.submit({ id: 'b', script: 'true' });
     it.session.wakeUp();
-    // Its variables are set, and its startup command runs.
+    // The fresh shell has its variables, and its startup command is running.
     await expect.poll(() => it.keeper().begun.length).toBe(5);
     it.lease.isHeld = false;
     it.keeper().end();
@@ -232,9 +232,9 @@ describe('a session while its host takes nothing new (SESSION-5)', () => {
 
 describe('a sandbox that is lost while a command runs', () => {
   test.each([
-    ['an idempotent one runs again in the next, and its Result counts the starts', 'idempotent', 1, 'success', 2, 2],
-    ['an idempotent one is started three times in all', 'idempotent', 3, 'error', 3, 3],
-    ['another one is not run again', undefined, 1, 'error', undefined, 1],
+    ['an idempotent command runs again, and its Result counts the starts', 'idempotent', 1, 'success', 2, 2],
+    ['an idempotent command is started three times in all', 'idempotent', 3, 'error', 3, 3],
+    ['another command is not run again', undefined, 1, 'error', undefined, 1],
   ] as const)('%s', async (_title, retry, losses, outcome, attempts, sandboxes) => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold', ...(retry && { retry }) });

@@ -109,7 +109,7 @@ export class HostedSession {
     this.#hosting.wakeUps.notify();
   }
 
-  /** Returns what works outside of the mailbox in this generation. Undefined when the shell is not ready. */
+  /** Returns the terminals and file calls of this generation. Undefined when the shell is not ready. */
   besides(generation: string): Pick<SessionParts, 'terminals' | 'files'> | undefined {
     return this.#serves(generation) && this.#parts?.shell.ready === true ? this.#parts : undefined;
   }
@@ -211,7 +211,7 @@ export class HostedSession {
     const how = this.#takes(parts);
     const brought = await parts.context.delegation.next(how, parts.admission.digest !== '');
     if (brought.type !== 'empty' || brought.closing === true) return toStep(brought, LOOK);
-    // The next step handles a stop that came in this step, since only an end withdraws the delegation.
+    // The next step handles a stop that came in this step: the delegation was withdrawn only if this step is to end.
     if (hosting.state === 'fenced' || (hosting.state !== 'serving' && how !== 'ends')) return LOOK;
     if (hosting.state === 'serving' && (this.#host.takesNew() || parts.shell.hasState)) return undefined;
     await this.#end(parts);

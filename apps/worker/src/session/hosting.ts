@@ -19,7 +19,9 @@ export type HostingState =
   /** Another host owns the session, or may: nothing is written any more, and the sandbox is removed at once. */
   | 'fenced';
 
-/** A session only moves to a state of a higher rank: a close outranks a worker's stop; a lost lease, both. */
+/**
+ * A session only moves to a state of a higher rank. A close outranks a worker's stop, and a lost lease outranks both.
+ */
 const RANK: Record<HostingState, number> = {
   starting: 0,
   serving: 1,

@@ -3,7 +3,10 @@ import type { SessionContext } from '../run/session-context.ts';
 import type { BackgroundProcess, Shell } from '../shell/shell.ts';
 
 const SHOWN_CHARS = 200;
-/** Least length of a line that the keeper may have cut. It cuts at 511 bytes, or before a character across that. */
+/**
+ * Least length of a line that the keeper may have cut. The keeper cuts at 511 bytes, or before a character that crosses
+ * this limit.
+ */
 const CUT_FROM_BYTES = 508;
 
 /** Lists the processes in a session's sandbox besides the shell, redacted. */

@@ -126,7 +126,7 @@ export function aboutSession({
   context: { owner, generation, spec, wider, shell },
 }: Pick<SessionParts, 'context'>): Omit<AdmissionInput, 'entryId' | 'opens' | 'payload' | 'attempt'> {
   const { tenant, session } = owner.keys;
-  // A lost shell is replaced by another one.
+  // A lost shell is replaced by a shell with the next epoch.
   const epoch = shell.hasState ? shell.epoch : shell.epoch + 1;
   return { tenant, session, generation, spec, epoch, wider };
 }

@@ -48,18 +48,25 @@ function describeStep(step: Step): string {
 
 describe('a taken entry', () => {
   test.each([
-    ['an id that this host has not begun', { known: false }, 'never-began'],
-    ['one that it began, where nobody signs', { verifies: false }, 'lost'],
-    ['one that it began, and that the keeper still runs', { lost: true, runs: 'e' }, 'runs-here'],
-    ['a file operation that it began, and that the keeper has begun', { lost: true, called: 'e' }, 'runs-here'],
-    ['a file operation that the keeper does not know any more', { lost: true, called: 'other' }, 'lost'],
-    ['one that it began, from a Redis that may have fallen back', { lost: true }, 'lost'],
-    ['the same, of an idempotent entry', { lost: true, retry: 'idempotent' }, 'never-began'],
-  ] as const)('classifies %s without a report', async (_title, of, step) => {
+    ['an entry that this host has not begun', { known: false }, 'never-began'],
+    ['a begun entry on a host without keys', { verifies: false }, 'lost'],
+    ['a begun entry that the keeper still runs', { lost: true, runs: 'e' }, 'runs-here'],
+    ['a begun file operation that the keeper has begun', { lost: true, called: 'e' }, 'runs-here'],
+    ['a begun file operation that the keeper does not have', { lost: true, called: 'other' }, 'lost'],
+    ['a begun entry from a Redis that may have lost data', { lost: true }, 'lost'],
+    [
+      'a begun idempotent entry from a Redis that may have lost data',
+      { lost: true, retry: 'idempotent' },
+      'never-began',
+    ],
+  ] as const)('is classified, without a report: %s', async (_title, of, step) => {
     expect(await taken(of)).toEqual({ step, reports: [] });
   });
 
-  test.each(['never', 'idempotent'])('refuses a reused id in a Redis that has lost nothing: %s', async (retry) => {
-    expect(await taken({ retry })).toEqual({ step: 'replayed', reports: ['this host began it before'] });
-  });
+  test.each(['never', 'idempotent'])(
+    'is refused if its id was begun before and Redis has lost nothing: %s',
+    async (retry) => {
+      expect(await taken({ retry })).toEqual({ step: 'replayed', reports: ['this host began it before'] });
+    },
+  );
 });

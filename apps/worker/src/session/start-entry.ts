@@ -88,7 +88,7 @@ async function decideAgain(entry: Entry, digest: string, parts: SessionParts): P
   });
   if (verdict instanceof Error) return failing(verdict);
   if (verdict.type === 'deny') {
-    // Only an answer that no approver has signed can have started it.
+    // A question is still open, so only an answer that no approver has signed can have started the entry.
     if (unanswered && context.sealer.verifies) return failing(unauthorized());
     return (refused, ...of) => finishDenied(refused, verdict, ...of);
   }

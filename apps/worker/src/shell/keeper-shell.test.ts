@@ -151,10 +151,13 @@ describe('a shell over its keeper', () => {
   test.each<[string, (keeper: FakeKeeper, id: Uint8Array) => void]>([
     ['a gap', (keeper, id) => keeper.say({ type: FrameType.output, id, offset: 5, payload: Buffer.from('x') })],
     ['an end before its output', (keeper, id) => keeper.say({ type: FrameType.end, id, payload: endPayload(9) })],
-    ['an end that is none', (keeper, id) => keeper.say({ type: FrameType.end, id, payload: Buffer.alloc(32, 255) })],
-    ['a stream that is none', (keeper, id) => keeper.say({ type: FrameType.output, id, stream: 2 })],
-    ['a refusal that is none', (keeper, id) => keeper.say({ type: FrameType.refused, id, flags: 99 })],
-    ["a frame of the worker's", (keeper) => keeper.say({ type: FrameType.start })],
+    [
+      'an end with invalid fields',
+      (keeper, id) => keeper.say({ type: FrameType.end, id, payload: Buffer.alloc(32, 255) }),
+    ],
+    ['output of an unknown stream', (keeper, id) => keeper.say({ type: FrameType.output, id, stream: 2 })],
+    ['a refusal with an unknown reason', (keeper, id) => keeper.say({ type: FrameType.refused, id, flags: 99 })],
+    ['a frame that only workers send', (keeper) => keeper.say({ type: FrameType.start })],
     ['a frame that is too long', (keeper) => keeper.junk(Buffer.alloc(40, 255))],
   ])('closes the connection at %s, and handles no later frame', async (_, lie) => {
     const { keeper, id, log, ended } = await running();

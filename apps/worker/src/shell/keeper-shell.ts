@@ -221,7 +221,7 @@ class KeeperShell implements Shell {
         events.onShell({ shellNumber: frame.offset, reason: Buffer.from(frame.payload).toString() });
         break;
       case FrameType.pong:
-        // The frame owns its bytes only until this returns.
+        // The bytes of the frame may be freed after this function returns, so they are copied.
         this.#requests.get(frame.offset)?.resolve(Uint8Array.from(frame.payload));
         break;
       case FrameType.terminalOutput:

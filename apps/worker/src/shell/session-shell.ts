@@ -24,7 +24,7 @@ const FAILURES: ReadonlySet<Outcome> = new Set(['failure', 'timeout', 'lost', 'e
 
 /** Time for a keeper to connect. It normally needs milliseconds, and seconds on a busy machine. */
 const CONNECT_DEADLINE_MS = 15_000;
-/** Time for the keeper to answer from the kernel's memory. */
+/** Time for the keeper to reply with a directory, which it reads from the kernel's memory. */
 const DIRECTORY_WITHIN_MS = 10_000;
 
 export interface SessionShellDeps {
@@ -206,7 +206,7 @@ export class SessionShell {
     this.#hold(sandbox);
     await this.#offerEgress(sandbox);
     return this.#connect(sandbox, CONNECT_DEADLINE_MS, {
-      // The session's earlier shells count until then, as the next shell must not reuse the epoch of a lost one.
+      // Until the hello, the session's earlier shells count, as the next shell must not reuse the epoch of a lost one.
       onHello: () => {
         this.#epochBase = epochBase;
         // A shell that replaced another while no worker was connected is not prepared.

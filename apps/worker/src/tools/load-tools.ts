@@ -59,7 +59,7 @@ async function describe(
   mark: string,
 ): Promise<{ tools: Tool[] } | { module: string; refused: string }> {
   const limits = { memoryBytes: DESCRIBE_MEMORY_BYTES, dataBytes: DESCRIBE_MEMORY_BYTES };
-  // Unique, since all processes with a call's mark end with the call.
+  // The mark is unique, because all processes with the mark of a call end with that call.
   const started = startProcess({ ...limits, env, mark: `${mark}${randomUUID()}` });
   const end = await runToolProcess(started, {
     request: { type: 'describe', module },

@@ -66,7 +66,7 @@ describe('prepared processes', () => {
   test('cost no call when killed while waiting (PREPARED-4)', async () => {
     create(1);
     process.kill(processes.pids[0] as number, 'SIGKILL');
-    // Its end is not known here yet.
+    // The death of the waiting process is not reported yet.
     expect(output(await call('add', { a: 1, b: 2 }))).toEqual({ sum: 3 });
   });
 
@@ -110,7 +110,7 @@ describe('prepared processes', () => {
     }
   });
 
-  test('end with their host', async () => {
+  test('end when they are closed, and no other process is prepared', async () => {
     create(1);
     const [first] = processes.pids;
     processes.close();

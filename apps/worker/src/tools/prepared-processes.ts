@@ -91,7 +91,7 @@ export class PreparedProcesses {
       if (oldest !== undefined && this.#waiting.length >= this.#most) this.#end(oldest);
       return this.#runNew(limits, options);
     }
-    // The call receives its request before the next process starts.
+    // The process receives the request of its call before the next process starts.
     const ending = runToolProcess(ready, options);
     this.prepare(limits);
     const end = await ending;

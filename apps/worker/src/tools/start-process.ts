@@ -44,8 +44,8 @@ export function startProcess({ memoryBytes, dataBytes, env, mark, preload = [] }
   const program = ['prlimit', ...limits, '--', process.execPath, heap, ...nodeArguments, ...imports, main];
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...program], {
     cwd: '/',
-    // No variables of the worker, such as its keys. The compile cache saves most of the time of a short call. The
-    // process deletes its variable before it loads the tool.
+    // The process gets no variables of the worker, such as its keys. The compile cache saves most of the time of a
+    // short call. The process deletes that variable before it loads the tool.
     env: { ...env, NODE_COMPILE_CACHE: compileCache, SHELLFLEET_TOOL_CALL: mark },
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],

@@ -6,12 +6,12 @@ const ROUNDS = 5;
 /** Concurrent reads of files, for which Node has four threads. A starting worker also adopts shells with them. */
 const READS_AT_ONCE = 2;
 
-/** Time within which the kernel cannot have assigned every process id once, even where few ids exist. */
+/** Time that the kernel needs at least to assign every process id once, even if there are few ids. */
 const NO_ID_TWICE_MS = 1_000;
 
 interface StrayOptions {
   spare?(mark: string): boolean;
-  /** Newest process at the time (`performance.now()`) from which marked processes could start others. */
+  /** Newest process at the time `at` (`performance.now()`). Marked processes started others only after that. */
   since?: { pid: number; at: number };
 }
 
@@ -36,7 +36,7 @@ export function lastPid(): number {
   }
 }
 
-/** Returns a test for ids that may have been assigned since. The kernel counts up, and restarts after the last. */
+/** Tells which ids may have been assigned since `since`. The kernel counts up, and begins again after the last id. */
 function idsSince(since: StrayOptions['since']): (pid: number) => boolean {
   if (since === undefined || since.pid === 0 || performance.now() - since.at > NO_ID_TWICE_MS) return () => true;
   const [from, to] = [since.pid, lastPid()];

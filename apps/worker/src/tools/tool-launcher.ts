@@ -86,7 +86,7 @@ export class ToolLauncher {
     const launcher = fork(main, [], {
       cwd: '/',
       execArgv: nodeArguments,
-      // No variables of the worker, as in the processes of calls.
+      // The launcher gets no variables of the worker, like the processes of calls.
       env: { ...options.env, NODE_COMPILE_CACHE: compileCache },
       serialization: 'advanced',
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

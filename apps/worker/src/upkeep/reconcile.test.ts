@@ -110,7 +110,7 @@ describe('upkeep of one session', () => {
   test.each<[string, Partial<StoredSession> | undefined, number | undefined]>([
     ['closed leaves the index, and is listed as closed for the retention', { phase: 'closed' }, 100_000],
     ['gone leaves the index', undefined, undefined],
-  ])('handles a session that is %s', async (_title, state, listedMs) => {
+  ])('a session that is %s', async (_title, state, listedMs) => {
     await run(state);
     expect(calls.forget.mock.calls).toEqual([[{}, fleetKeys('ns'), keys.member, '12', listedMs]]);
     expect(jobs.ensure).not.toHaveBeenCalled();

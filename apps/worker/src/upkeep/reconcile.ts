@@ -64,7 +64,9 @@ async function postponeIdle(
   await postpone(redis, fleet, keys.member, score, delayMs);
 }
 
-/** Releases a held head that asked nothing in two rounds. During one, a process may be between two steps (UPKEEP-8). */
+/**
+ * Releases a held head that asked nothing in two rounds (UPKEEP-8). In one of them a process may be between two steps.
+ */
 async function releaseLoose(
   keys: SessionKeys,
   { held, generation }: StoredSession,
@@ -91,7 +93,7 @@ export async function sweepAndNotify(
   const { tenant, session } = keys;
   const swept = await sweep(redis, keys, { retentionMs, ...limits });
   for (const { inbox, entryId, event } of swept.ended) {
-    // A lost notice is tolerable, and a full Redis refuses it.
+    // A full Redis refuses the notice. Its loss does no harm, because a notice is only a hint.
     await notify(redis, keys.namespace, inbox, { tenant, session, entryId, event, result: '' }).catch(() => {});
   }
   return swept;

@@ -18,15 +18,18 @@ import { SessionShell } from '../shell/session-shell.ts';
 import { isUnsafe } from './unsafe-variables.ts';
 
 // A command that leaves its session's sandbox runs in a fresh shell, in a second sandbox.
-// WIDER-1. It shares the session's workspace, directory, and the variables of the spec with its secrets. It has no
-//          variable, function, alias, trap or option of the session's shell, and no startup command has run.
+// WIDER-1. The second sandbox has the session's workspace and directory, and the variables of the spec with its
+//          secrets. Its shell has no variable, function, alias, trap or option of the session's shell, and has run no
+//          startup command.
 // WIDER-2. Its programs and libraries come from directories that the session cannot write to, and its shell reads no
 //          file before the command.
 // WIDER-3. The sandbox runs one command. It is removed with all its processes before the Result is stored, however the
 //          command ended. If the engine fails to remove it, the next sweep does.
 // WIDER-4. No worker takes the second sandbox for the session's own. A worker that starts removes it.
 
-/** Returns how a session's commands leave its sandbox. `settings` is undefined where the operator allows none to. */
+/**
+ * Returns how a session's commands leave its sandbox. `settings` is undefined if the operator lets no command leave.
+ */
 export function createWider(spec: ResolvedSessionSpec, settings: WiderSettings | undefined): WiderSandbox {
   const wider = widenSandbox(spec, settings);
   const refusal = 'refusal' in wider ? wider.refusal : refuseVariables({ ...spec.env, ...spec.secrets });

@@ -8,7 +8,9 @@ const UNSAFE = new Set([
 ]);
 const UNSAFE_PREFIXES = ['LD_', 'BASH', '__sf_'];
 
-/** Returns whether a variable chooses programs, or what a shell runs besides a script. None may be set outside. */
+/**
+ * Returns whether a variable chooses programs, or what a shell runs besides a script. The wider sandbox allows none.
+ */
 export function isUnsafe(name: string): boolean {
   return UNSAFE.has(name) || UNSAFE_PREFIXES.some((prefix) => name.startsWith(prefix));
 }

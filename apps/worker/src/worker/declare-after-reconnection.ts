@@ -16,7 +16,7 @@ export function declareAfterReconnection({ host, sessions, heartbeat, settling }
   const { connected, fleet, namespace, hostId, settings, jobs, leases, logger } = host;
   const { history } = connected;
   let declared = history.changes;
-  // The value is kept when the recovery is repeated after its first heartbeat.
+  // Declared outside of the recovery, so that a recovery that is repeated after its first heartbeat keeps the value.
   let hostsLost = false;
   connected.recoverFirst(async (direct) => {
     const lastBeatAt = heartbeat.lastAt;

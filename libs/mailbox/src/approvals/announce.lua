@@ -1,6 +1,6 @@
--- announce: claim the question whose announcement is due longest. The claim expires in case its sender dies.
--- ARGV 2 ms until it is due again
--- Returns {id, number of claims, this one included} · {} none is due
+-- announce: claim the announcement that has been due longest. The claim expires, because its sender may die.
+-- ARGV 2 ms until a claimed announcement is due again
+-- Returns {id, number of claims, this one included} · {} no announcement is due
 local at = now_ms()
 local id = redis.call('ZRANGEBYSCORE', unannounced, '-inf', text_of(at), 'LIMIT', 0, 1)[1]
 if not id then return {} end

@@ -7,11 +7,11 @@ const script = defineApprovalsScript('announce');
 
 export interface ClaimedAnnouncement {
   id: string;
-  /** Number of claims, this one included. */
+  /** Number of claims of this announcement, including this claim. */
   attempt: number;
 }
 
-/** Claims the question whose announcement is due longest, for `leaseMs`. Throws QUEUE_UNAVAILABLE. */
+/** Claims, for `leaseMs`, the announcement that has been due longest. Throws QUEUE_UNAVAILABLE. */
 export async function claimAnnouncement(
   redis: Redis,
   keys: ApprovalKeys,

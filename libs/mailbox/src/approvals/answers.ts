@@ -56,7 +56,7 @@ export interface AppliedAnswer {
   end: ApprovalEnd;
 }
 
-/** Applies an answer and removes it (APPROVALS-3). `over`: its question has ended. Throws QUEUE_UNAVAILABLE. */
+/** Applies an answer and removes it (APPROVALS-3). `over`: the question has ended before. Throws QUEUE_UNAVAILABLE. */
 export async function applyAnswer(
   redis: Redis,
   keys: ApprovalKeys,

@@ -35,7 +35,7 @@ if type == 'approve' then
 end
 redis.call('SET', end_key(id), ARGV[7], 'PX', retention)
 
--- After several denials in a row, a session may not ask during a pause, which doubles each time.
+-- After several denials in a row, a session may not ask during a pause. Each further denial doubles the pause.
 local function count_denial(session)
   local key = denials_key(session)
   local count = tonumber(string.match(redis.call('GET', key) or '', '^%d+') or 0) + 1

@@ -14,7 +14,7 @@ if ARGV[8] ~= '1' and answered and answered_as == binding then
   local ended = redis.call('GET', end_key(answered))
   if ended and not string.find(ended, '"state":"revoked"', 1, true) then return {2} end
 end
--- The asker may have asked before, for another shell or under other rules.
+-- The asker may have asked before, for another shell or under other rules. It leaves that question.
 if known then leave(asker) end
 local at = now_ms()
 local denials = redis.call('GET', denials_key(string.match(asker, '^%S+')))

@@ -45,7 +45,7 @@ export type Asked =
   | { type: 'pending'; id: string; expiresAt: number }
   | { type: 'answered' }
   | { type: 'too-many'; pending: number }
-  /** The session may not ask until then (ms), after several denials in a row. */
+  /** The session may not ask before `until` (ms), because of several denials in a row. */
   | { type: 'quiet'; until: number };
 
 /** Adds an asker to a question (APPROVALS-2), and its tenant to the list for upkeep. Throws QUEUE_UNAVAILABLE. */

@@ -24,13 +24,13 @@ export async function keepAsking(redis: Redis, fleet: FleetKeys, tenant: string,
   await redis.zadd(fleet.asking, 'XX', nowMs, tenant).catch(throwQueueError);
 }
 
-/** Removes tenants without questions since a time (ms, by the clock of Redis), and their empty answer streams. */
+/** Removes tenants that had no question since a time (ms, by the clock of Redis), and their empty answer streams. */
 export async function forgetQuietTenants(redis: Redis, fleet: FleetKeys, beforeMs: number): Promise<void> {
   const quiet = await redis.zrange(fleet.asking, '-inf', String(beforeMs), 'BYSCORE').catch(throwQueueError);
   for (const tenant of quiet) {
     const keys = approvalKeys(fleet.namespace, tenant);
     await runScript(redis, tidyScript, [keys.questions], [keys.prefix]);
   }
-  // The score of a tenant that has asked in the meantime is infinite.
+  // A tenant that has asked in the meantime has an infinite score, so it stays.
   if (quiet.length > 0) await redis.zremrangebyscore(fleet.asking, '-inf', beforeMs).catch(throwQueueError);
 }

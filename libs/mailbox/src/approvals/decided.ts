@@ -16,7 +16,7 @@ export interface Decided {
   member: string;
 }
 
-/** Reads a page of askers with decisions from before a time (ms, by the clock of Redis). Throws QUEUE_UNAVAILABLE. */
+/** Reads a page of askers that were decided before a time (ms, by the clock of Redis). Throws QUEUE_UNAVAILABLE. */
 export async function readDecided(
   redis: Redis,
   keys: ApprovalKeys,

@@ -13,7 +13,7 @@ import type { Redis } from 'ioredis';
 import { type Asker, hashOfQuestion, parseAsker, toAsker } from './ask.ts';
 import { stillAsks } from './still-asks.ts';
 
-/** A pending question: one of its askers may still run on an answer. */
+/** A question that waits for an answer. At least one of its askers still waits for that answer. */
 export interface PendingQuestion {
   id: string;
   sealed: string;
@@ -47,7 +47,7 @@ async function readPending(redis: Redis, keys: ApprovalKeys, stored: string): Pr
     readOldest(redis, keys, id),
     redis.lrange(approvalWrittenKey(keys, id), 0, -1),
   ]);
-  // The question has ended since it was read, or upkeep has not withdrawn it yet.
+  // No asker is left: the question has ended since it was read, or upkeep has not withdrawn it yet.
   if (oldest === undefined) return [];
   const { first, askedAt, gone } = oldest;
   const expiresAt = Number((await redis.zscore(keys.pending, toAsker(first))) ?? 0);
@@ -90,7 +90,7 @@ export async function readGrants(redis: Redis, keys: ApprovalKeys): Promise<{ id
   return ids.flatMap((id, index) => (grants[index] ? [{ id, sealed: grants[index] as string }] : []));
 }
 
-/** Reads how a question ended, until that expires. Throws QUEUE_UNAVAILABLE. */
+/** Reads how a question ended, for as long as Redis keeps this record. Throws QUEUE_UNAVAILABLE. */
 export async function readApprovalEnd(redis: Redis, keys: ApprovalKeys, id: string): Promise<ApprovalEnd | undefined> {
   const text = await redis.get(approvalEndKey(keys, id)).catch(throwQueueError);
   return text === null ? undefined : approvalEndSchema.safeParse(tryJson(text)).data;

@@ -4,8 +4,9 @@ import type { Redis } from 'ioredis';
 import { type Asker, toAsker } from './ask.ts';
 
 /**
- * Returns true if an asker may still run on an answer: its entry or its caller waits. No script can end both the entry
- * and its question, so call this before a question is shown or an answer applied. Throws QUEUE_UNAVAILABLE.
+ * Returns true if an asker still needs an answer: its entry waits, or the caller of its tool call does. An entry can
+ * end without its question, because no script can end both. So call this before a question is shown or an answer is
+ * applied. Throws QUEUE_UNAVAILABLE.
  */
 export async function stillAsks(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<boolean> {
   const ofSession = sessionKeys(keys.namespace, keys.tenant, asker.session);
@@ -39,7 +40,7 @@ export async function readAsked(
 
 const WANTED_MS = 15_000;
 
-/** Records that the caller still waits, which keeps its question for some seconds. Throws QUEUE_UNAVAILABLE. */
+/** Records for WANTED_MS that the caller of an asker's tool call still waits. Throws QUEUE_UNAVAILABLE. */
 export async function keepWanted(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<void> {
   await redis.set(wantedKey(keys, toAsker(asker)), '1', 'PX', WANTED_MS).catch(throwQueueError);
 }

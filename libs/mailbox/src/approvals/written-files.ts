@@ -6,7 +6,7 @@ import { type Asker, toAsker } from './ask.ts';
 /** Number of files that are kept for a question, newest last. */
 const MOST_WRITTEN = 100;
 
-/** Adds a file that changed while an entry is held to the entry's question, if it has one. Throws QUEUE_UNAVAILABLE. */
+/** Adds a changed file to the question of a held entry, if the entry has a question. Throws QUEUE_UNAVAILABLE. */
 export async function recordWritten(
   redis: Redis,
   keys: ApprovalKeys,

@@ -1,4 +1,4 @@
--- adopt: become the owner under a fence, unless a newer fence is stored. The same host can repeat it until the release.
+-- adopt: become the owner under a fence, unless a newer fence is stored. A host can repeat the call until its release.
 -- ARGV 3 fence · 4 host · 5 generation of the job, or '' · 6 placement class of the job's queue, or ''
 -- Returns {1, phase, generation, sealed spec, epoch, waiting, created ms, host before this fence, entry with code 2 or
 --         {0}, last epoch that a Result reported, epoch before this sandbox, '<host> <sandbox>' of the last ready shell

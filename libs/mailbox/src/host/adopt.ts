@@ -41,7 +41,10 @@ export interface AdoptedJob {
   generation?: string | undefined;
 }
 
-/** Becomes the owner, or owner again. `wrong-queue`: the job belongs to an earlier generation of another class. */
+/**
+ * Makes the host the owner, or confirms that it is. `wrong-queue`: the job is of an earlier generation of another
+ * class.
+ */
 export async function adopt(
   owner: Owner,
   job?: AdoptedJob,

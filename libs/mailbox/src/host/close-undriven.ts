@@ -4,7 +4,10 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/close-undriven');
 
-/** Begins to close a driven session without a live driver and without work. `look` only checks: `undriven`. */
+/**
+ * Begins to close a driven session without a live driver and without work. With `look` it only checks, and returns
+ * `undriven` if the close could begin.
+ */
 export async function closeUndriven(
   owner: Owner,
   how: 'close' | 'look',

@@ -1,7 +1,7 @@
--- declare: restore the generation, owner and running entry of a live shell in a Redis with other data. Offsets only
--- rise.
+-- declare: restore the generation, owner and running entry of a live shell in a Redis with other data. Stored offsets
+-- are only raised.
 -- ARGV 3 fence · 4 host · 5 generation · 6 '<host> <sandbox>' of its ready shell, or '' · 7 epoch ·
---      8 epoch before this sandbox · 9 Result of another entry that Redis has as running · 10 retention ms ·
+--      8 epoch before this sandbox · 9 Result for another entry, if Redis has one as running · 10 retention ms ·
 --      11 sealed spec · 12 placement class · 13 placement JSON · 14 created ms · 15 the running entry, or '' ·
 --      16 kind · 17 inbox · 18 accepted ms · 19 started ms · 20 retry · 21 payload · 22 stdout · 23 stderr · 24 seq ·
 --      25 '1' when the generation is driven, or ''

@@ -19,7 +19,7 @@ export interface Entry {
   /** Set when a caller has cancelled the running entry. */
   cancelReason?: string;
   fence: number;
-  /** Host on which the entry started. Only a keeper there that existed under this fence knows whether it has begun. */
+  /** Host on which the entry started. Only a keeper that ran there under `fence` knows whether the entry has begun. */
   host: string;
   /** Number of starts, including this one. */
   starts: number;
@@ -31,7 +31,7 @@ export interface Entry {
 export type Taken =
   /** Nothing waits, or the head is held. `closing`: the owner has to end the generation. */
   | { type: 'empty'; closing?: true }
-  /** Only `started` was started by this call; `running` was started before. */
+  /** The entry is `started` if this call started it, and `running` if an earlier call did. */
   | { type: 'started' | 'running' | 'overdue' | 'needs-admission'; entry: Entry };
 
 /** Entry that a wake-up carries: an entry that was started in the name of its owner, or the head. */

@@ -56,7 +56,7 @@ local reported = ARGV[8]
 if ends_now and started then
   redis.call('HSET', state, 'epoch', reported, 'reported', reported, 'running', started, 'activeAt', at)
 elseif ends_now then
-  -- MAILBOX-6: start_next could have taken any entry, so nothing waits.
+  -- MAILBOX-6: under these conditions start_next would have started any waiting entry, so none waits.
   local delegated = ARGV[9] ~= '' and ARGV[14] == '' and phase == 'open' and not held and next_entry[1] == 0
   redis.call('HSET', state, 'epoch', reported, 'reported', reported, 'activeAt', time_of(event), 'delegated', delegated and fence .. ' ' .. ARGV[9] or '')
   redis.call('HDEL', state, 'running')

@@ -3,7 +3,7 @@ import { throwQueueError } from '@shellfleet/redis';
 import type { Owner } from './owner.ts';
 
 /**
- * Reads the Result of an entry's first attempt. `refused`: why the entry gets no second attempt. Throws
+ * Reads the Result of an entry's first attempt. `refused` is the reason why the entry gets no second attempt. Throws
  * QUEUE_UNAVAILABLE.
  */
 export async function readFirstResult(

@@ -8,7 +8,7 @@ local fence, host, running, phase, held = unpack(redis.call('HMGET', state, 'fen
 if fence ~= ARGV[3] or host ~= ARGV[4] then return -1 end
 if running or phase ~= 'open' or redis.call('LINDEX', queue, 0) ~= id then return -2 end
 local record = record_key(id)
--- An answer may have come since the first arrival of this call.
+-- This call may have arrived before, and an answer may have come since. Then the entry is not held again.
 if held == id or redis.call('HGET', record, 'holder') == ARGV[8] then return 1 end
 redis.call('HSET', record, 'held', admission, 'holder', ARGV[8])
 redis.call('HSET', state, 'held', id)

@@ -51,10 +51,14 @@ export type OwnedCalls = {
 export interface HostMailbox extends OwnedCalls {
   readonly owner: Owner;
   /**
-   * Repeats `call` as a whole, so that each attempt chooses its calls again. Calls of `once` are not repeated alone.
+   * Repeats the whole function `call`, so that each attempt can choose other calls. The calls of `once` are not
+   * repeated one by one.
    */
   retry<T>(call: (once: OwnedCalls) => Promise<T>, options?: RetryOptions): Promise<T>;
-  /** Restores the session over a connection that takes no other call yet. The caller repeats its whole recovery. */
+  /**
+   * Restores the session over a connection that no other call uses yet. Is not repeated: the caller repeats its whole
+   * recovery.
+   */
   declare(over: Redis, declared: Declaration): Promise<void>;
   /** Returns the mailbox of an owner that starts only entries that are cleared under the digest from `admission`. */
   under(admission: () => string): HostMailbox;

@@ -21,7 +21,7 @@ if taken > tonumber(stored_taken or 0) then
   end
 end
 local found, from, left = {}, tonumber(ARGV[7]), tonumber(ARGV[8])
--- Limited, because a script blocks every other client. Many small chunks take several calls.
+-- The number of chunks is limited, because a script blocks every other client. Many small chunks take several calls.
 while left > 0 and from < written and #found < 1024 do
   local chunk = redis.call('XRANGE', chunks, string.format('%.0f', from + 1), '+', 'COUNT', 1)[1]
   if not chunk then break end

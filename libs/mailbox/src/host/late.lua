@@ -20,7 +20,7 @@ local carried = tonumber(bytes or 0)
 if follow and #ARGV > 6 then
   emit_output(id, 7)
   for i = 7, #ARGV, 5 do carried = carried + #ARGV[i + 4] end
-  -- The entry keeps the offsets of its end, which readers compare with the bytes that they have.
+  -- The record keeps the offsets of the entry's end, because readers compare these with the bytes that they have.
   redis.call('HSET', record, 'late', string.format('%s %.0f %.0f %.0f %.0f', newest, offsets[1], offsets[2], next_seq, carried))
   if ARGV[6] == '1' then redis.call('HSET', record, 'withheld', 1) end
   publish_newest()

@@ -7,7 +7,7 @@ export interface Owner {
   keys: SessionKeys;
   fence: number;
   host: string;
-  /** Id of the host's process in the claim of the host id. Without it, `submit` starts nothing in the owner's name. */
+  /** Id of the process that has claimed the host id. Without it, `submit` starts nothing in the owner's name. */
   boot?: string | undefined;
   /** Digest of the host's admission rules, under which entries must be cleared. Without it, every entry is admitted. */
   admission?: string | undefined;

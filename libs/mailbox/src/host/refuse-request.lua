@@ -14,6 +14,6 @@ if phase ~= 'closing' then return {1} end
 if (signed or '') ~= ARGV[6] then return {0} end
 redis.call('HSET', state, 'phase', 'open')
 redis.call('HDEL', state, 'closeSigned')
--- Callers that wait for the end look again.
+-- Callers that wait for the end of the entry or session read the state again.
 redis.call('PUBLISH', feed, 'open')
 return {1}

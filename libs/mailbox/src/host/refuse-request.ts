@@ -4,7 +4,10 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/refuse-request');
 
-/** Takes back an unsigned cancellation of `entryId`, or else a close. `changed`: another request has come. */
+/**
+ * Takes back an unsigned cancellation of `entryId` or, without an `entryId`, an unsigned close. `changed`: another
+ * request has come.
+ */
 export async function refuseRequest(
   owner: Owner,
   { entryId = '', signed }: { entryId?: string; signed: string },

@@ -55,7 +55,7 @@ export async function answerHeld(
     const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
     if (reply[0] === 2) {
       cancelled.push(...toEndedEntries(asArray(reply[1], script.name)));
-      continue; // ends when so little waits behind the entry that one call cancels it
+      continue; // ends when one call cancels all that still waits behind the entry
     }
     if (reply[0] !== 1) return { type: reply[0] === 0 ? 'not-held' : 'unknown' };
     const [, event, inbox, needs, behind, first] = reply;

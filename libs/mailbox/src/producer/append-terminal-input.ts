@@ -22,7 +22,7 @@ export type TerminalInputReply =
   /** `next` is the number of the next message. */
   { type: 'stored' | 'misplaced' | 'full'; host: string; next: number } | { type: 'closed' } | { type: 'unknown' };
 
-/** Stores messages to a terminal, or without any only renews its time to live. Wakes its host. */
+/** Stores messages to a terminal, if there are any. Renews the terminal's time to live, and wakes its host. */
 export async function appendTerminalInput(
   redis: Redis,
   keys: SessionKeys,

@@ -29,7 +29,7 @@ const CANCELLED_OUT_OF_REACH = JSON.stringify(
 );
 
 /**
- * Ends a generation and its waiting entries. The owner ends the running one, or this call does if the owner is out of
+ * Ends a generation and its waiting entries. The owner ends the running entry, or this call does if the owner is out of
  * reach.
  */
 export async function close(

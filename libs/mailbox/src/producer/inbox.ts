@@ -38,7 +38,7 @@ export async function sendReply(
   await redis.publish(inboxChannel(namespace, producer), `a ${id} ${sealed}`);
 }
 
-/** Parses a message of notify(), finish.lua or sendReply(). Returns undefined for any other. */
+/** Parses a message of notify(), finish.lua or sendReply(). Returns undefined for any other text. */
 export function parseInboxMessage(message: string): InboxMessage | undefined {
   const notice = NOTICE.exec(message);
   if (notice !== null) {

@@ -32,8 +32,9 @@ if length > tonumber(ARGV[12]) then
   redis.call('RPOP', queue)
   return {-4, waiting}
 end
--- The state has the bytes of all payloads since the mailbox was last empty, each record those up to its own. So the
--- waiting bytes follow from the head alone, but include entries that were cancelled behind it.
+-- The state counts the bytes of all payloads since the mailbox was last empty. Each record has that count as of its own
+-- payload. So the head's record is enough to compute the waiting bytes, which include entries that were cancelled
+-- behind it.
 local bytes_before = waiting > 0 and tonumber(bytes_to) or 0
 bytes_to = bytes_before + #ARGV[6]
 if waiting > 0 and bytes_to > tonumber(ARGV[17]) then
@@ -64,7 +65,7 @@ if ARGV[8] ~= '' then
   redis.call('HSET', record, 'key', ARGV[8])
 end
 if not host and waiting == 0 then emit('session.queued', '', '{}') end
--- The entry of an unreachable owner only waits (MAILBOX-6), and still waits when the host is lost.
+-- If the owner is unreachable, the entry only waits (MAILBOX-6). It still waits when that host is lost.
 local wakes = host and not running and waiting == 0
 local started_at = ''
 local boot = wakes and ARGV[18] ~= '' and string.match(delegated or '', '^' .. fence .. ' (.+)$')

@@ -3,7 +3,7 @@ import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { sendReply } from '../producer/inbox.ts';
 
-// State of a tool call in Redis. Its job only waits in the queue.
+// State of a tool call in Redis. The call's job only brings it to a host.
 //
 // TOOL-CALL-1. A call begins at most once, by the first process that sets its mark. A process that prevents a call also
 //     sets its mark.
@@ -12,7 +12,7 @@ import { sendReply } from '../producer/inbox.ts';
 
 /** Expiry of a result. A waiting caller reads it within seconds. */
 const RESULT_TTL_MS = 600_000;
-/** Expiry of a mark, well after a job whose reply was lost can be added again. */
+/** Expiry of a mark, long after the time in which a job whose reply was lost is added again. */
 const MARK_TTL_MS = 600_000;
 const INLINE_CHARS = 4_096;
 const EVENTS_LENGTH = 1_000;
@@ -90,7 +90,7 @@ export async function readToolCall(
   }
 }
 
-/** Adds an event for observers, and trims the oldest. */
+/** Adds an event for observers, and trims the oldest events. */
 export async function sayToolEvent(redis: Redis, fleet: FleetKeys, tenant: string, event: ToolCallEvent) {
   const key = toolEventsKey(fleet, tenant);
   await redis

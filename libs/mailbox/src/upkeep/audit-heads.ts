@@ -1,7 +1,7 @@
 import { type AuditHead, auditHeadSchema, fleetKeys, hostKeys, tryJson } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** Place of a host's audit. The id of its state directory tells the hosts of one machine from those of another. */
+/** Place of a host's audit. Hosts that share a state directory, so a machine, have the same `stateDirectoryId`. */
 export interface AuditPlace {
   namespace: string;
   host: string;

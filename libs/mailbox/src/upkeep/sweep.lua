@@ -74,7 +74,7 @@ local function trim_by_age()
   return cut and redis.call('XTRIM', stream, 'MINID', cut) or 0
 end
 
--- Trims by bytes: events of finished commands, from the last sweep's end to the start of the running command.
+-- Trims by bytes: events of finished commands, from where the last sweep stopped to the start of the running command.
 local upto = running and string.format('%.0f', tonumber(redis.call('HGET', record_key(running), 'startedAt') or at) - 1) or '+'
 local from, wrapped = bytes_from or '-', not bytes_from
 local seen, finished = 0, {}
@@ -123,7 +123,7 @@ if phase then
   local size = stream_bytes()
   if size > limit then
     local excess = math.ceil(redis.call('XLEN', stream) * (size - limit) / size)
-    -- There are too many to check each event, so most of the excess is trimmed at once.
+    -- There are too many events to check each, so most of the excess is trimmed at once.
     if excess > 2 * most then
       trimmed = trimmed + redis.call('XTRIM', stream, 'MINID', '~', oldest, 'LIMIT', excess - 2 * most)
       size = stream_bytes()

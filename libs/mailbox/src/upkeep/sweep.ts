@@ -19,7 +19,7 @@ export interface Swept {
   waiting: number;
   host: string;
   ended: Closed['ended'];
-  /** True if an entry runs, can be started or be checked for admission, or the session is closing, also with a host. */
+  /** True if an entry runs, can be started or be checked for admission, or the session is closing, whoever owns it. */
   hasWork: boolean;
   /** Empty when Redis has no state of the session. */
   phase: Phase | '';
@@ -28,7 +28,7 @@ export interface Swept {
 export interface SweepLimits {
   retentionMs: number;
   streamBytes: number;
-  /** True when its owner will not come back. */
+  /** True when the session's owner will not come back. */
   ownerGone?: boolean;
 }
 

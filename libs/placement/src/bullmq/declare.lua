@@ -1,6 +1,6 @@
 -- declare: restore jobs, locks and owners of the sessions that a host serves, after Redis came back with other data.
--- The highest fence wins, and every later fence is above all declared fences. A full Redis accepts it: the first write
--- needs no memory.
+-- The highest fence wins, and every later fence is above all declared fences. A full Redis accepts this script: the
+-- first write needs no memory.
 -- KEYS 1 owners · 2 fence counter · 3 index
 -- ARGV 1 prefix of the queues · 2 host
 --      then for each session: queue · job · member · fence · lock ms · data of the job, as JSON · its priority

@@ -1,6 +1,6 @@
 -- renew: extend the locks of a host's session jobs. A lock that has run out is set again for the session's last owner
 -- under its last fence. If `requeue` has moved its job to the waiting jobs, the job becomes active again.
--- A full Redis accepts it: the first write needs no memory.
+-- A full Redis accepts this script: the first write needs no memory.
 -- KEYS 1 owners
 -- ARGV 1 prefix of the queues · 2 host
 --      then for each job: queue · job · member · fence, or '' before it is acquired · lock ms

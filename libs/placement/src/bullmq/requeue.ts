@@ -16,7 +16,7 @@ export async function requeue(
   intervalMs: number,
 ): Promise<number> {
   const [seconds] = await redis.time();
-  // `seconds` is rounded down.
+  // `seconds` is rounded down, so one is added.
   const notAfter = (Number(seconds) + 1) * 1_000 + REDIS_DEADLINE_MS;
   const moved = await Promise.all(
     placementClasses.map((placementClass) => {

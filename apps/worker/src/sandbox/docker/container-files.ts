@@ -36,9 +36,7 @@ export async function putFiles(engine: Engine, containerId: string, files: reado
   );
 }
 
-/**
- * Tells whether the keeper's directory is mounted. Over attach it is copied, which a read-only root does not accept.
- */
+/** Tells whether the keeper's directory is mounted. Over attach it is copied, unless a read-only root prevents that. */
 export function isMounted(plan: DockerPlan, transport: SandboxTransport): boolean {
   return transport === 'socket' || plan.readOnlyRootfs;
 }

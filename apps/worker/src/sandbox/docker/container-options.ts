@@ -55,8 +55,8 @@ export function toContainerOptions(request: ContainerRequest): ContainerCreateOp
     name: request.name,
     Image: image,
     Labels: request.labels,
-    // Only these two are secrets, and they are only in the environment. The keeper wipes them before the shell starts
-    // (SANDBOX-2).
+    // Only SF_TOKEN and SF_SYNC are secrets, and they are only in the environment. The keeper wipes them before the
+    // shell starts (SANDBOX-2).
     Env: [
       ...(env ?? []),
       `HOME=${WORKSPACE_PATH}`,

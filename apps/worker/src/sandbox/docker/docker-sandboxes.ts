@@ -217,7 +217,10 @@ class DockerSandboxes implements Sandboxes {
     }
   }
 
-  /** Opens the workspace directory last, because its replacement before the mount is detected and fails the start. */
+  /**
+   * Opens the workspace directory last. If a session replaces the directory between this and the mount, the start
+   * fails.
+   */
   async #prepare({ plan: planned, image }: PlannedImage, labels: SandboxLabels, makesWorkspace: boolean) {
     const { allowances } = this.#options;
     const { uid, transport } = labels;
@@ -282,7 +285,7 @@ class DockerSandboxes implements Sandboxes {
     }
     const isLeftover = ({ labels }: FoundContainer) =>
       labels.hostId === hostId ? !this.#used.has(labels.sandboxId) : goneHosts.get(labels.hostId) === true;
-    // If a host is gone, its kept containers are removed too.
+    // The kept containers of a host that is gone are removed too.
     const leftovers = containers.filter(
       (one) => isLeftover(one) && !(one.labels.hostId === hostId && keptAtOf(one) !== undefined),
     );

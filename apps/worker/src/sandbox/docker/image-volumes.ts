@@ -10,7 +10,7 @@ import type { Engine } from './engine.ts';
 // directory in memory instead.
 //
 // VOLUME-1. No container of a session has a volume of the engine.
-// VOLUME-2. No such directory hides a file of the image: such an image is refused.
+// VOLUME-2. A directory in memory hides no file of the image. An image that has files in such a place is refused.
 
 /**
  * Returns where a session gets a tmpfs or its workspace (mounted at `workspace`) in place of the image's volumes.

@@ -5,7 +5,7 @@ import pLimit from 'p-limit';
 import { pullFailed } from './pull-failure.ts';
 
 // PULL-1. Sessions that need the same image share one pull.
-// PULL-2. No registry is asked for an image that only a host's set-up builds: its name could be registered there.
+// PULL-2. An image that only a host's set-up builds is never pulled, because others could register its name.
 // PULL-3. A slow or silent registry delays pulls from other registries only when very many of them run.
 
 const PULLS = 16;

@@ -9,7 +9,7 @@ import type { SandboxTransport } from '../sandbox.ts';
 // links, and the keeper refuses to start a shell if another directory is mounted.
 //
 // WORKSPACE-1. No program of the session runs until the mounted directory has been compared with the opened one.
-// WORKSPACE-2. An image with volumes is refused then: the runtime creates mount points before the keeper runs.
+// WORKSPACE-2. Where the keeper compares, an image with volumes is refused: the runtime makes mount points before that.
 // WORKSPACE-3. The descriptor stays open until the sandbox has ended: inode numbers of removed directories are reused.
 
 export interface WorkspaceDirectory {

@@ -339,7 +339,7 @@ export class HostSandboxes implements Sandboxes {
 
   async #deathOf(name: string): Promise<SandboxDeath> {
     const end = await this.#parts.records.at(name).end();
-    // An enclosure exits with such a number when its program was killed.
+    // An enclosure exits with a number above SIGNALLED when its program was killed.
     const isKilled = end?.how === 'killed' || (end?.number ?? 0) > SIGNALLED;
     if (end !== undefined && !isKilled) return { reason: 'exited', exitCode: end.number };
     const oomKills = await this.#parts.groups?.oomKills(name).catch(() => 0);

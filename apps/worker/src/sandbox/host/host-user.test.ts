@@ -12,13 +12,13 @@ describe('the user of host sessions', () => {
   });
 
   test.each([
-    ['nobody named', undefined, 0, /names nobody/],
+    ['a setting without a name', undefined, 0, /names nobody/],
     ['a user that does not exist', 'no-such-user', 0, /has no user no-such-user/],
     ['root by name', 'root', 0, /never run as root/],
     ['root by number', '0', 0, /never run as root/],
     ["root's group", '4711:0', 0, /never run as root/],
     ["the worker's own uid", '1000', 1000, /worker's own.*SHELLFLEET_HOST_SHARED_UID=1/],
-    ['another one, by a worker that is not root', '4711', 1000, /not root \(uid 1000\)/],
+    ['another user, if the worker is not root', '4711', 1000, /not root \(uid 1000\)/],
   ])('refuses %s, with the reason', async (_title, user, ourUid, reason) => {
     await expect(find(user, ourUid)).rejects.toThrow(reason);
   });

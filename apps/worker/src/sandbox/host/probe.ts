@@ -28,8 +28,8 @@ export type ProbeLaunch = Omit<Launch, 'record' | 'workspace' | 'program' | 'env
 };
 
 /**
- * Throws SANDBOX_UNAVAILABLE with the reason. `sockets` give their user the rights of root; `keys` are directories that
- * must be out of reach, by all their paths.
+ * Throws SANDBOX_UNAVAILABLE with the reason if the host cannot enforce the policy. `sockets` give their user the
+ * rights of root; `keys` are directories that must be out of reach, by all their paths.
  */
 export async function probe(
   { enclosure, enclosureProgram, ...request }: ProbeLaunch,

@@ -44,7 +44,7 @@ export async function openTemporaryWorkspaces(parent: string, user: HostUser): P
 
 /**
  * Removes the directory with rm(1), because a session can create paths that are too long for any call. Without root,
- * the permissions of directories that it made inaccessible are restored first.
+ * first restores the permissions of directories that the session made inaccessible.
  */
 async function removeTree(path: string): Promise<void> {
   const remove = () => run('rm', ['-rf', '--', path]);

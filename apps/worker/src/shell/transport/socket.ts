@@ -117,7 +117,7 @@ class UnixListener implements KeeperListener {
       if (first.type === FrameType.hello && isToken(decodeHello(first.payload).token, this.#token))
         return frames.length;
     } catch {
-      // The bytes follow another protocol than the keeper's.
+      // The bytes do not follow the keeper's protocol.
     }
     socket.destroy();
     return 0;

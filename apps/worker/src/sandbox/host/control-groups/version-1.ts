@@ -25,7 +25,7 @@ export class Version1 implements ControlGroups {
 
   async create(name: string, { memoryBytes, cpus, pids }: GroupLimits): Promise<string[]> {
     for (const controller of CONTROLLERS) {
-      // Where a controller is not mounted, a directory would limit nothing.
+      // If a controller is not mounted, a directory at its place would limit nothing.
       if (!existsSync(`${this.#top}/${controller}/cgroup.procs`))
         throw new Error(`there is no control group for ${controller} at ${this.#top}`);
       await makeGroup(this.#directory(controller, name));
